@@ -27,7 +27,6 @@ from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io import clean, columns, integrity, reading
 from harness.law.io.clean import FEWEST_POINTS, Cleaned
 from harness.law.io.columns import EVALUATION, Choice
-from harness.law.io.difficulty_card import OWN
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
 from harness.law.io.integrity import Integrity
@@ -44,6 +43,7 @@ from harness.law.results import (
     setting,
 )
 from harness.law.verdict import Verdict
+from harness.records.outcomes import OWN
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,8 @@ def everything(level: str = "easy") -> Analysis:
     return made.analysis(runs, groups=groups)
 
 
-ONE_RUN = made.analysis([made.fitted("easy/1", "easy", 1, onset=COLLAPSE)])
+UNREAD = made.analysis([], [made.unread("runs/a", "runs/a/metrics.jsonl: is empty")])
+"""What the figures of every run have least to draw of."""
 
 
 @pytest.fixture(scope="module")
@@ -164,8 +165,7 @@ def test_text_of_a_run_is_escaped_and_never_a_formula(figure: FigureSpec[Any]) -
 
 @every_figure
 def test_without_a_readable_run_it_is_left_out_or_says_so(figure: FigureSpec[Any]) -> None:
-    nothing = made.analysis([], [made.unread("runs/a", "runs/a/metrics.jsonl: is empty")])
-    for sketch in registry.sketches(nothing, False):
+    for sketch in registry.sketches(UNREAD, False):
         if sketch.figure == figure.name:
             assert registry.drawn(sketch).rows == (
                 {"run": "runs/a", "reason": "runs/a/metrics.jsonl: is empty"},
@@ -220,10 +220,10 @@ def test_a_plug_ins_figure_that_fails_is_named_and_loses_nothing_else(
 ) -> None:
     with_figure(installed, tmp_path, selected, name)
     with pytest.raises(PlugInError) as caught:
-        write_results(ONE_RUN, tmp_path / "law", "auto")
+        write_results(UNREAD, tmp_path / "law", "auto")
     assert str(caught.value).startswith(f"figure {name} of other: {message}")
     written = {path.name for path in (tmp_path / "law").iterdir()}
-    ours = {sketch.figure for sketch in registry.sketches(ONE_RUN, False)} - {name}
+    ours = {sketch.figure for sketch in registry.sketches(UNREAD, False)} - {name}
     assert {"entropy_law", "entropy_curves"} <= ours
     assert written >= {"law.json", "law.csv", *(f"{o}.{kind}" for o in ours for kind in KINDS)}
 
@@ -245,4 +245,4 @@ def test_one_that_cannot_be_imported_is_named_too(
 ) -> None:
     installed("[harness.figures]\nmine = other_nowhere:MINE\n")
     with pytest.raises(PlugInError, match=r"mine of other: .* importable as other_nowhere:MINE"):
-        write_results(ONE_RUN, tmp_path / "law", "auto")
+        write_results(UNREAD, tmp_path / "law", "auto")

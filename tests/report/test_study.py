@@ -105,7 +105,18 @@ def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path
     assert "hard, its end minus the best deaf schedule of medium: -0.30 [-0.32, -0.28]" in said
     assert "made: supported, about a deaf policy: no arm is shown to end above" in said
     assert deaf.to_json()["about_deaf_policies"] is True
+    assert deaf.to_json()["may_end_above"] == []
     assert deaf.to_json()["above_deaf_schedule"][1]["above"] is False
+    unsure = dataclasses.replace(below[1], difference=Bounded(0.02, -0.08, 0.12), seeds=3)
+    few = dataclasses.replace(found, above_deaf=(below[0], unsure))
+    first = "about a deaf policy, or too few seeds or users to tell"
+    assert study.headline(few) == f"{first}: Is it so?"
+    assert study.closing(few) == (
+        f"made: supported, {first}: no arm is shown to end above the best deaf schedule; "
+        "medium may, by up to 0.12 with 3 seeds"
+    )
+    assert few.to_json()["about_deaf_policies"] is True
+    assert few.to_json()["may_end_above"] == ["medium"]
     heard = dataclasses.replace(below[1], difference=Bounded(0.1, 0.08, 0.12))
     listens = dataclasses.replace(found, above_deaf=(below[0], heard))
     assert study.headline(listens) == "Is it so?"

@@ -16,11 +16,13 @@ from harness.config.run import LEVELS
 from harness.law.compare.groups import Member
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate
 from harness.law.io.columns import EVALUATION
-from harness.law.io.difficulty_card import OWN
 from harness.law.results import Anchors, Bounded, Yardsticks
+from harness.records.metrics import LEAST_WORTH
+from harness.records.outcomes import OWN
 from harness.records.study_file import Link
 
-NO_ANCHORS = "no anchors: neither a card in cards.json nor listening_share tells the deaf schedule"
+NO_ANCHORS = "no anchors: neither a card in cards.json nor the start event tells the deaf schedule"
+LITTLE_TO_HEAR = f"listening is worth less than {LEAST_WORTH:g} there, so no policy stands out"
 NOT_EVALUATED = "not evaluated there, or judged on a reward that is no evaluation"
 ONE_SEED = "a seed is the replicate, and only one has a number"
 
@@ -45,6 +47,14 @@ class AboveDeaf:
         if self.difference is None or self.difference.low is None:
             return None
         return self.difference.low > 0
+
+    @property
+    def may_be_above(self) -> bool:
+        """Whether it is not shown to end above, and its interval reaches LEAST_WORTH: with more
+        seeds it might be.
+        """
+        gap = self.difference
+        return self.above is False and gap is not None and (gap.high or 0.0) >= LEAST_WORTH
 
 
 def of_arms(
@@ -76,6 +86,8 @@ def _of_arm(arm: str, level: str, members: Sequence[Member]) -> AboveDeaf:
     ends = [end for end in measured if end is not None and end.reward is not None]
     if not ends:
         return AboveDeaf(arm, level, None, 0, NOT_EVALUATED)
+    if any(_worth(end.anchors) < LEAST_WORTH for end in ends):
+        return AboveDeaf(arm, level, None, 0, LITTLE_TO_HEAR)
     differences = list(_differences(ends))
     if not differences:
         return AboveDeaf(arm, level, None, 0, NO_ANCHORS)
@@ -87,6 +99,13 @@ def _of_arm(arm: str, level: str, members: Sequence[Member]) -> AboveDeaf:
         return AboveDeaf(arm, level, Bounded(mean, mean, mean), seeds, None)
     interval = estimate.interval()
     return AboveDeaf(arm, level, Bounded(mean, interval.low, interval.high), seeds, None)
+
+
+def _worth(anchors: Anchors) -> float:
+    """What the optimum earns more than the deaf schedule; infinity where one is not known."""
+    if anchors.deaf is None or anchors.optimum is None:
+        return math.inf
+    return anchors.optimum.value - anchors.deaf.value
 
 
 def _differences(ends: Sequence[Yardsticks]) -> Iterator[float]:
@@ -115,7 +134,7 @@ def _error(anchors: Anchors) -> float:
 def _estimate(differences: Sequence[float], shared: float) -> Estimate:
     """Degrees of freedom: Satterthwaite 1946, the shared error as known."""
     seeds = len(differences)
-    own = float(np.std(differences, ddof=1)) / seeds**0.5
-    total = math.hypot(own, shared)
-    free = (seeds - 1) * (total / own) ** 4 if own > 0 else math.inf
+    of_seeds = float(np.std(differences, ddof=1)) / seeds**0.5
+    total = math.hypot(of_seeds, shared)
+    free = (seeds - 1) * (total / of_seeds) ** 4 if of_seeds > 0 else math.inf
     return Estimate(float(np.mean(differences)), total, min(free, 1e6))

@@ -50,6 +50,11 @@ class Outcome:
         return deaf_schedule.about_deaf_policies(self.above_deaf)
 
     @property
+    def may_end_above(self) -> tuple[AboveDeaf, ...]:
+        """The arms by which a study seems to be about a deaf policy for few seeds alone."""
+        return tuple(one for one in self.above_deaf if one.may_be_above)
+
+    @property
     def starved(self) -> tuple[int, int]:
         """Runs that are starved, and runs that count, of the arms of the deciding links."""
         deciding = [link for link in self.stated.links if link.name in self.stated.deciding]
@@ -86,6 +91,7 @@ class Outcome:
             "changed": list(self.changed),
             "validity": to_json(self.validity),
             "about_deaf_policies": self.about_deaf_policies,
+            "may_end_above": [one.arm for one in self.may_end_above],
             "above_deaf_schedule": [_above(one) for one in self.above_deaf],
         }
 

@@ -14,16 +14,15 @@ import numpy as np
 from harness.config.run import LEVELS
 from harness.law.estimate import numbers
 from harness.law.io import clean
-from harness.law.io.difficulty_card import OWN
 from harness.law.io.table import Table
-from harness.law.results import Anchors, Bounded, Floats, Yardsticks
+from harness.law.results import Anchors, Floats, Yardsticks
+from harness.records.metrics import LEAST_WORTH
+from harness.records.outcomes import OWN
 
 MEASURES = ("reward", "listening", "deaf_reward", "listening_share", "between_sd")
 PREFIX: Mapping[str, str] = {OWN: "eval", **{level: f"eval/{level}" for level in LEVELS}}
 COLUMNS = tuple(f"{prefix}/{name}" for prefix in PREFIX.values() for name in MEASURES)
 NOT_MEASURED = Anchors()
-LEAST_WORTH = 0.05
-"""Where listening is worth less than this, its share is noise: none is told, as none is logged."""
 
 
 def read(table: Table, anchors: Mapping[str, Anchors], users: Any = None) -> dict[str, Yardsticks]:
@@ -32,17 +31,14 @@ def read(table: Table, anchors: Mapping[str, Anchors], users: Any = None) -> dic
     `anchors`: by the same keys; `users`: eval.users of the run's config, where that is known.
     """
     met = users if type(users) is int and users > 0 else None
-    found = {level: _at(table, level, anchors.get(level, NOT_MEASURED), met) for level in PREFIX}
-    return {level: end for level, end in found.items() if end is not None}
+    ends = {level: _at(table, level, anchors.get(level, NOT_MEASURED), met) for level in PREFIX}
+    return {level: end for level, end in ends.items() if end is not None}
 
 
-def _at(table: Table, level: str, known: Anchors, users: int | None) -> Yardsticks | None:
-    by_step = {name: _evaluated(table, f"{PREFIX[level]}/{name}") for name in MEASURES}
-    reward, share = by_step["reward"], by_step["listening_share"]
-    ends = {name: _end(values) for name, values in by_step.items()}
+def _at(table: Table, level: str, anchors: Anchors, users: int | None) -> Yardsticks | None:
+    ends = {name: _end(_evaluated(table, f"{PREFIX[level]}/{name}")) for name in MEASURES}
     if ends["reward"] is None:
         return None
-    anchors = known if known.deaf is not None else _recovered(reward, share, known)
     between = ends["between_sd"]
     return Yardsticks(
         reward=ends["reward"],
@@ -76,21 +72,3 @@ def _share(ends: Mapping[str, float | None], anchors: Anchors) -> float | None:
         return ends["listening_share"]
     worth = optimum.value - deaf.value
     return (reward - deaf.value) / worth if worth >= LEAST_WORTH else None
-
-
-def _recovered(reward: Floats, share: Floats, known: Anchors) -> Anchors:
-    """The best deaf schedule and the optimum from reward = deaf + (optimum - deaf) * share.
-
-    For a level without a card in its sweep: each evaluation is a point on that line, which two
-    unlike ones determine.
-    """
-    both = np.isfinite(reward) & np.isfinite(share)
-    if not both.any() or not np.ptp(share[both]) > 1e-6:
-        return known
-    worth, deaf = np.polyfit(share[both], reward[both], 1)
-    return Anchors(
-        Bounded(float(deaf), None, None),
-        known.attentive,
-        known.attentive_listening,
-        known.optimum or Bounded(float(deaf + worth), None, None),
-    )

@@ -1,4 +1,7 @@
-"""The difficulty cards of a run's sweep: how hard its level is, what reference policies reach.
+"""The difficulty cards of a run: how hard its level is, what reference policies reach there.
+
+cards.json of its sweep has what was measured. The start event of the run has the shipped anchors of
+all levels that it is evaluated at; they count where no card of the sweep has any.
 
 Read leniently, as law.io.identity reads a run: cards of before a measure came lack it.
 """
@@ -16,13 +19,13 @@ from typing import Any
 from harness.config.run import LEVELS
 from harness.errors import DataError
 from harness.law.results import Anchors, Bounded, Interval
-from harness.records import plain_file
+from harness.records import events, plain_file
+from harness.records.outcomes import OWN
+from harness.records.run_folder import RunFolder
 
 FILE = "cards.json"
 MEASURES = ("acceptance", "need_expression", "population_final_emotion")
 """The measures of a difficulty card that a run's onset is set against."""
-OWN = "own"
-"""The key of the run's own level among those of `anchors`, beside the named ones."""
 ENDS = ("value", "low", "high")
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
@@ -34,21 +37,34 @@ class Cards:
     measures: Mapping[str, Interval] | None = None
     """Each of MEASURES at the run's level; None where a card lacks one."""
     anchors: Mapping[str, Anchors] = field(default_factory=dict)
-    """By OWN and by named level, of the levels that have a card with anchors."""
+    """By OWN and by named level, of the levels whose anchors are told."""
 
 
 def read(folder: Path, levels: Mapping[str, Any]) -> Cards:
-    """Read cards.json beside the run `folder`; nothing of a file that is none, or is a link.
+    """Read cards.json beside the run `folder`, nothing of a file that is none, or is a link; and
+    what the run began with.
 
     `levels`: the named levels of the run's config. The card of another run counts for one of them
     where it is of exactly these settings: an override can give a level its name and other users.
     """
-    if (folder.parent / FILE).is_symlink():
-        return Cards()
-    with contextlib.suppress(DataError, OSError, *DAMAGED):
-        entries = json.loads(plain_file.text(folder.parent / FILE))["cards"]
-        return Cards(_measures(entries, folder.name), _anchors(entries, folder.name, levels))
-    return Cards()
+    entries, began = _entries(folder.parent / FILE), _began_with(RunFolder(folder).events)
+    of_cards = _anchors(entries, folder.name, levels)
+    return Cards(_measures(entries, folder.name), {**began, **of_cards})
+
+
+def _entries(path: Path) -> Sequence[Any]:
+    if not path.is_symlink():
+        with contextlib.suppress(DataError, OSError, *DAMAGED):
+            return list(json.loads(plain_file.text(path))["cards"])
+    return ()
+
+
+def _began_with(path: Path) -> dict[str, Anchors]:
+    """The anchors in the start event of the run; none of older versions."""
+    with contextlib.suppress(*DAMAGED):
+        told = events.beginning(path)["anchors"]
+        return {level: _of_card(told[level]) for level in (OWN, *LEVELS) if told.get(level)}
+    return {}
 
 
 def _measures(entries: Sequence[Any], run: str) -> Mapping[str, Interval] | None:
@@ -60,15 +76,15 @@ def _measures(entries: Sequence[Any], run: str) -> Mapping[str, Interval] | None
 
 
 def _anchors(entries: Sequence[Any], run: str, levels: Mapping[str, Any]) -> dict[str, Anchors]:
-    found: dict[str, Anchors] = {}
+    by_level: dict[str, Anchors] = {}
     for entry in entries:
         with contextlib.suppress(*DAMAGED):
             anchors = _of_card(entry["card"]["anchors"])
             if run in entry["runs"]:
-                found[OWN] = anchors
+                by_level[OWN] = anchors
             if entry["level"] in LEVELS and _same(entry["difficulty"], levels[entry["level"]]):
-                found[entry["level"]] = anchors
-    return found
+                by_level[entry["level"]] = anchors
+    return by_level
 
 
 def _same(card: Mapping[str, Any], level: Mapping[str, Any]) -> bool:

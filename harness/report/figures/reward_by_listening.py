@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.law.group_results import Analysis
-from harness.law.io.difficulty_card import OWN
 from harness.law.results import Anchors, RunResult, Yardsticks
+from harness.records.outcomes import OWN
 from harness.report.figures import canvas
 from harness.report.figures.canvas import Drawing, colour, label, marker
 from harness.report.figures.figure_specs import FigureSpec, Subject

@@ -13,8 +13,8 @@ from typing import Any
 from harness.config.run import LEVELS
 from harness.law.compare.groups import over_seeds, pooled
 from harness.law.group_results import Analysis, Gap, GroupResult, Pooled
-from harness.law.io.difficulty_card import OWN
 from harness.law.results import Bounded, Interval, Onset, RunResult, Yardsticks
+from harness.records.outcomes import OWN
 from harness.report.tables import listening
 from harness.report.text import dropped_rows, naming, wording
 from harness.utils.safe_text import visible

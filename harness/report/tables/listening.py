@@ -11,8 +11,8 @@ from rich.text import Text
 
 from harness.law.compare.groups import over_seeds, pooled
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.io.difficulty_card import OWN
 from harness.law.results import Bounded, RunResult, Yardsticks
+from harness.records.outcomes import OWN
 from harness.report.text import wording
 from harness.utils.safe_text import text
 

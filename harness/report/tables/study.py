@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.law.compare import claims, quantities
+from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged
 from harness.law.compare.study_arms import Counts
 from harness.law.compare.study_outcome import Outcome
-from harness.law.io.difficulty_card import OWN
+from harness.records.outcomes import OWN
 from harness.records.study_file import Link
 from harness.report.tables import validity
 from harness.report.text import wording
@@ -22,6 +23,7 @@ from harness.utils.safe_text import text
 
 COLUMNS = ("link", "difference [95%]", "pairs", "p", "verdict")
 ABOUT_DEAF = "about a deaf policy"
+PERHAPS_DEAF = "about a deaf policy, or too few seeds or users to tell"
 METHOD = (
     "differences are paired by seed, mean and 95% t interval; p, of the statement and 1 where the "
     "difference points away from it, by Holm over the links that decide, those beside, the checks"
@@ -39,9 +41,13 @@ def show(outcome: Outcome, console: Console) -> None:
 
 
 def headline(outcome: Outcome) -> str:
-    """The question; of a study none of whose arms listens it says so first."""
-    about = f"{ABOUT_DEAF}: " if outcome.about_deaf_policies else ""
+    """The question; of a study none of whose arms is shown to listen it says so first."""
+    about = f"{_about(outcome)}: " if outcome.about_deaf_policies else ""
     return f"{about}{outcome.stated.question}"
+
+
+def _about(outcome: Outcome) -> str:
+    return PERHAPS_DEAF if outcome.may_end_above else ABOUT_DEAF
 
 
 def statement(link: Link) -> str:
@@ -150,10 +156,18 @@ def _deaf(outcome: Outcome) -> str:
     if outcome.about_deaf_policies is None:
         return ""
     if outcome.about_deaf_policies:
-        return f", {ABOUT_DEAF}: no arm is shown to end above the best deaf schedule"
+        none = f", {_about(outcome)}: no arm is shown to end above the best deaf schedule"
+        may = ", ".join(map(_may, outcome.may_end_above))
+        return f"{none}; {may}" if may else none
     above = list(dict.fromkeys(one.arm for one in outcome.above_deaf if one.above))
     verb = "ends" if len(above) == 1 else "end"
     return f", {' and '.join(above)} {verb} above the best deaf schedule"
+
+
+def _may(one: AboveDeaf) -> str:
+    """`hard may, by up to 0.12 with 3 seeds`."""
+    most = wording.number((one.difference and one.difference.high) or 0.0)
+    return f"{one.arm} may, by up to {most} with {plural(one.seeds, 'seed')}"
 
 
 def _table(outcome: Outcome) -> Table:

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from harness.law import advice
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.io.difficulty_card import OWN
 from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
+from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, validity
 from harness.report.text import alternatives, dropped_rows, explain, findings, naming, wording
 from harness.utils.safe_text import text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.law import verdict as verdict
 from harness.law.estimate import identifiability
-from harness.law.io.difficulty_card import OWN
 from harness.law.results import Bounded, Interval, RunResult
+from harness.records.outcomes import OWN
 from harness.report.text import alternatives, dropped_rows, wording
 from harness.report.text.wording import number, plural
 

@@ -76,3 +76,13 @@ def test_runs_that_end_alike_have_the_error_of_the_schedule_alone() -> None:
     (one, _) = of(arm(0.7, 0.7), arm())
     assert one.difference is not None
     assert one.difference.high == pytest.approx(0.1 + 1.96e-2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "may"),
+    [(-0.1, 0.05, True), (-0.1, 0.04, False), (0.01, 0.2, False), (None, None, False)],
+)
+def test_an_arm_whose_interval_reaches_what_counts_may_end_above(
+    low: float | None, high: float | None, may: bool
+) -> None:
+    assert AboveDeaf("one", "medium", Bounded(0.02, low, high), 3, None).may_be_above is may

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.law import analysis, law_json, verdict
-from harness.law.results import Anchors, RunResult, Yardsticks
+from harness.law.results import Anchors, Bounded, RunResult, Yardsticks
 from harness.testing import synthetic
 
 MEDIUM = synthetic.anchors(deaf=0.60, attentive=0.77, listening=1.45, optimum=0.80)
@@ -50,17 +50,31 @@ def test_the_logged_share_counts_before_that_of_the_anchors(tmp_path: Path) -> N
     assert own(analysed(tmp_path, rows)).share == pytest.approx(0.45)
 
 
-def test_without_a_card_two_evaluations_tell_the_schedule_and_the_optimum(tmp_path: Path) -> None:
-    rows = synthetic.evaluated(lines(), "hard", reward=0.25, listening_share=-0.1)
-    rows[-1] |= {"eval/hard/reward": 0.45, "eval/hard/listening_share": 0.9}
-    result = analysed(tmp_path, rows)
+def test_a_level_without_a_card_in_the_sweep_has_the_anchors_of_the_start_event(
+    tmp_path: Path,
+) -> None:
+    rows = synthetic.evaluated(lines(), "hard", reward=0.25)
+    rows = synthetic.evaluated(synthetic.evaluated(rows, reward=0.7), "easy", reward=0.8)
+    synthetic.write_run(tmp_path / "run", rows, level="medium")
+    shipped = synthetic.anchors(deaf=0.27, attentive=0.4, listening=1.2, optimum=0.47)
+    began = {"own": shipped, "medium": shipped, "hard": shipped, "easy": None}
+    synthetic.begin_with(tmp_path / "run", began)
+    synthetic.write_cards(tmp_path, {"medium": MEDIUM})
+    (result,) = analysis.analyse([tmp_path]).runs
     assert result.yardsticks is not None
-    anchors = result.yardsticks["hard"].anchors
-    assert anchors.deaf is not None
-    assert anchors.optimum is not None
-    assert anchors.deaf.value == pytest.approx(0.27)
-    assert anchors.optimum.value == pytest.approx(0.47)
-    assert anchors.deaf.low is None
+    hard, easy = (result.yardsticks[level].anchors for level in ("hard", "easy"))
+    assert hard.deaf == Bounded(0.27, 0.27 - 0.01, 0.27 + 0.01)
+    assert (hard.optimum, hard.attentive_listening) == (Bounded(0.47, None, None), 1.2)
+    assert easy == Anchors()
+    assert own(result).anchors.deaf == Bounded(0.6, 0.6 - 0.01, 0.6 + 0.01)
+
+
+@pytest.mark.parametrize("anchors", [None, 3, {"own": 3}, {"own": []}])
+def test_a_start_event_without_anchors_tells_nothing(tmp_path: Path, anchors: Any) -> None:
+    synthetic.write_run(tmp_path / "run", synthetic.evaluated(lines(), reward=0.5))
+    synthetic.begin_with(tmp_path / "run", anchors)
+    (result,) = analysis.analyse([tmp_path]).runs
+    assert own(result).anchors == Anchors()
 
 
 def test_the_users_that_all_runs_share_have_an_error_of_their_own(tmp_path: Path) -> None:

@@ -139,15 +139,15 @@ def test_a_damaged_study_json_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_cost_is_that_of_all_runs_or_not_known() -> None:
     trainer = dataclasses.replace(RunConfig().trainer, steps=300, conversations=8)
     tabular = PolicyConfig(name="tabular", kind="tabular")
-    a_run = 3.0 + 31 * 2 * 1.0 + 300 * 8 * 3.4e-3
+    a_run = 3.0 + 31 * 2 * 0.2 + 300 * 8 * 1.4e-3
     configs = [RunConfig(policy=tabular, trainer=trainer)] * 4
     assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
-    assert "(3.4 ms a conversation and 1 s an evaluation" in cost.sentence(configs)
+    assert "(1.4 ms a conversation and 0.2 s an evaluation" in cost.sentence(configs)
     other = [*configs, RunConfig(policy=PolicyConfig(name="mine"))]
     said = "not known, since policy=mine, simulator=scripted was never measured"
     assert said in cost.sentence(other)
     tiny = RunConfig(policy=PolicyConfig())
-    assert "tabular: 3.4 ms a conversation" in cost.sentence([*configs, tiny])
+    assert "tabular: 1.4 ms a conversation" in cost.sentence([*configs, tiny])
     for wider in (PolicyConfig(hidden_size=1024), PolicyConfig(max_turn_tokens=256)):
         said = "policy=tiny, simulator=scripted in this shape, or on a GPU, was never measured"
         assert said in cost.sentence([tiny, RunConfig(policy=wider)])

@@ -33,7 +33,7 @@ sweep: setup  ## the study in small: three difficulties, then the law and its pi
 	@echo "The pictures: $$(ls runs/law/*.png | tr '\n' ' ')"
 
 # the tests start many processes, each of which would compile what it imports were no bytecode kept
-TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto
+TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical
 
 test: setup  ## the default tests, on every core
 	$(TESTING)
@@ -53,7 +53,7 @@ check: setup  ## format, lint, types, import arrows
 
 smoke: setup  ## every stage in seconds, up to the figure, in build/smoke
 	rm -rf $(SMOKE) && mkdir -p $(SMOKE)
-	cd $(SMOKE) && $(BIN)/harness sweep +sweeps=smoke && $(BIN)/harness fit-entropy-law runs/ && ls runs/law/*.png
+	cd $(SMOKE) && export OMP_NUM_THREADS=1 && $(BIN)/harness sweep +sweeps=smoke && $(BIN)/harness fit-entropy-law runs/ && ls runs/law/*.png
 
 bench: setup  ## the benchmarks that take a minute or two
 	$(BIN)/python benchmarks/cli_startup.py

@@ -65,8 +65,7 @@ def _flagged(own: list[str], known: Bigrams) -> float:
     """Share of `own` that is no language to one who knows the others' sentences."""
     for module in (language_guard, word_pairs):
         module.english_bigrams = lambda: known  # type: ignore[attr-defined]
-    language_guard.fault.cache_clear()
-    language_guard._sentence.cache_clear()
+    language_guard.fault_in.cache_clear()
     return sum(language_guard.fault(text) is not None for text in own) / len(own)
 
 

@@ -52,7 +52,7 @@ def begun(config: RunConfig) -> remedy_stack.RemedyStack:
 
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
     """Return the rollout, by whether entropies are noted, and the update, by remedy."""
-    policy, plain = TabularPolicy.start(), configs["none"]
+    policy, plain = TabularPolicy.start("conversation"), configs["none"]
     curriculum_state = curriculum.begin(plain, None)
     at = tabular.TrainState(policy, curriculum_state, begun(plain), None, Ledger())
     filled, acts = tabular._rollout(at, 1)

@@ -12,12 +12,14 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.compose import planner
 from harness.errors import ConfigError, DataError
-from harness.testing.commands import harness as command
+from harness.testing.commands import here
 
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "read_a_sweep.ipynb"
 SWEEP = ("policy=tabular", "difficulty=easy,hard", "seed=1,2", "algorithm.null_control=false")
-SMALL = ("trainer.steps=20", "trainer.conversations=16", "trainer.conversations_every=10")
+SMALL = ("trainer.steps=20", "trainer.conversations=8", "trainer.conversations_every=10",
+         "eval.users=4", "eval.prefixes=4")  # fmt: skip
 
 
 @runtime_checkable
@@ -31,7 +33,7 @@ class ShownInNotebooks(Protocol):
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of four runs, and a log of another program beside it."""
     folder = tmp_path_factory.mktemp("api")
-    assert command("sweep", *SWEEP, *SMALL, cwd=folder).returncode == 0
+    assert here("sweep", *SWEEP, *SMALL, "hydra/launcher=basic", cwd=folder).returncode == 0
     rows = [{"step": n, "entropy": 2 / n, "reward": 1 - 1 / n} for n in range(1, 31)]
     (folder / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
@@ -83,7 +85,7 @@ def test_the_table_has_a_row_for_a_run_without_metrics(root: Path, tmp_path: Pat
 def test_conversations_are_those_of_the_step(runs: harness.Runs) -> None:
     turns = runs.conversations(step=20)
     assert set(turns["step"]) == {20}
-    assert turns.groupby(["run", "group", "sample"]).ngroups == 4 * 16
+    assert turns.groupby(["run", "group", "sample"]).ngroups == 4 * 8
     assert {"user", "policy"} == set(turns["speaker"])
     assert set(runs.conversations()["step"]) == {1, 10, 20}
     assert runs.conversations(step=19).empty
@@ -100,7 +102,7 @@ def test_a_damaged_file_of_conversations_is_named(root: Path, tmp_path: Path) ->
 
 
 def test_the_law_is_that_of_the_command(root: Path, law: harness.Law) -> None:
-    assert command("fit-entropy-law", "runs", "--figures", "none", cwd=root).returncode == 0
+    assert here("fit-entropy-law", "runs", "--figures", "none", cwd=root).returncode == 0
     written = json.loads((root / "runs" / "law" / "law.json").read_text())
     assert [run["verdict"] for run in written["runs"]] == law.runs["verdict"].tolist()
     assert [run["a"]["low"] for run in written["runs"]] == law.runs["a_low"].tolist()
@@ -125,6 +127,12 @@ def test_every_figure_can_be_drawn_and_another_name_lists_them(law: harness.Law)
 def test_results_are_saved_where_they_were_asked_for(law: harness.Law, tmp_path: Path) -> None:
     written = {path.name for path in law.save(tmp_path / "law")}
     assert {"law.json", "law.csv", "contrasts.csv", "entropy_law.png"} <= written
+
+
+def test_a_sweep_leaves_no_launcher_of_its_own_behind(root: Path) -> None:
+    with pytest.raises(ConfigError, match="must be one of") as caught:
+        planner.plan(["hydra/launcher=nope"])
+    assert "harness_" not in str(caught.value)
 
 
 def test_a_path_without_runs_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.testing.commands import harness
+from harness.testing.commands import harness, here
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
 CHOSEN = (
@@ -17,6 +17,7 @@ CHOSEN = (
     "reward=quick_relief",
     "simulator=asked_for",
 )
+FEW = ("eval.users=4", "eval.prefixes=4")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_trains_with_its_algorithm_remedy_reward_and_users(
     site: Path, tmp_path: Path
 ) -> None:
-    sized = ("policy=tabular", "trainer.steps=2", "trainer.conversations=16")
+    sized = ("policy=tabular", "trainer.steps=2", "trainer.conversations=16", *FEW)
     words = (*sized, *CHOSEN, "algorithm.options.scale=2")
     done = harness("train", *words, "--dir", "run", cwd=tmp_path, PYTHONPATH=str(site))
     assert done.returncode == 0, done.stderr
@@ -74,11 +75,11 @@ def test_a_log_in_its_format_is_fitted_and_its_figure_drawn(site: Path, tmp_path
 
 
 def test_without_it_its_runs_are_read_and_not_resumed(site: Path, tmp_path: Path) -> None:
-    words = ("policy=tabular", "trainer.steps=1", "trainer.conversations=8", *CHOSEN)
+    words = ("policy=tabular", "trainer.steps=1", "trainer.conversations=8", *FEW, *CHOSEN)
     done = harness("train", *words, "--dir", "run", cwd=tmp_path, PYTHONPATH=str(site))
     assert done.returncode == 0, done.stderr
-    assert harness("status", "run", cwd=tmp_path).returncode == 0
-    done = harness("resume", "run", cwd=tmp_path)
+    assert here("status", "run", cwd=tmp_path).returncode == 0
+    done = here("resume", "run", cwd=tmp_path)
     assert done.returncode == 2
     assert "simulator.kind must be one of scripted, second, served, got 'asked_for'" in done.stderr
 

@@ -51,11 +51,16 @@ def plan(texts: Sequence[str]) -> Plan:
         words = _read(texts)
         axes = [w for w in words if w.swept]
         composed = _composer(words)
+
+        @functools.cache
+        def made(*numbers: int) -> Point:
+            return _point(words, dict(zip((w.key for w in axes), numbers, strict=True)), composed)
+
         # each value with the others at their first, before their product; the short axes first
         for axis in sorted(axes, key=lambda w: len(w.values)):
             for number in range(len(axis.values)):
-                _point(words, {axis.key: number}, composed)
-        points = [_point(words, at, composed) for at in _products(axes)]
+                made(*(number if other is axis else 0 for other in axes))
+        points = [made(*numbers) for numbers in _products(axes)]
         return plans.build(points, [w.key for w in axes])
 
 
@@ -160,10 +165,9 @@ def installed() -> dict[str, dict[str, Any]]:
     return launchers
 
 
-def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
-    """Yield each combination of axes: by key, the number of its value; the last varies fastest."""
-    for numbers in itertools.product(*(range(len(axis.values)) for axis in axes)):
-        yield dict(zip((axis.key for axis in axes), numbers, strict=True))
+def _products(axes: Sequence[Word]) -> Iterator[tuple[int, ...]]:
+    """Yield each combination of axes: the number of each one's value; the last varies fastest."""
+    yield from itertools.product(*(range(len(axis.values)) for axis in axes))
 
 
 def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> Point:

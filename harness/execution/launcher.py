@@ -56,8 +56,12 @@ def execute(
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
     names = [str(path) for path in dirs]
     task = functools.partial(_execute, names, os.getpid(), launcher.is_local, retry_policy, granted)
-    with planner.shipped_alone(), planner.opened(), _scratch(dirs[0].parent, launcher) as scratch:
-        chosen = _stored(launcher, runs_at_once, len(dirs))
+    with (
+        planner.shipped_alone(),
+        planner.opened(),
+        _scratch(dirs[0].parent, launcher) as scratch,
+        _stored(launcher, runs_at_once, len(dirs)) as chosen,
+    ):
         words = [f"{LAUNCHERS}={chosen}", f"seed=range({len(dirs)})"]
         return _multirun(task, words, str(scratch))
 
@@ -94,8 +98,10 @@ def _launcher(overrides: Sequence[str]) -> Launcher:
         return launcher_settings.chosen(composed["hydra"]["launcher"], planner.installed())
 
 
-def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> str:
-    """The name under which Hydra finds the plugin's own entry with the launcher's settings.
+@contextlib.contextmanager
+def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
+    """The name under which Hydra finds the plugin's own entry with the launcher's settings, until
+    the launch is over: Hydra lists such names where an option is not known.
 
     Nobody can have put a file of that name into a conf/. No more workers are asked for than runs.
     """
@@ -107,8 +113,14 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> str:
     for key, value in settings.items():
         OmegaConf.update(node, key, value, force_add=True)
     name = f"{OURS}_{secrets.token_hex(8)}"
-    ConfigStore.instance().store(group=LAUNCHERS, name=name, node=node, provider=OURS)
-    return name
+    store = ConfigStore.instance()
+    store.store(group=LAUNCHERS, name=name, node=node, provider=OURS)
+    try:
+        yield name
+    finally:
+        group, _, kind = LAUNCHERS.partition("/")
+        entries: Any = store.repo[group]
+        del entries[kind][f"{name}.yaml"]
 
 
 def _of_workers(runs_at_once: int) -> dict[str, Any]:

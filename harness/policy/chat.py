@@ -62,6 +62,17 @@ class Chat:
         )
         return ids
 
+    def placed(self, text: str) -> list[tuple[int, int, int]]:
+        """Ids of plain text as `words` has them, each with its begin and end in the text."""
+        found = self.tokenizer(
+            text,
+            add_special_tokens=False,
+            split_special_tokens=True,
+            return_offsets_mapping=True,
+        )
+        places = found["offset_mapping"]
+        return [(n, a, b) for n, (a, b) in zip(found["input_ids"], places, strict=True)]
+
     def text(self, ids: Sequence[int]) -> str:
         """The policy's reply as text, without special tokens and without its thinking."""
         text: str = self.tokenizer.decode(self.reply(ids), skip_special_tokens=True)

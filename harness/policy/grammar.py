@@ -17,6 +17,8 @@ POOR_SHARE = 0.06
 TWO_STRATEGIES_SHARE = 0.35
 NEWEST_SHARE = 0.75
 """Share of slots that take the newest mention, and not an older one."""
+FACTS_SHARE = 0.65
+"""Share of facts, and not of topics, in what `saying_back` says back."""
 
 _ENDS = re.compile(r"(?<=[.?!])\s+")
 _SLOTS = {"clause": FACT_SHAPE, "topic": TOPIC_SHAPE, "feeling": "[a-z]+"}
@@ -42,9 +44,15 @@ def take_up(strategy: str, mentions: Mentions, said: Sequence[str], draw: Draw) 
     """
     if not mentions.facts:
         return say(strategy, mentions, draw)
-    sentences = [phrase.format(clause=mentions.facts[-1]) for phrase in TAKING_UP[strategy]]
-    new = [sentence for sentence in sentences if sentence not in said] or sentences
+    sentences = _about(strategy, mentions.facts[-1])
+    new = tuple([s for s in sentences if s not in said]) or sentences
     return new[int(draw() * len(new))]
+
+
+@lru_cache(maxsize=4096)
+def _about(strategy: str, fact: str) -> tuple[str, ...]:
+    """The sentences of `strategy` that take up a fact, of which one is said at a time."""
+    return tuple([phrase.format(clause=fact) for phrase in TAKING_UP[strategy]])
 
 
 def random_reply(heard: Sequence[str], draw: Draw) -> str:
@@ -57,6 +65,18 @@ def random_reply(heard: Sequence[str], draw: Draw) -> str:
         return reply
     second = (first + 1 + int(draw() * (len(STRATEGIES) - 1))) % len(STRATEGIES)
     return f"{reply} {speak(STRATEGIES[second], heard, draw)}"
+
+
+def saying_back(heard: Sequence[str], draw: Draw) -> str:
+    """Two sentences of any strategy, each with a fact or the topic if one was mentioned."""
+    mentions = listen(heard)
+    everything = tuple(phrase for own in PHRASES.values() for phrase in own)
+    said = []
+    for _ in range(2):
+        fact = mentions.facts and (not mentions.topics or draw() < FACTS_SHARE)
+        slot = "{clause}" if fact else "{topic}" if mentions.topics else ""
+        said.append(_fill(tuple(p for p in everything if slot in p), mentions, draw))
+    return " ".join(said)
 
 
 def covers(text: str, heard: Sequence[str] | None = None) -> bool:
@@ -85,6 +105,21 @@ def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
         if readings:
             filled += min(readings, key=lambda slots: sum(not right for _, right in slots))
     return filled
+
+
+def slot_spans(text: str, heard: Sequence[str]) -> list[tuple[int, int]]:
+    """Begin and end in `text` of each slot that holds what the user said, of whole sentences."""
+    mentions = listen(heard)
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for sentence in _ENDS.split(text):
+        for pattern in _patterns():
+            match = pattern.fullmatch(sentence)
+            if match and _all_mentioned(match.groupdict(), mentions):
+                spans += [(start + a, start + b) for a, b in match.regs[1:]]
+                break
+        start += len(sentence) + 1
+    return spans
 
 
 def _fill(phrases: tuple[str, ...], mentions: Mentions, draw: Draw) -> str:

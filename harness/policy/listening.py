@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from harness.utils.record import record
 
 _SENTENCE = re.compile(r"[^.?!]+[.?!]*")
 TOPIC_SHAPE = r"[a-z][\w'-]*(?: [\w'-]+){0,5}"
@@ -80,7 +81,7 @@ FACT_SHAPE = r"[a-z][\w'-]*,?(?: [\w'-]+,?){1,10} [\w'-]+"
 Words = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mentions:
     """The topics, facts and feelings of messages, oldest first, in words for saying back."""
 
@@ -106,7 +107,12 @@ def with_message(mentions: Mentions, message: str) -> Mentions:
     return Mentions(mentions.topics + topics, mentions.facts + facts, mentions.feelings + feelings)
 
 
-@lru_cache(maxsize=16384)
+def tells_fact(message: str) -> bool:
+    """Whether a message states a fact."""
+    return bool(_listen(message)[1])
+
+
+@lru_cache(maxsize=4096)
 def _listen(message: str) -> tuple[Words, Words, Words]:
     """Topics, facts and feelings of one message."""
     by_kind = [_classified(sentence) for sentence in _SENTENCE.findall(message)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.config.run import INTENTIONS
-from harness.policy.listening import listen
+from harness.policy.listening import tells_fact
 
 MOODS = ("unspoken", "heavy", "plain", "lighter")
 CUES = ("none", *INTENTIONS, "heart", "head")
@@ -79,11 +79,10 @@ def hear(text: str) -> Cues:
         mood, cue = read[0] or mood, read[1] or cue
         if number == 0:
             change = read[2] or change
-    tells_fact = bool(listen((text,)).facts)
-    return Cues(MOODS.index(mood), CUES.index(cue), CHANGES.index(change), tells_fact)
+    return Cues(MOODS.index(mood), CUES.index(cue), CHANGES.index(change), tells_fact(text))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _sentence(sentence: str) -> tuple[str | None, str | None, str | None]:
     low = sentence.lower()
     for short, long in _CONTRACTED:

@@ -79,8 +79,8 @@ def last_words_features(memory: Memory) -> FloatArray:
 
     Shape (n, MAX_TURNS * 28): what a feature means at one turn says nothing of the next.
     """
-    said = (memory.mood, memory.cue, memory.change, memory.own)
-    rows = np.concatenate([_one_hot(v, n) for v, n in zip(said, _LAST_WORDS, strict=True)], axis=1)
+    parts = (memory.mood, memory.cue, memory.change, memory.own)
+    rows = np.concatenate([_one_hot(v, n) for v, n in zip(parts, _LAST_WORDS, strict=True)], axis=1)
     features = np.zeros((len(rows), MAX_TURNS, rows.shape[1]))
     features[np.arange(len(rows)), memory.replies] = rows
     flat: FloatArray = features.reshape(len(rows), -1)
@@ -92,26 +92,34 @@ def _one_hot(values: IntArray, count: int) -> FloatArray:
     return marks
 
 
-OBSERVATIONS: Mapping[str, Callable[[Memory], FloatArray]] = {
-    "conversation": conversation_features,
-    "last_words": last_words_features,
+@dataclass(frozen=True, slots=True)
+class ObservationKind:
+    """What a policy goes by."""
+
+    features: Callable[[Memory], FloatArray]
+    """Of each conversation, shape (n, features)."""
+    takes_up: bool
+    """Whether its replies take up the user's newest fact."""
+
+
+OBSERVATIONS: Mapping[str, ObservationKind] = {
+    "conversation": ObservationKind(conversation_features, takes_up=True),
+    "last_words": ObservationKind(last_words_features, takes_up=False),
 }
-"""By policy.observation: the features of each conversation, shape (n, features)."""
+"""By policy.observation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
     """The policy's observations before n replies."""
 
-    turn: IntArray
-    """Number of the reply, from 0; shape (n,)."""
     features: FloatArray
     """Shape (n, features)."""
 
 
 def observe(observation: str, memory: Memory) -> Observations:
     """What the policy goes by in each conversation of `memory`; a key of OBSERVATIONS."""
-    return Observations(memory.replies, OBSERVATIONS[observation](memory))
+    return Observations(OBSERVATIONS[observation].features(memory))
 
 
 def recall(heard: Sequence[str], played: Sequence[str], reception: FloatArray) -> Memory:
@@ -131,12 +139,12 @@ class TabularPolicy:
     """The table of logits, shape (features, strategies); zero at the start."""
 
     table: FloatArray
-    observation: str = "conversation"
+    observation: str
     """Key of OBSERVATIONS."""
 
     @classmethod
-    def start(cls, observation: str = "conversation") -> TabularPolicy:
-        features = OBSERVATIONS[observation](nothing_heard(1)).shape[1]
+    def start(cls, observation: str) -> TabularPolicy:
+        features = OBSERVATIONS[observation].features(nothing_heard(1)).shape[1]
         return cls(np.zeros((features, len(STRATEGIES))), observation)
 
     def log_probabilities(self, seen: Observations, temperature: float) -> FloatArray:

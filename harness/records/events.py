@@ -56,6 +56,12 @@ def every(events: Path) -> list[MadeBy]:
     return [one for n, one in enumerate(told) if one not in told[:n]]
 
 
+def beginning(events: Path) -> dict[str, Any]:
+    """The event with which the first attempt began; empty where none is told."""
+    told = (event for event in _told(events, 0) if event.get("event") in BEGINNINGS)
+    return next(told, {})
+
+
 def _made_by(event: dict[str, Any]) -> MadeBy | None:
     return None if shape.problem(MadeBy, event) else MadeBy(event["versions"], event["git"])
 

@@ -25,6 +25,9 @@ from harness.records.metric_rows import RowSums
 
 REPEATED = (4, 16)
 """Numbers of conversations with one user that the columns best_at_k and success_*_k are for."""
+LEAST_WORTH = 0.05
+"""Where the optimum earns less than so much more than the best deaf schedule, no listening_share is
+told: it would be noise."""
 EVALUATED = {
     "reward": "final emotion / 100 on held-out users",
     "reward_se": "its standard error, users being the replicates",
@@ -41,7 +44,7 @@ EVALUATED = {
 """Columns of an evaluation, at each level: `eval/COLUMN` and `eval/LEVEL/COLUMN`."""
 MEASURED = {
     "entropy": "policy entropy H of batch N, nats per token (per act for tabular)",
-    "entropy_se": "its standard error, clustered by conversation",
+    "entropy_se": "its standard error, clustered by group",
     "reward": "mean reward of batch N",
     "reward_std": "mean over groups of the standard deviation of the reward",
     "frac_reward_zero_std": "share of groups whose rewards are all equal",

@@ -1,6 +1,7 @@
 """The harness command as a user runs it: in a folder of its own, and where it matters a process."""
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -9,9 +10,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import pytest
+import typer
 
 from harness.cli import app
 
@@ -38,7 +40,9 @@ def harness(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedP
 def here(
     *words: str, cwd: Path, stdin: bytes | str = b"", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """`harness WORDS` to its end in this process, `stdin` piped in; not for what becomes a run."""
+    """`harness WORDS` to its end in this process, `stdin` piped in; where it becomes a run, that
+    one's process follows it.
+    """
     piped = stdin if isinstance(stdin, bytes) else stdin.encode()
     streams = [io.TextIOWrapper(io.BytesIO(text), encoding="utf-8") for text in (piped, b"", b"")]
     with pytest.MonkeyPatch.context() as patch:
@@ -48,11 +52,33 @@ def here(
             patch.setenv(name, value)
         for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
             patch.setattr(sys, name, stream)
-        patch.delattr(os, "execve")  # what becomes a run would take this process with it
+        patch.setattr(os, "execve", functools.partial(_follow, cwd))
         with pytest.raises(SystemExit) as ended:
             app.main()
     out, err = (_text(stream) for stream in streams[1:])
     return subprocess.CompletedProcess(words, int(ended.value.code or 0), out, err)
+
+
+def _follow(cwd: Path, program: str, words: list[str], environment: dict[str, str]) -> NoReturn:
+    """Run `words` to their end in a process that gets what is inheritable, and end with its code;
+    the lock that was handed over is let go, as a process that becomes another does not hold it.
+    """
+    done = subprocess.run(
+        words,
+        executable=program,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=BUDGET_S,
+        check=False,
+        close_fds=False,
+    )
+    os.close(int(words[words.index("--lock") + 1]))
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    raise typer.Exit(done.returncode)
 
 
 def _text(stream: io.TextIOWrapper) -> str:

@@ -300,6 +300,12 @@ def anchors(
     }
 
 
+def begin_with(folder: Path, by_level: Mapping[str, Mapping[str, Any] | None]) -> None:
+    """Let the run in `folder` have begun with these anchors, by "own" and named level."""
+    event = {"event": "start", "step": 0, "anchors": by_level}
+    (folder / "events.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
+
+
 def write_cards(root: Path, by_level: Mapping[str, Mapping[str, Any] | None]) -> None:
     """cards.json of the sweep in `root`, a card for each level of its runs.
 

@@ -8,7 +8,7 @@ mypy alone. Whatever is not made by the hundred thousand stays `dataclass(frozen
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
@@ -18,8 +18,23 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True)
 def record(cls: type[T]) -> type[T]:
-    """Return `cls` as a dataclass with slots, compared and hashed by its fields, never changed."""
-    return dataclass(slots=True, unsafe_hash=True)(cls)
+    """Return `cls` as a frozen dataclass with slots whose fields are set without a check.
+
+    It is compared, hashed, copied and inherited from as any frozen dataclass, by frozen dataclasses
+    and records alone. Assigning to a field raises nothing; mypy refuses it.
+    """
+    made = dataclass(frozen=True, slots=True)(cls)
+    changeable: Any = made
+    alike: Any = make_dataclass(
+        cls.__name__,
+        [
+            (f.name, f.type, field(default=f.default, default_factory=f.default_factory))
+            for f in fields(changeable)
+        ],
+    )
+    changeable.__init__ = alike.__init__
+    del changeable.__setattr__, changeable.__delattr__
+    return made
 
 
 def changed(old: T, name: str, value: object) -> T:

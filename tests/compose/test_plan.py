@@ -51,8 +51,9 @@ def test_a_sweep_of_keys_that_tiny_does_not_have_exits_2(tmp_path: Path) -> None
     ],
 )
 def test_a_word_that_changes_no_run_is_refused(words: list[str], key: str) -> None:
-    assert refusal(*words).startswith(key)
-    assert ": has no effect with " in refusal(*words)
+    said = refusal(*words)
+    assert said.startswith(key)
+    assert ": has no effect with " in said
 
 
 def test_a_key_that_one_kind_of_the_sweep_uses_is_taken() -> None:

@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from harness.execution import gpu_lease, launcher, progress
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import TABULAR, ledger, only_sweep
+from harness.testing.commands import TABULAR, here, ledger, only_sweep
 from tests.faults.limited import quick
 from tests.train.made import make_run
 
@@ -26,18 +28,6 @@ def breaks(session):
 tabular.train = breaks
 from harness.train import __main__ as train
 sys.exit(train.main())
-"""
-IN_A_SWEEP = """
-import sys
-from harness.execution import {module}
-
-def breaks(*given, **named):
-    raise ZeroDivisionError("a bug of ours")
-
-{module}.{name} = breaks
-sys.argv = ["harness", *sys.argv[1:]]
-from harness.cli.app import main
-main()
 """
 
 
@@ -76,15 +66,24 @@ def test_with_debug_a_run_shows_it_too(tmp_path: Path) -> None:
     assert "in breaks" in (run.path / "debug.log").read_text()
 
 
-def sweep(code: str, cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return python(code, *words, "sweep", *TABULAR, "trainer.steps=2", "seed=1,2", cwd=cwd)
+def breaks(*given: object, **named: object) -> object:
+    raise ZeroDivisionError("a bug of ours")
+
+
+def sweep(
+    patch: pytest.MonkeyPatch, module: ModuleType, name: str, cwd: Path, *words: str
+) -> subprocess.CompletedProcess[str]:
+    """A sweep by this process, in which `name` of a module has a bug."""
+    patch.setattr(module, name, breaks)
+    quickly = (*TABULAR, "trainer.steps=1", "hydra/launcher=basic")
+    return here(*words, "sweep", *quickly, "seed=1,2", cwd=cwd)
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
 def test_a_bug_of_a_launcher_is_in_the_sweeps_debug_log(
-    tmp_path: Path, debug: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, debug: tuple[str, ...]
 ) -> None:
-    done = sweep(IN_A_SWEEP.format(module="launcher", name="_multirun"), tmp_path, *debug)
+    done = sweep(monkeypatch, launcher, "_multirun", tmp_path, *debug)
     root = only_sweep(tmp_path)
     assert done.returncode == 3
     said = f"the launcher failed: ZeroDivisionError: a bug of ours; traceback in {root}/debug.log"
@@ -93,8 +92,10 @@ def test_a_bug_of_a_launcher_is_in_the_sweeps_debug_log(
     assert "in breaks" in (root / "debug.log").read_text()
 
 
-def test_a_bug_of_the_sweep_itself_ends_it_and_is_in_its_debug_log(tmp_path: Path) -> None:
-    done = sweep(IN_A_SWEEP.format(module="gpu_lease", name="runs_at_once"), tmp_path)
+def test_a_bug_of_the_sweep_itself_ends_it_and_is_in_its_debug_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = sweep(monkeypatch, gpu_lease, "runs_at_once", tmp_path)
     root = only_sweep(tmp_path)
     assert done.returncode == 1
     said = (
@@ -104,8 +105,10 @@ def test_a_bug_of_the_sweep_itself_ends_it_and_is_in_its_debug_log(tmp_path: Pat
     assert "in breaks" in (root / "debug.log").read_text()
 
 
-def test_a_bug_beside_the_runs_costs_no_run(tmp_path: Path) -> None:
-    done = sweep(IN_A_SWEEP.format(module="progress", name="watch"), tmp_path)
+def test_a_bug_beside_the_runs_costs_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = sweep(monkeypatch, progress, "watch", tmp_path)
     root = only_sweep(tmp_path)
     assert done.returncode == 0, done.stderr
     assert [row["status"] for row in ledger(root)] == ["done", "done"]

@@ -15,7 +15,7 @@ import yaml
 from harness import simulator
 from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import harness, here
+from harness.testing.commands import here
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "2026-11-22"
 PARTIAL = "1-hard-seed1"
@@ -87,7 +87,7 @@ def test_a_run_with_keys_of_a_newer_version_is_read_and_not_resumed(sweep: Path,
     (one,) = json.loads(verified.stdout)["runs"]
     assert (verified.returncode, one["ok"]) == (0, True), one
     assert any(keys in f["message"] for f in one["findings"] if f["level"] == "note"), one
-    done = harness("resume", str(run.path), cwd=sweep)
+    done = here("resume", str(run.path), cwd=sweep)
     assert done.returncode == 65, done.stderr
     (sentence,) = done.stderr.splitlines()
     assert sentence.startswith(f"harness: {run.path}: {keys}, which this version (harness ")
@@ -101,7 +101,7 @@ def test_in_a_sweep_it_is_left_as_it_is_and_the_others_go_on(sweep: Path) -> Non
     shutil.rmtree(other.checkpoints)
     in_status(newer)
     before = snapshot(newer.path)
-    done = harness("resume", str(sweep), cwd=sweep)
+    done = here("resume", str(sweep), cwd=sweep)
     assert done.returncode == 3, done.stderr
     assert f"{newer.path}: run.json has zeal, which this version" in done.stderr
     assert snapshot(newer.path) == before
@@ -127,7 +127,7 @@ def test_a_sweep_or_study_with_keys_of_a_newer_version_is_read_and_not_resumed(
     before = snapshot(sweep)
     assert f"{PARTIAL}: running, 4/8 steps" in here("status", str(sweep), cwd=sweep).stdout
     assert here("verify", str(sweep), cwd=sweep).returncode == 0
-    done = harness("resume", str(sweep), cwd=sweep)
+    done = here("resume", str(sweep), cwd=sweep)
     assert done.returncode == 65
     assert done.stderr.startswith(f"harness: {sweep}: {keys}, which this version (harness ")
     assert done.stderr.rstrip().endswith(WRITER)
@@ -137,7 +137,7 @@ def test_a_sweep_or_study_with_keys_of_a_newer_version_is_read_and_not_resumed(
 def test_a_key_that_somebody_wrote_into_a_config_is_no_newer_version(sweep: Path) -> None:
     run = RunFolder(sweep / PARTIAL)
     run.config.write_text(run.config.read_text() + "zeal: 7\n")
-    done = harness("resume", str(run.path), cwd=sweep)
+    done = here("resume", str(run.path), cwd=sweep)
     assert done.returncode == 2
     assert "config.yaml: unknown key 'zeal'" in done.stderr
 
@@ -154,7 +154,7 @@ def test_rows_of_another_simulator_are_read_and_not_continued(sweep: Path) -> No
     assert "running, 4/8 steps" in here("status", str(run.path), cwd=sweep).stdout
     assert runs_of_a_fit(run) == [str(run.path)]
     assert here("verify", str(run.path), cwd=sweep).returncode == 0
-    done = harness("resume", str(run.path), cwd=sweep)
+    done = here("resume", str(run.path), cwd=sweep)
     assert done.returncode == 65
     assert done.stderr == (
         f"harness: {run.path}: its rows were made with version {version} of the user simulator, "
@@ -169,7 +169,7 @@ def test_a_run_records_its_simulator_and_one_without_rows_takes_todays(sweep: Pa
     run.metrics.unlink()
     shutil.rmtree(run.checkpoints)
     of_simulator(run, simulator.VERSION + 1)
-    assert harness("resume", str(run.path), cwd=sweep).returncode == 0
+    assert here("resume", str(run.path), cwd=sweep).returncode == 0
     assert run_folder.read_status(run).simulator_version == simulator.VERSION
 
 
@@ -177,5 +177,5 @@ def test_a_done_run_of_another_simulator_stays_done(sweep: Path) -> None:
     run = RunFolder(sweep / "0-easy-seed1")
     of_simulator(run, simulator.VERSION + 1)
     before = snapshot(run.path)
-    assert harness("resume", str(run.path), cwd=sweep).returncode == 0
+    assert here("resume", str(run.path), cwd=sweep).returncode == 0
     assert snapshot(run.path) == before

@@ -17,7 +17,7 @@ import pytest
 
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import harness, here
+from harness.testing.commands import here
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run-before-checksums"
 LATER = Path(__file__).parents[1] / "golden" / "2026-11-22"
@@ -32,7 +32,7 @@ def old(tmp_path: Path) -> RunFolder:
 
 def test_rows_of_users_of_another_version_are_kept_and_not_gone_on_with(old: RunFolder) -> None:
     rows = old.metrics.read_bytes()
-    done = harness("resume", str(old.path), cwd=old.path.parent)
+    done = here("resume", str(old.path), cwd=old.path.parent)
     assert done.returncode == 65
     assert "its rows were made with version 1 of the user simulator, and this is version" in (
         done.stderr
@@ -95,7 +95,7 @@ def test_a_sweep_of_then_is_read_and_its_rows_are_kept(sweep: Path) -> None:
     assert f"{PARTIAL}: running, 4/8 steps" in before.stdout
     assert here("verify", str(sweep), cwd=sweep).returncode == 0
     assert law(sweep).count(":") == 2
-    done = harness("resume", str(sweep), cwd=sweep)
+    done = here("resume", str(sweep), cwd=sweep)
     assert done.returncode == 3
     assert "its rows were made with version 1 of the user simulator" in done.stderr
     for name in ("0-easy-seed1", PARTIAL):
@@ -108,7 +108,7 @@ def test_a_sweep_of_then_is_read_and_its_rows_are_kept(sweep: Path) -> None:
 def test_a_run_of_then_is_resumed_to_its_rows(single: RunFolder) -> None:
     assert run_folder.read_status(single).simulator_version == 3
     assert "running, 4/8 steps" in here("status", "run", cwd=single.path.parent).stdout
-    done = harness("resume", "run", cwd=single.path.parent)
+    done = here("resume", "run", cwd=single.path.parent)
     assert done.returncode == 0, done.stderr
     expect_rows(single, "run")
     (check,) = [e for e in events(single) if e["event"] == "replay_check"]

@@ -52,7 +52,7 @@ def test_a_held_folder_is_75_and_names_the_process(tmp_path: Path) -> None:
     words = (*BRIEF, "trainer.steps=100000", "--dir", "d")
     with started("train", *words, cwd=tmp_path) as train:
         until(lambda: rows(tmp_path / "d") > 0, "a step")
-        for refused in (harness("resume", "d", cwd=tmp_path), here("train", *words, cwd=tmp_path)):
+        for refused in (here("resume", "d", cwd=tmp_path), here("train", *words, cwd=tmp_path)):
             assert refused.returncode == 75
             assert f"held by process {train.pid} on " in refused.stderr
     assert "continue with `harness resume d`" in here("status", "d", cwd=tmp_path).stdout

@@ -65,7 +65,7 @@ def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path: Path) -> None:
 def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(
     launcher: str, tmp_path: Path
 ) -> None:
-    words = (*TABULAR, "trainer.steps=40", "trainer.checkpoint_every=10", "seed=1,2")
+    words = (*TABULAR, "trainer.steps=20", "trainer.checkpoint_every=5", "seed=1,2")
     with started("sweep", *words, f"hydra/launcher={launcher}", cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
         victim = root / "0-medium-seed1"
@@ -85,7 +85,7 @@ def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(
     assert [row["status"] for row in ledger(root)] == ["done"] * 2
     assert other.stat().st_mtime_ns == before
     assert json.loads((victim / "run.json").read_text())["attempts"] == 2
-    assert rows(victim) == 40
+    assert rows(victim) == 20
     names = ["0-medium-seed1", "1-medium-seed2"]
     events = [json.loads(line) for line in resumed.stdout.splitlines()]
     done = {"status": "done", "exit_code": 0}

@@ -15,7 +15,7 @@ import pytest
 
 from harness.records import metric_rows
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import harness, here
+from harness.testing.commands import here
 from tests.faults.limited import quick
 from tests.train.made import go_on, killed_after, make_run
 
@@ -43,7 +43,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> dict[int, RunFolder]:
 
 
 def resumed(run: RunFolder) -> CompletedProcess[str]:
-    return harness("resume", str(run.path), cwd=run.path.parent)
+    return here("resume", str(run.path), cwd=run.path.parent)
 
 
 def seen(record: Seen, done: CompletedProcess[str]) -> str:

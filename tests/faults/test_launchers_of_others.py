@@ -20,11 +20,11 @@ from packaging.requirements import Requirement
 
 from harness.compose import planner
 from harness.errors import ConfigError
-from harness.testing.commands import TABULAR, harness, ledger, only_sweep
+from harness.testing.commands import TABULAR, harness, here, ledger, only_sweep
 from harness.utils import installation
 
 Saw = Callable[[str, object], None]
-QUICK = (*TABULAR, "trainer.steps=2")
+QUICK = (*TABULAR, "trainer.steps=1")
 FOLDER_IS_NOT_OURS = "no file in a conf/ or sweeps/ may name code to run"
 
 
@@ -121,10 +121,10 @@ def test_a_plain_sweep_beside_such_a_file_runs_nothing(
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep whose one run has still to be made."""
-    here = tmp_path_factory.mktemp("stopped")
-    done = harness("sweep", *QUICK, cwd=here)
+    folder = tmp_path_factory.mktemp("stopped")
+    done = here("sweep", *QUICK, "hydra/launcher=basic", cwd=folder)
     assert done.returncode == 0, done.stderr
-    root = only_sweep(here)
+    root = only_sweep(folder)
     shutil.rmtree(root / "0-medium-seed1")
     return root
 
@@ -146,7 +146,7 @@ def test_a_foreign_sweep_brings_no_setting_that_is_not_listed(
     values = json.loads((root / "sweep.json").read_text())
     values["command"] = [*QUICK, word]
     (root / "sweep.json").write_text(json.dumps(values))
-    done = harness("resume", str(root), cwd=tmp_path, SECRET="canary")
+    done = here("resume", str(root), cwd=tmp_path, SECRET="canary")
     record_property("seen", f"exit {done.returncode}: {done.stderr.strip()}")
     assert done.returncode == 2, done.stderr
     assert FOREIGN[word] in done.stderr
@@ -215,14 +215,14 @@ NAMES = {
 def test_the_name_of_the_current_folder_is_no_interpolation(
     name: str, tmp_path: Path, record_property: Saw
 ) -> None:
-    here = tmp_path / NAMES[name]
-    here.mkdir()
-    done = harness("sweep", *QUICK, cwd=here, SECRET="canary-in-the-environment")
+    folder = tmp_path / NAMES[name]
+    folder.mkdir()
+    done = harness("sweep", *QUICK, cwd=folder, SECRET="canary-in-the-environment")
     record_property("seen", f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
-    assert [row["status"] for row in ledger(only_sweep(here))] == ["done"]
+    assert [row["status"] for row in ledger(only_sweep(folder))] == ["done"]
     assert not [path for path in tmp_path.rglob("*") if "canary" in str(path)]
-    assert [path.name for path in tmp_path.iterdir()] == [here.name]
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     told = [path for path in tmp_path.rglob("*") if path.is_file() and _holds(path, "canary-in")]
     assert not told
 

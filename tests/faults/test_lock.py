@@ -16,7 +16,7 @@ import pytest
 from harness.errors import StoppedError
 from harness.records import holder, holder_file, run_folder, run_lock
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import TABULAR, harness, rows, started, until
+from harness.testing.commands import TABULAR, harness, here, rows, started, until
 from harness.train.__main__ import attempt
 from tests.faults.limited import RUN, quick
 from tests.train.made import make_run, status
@@ -84,7 +84,7 @@ def test_a_run_whose_lock_is_deleted_stays_the_only_writer(
         deleted(run.path, names)
         second = subprocess.run([*RUN, str(run.path)], capture_output=True, text=True, check=False)
         until(lambda: (run.path / names[-1]).exists(), "the holder to notice")
-        resumed = harness("resume", "run", cwd=tmp_path)
+        resumed = here("resume", "run", cwd=tmp_path)
         assert child.poll() is None
         by = holder.holder(run)
     finally:

@@ -17,7 +17,7 @@ import yaml
 from harness.law.analysis import analyse
 from harness.records import config_file, metric_rows, run_folder
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import harness, here
+from harness.testing.commands import here
 from tests.faults.limited import quick
 from tests.law import ended
 from tests.train.made import go_on, make_run
@@ -75,7 +75,7 @@ def test_rows_of_another_seed_are_told_from_the_runs_own(
     assert code == 65
     assert f"{seeds[1].metrics}: rows 1 to 12 must be those that the run wrote" in why
     assert "rows 1 to 10 must be those that step-00010 was saved after" in why
-    done = harness("resume", str(seeds[1].path), cwd=seeds[1].path.parent)
+    done = here("resume", str(seeds[1].path), cwd=seeds[1].path.parent)
     record_property("seen", f"exit {done.returncode}: {done.stderr.splitlines()[-1]}")
     assert done.returncode == 65
     assert f"{seeds[1].metrics}: rows 1 to 12 must be those that step-00012 was" in done.stderr
@@ -174,7 +174,7 @@ def test_a_run_under_the_config_of_another_is_in_no_mean(
     rule = f"{seeds[1].config}: must be as it was when the run was planned"
     assert str(why).startswith(f"damaged: {rule}")
     assert told(seeds[1].path)[0] == 65
-    done = harness("resume", str(seeds[1].path), cwd=seeds[1].path.parent)
+    done = here("resume", str(seeds[1].path), cwd=seeds[1].path.parent)
     record_property("seen", f"exit {done.returncode}: {done.stderr.splitlines()[-1]}")
     assert done.returncode == 2
     assert rule in done.stderr
@@ -200,7 +200,7 @@ def test_a_config_of_a_newer_version_is_read_and_not_resumed(
     assert here("status", str(run.path), cwd=run.path).returncode == 0
     (one,) = analyse([run.path]).runs
     assert (one.status, one.unfinished) == ("ok", None)
-    done = harness("resume", str(run.path), cwd=run.path)
+    done = here("resume", str(run.path), cwd=run.path)
     record_property("seen", f"exit {done.returncode}: {done.stderr.splitlines()[-1][:120]}")
     assert done.returncode == 65
     assert "config.yaml has trainer.invented_later, which this version (harness" in done.stderr

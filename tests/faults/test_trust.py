@@ -271,7 +271,7 @@ def test_what_is_typed_is_sent_and_said_first(
     """`sweep` by its joblib launcher, `train` as the process that it becomes."""
     given = SHORT if command in ("sweep", "train") else ()
     into = ("--dir", "d") if command == "train" else ()
-    run = harness if command in ("sweep", "train") else here
+    run = harness if command == "sweep" else here
     done = run(command, *given, *words(endpoint), *into, cwd=brief)
     assert done.returncode == 0, done.stderr
     assert set(keys_sent(endpoint)) == {f"bearer {KEY}".lower()}
@@ -316,7 +316,7 @@ def test_a_run_that_was_confirmed_is_resumed_in_the_foreground(
 ) -> None:
     (run,) = planned(brief, endpoint).glob("*-seed1")
     assert here("trust", host(endpoint), "SIM_KEY", cwd=brief).returncode == 0
-    done = harness("resume", str(run), cwd=brief)
+    done = here("resume", str(run), cwd=brief)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[0] == f"harness: sends $SIM_KEY to {host(endpoint)}"
     assert only_sweep(brief) == run.parent

@@ -18,7 +18,7 @@ from harness.records.study_file import Stated, StudyRecord
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.report.figures import group_series
 from harness.testing import synthetic
-from harness.testing.commands import harness
+from harness.testing.commands import here
 from tests.faults.fitted import fitted, the_run
 from tests.law import ended
 from tests.law.ended import edit, numbers, rows, stands, without_onset
@@ -124,7 +124,8 @@ def test_a_group_of_unfinished_runs_stays_and_says_so(
     for seed in (1, 2):
         ended.run(tmp_path / "runs" / f"easy{seed}", seed)
         ended.run(tmp_path / "runs" / f"hard{seed}", seed, level="hard", **ENDS["failed"])
-    done = harness("fit-entropy-law", "runs", "--out", "law", cwd=tmp_path, COLUMNS="200")
+    words = ("--out", "law", "--figures", "none")
+    done = here("fit-entropy-law", "runs", *words, cwd=tmp_path, COLUMNS="200")
     assert done.returncode == 0, done.stderr
     line = (
         "difficulty=hard: 2 of 2 runs unfinished, excluded from every mean; no run is left, n = 0"
@@ -165,7 +166,8 @@ def test_runs_that_diverged_are_censored_and_named(tmp_path: Path, record_proper
     for seed in (3, 4):
         ended.run(tmp_path / "runs" / f"s{seed}", seed, without_onset(seed)[:30], **DIVERGED)
     ended.run(tmp_path / "runs" / "s5", 5, [{**rows(5)[0], "entropy": None}], **DIVERGED)
-    done = harness("fit-entropy-law", "runs", "--out", "law", cwd=tmp_path, COLUMNS="200")
+    words = ("--out", "law", "--figures", "none")
+    done = here("fit-entropy-law", "runs", *words, cwd=tmp_path, COLUMNS="200")
     assert (
         "3 of 5 runs unfinished, excluded from every mean; 3 diverged (s3, s4, s5)" in done.stdout
     )

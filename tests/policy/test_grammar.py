@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.config.run import STRATEGIES, DifficultyConfig, SimulatorConfig
-from harness.policy.grammar import covers, random_reply, slots, speak
-from harness.policy.listening import listen, turn_round
-from harness.policy.phrases import PHRASES, POOR
+from harness.policy.grammar import covers, random_reply, slots, speak, take_up
+from harness.policy.listening import NOTHING, listen, turn_round
+from harness.policy.phrases import PHRASES, POOR, TAKING_UP
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply
 from harness.simulator.scripted.reading import read
@@ -150,6 +150,41 @@ def _replies() -> Iterator[tuple[str, str, bool]]:
                 turn = users.answer([turn], [SupporterReply(text)])[0]
                 heard.append(turn.text)
                 yield meant, text, turn.flagged
+
+
+@pytest.fixture(scope="module")
+def facts() -> list[str]:
+    """What 60 users of both splits tell in their opening, said back."""
+    users = make(SimulatorConfig(), DifficultyConfig(disclosure="free"))
+    keys = [ConversationKey(3, 1, n, 0, (TRAIN, HELD_OUT)[n % 2]) for n in range(60)]
+    return sorted({fact for turn in users.open(keys) for fact in listen([turn.text]).facts})
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_users_recognise_every_sentence_that_takes_up_a_fact(
+    strategy: str, facts: list[str]
+) -> None:
+    """Each phrase alone, since the policy may come to say only one."""
+    assert len(facts) > 30
+    for phrase in TAKING_UP[strategy]:
+        right = [recognise(phrase.format(clause=fact)) == (strategy,) for fact in facts]
+        assert sum(right) >= 0.9 * len(facts), phrase
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_fact_is_taken_up_in_new_words_while_there_are_any(strategy: str) -> None:
+    mentions, draws = listen([OPENING, "My parents paid for the course."]), random.Random(4)
+    said: list[str] = []
+    for _ in TAKING_UP[strategy]:
+        said.append(take_up(strategy, mentions, said, draws.random))
+    assert len(set(said)) == len(TAKING_UP[strategy]) == 7
+    assert all("your parents paid for the course" in reply for reply in said)
+    assert take_up(strategy, mentions, said, draws.random) in said
+    assert all(covers(reply, [OPENING, "My parents paid for the course."]) for reply in said)
+
+
+def test_without_a_fact_nothing_is_taken_up() -> None:
+    assert take_up("restate", NOTHING, [], lambda: 0.0) == speak("restate", [], lambda: 0.0)
 
 
 def test_poor_replies_carry_no_strategy_and_hurt() -> None:

@@ -46,7 +46,7 @@ def random_seen(seed: int, observation: str = "conversation") -> Observations:
 
 def test_the_start_is_its_prior_whatever_it_hears() -> None:
     assert sum(PRIOR.values()) == pytest.approx(1)
-    start, seen = TabularPolicy.start(), random_seen(0)
+    start, seen = TabularPolicy.start("conversation"), random_seen(0)
     wanted = np.tile([PRIOR[s] for s in STRATEGIES], (12, 1))
     np.testing.assert_allclose(np.exp(start.log_probabilities(seen, 1.0)), wanted)
     np.testing.assert_allclose(start.entropy_nats(seen, 1.0), 1.903, atol=5e-4)
@@ -101,16 +101,22 @@ def test_a_need_named_early_counts_in_the_whole_conversation_and_not_in_the_last
         assert (not np.array_equal(one, other)) == differ
 
 
-def test_each_turn_has_a_bias_of_its_own_so_that_the_optimum_is_deterministic() -> None:
-    """The argument of the module's docstring: one draw of noise shifts one turn's logits."""
-    for observation in OBSERVATIONS:
-        table = np.random.default_rng(0).normal(size=TabularPolicy.start(observation).table.shape)
-        policy, heard = TabularPolicy(table, observation), nothing_heard(1)
-        seen = [observe(observation, having_played(heard, np.array([n]))) for n in range(8)]
-        rows = np.concatenate([s.features for s in seen])
-        shift = np.linalg.lstsq(rows, np.ones(8), rcond=None)[0]
-        np.testing.assert_allclose(rows @ shift, 1)
-        assert policy.table.shape == (rows.shape[1], len(STRATEGIES))
+@pytest.mark.parametrize("observation", sorted(OBSERVATIONS))
+def test_each_turn_has_a_bias_of_its_own_so_that_the_optimum_is_deterministic(
+    observation: str,
+) -> None:
+    """For each turn some table moves its logits alone, whatever was heard."""
+    memory, seen = nothing_heard(40), []
+    draws = np.random.default_rng(0)
+    for _ in range(8):
+        memory = having_heard(memory, draws.choice(SAID, 40).tolist(), RECEPTION)
+        seen.append(observe(observation, memory))
+        memory = having_played(memory, draws.integers(0, len(STRATEGIES), 40))
+    features, turns = np.concatenate([s.features for s in seen]), np.repeat(range(8), 40)
+    for turn in range(8):
+        wanted = (turns == turn) * 1.0
+        shift = np.linalg.lstsq(features, wanted, rcond=None)[0]
+        np.testing.assert_allclose(features @ shift, wanted, atol=1e-9)
 
 
 @pytest.mark.parametrize(

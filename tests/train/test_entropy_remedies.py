@@ -23,8 +23,8 @@ __all__ = ["model"]  # the fixture
 
 def some_policy() -> TabularPolicy:
     """Away from the start, as after some training."""
-    table = np.random.default_rng(3).normal(0, 0.4, TabularPolicy.start().table.shape)
-    return TabularPolicy(table)
+    table = np.random.default_rng(3).normal(0, 0.4, TabularPolicy.start("conversation").table.shape)
+    return TabularPolicy(table, "conversation")
 
 
 def plain_batch(acts: Acts, advantage: np.ndarray, bonus: float = 0.0) -> ActBatch:
@@ -40,7 +40,9 @@ def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
         shift = np.zeros_like(policy.table)
         shift[place] = 1e-6
         up, down = (
-            TabularPolicy(policy.table + sign * shift).entropy_nats(acts.seen, temperature).sum()
+            TabularPolicy(policy.table + sign * shift, "conversation")
+            .entropy_nats(acts.seen, temperature)
+            .sum()
             for sign in (1, -1)
         )
         assert gradient[place] == pytest.approx((up - down) / 2e-6, abs=1e-7)
@@ -107,7 +109,7 @@ def covariance(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -> None:
     """Lemma 1 of arXiv 2505.22617: step by step, summed over the states a batch visits."""
-    policy, changes, predicted = TabularPolicy.start(), [], []
+    policy, changes, predicted = TabularPolicy.start("conversation"), [], []
     stack = stack_of(AlgorithmConfig(learning_rate=0.3))
     for step in range(20):
         _, acts = rolled_out(32, seed=step, policy=policy)
@@ -136,14 +138,14 @@ def test_under_the_policy_gradient_entropy_falls_by_the_covariance_with_p_times_
     policy, rate, changes, predicted = some_policy(), 0.01, [], []
     rng = np.random.default_rng(5)
     for n in range(len(acts.act)):
-        turn, features = acts.seen.turn[[n]], acts.seen.features[[n]]
-        seen = replace(acts.seen, turn=turn, features=features)
-        every = replace(seen, turn=np.repeat(turn, 8), features=np.repeat(features, 8, axis=0))
+        features = acts.seen.features[[n]]
+        seen = replace(acts.seen, features=features)
+        every = replace(seen, features=np.repeat(features, 8, axis=0))
         log_p = policy.log_probabilities(seen, 1.0)
         p, advantage = np.exp(log_p), rng.normal(0, 1, (1, 8)) + log_p  # more for the likely
         advantage -= (p * advantage).sum()
         gradient = policy.gradient(every, np.arange(8), (p * advantage)[0], 1.0)
-        after = TabularPolicy(policy.table + rate * gradient)
+        after = TabularPolicy(policy.table + rate * gradient, "conversation")
         changes.append(float((after.entropy_nats(seen, 1.0) - policy.entropy_nats(seen, 1.0))[0]))
         eta = rate * float((features**2).sum())
         predicted.append(float(-eta * covariance(p, log_p, p * advantage)[0]))

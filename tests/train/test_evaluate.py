@@ -41,7 +41,7 @@ def one_line(held: Sequence[Meeting]) -> OneLine:
 
 
 KEYS = [Meeting(0, user).key for user in range(64)]
-START = tabular_step.speakers(TabularPolicy.start(), 1.0)
+START = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
 
 
 @pytest.mark.parametrize(

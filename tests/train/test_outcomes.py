@@ -21,7 +21,7 @@ from tests.train.made import rows_of, tabular
 def test_the_columns_are_means_of_the_outcomes() -> None:
     config = RunConfig(eval=EvalConfig(users=4, repeats=2, levels=["hard"]))
     kept: list[Mapping[str, FloatArray]] = []
-    speakers = tabular_step.speakers(TabularPolicy.start(), 1.0)
+    speakers = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
     columns = evaluate.evaluate(config, speakers, keep=kept.append)
     (by_level,) = kept
     assert {name: table.shape for name, table in by_level.items()}["own"] == (4, 2)

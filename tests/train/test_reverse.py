@@ -91,7 +91,7 @@ def test_starts_slide_back_to_the_beginning(course: curriculum.CurriculumState) 
 def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
     course: curriculum.CurriculumState,
 ) -> None:
-    speaker = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(course.config, 1, 1))
+    speaker = TabularSpeaker(TabularPolicy.start("conversation"), 1.0, rng_of(course.config, 1, 1))
     conversations = rollout_groups(course, speaker, 1)
     for group in (conversations[:8], conversations[8:]):
         assert len({(c.opening.text, c.opening.emotion, len(c.before)) for c in group}) == 1
@@ -102,9 +102,10 @@ def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
         mine = acts.conversation == number
         count = len(conversation.exchanges)
         assert acts.reply[mine].tolist() == list(range(count))
-        assert acts.seen.turn[mine].tolist() == [len(conversation.before) + n for n in range(count)]
+        turns = acts.seen.features[mine, :MAX_TURNS].argmax(axis=1)
+        assert turns.tolist() == [len(conversation.before) + n for n in range(count)]
     first_seen = acts.seen.features[acts.reply == 0]
-    fresh = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(course.config, 9, 1))
+    fresh = TabularSpeaker(TabularPolicy.start("conversation"), 1.0, rng_of(course.config, 9, 1))
     rollout_groups(course, fresh, 9)
     opening = fresh.acts().seen.features[fresh.acts().reply == 0]
     nothing_yet = MAX_TURNS + 2 * len(INTENTIONS) + NOTHING_YET

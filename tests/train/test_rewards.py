@@ -140,7 +140,7 @@ def test_a_null_control_deals_out_whole_conversations() -> None:
 
 
 def rolled_out(config: RunConfig) -> tuple[list[Conversation], Acts]:
-    speaker = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(config, 1, 1))
+    speaker = TabularSpeaker(TabularPolicy.start("conversation"), 1.0, rng_of(config, 1, 1))
     users = make(config.simulator, config.difficulty)
     return rollout(users, speaker, keys_of(config, 1)), speaker.acts()
 
@@ -160,8 +160,8 @@ def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) 
     conversations, acts = rolled_out(config)
     rewards = compute_rewards(conversations, reward)
     advantages = made.advantages_of(rewards, config, 1)
-    start = TabularPolicy.start()
-    place = acts.conversation, acts.seen.turn
+    start = TabularPolicy.start("conversation")
+    place = acts.conversation, acts.reply
     rate = config.algorithm.learning_rate
     done = update(start, acts, advantages[place], rate, 1.0, 1)
     ascent = (done.policy.table - start.table) / -rate
@@ -185,7 +185,7 @@ def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) 
     wanted = np.array([by_hand(c, t) for c, t in zip(*place, strict=True)])
 
     def loss(table: np.ndarray) -> float:
-        log_p = TabularPolicy(table).log_probabilities(acts.seen, 1.0)
+        log_p = TabularPolicy(table, "conversation").log_probabilities(acts.seen, 1.0)
         return -float((wanted * log_p[np.arange(len(acts.act)), acts.act]).mean())
 
     places = list(map(tuple, np.argwhere(np.abs(ascent) > 1e-6)[::30]))
@@ -202,7 +202,7 @@ def test_evaluation_knows_of_no_reward() -> None:
     rewards = (RewardConfig(), TURNS, RewardConfig(solution_bias=1.0))
     evaluations = []
     for reward in rewards:
-        speakers = tabular_step.speakers(TabularPolicy.start(), 1.0)
+        speakers = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
         evaluations.append(evaluate.evaluate(config_of(reward), speakers))
     assert evaluations[0] == evaluations[1] == evaluations[2]
 

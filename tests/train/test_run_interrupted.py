@@ -157,7 +157,7 @@ def test_a_stop_in_a_slice_ends_an_evaluation_before_its_next_turn(tmp_path: Pat
                 session.leaving.on_signal(signal.SIGTERM, None)
             session.poll()
 
-        speakers = tabular_step.speakers(TabularPolicy.start(), 1.0, before_turn)
+        speakers = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0, before_turn)
         with (
             pytest.raises(StoppedError, match="by SIGTERM in the evaluation of step 2"),
             session.evaluation(2) as watch,

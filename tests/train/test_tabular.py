@@ -8,13 +8,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from harness.config.run import EMOTIONAL_INTENTIONS, STRATEGIES
+from harness.config.run import EMOTIONAL_INTENTIONS, MAX_TURNS, STRATEGIES
 from harness.config.run import LEVELS as NAMES
+from harness.errors import DataError
+from harness.policy.memory import nothing_heard
 from harness.policy.observation import CUES, hear
-from harness.policy.tabular import TabularPolicy
+from harness.policy.tabular import PRIOR, TabularPolicy, observe
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
+from harness.train.loop.tabular import load
 from harness.train.loop.tabular_step import ActBatch, UpdateResult, probe_entropy_nats
 from harness.train.loop.tabular_step import update as treated_update
 from harness.train.policy_gradient.losses import clipped
@@ -29,7 +32,7 @@ def rolled_out(
 ) -> tuple[list[Conversation], Acts]:
     config = tabular(getattr(LEVELS, level))
     rng = np.random.default_rng(seed)
-    speaker = TabularSpeaker(policy or TabularPolicy.start(), 1.0, rng)
+    speaker = TabularSpeaker(policy or TabularPolicy.start("conversation"), 1.0, rng)
     keys = [ConversationKey(seed, 1, n // 8, n % 8) for n in range(count)]
     return rollout(make(config.simulator, config.difficulty), speaker, keys), speaker.acts()
 
@@ -48,7 +51,7 @@ def test_acts_are_those_of_the_conversations_in_order() -> None:
     assert len(acts.act) == sum(len(c.exchanges) for c in conversations)
     for number, conversation in enumerate(conversations):
         mine = acts.conversation == number
-        assert acts.seen.turn[mine].tolist() == list(range(len(conversation.exchanges)))
+        assert acts.reply[mine].tolist() == list(range(len(conversation.exchanges)))
 
 
 def test_a_strategy_is_recognised_as_what_it_was_meant_to_be() -> None:
@@ -56,7 +59,7 @@ def test_a_strategy_is_recognised_as_what_it_was_meant_to_be() -> None:
     conversations, acts = rolled_out(256)
     agree = [
         STRATEGIES[a] in conversations[c].exchanges[t].answer.strategies
-        for a, c, t in zip(acts.act, acts.conversation, acts.seen.turn, strict=True)
+        for a, c, t in zip(acts.act, acts.conversation, acts.reply, strict=True)
     ]
     assert np.mean(agree) > 0.9
 
@@ -89,7 +92,8 @@ def test_a_conversation_is_spoken_the_same_whatever_is_held_beside_it() -> None:
 
 def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
     _, acts = rolled_out(16)
-    policy = TabularPolicy(np.random.default_rng(3).normal(size=TabularPolicy.start().table.shape))
+    shape = TabularPolicy.start("conversation").table.shape
+    policy = TabularPolicy(np.random.default_rng(3).normal(size=shape), "conversation")
     advantage = np.random.default_rng(4).normal(size=len(acts.act))
     done = update(policy, acts, advantage, 0.5, 1.3, 1)
     ascent = (done.policy.table - policy.table) / -0.5
@@ -97,7 +101,7 @@ def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
     def loss(table: np.ndarray) -> float:
         chosen = np.arange(len(acts.act)), acts.act
         old = policy.log_probabilities(acts.seen, 1.3)[chosen]
-        new = TabularPolicy(table).log_probabilities(acts.seen, 1.3)[chosen]
+        new = TabularPolicy(table, "conversation").log_probabilities(acts.seen, 1.3)[chosen]
         return float(clipped(new, old, advantage, 0.2, 0.2).value.mean())
 
     for place in map(tuple, np.argwhere(ascent)[::40]):
@@ -110,8 +114,8 @@ def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
 def test_a_second_pass_moves_the_ratios_and_is_clipped() -> None:
     _, acts = rolled_out(64)
     advantage = np.random.default_rng(0).choice([-1.0, 1.0], len(acts.act))
-    once = update(TabularPolicy.start(), acts, advantage, 60.0, 1.0, 1)
-    twice = update(TabularPolicy.start(), acts, advantage, 60.0, 1.0, 2)
+    once = update(TabularPolicy.start("conversation"), acts, advantage, 60.0, 1.0, 1)
+    twice = update(TabularPolicy.start("conversation"), acts, advantage, 60.0, 1.0, 2)
     assert once.low_share == once.high_share == 0
     assert twice.low_share > 0
     assert twice.high_share > 0
@@ -120,15 +124,17 @@ def test_a_second_pass_moves_the_ratios_and_is_clipped() -> None:
 
 def test_without_advantage_nothing_is_learned() -> None:
     _, acts = rolled_out(16)
-    policy = TabularPolicy.start()
+    policy = TabularPolicy.start("conversation")
     done = update(policy, acts, np.zeros(len(acts.act)), 4.0, 1.0, 2)
     assert done.gradient_norm == 0
     assert np.array_equal(done.policy.table, policy.table)
 
 
 def test_probe_entropy_is_that_of_the_prior_at_the_start_and_hotter_when_hotter() -> None:
-    assert probe_entropy_nats(TabularPolicy.start(), 1.0) == pytest.approx(1.903, abs=5e-4)
-    assert (probe_entropy_nats(TabularPolicy.start(), 2.0) or 0.0) > 1.95
+    assert probe_entropy_nats(TabularPolicy.start("conversation"), 1.0) == pytest.approx(
+        1.903, abs=5e-4
+    )
+    assert (probe_entropy_nats(TabularPolicy.start("conversation"), 2.0) or 0.0) > 1.95
 
 
 def test_null_control_deals_out_the_same_advantages(tmp_path: Path) -> None:
@@ -170,6 +176,16 @@ def test_the_policy_learns_on_easy_users(tmp_path: Path) -> None:
     assert np.mean([r["entropy"] for r in rows[-15:]]) < 1.8
 
 
+@pytest.mark.slow
+def test_with_the_whole_conversation_it_learns_to_listen(tmp_path: Path) -> None:
+    """It ends above itself on another user's words, and chooses by what the user came for."""
+    config = tabular(steps=100, conversations=64, eval_every=100, algorithm={"learning_rate": 3.0})
+    config = replace(config, policy=replace(config.policy, observation="conversation"))
+    first, *_, last = rows_of(tmp_path, config, evaluated=True)
+    assert last["eval/reward"] > last["eval/deaf_reward"] + 0.08
+    assert last["eval/listening"] > first["eval/listening"] + 0.2
+
+
 def test_acts_without_a_reward_are_left_out_whatever_is_added_to_the_loss() -> None:
     """As if their conversations had not taken place."""
     _, acts = rolled_out()
@@ -179,12 +195,50 @@ def test_acts_without_a_reward_are_left_out_whatever_is_added_to_the_loss() -> N
     treated = stack_of(tabular(algorithm={"learning_rate": 2.0}).algorithm, ReferenceKl(0.5))
 
     def after(kept: np.ndarray, without_reward: np.ndarray | None) -> np.ndarray:
-        seen = replace(acts.seen, turn=acts.seen.turn[kept], features=acts.seen.features[kept])
+        seen = replace(acts.seen, features=acts.seen.features[kept])
         some = replace(acts, seen=seen, act=acts.act[kept], conversation=acts.conversation[kept],
                        reply=acts.reply[kept])  # fmt: skip
         selection = unselective(len(some.act), (start[kept],), 0.3, without_reward)
         batch = ActBatch(some, advantage[kept], selection, 1.3, int((~lost).sum()))
-        return treated_update(TabularPolicy.start(), batch, treated, 2).policy.table
+        return treated_update(TabularPolicy.start("conversation"), batch, treated, 2).policy.table
 
     everything = np.ones(len(lost), bool)
     np.testing.assert_allclose(after(everything, lost), after(~lost, None), atol=1e-12)
+
+
+def test_a_table_by_turn_of_an_older_version_is_the_same_policy(tmp_path: Path) -> None:
+    """It had the rows of each turn apart: 4 moods, 11 cues, 4 changes, 9 last strategies."""
+    by_turn = np.random.default_rng(6).normal(size=(MAX_TURNS, 28, 8))
+    np.save(tmp_path / "table.npy", by_turn)
+    policy = load(tmp_path, "last_words")
+    for turn in (0, 1, MAX_TURNS - 1):
+        heard = replace(
+            nothing_heard(1),
+            replies=np.array([turn]),
+            mood=np.array([1]),
+            cue=np.array([10]),
+            change=np.array([3]),
+            own=np.array([8]),
+        )
+        rows = by_turn[turn, [1, 4 + 10, 15 + 3, 19 + 8]].sum(axis=0)
+        logits = rows + np.log([PRIOR[strategy] for strategy in STRATEGIES])
+        log_p = policy.log_probabilities(observe("last_words", heard), 1.0)[0]
+        np.testing.assert_allclose(np.diff(log_p), np.diff(logits), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("observation", "shape"),
+    [
+        ("last_words", (28, MAX_TURNS, 8)),
+        ("last_words", (MAX_TURNS - 1, 28, 8)),
+        ("last_words", (8, MAX_TURNS * 28)),
+        ("conversation", (MAX_TURNS, 28, 8)),
+        ("conversation", (7, 10, 8)),
+    ],
+)
+def test_a_table_of_another_shape_is_refused(
+    observation: str, shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "table.npy", np.zeros(shape))
+    with pytest.raises(DataError, match="must hold float64 logits of shape"):
+        load(tmp_path, observation)

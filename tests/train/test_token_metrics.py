@@ -84,7 +84,7 @@ def test_each_measure_equals_the_one_worked_out_by_hand(key: str, value: float) 
 
 def test_every_key_is_one_of_the_rows() -> None:
     assert measured().keys() <= MEASURED.keys()
-    assert entropy_metrics(trace([1.0], [0], [1])).keys() <= MEASURED.keys()
+    assert entropy_metrics(trace([1.0], [0], [1]), 1).keys() <= MEASURED.keys()
 
 
 def test_what_nobody_recognised_is_missing_not_zero() -> None:
@@ -113,7 +113,7 @@ def test_a_group_of_one_has_no_spread() -> None:
 
 def test_entropy_measures_equal_those_worked_out_by_hand() -> None:
     # three tokens in conversation 0 (turns 1, 1, 2) and one in conversation 2
-    measures = entropy_metrics(trace([0.2, 0.4, 0.6, 2.0], [0, 0, 0, 2], [1, 1, 2, 1]))
+    measures = entropy_metrics(trace([0.2, 0.4, 0.6, 2.0], [0, 0, 0, 2], [1, 1, 2, 1]), 1)
     assert measures["entropy"] == pytest.approx(0.8)
     assert measures["entropy/t1"] == pytest.approx(1.6)
     assert measures["entropy/mean_of_means"] == pytest.approx((0.4 + 2.0) / 2)
@@ -185,3 +185,15 @@ def test_every_turn_becomes_a_record() -> None:
     assert (answer.turn, answer.emotion_before, answer.emotion_after) == (1, 40, 50)
     assert (second.entropy_nats, second.start_nll, second.advantage) == (None, 0.5, 0.25)
     assert (last.emotion_before, last.emotion_after, last.ended) == (50, 100, "success")
+
+
+def test_the_error_of_h_is_that_of_new_groups() -> None:
+    """Conversations of one group have much of H in common, which clusters of one would miss."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(300):
+        common = np.repeat(rng.normal(1.0, 0.2, 8), 8)
+        values = (common + rng.normal(0, 0.1, 64)).tolist()
+        measures = entropy_metrics(trace(values, list(range(64)), [1] * 64), 8)
+        found.append((measures["entropy"] or 0.0, measures["entropy_se"] or 0.0))
+    mean, error = np.array(found).T
+    assert 0.9 < mean.std() / np.sqrt((error**2).mean()) < 1.1

@@ -47,7 +47,7 @@ def test_a_run_tells_shares_and_what_has_none_and_times_the_parts_apart(tmp_path
     config = tabular(LEVELS["hard"], steps=2, conversations=8, eval_every=5)
     size = EvalConfig(levels=["easy"], repeats=2, users=8)
     run = make_run(tmp_path, replace(config, eval=size))
-    assert evaluate.without_anchors(config) == ["easy"]
+    anchors = evaluate.anchors(replace(config, eval=size))
     assert attempt(run, lambda event: None) == 0
     rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     assert rows[0]["eval/listening_share"] < 0
@@ -55,7 +55,14 @@ def test_a_run_tells_shares_and_what_has_none_and_times_the_parts_apart(tmp_path
     assert rows[0]["eval/easy/listening_share"] is None
     events = [json.loads(line) for line in run.events.read_text().splitlines()]
     (begun,) = [event for event in events if event["event"] == "start"]
-    assert begun["without_anchors"] == ["easy"]
+    assert begun["anchors"] == anchors
+    assert anchors.keys() == {"own", "easy", "hard"}
+    assert anchors["easy"] is None
+    assert anchors["own"] == anchors["hard"]
+    told = begun["anchors"]["own"]
+    deaf, best = told["deaf"]["reward"]["value"], told["optimum"]["reward"]
+    share = (rows[0]["eval/reward"] - deaf) / (best - deaf)
+    assert math.isclose(rows[0]["eval/listening_share"], share)
     steps = [event["seconds"] for event in events if event["event"] == "step"]
     parts = {"rollout", "eval", "repeats", "deaf", "ledger", "update"}
     assert [seconds.keys() for seconds in steps] == [parts, parts]

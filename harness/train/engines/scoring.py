@@ -111,7 +111,7 @@ class TokenRow:
         self.turn.extend([turn] * len(ids))
 
 
-def padded(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
+def padded(rows: Sequence[Sequence[float]], fill: int) -> Tensor:
     """Rows of different lengths as one tensor of shape (rows, longest), filled on the right."""
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])

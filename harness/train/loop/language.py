@@ -1,4 +1,4 @@
-"""Training a language model: rollout, evaluation, TRL's updates, and the row of each step."""
+"""The training loop of a language model: rollout, evaluation, updates by TRL, one row a step."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
 
 def train(session: Session) -> None:
-    """Run every step that is left."""
+    """Train from the checkpoint, or from the start, to the last step."""
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     start = starts.load(config, starts.device_of(config))
@@ -78,7 +78,7 @@ def train(session: Session) -> None:
 
 
 class LanguageRun:
-    """The run around TRL's updates; implements the adapter's Learner."""
+    """What a run does before and after TRL's updates: the Learner that trl_adapter calls."""
 
     trainer: ConversationTrainer
     engine: Engine
@@ -215,7 +215,7 @@ class LanguageRun:
             critic.save(folder)
 
     def _record(self) -> Metrics:
-        """Make the row of the current step durable; its values."""
+        """Write the row of the current step to disk; return its values."""
         state = self._step
         batch, conversations = state.batch, state.conversations
         trace, rows = trace_of(state), [t.row for t in batch.trajectories]
@@ -224,7 +224,7 @@ class LanguageRun:
         selection = state.settings.selection
         values: Metrics = {
             **conversation_metrics(conversations, state.rewards.total, *self.stack.groups()),
-            **entropy_metrics(trace),
+            **entropy_metrics(trace, self._config.algorithm.group_size),
             **thinking_entropies(trace, rows, self._chat.thought),
             **self._planning.entropies(trace, rows),
             **state.metrics,

@@ -1,7 +1,8 @@
-"""The probe of a language model: one reply to each frozen prefix, its entropy and what it is about.
+"""The probe of a language model: its replies to frozen prefixes, which never change.
 
-Whether words depend on the conversation is measured as in RAGEN-2 (arXiv 2604.06268): each reply is
-scored after its own prefix and after the others.
+Two things are measured at each evaluation: the entropy of these replies, and whether their words
+depend on the conversation. For the second, as in RAGEN-2 (arXiv 2604.06268), each reply's
+log-probability is computed after its own prefix and after the other prefixes.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from harness.train.objective.own_tokens import own_entropies, own_log_probabilit
 from harness.train.policy_gradient.advantages import FloatArray
 
 CROSS_SCORED = 16
-"""Prefixes of the probe, at most, whose replies are scored after each other's prefix: that takes a
-forward pass over the square of their number."""
+"""Most prefixes of which each reply is scored after every prefix: the cost grows with the square of
+their number."""
 
 
 def probe(
@@ -35,11 +36,15 @@ def probe(
     size: int,
     timed: evaluate.Timed,
 ) -> Metrics:
-    """entropy/probe, the mean exact entropy of a token in nats, over one reply to each frozen
-    prefix, and the information of these words. None if eval.prefixes is 0, the latter also if 1.
+    """Draw one reply to each frozen prefix and return the columns that come of it.
 
-    The replies are drawn by fixed uniforms, the same whatever the number of prefixes, to `size`
-    of them at a time.
+    `entropy/probe`: mean exact entropy of their tokens, nats. `eval/words_listening` and
+    `eval/words_retrieval`: see `words_information`; they need two prefixes. With eval.prefixes=0
+    nothing is drawn, and there are no columns.
+
+    Each prefix has random numbers of its own, the same at every evaluation and whatever the number
+    of prefixes. `size`: prefixes that are replied to at a time; `timed`: a context for the part of
+    the words, which is timed apart.
     """
     count, temperature = config.eval.prefixes, config.policy.temperature
     if not count:
@@ -61,7 +66,9 @@ def probe(
 
 
 def _cross_scored(count: int) -> list[int]:
-    """Places among `count` prefixes of those that are cross-scored, of both kinds the first."""
+    """Which of `count` prefixes are cross-scored: the first ones of both kinds, openings and later
+    turns, as places in the list of prefixes.
+    """
     places = {number: n for n, number in enumerate(_numbers(count))}
     return [places[number] for number in _numbers(min(count, CROSS_SCORED))]
 
@@ -74,7 +81,7 @@ def _numbers(count: int) -> list[int]:
 def _replies(
     engine: Engine, chat: Chat, policy: PolicyConfig, prefixes: Sequence[list[int]], size: int
 ) -> list[SampledTurn]:
-    """One reply to each prefix."""
+    """Draw one reply to each prefix, `size` at a time."""
     rng = np.random.default_rng(evaluate.PROBE_SEED)
     every = rng.random((evaluate.PREFIXES, policy.max_turn_tokens))
     uniforms = torch.from_numpy(every[_numbers(len(prefixes))])

@@ -1,8 +1,8 @@
-"""One attempt at a run: where it starts, where its rows go, when it saves and when it stops.
+"""The run folder while a run trains: where it starts, its rows and checkpoints, and when it stops.
 
-The rungs differ in who owns the loop (tabular has its own, TRL has one); both call the session.
-Order within a step: row fsynced, then its conversations where they are due, then the step event,
-then a checkpoint if due.
+A session is one attempt at a run. Both training loops use it: the tabular policy's own, and TRL's
+for language models. Within a step it writes in this order: the row, fsynced; the conversations,
+where they are due; the event of the step; a checkpoint, where one is due.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """The run folder while the run trains; made by `opened`."""
+    """One attempt at a run; made by `opened`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
         """Find where to start. Raises DataError for damaged rows or a checkpoint of another run."""
@@ -117,7 +117,7 @@ class Session:
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         code = asdict(self._provenance.own.made_by)
         where = {"step": self.start, "rows": self.last_step, "gpus": gpus}
-        self.note(event, **where, without_anchors=evaluate.without_anchors(self.config), **code)
+        self.note(event, **where, anchors=evaluate.anchors(self.config), **code)
         self._emit({"event": event, "step": self.start})
         self._in_step = True
         self._deadline.restart()
@@ -132,10 +132,10 @@ class Session:
             self._served.judge_evaluation(step, values)
 
     def poll(self) -> None:
-        """Called between turns and tokens, where the weights are those of the last step.
+        """Look for a stop request; called between turns and tokens, where no update is under way.
 
-        After a stop request its checkpoint is saved, should the step take longer than the grace;
-        an evaluation is not waited for: StoppedError is raised.
+        After one the checkpoint of the last step is saved, in case this step takes longer than the
+        grace. An evaluation is not waited for: StoppedError is raised.
         """
         if self.leaving.asked_by is None:
             return
@@ -146,8 +146,10 @@ class Session:
 
     @contextlib.contextmanager
     def evaluation(self, step: int) -> Iterator[Callable[[int, int], None]]:
-        """A context for the evaluation of `step`. What it yields is called between slices, and
-        reports how far the evaluation is; after a stop request `poll` raises.
+        """A context for the evaluation of `step`, in which `poll` raises after a stop request.
+
+        It yields a function to be called with the conversations held so far and those in all, which
+        reports progress.
         """
         began = time.monotonic()
         is_slow = self.config.policy.kind != "tabular"
@@ -185,9 +187,8 @@ class Session:
         """Make row `step` durable and report it; write its conversations where they are due.
 
         `phases_s`: wall clock of the step's rollout, eval and update; what was timed apart is taken
-        from eval. Raises DivergedError if the
-        row was on disk already and differs, on a CPU, StoppedError if another process has taken
-        the folder.
+        from eval. Raises DivergedError, on a CPU, if the row was on disk already and differs;
+        StoppedError if another process has taken the folder.
         """
         if self._keeper.renew():
             self.note("lock_renewed", step=step)
@@ -212,7 +213,7 @@ class Session:
     def finish_step(
         self, step: int, fill: Callable[[Path], None], unheard: str | None = None
     ) -> None:
-        """Save a checkpoint with `fill` if one is due, and end the run if a stop was requested.
+        """Save a checkpoint by `fill` if one is due, and end the run if a stop was requested.
 
         `unheard`: why there is nothing to learn from, as SignalWatch says; the run ends too. Raises
         StoppedError for either, with the checkpoint of `step` on disk, and EndpointError where the

@@ -1,9 +1,10 @@
-"""Checks of a run's rows, step by step: a remedy that does not act, an engine that drifts, replies
-that nothing is learnt from.
+"""Checks after each step, which warn or end a run that trains on nothing, or wrongly.
 
-In bfloat16, with kernels of its own, an engine's log-probabilities are some 0.015 nats a token off
-the trainer's; with weights that were not synced they were 0.20 off (huggingface/trl issue 5312),
-and nothing else showed it.
+* SignalWatch: the users do not understand the replies, or no group has an advantage.
+* RemedyWatch: the remedy has changed nothing so far.
+* GapWatch: the engine that samples and the trainer give one token different log-probabilities. An
+  engine in bfloat16 with kernels of its own differs by some 0.015 nats a token; one whose weights
+  were not synced differed by 0.20, and nothing else showed it (huggingface/trl issue 5312).
 """
 
 from __future__ import annotations
@@ -24,26 +25,27 @@ from harness.train.policy_gradient.losses import MOST_IMPORTANCE
 from harness.utils import safe_text
 
 IDLE_STEPS = 20
-"""Steps of an attempt in which a remedy must have acted once."""
+"""RemedyWatch warns if the remedy acts on no token in the first so many steps of an attempt."""
 LIMITS = {0.5: 3, 0.1: 20}
-"""Gap in nats a token -> steps in a row after which a wider one ends the run. The smallest is
-warned of from the first step: seven times what rounding does, half of what stale weights did.
+"""GapWatch: gap in nats a token -> steps in a row with a wider gap after which the run ends. A gap
+above the smallest is warned of at once: it is seven times what rounding makes, and half of what
+stale weights made.
 """
 GAP = "sampling/sampling_logp_difference/mean"
 
 
 MOST_FLAGGED = 0.5
-"""Share of a step's replies that may be no language to the users."""
+"""SignalWatch: share of a step's replies that users may take for not being language."""
 SILENT_STEPS, SILENT_GROUPS = 3, 24
-"""Steps in a row without any advantage after which a run stops, and groups that they must have: of
-a few groups with demanding users, all are silent now and then."""
+"""SignalWatch: a run stops after so many steps in a row without any advantage, and not before they
+had so many groups together: a few groups of demanding users may all lack a signal by chance."""
 
 
 class SignalWatch:
-    """Says when there is nothing to learn from; once for each time that it begins.
+    """Ends a run, or warns, when its batches hold nothing to learn from.
 
-    A run that is resumed after it was told so goes on: the rows up to its checkpoint say that it
-    was.
+    It does so once each time that this begins, so a run that is resumed afterwards goes on: the
+    rows up to its checkpoint show that it was told.
     """
 
     def __init__(self, session: Session) -> None:
@@ -57,7 +59,9 @@ class SignalWatch:
     def check(
         self, step: int, row: Mapping[str, float | None], advantages: FloatArray
     ) -> str | None:
-        """Note row `step` and the advantages of its batch; why the run stops here, if it does."""
+        """Take in row `step` and the advantages of its batch; return why the run must stop here,
+        None if it goes on.
+        """
         self._silent_steps = 0 if np.nan_to_num(advantages).any() else self._silent_steps + 1
         why = None
         if (row["text/flagged"] or 0.0) > MOST_FLAGGED:
@@ -89,28 +93,30 @@ class SignalWatch:
 
 
 def _silent_steps(session: Session, most: int) -> int:
-    """Return how many rows in a row, of `most`, are silent up to that which a run goes on from."""
+    """Return how many of the last rows, `most` at most, had no advantage: those in an unbroken
+    series up to the checkpoint.
+    """
     last = range(session.start, max(0, session.start - most), -1)
     silent = (session.row(step)["frac_reward_zero_std"] == 1 for step in last)
     return sum(1 for _ in itertools.takewhile(bool, silent))
 
 
 def _share(row: Mapping[str, float | None], rule: str | None) -> float:
-    """Share of a row's replies that were flagged, by one rule or by any; rows of before have none
-    by rule.
+    """Share of a row's replies that were flagged, by `rule`, or by any if it is None. Rows of
+    versions that did not count by rule have 0.
     """
     return row.get("text/flagged" if rule is None else f"text/flagged/{rule}") or 0.0
 
 
 class RemedyWatch:
-    """Warns once if a run's remedy has not acted: its numbers are then those of a run without."""
+    """Warns once if a run's remedy has changed nothing, so that the run is one without a remedy."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._idle: int | None = 0
 
     def check(self, step: int, acted: float | None) -> None:
-        """Note `acted`, remedy/acted of row `step`, which is None without a remedy."""
+        """Take in `acted`: remedy/acted of row `step`, None without a remedy."""
         if self._idle is None or acted is None:
             return
         self._idle = self._idle + 1 if acted == 0 else None
@@ -124,10 +130,10 @@ class RemedyWatch:
 
 
 def gap_metrics(trainer: FloatArray, engine: FloatArray, corrected: bool) -> dict[str, float]:
-    """The gap between two log-probabilities of the same tokens, before the update.
+    """Columns on how far the engine's log-probabilities are from the trainer's, before the update.
 
-    `trainer`, `engine`: shape (tokens,); `corrected`: whether the loss weighs tokens by their
-    ratio, which is then measured too.
+    `trainer`, `engine`: log-probabilities of the same tokens, shape (tokens,); `corrected`: whether
+    the loss weighs tokens by the ratio of the two, which then has columns as well.
     """
     gap = np.abs(trainer - engine)
     values = {
@@ -149,9 +155,9 @@ class GapWatch:
         self._steps = dict.fromkeys(LIMITS, 0)
 
     def check(self, step: int, gap_nats: float) -> None:
-        """Note the gap of row `step`.
+        """Take in the mean gap of row `step`, in nats a token.
 
-        Raises StoppedError once it has been too wide for too many steps in a row.
+        Raises StoppedError once it has been above a limit for that limit's steps in a row.
         """
         for limit in LIMITS:
             within = gap_nats <= limit  # False for nan

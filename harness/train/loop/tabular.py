@@ -1,8 +1,9 @@
-"""Training the tabular policy: rollout, the same loss as a language model's, numpy updates.
+"""The training loop of the tabular policy, in numpy, with the losses that language models have.
 
-Nothing is sampled from a generator that lives longer than a step: each batch and each evaluation
-has a stream of its own, keyed by seed and step. So a checkpoint holds the logits, the curriculum,
-the remedies' state and the critic, and a resumed run cannot differ.
+No random generator lives longer than a step: each batch and each evaluation draws from one of its
+own, seeded by the run's seed and the step. So a checkpoint needs no random state, only the table of
+logits, the curriculum, the remedies' state, the critic and the ledger, and a resumed run is equal
+to one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from harness.config.run import MAX_TURNS
 from harness.errors import DataError, DivergedError
 from harness.policy.tabular import TabularPolicy
 from harness.records import atomic
+from harness.simulator.scripted import judgements
 from harness.train.ledger import book
 from harness.train.ledger.book import Ledger
 from harness.train.loop import tabular_ledger
@@ -68,28 +72,31 @@ class TrainState:
 
 
 def train(session: Session) -> None:
-    """Run every step that is left."""
+    """Train from the checkpoint, or from the start, to the last step."""
     config = session.config
     saved = session.checkpoint.path if session.checkpoint else None
     observation = config.policy.observation
-    policy = _load(saved, observation) if saved else TabularPolicy.start(observation)
+    policy = load(saved, observation) if saved else TabularPolicy.start(observation)
     stack = remedy_stack.begin(config, saved)
     state = TrainState(
         policy, curriculum.begin(config, saved), stack, stack.critic(saved), book.load(saved)
     )
     watch, signals = RemedyWatch(session), SignalWatch(session)
     session.begin(card.of_tabular(config))
-    for step in range(session.start + 1, config.trainer.steps + 1):
-        state, unheard = _step(session, state, step, watch, signals)
-        session.finish_step(step, partial(_save, state), unheard)
+    with judgements.kept() if config.simulator.kind == "scripted" else nullcontext():
+        for step in range(session.start + 1, config.trainer.steps + 1):
+            state, unheard = _step(session, state, step, watch, signals)
+            session.finish_step(step, partial(_save, state), unheard)
 
 
 def _step(
     session: Session, state: TrainState, step: int, watch: RemedyWatch, signals: SignalWatch
 ) -> tuple[TrainState, str | None]:
-    """Rollout, evaluation, updates; the row is durable when this returns.
+    """Run one step: rollout, evaluation where one is due, updates. The row is on disk when this
+    returns.
 
-    Returns the state after it, and why the run stops here, where there is nothing to learn from.
+    Returns the state after the step, and why the run must stop for want of anything to learn from,
+    None if it need not.
     """
     config, temperature = session.config, session.config.policy.temperature
     stack, algorithm = state.stack, state.stack.algorithm
@@ -112,7 +119,7 @@ def _step(
     ledger, entries = tabular_ledger.kept(state.ledger, result, acts, config, bool(measured))
     values = {
         **conversation_metrics(conversations, rewards.total, *stack.groups()),
-        **entropy_metrics(trace),
+        **entropy_metrics(trace, config.algorithm.group_size),
         **curriculum.metrics(state.curriculum, conversations),
         **measured,
         **entries,
@@ -177,15 +184,19 @@ def _save(state: TrainState, folder: Path) -> None:
     atomic.write_bytes(folder / "table.npy", table.getbuffer(), durable=False)
 
 
-def _load(folder: Path, observation: str) -> TabularPolicy:
-    """Raises DataError for what is no table of this policy, though its manifest says so."""
+def load(folder: Path, observation: str) -> TabularPolicy:
+    """The policy of a checkpoint.
+
+    Raises DataError for what is no table of this policy, though its manifest says so.
+    """
     path, shape = folder / "table.npy", TabularPolicy.start(observation).table.shape
     try:
         table = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise DataError(f"{path}: must hold logits as an array, and does not: {error}") from error
-    if table.ndim == 3 and table.size:  # by turn and row, as in checkpoints of older versions
-        table = table.reshape(-1, table.shape[-1])
+    by_turn = (MAX_TURNS, shape[0] // MAX_TURNS, shape[1])
+    if observation == "last_words" and table.shape == by_turn:  # checkpoints of older versions
+        table = table.reshape(shape)
     if table.shape != shape or table.dtype != np.float64:
         got = f"{table.dtype} of shape {table.shape}"
         raise DataError(f"{path}: must hold float64 logits of shape {shape}, got {got}")

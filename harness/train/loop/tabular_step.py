@@ -120,8 +120,7 @@ def probe(observation: str, count: int = evaluate.PREFIXES) -> Observations:
         observe(observation, recall(p.heard, p.strategies, RECEPTION))
         for p in evaluate.prefixes(count)
     ]
-    turns, features = zip(*((s.turn, s.features) for s in seen), strict=True)
-    return Observations(np.concatenate(turns), np.concatenate(features))
+    return Observations(np.concatenate([s.features for s in seen]))
 
 
 def act_batch(

@@ -1,14 +1,17 @@
-"""Our conversations and our loss inside TRL's GRPOTrainer; the only loop file that imports TRL.
+"""TRL's GRPOTrainer on conversations and losses of ours; the only file of the loop to import TRL.
 
 TRL owns the loop, the optimiser, clipping and checkpoints. Our code enters at four places:
 `rollout_func` (conversations, with `env_mask` over the policy's own tokens), the advantages, the
 loss, and the gradient check before the optimiser's step.
 
-Traps of TRL 1.16 that this file avoids: a private `_step` counter and buffered inputs
-that are not in its checkpoints (ours fall on whole batches only); a sampler that forgets its epoch
-on resume (one row of data a step, read once); `env_mask` shorter than the completion is filled up
-with ones in silence (lengths are checked); a fused head that scores every position and holds a
-buffer of 537 MB on a CPU (its caller is overridden).
+What TRL 1.16 does that this file works around:
+
+* Its checkpoints lack its `_step` counter and buffered inputs, so ours are saved after whole
+  batches only.
+* Its sampler forgets the epoch on resume, so the dataset has one row a step and is read once.
+* An `env_mask` that is too short is filled up with ones without a word, so lengths are checked.
+* Its fused head scores every position and holds a buffer of 537 MB on a CPU, so the method that
+  calls it is overridden.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ class RolloutBatch:
 
 
 class Learner(Protocol):
-    """The part of a run around TRL's updates."""
+    """What a run does before and after TRL's updates; `harness.train.loop.language` has it."""
 
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step` with the current weights."""
@@ -87,7 +90,7 @@ class Learner(Protocol):
 
 
 class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPOTrainer on whole conversations."""
+    """A GRPOTrainer whose samples are whole conversations."""
 
     def __init__(self, learner: Learner, config: RunConfig, **given: Any) -> None:
         self._learner, self._config = learner, config
@@ -134,7 +137,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         return batch
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
-        """The gradient is accumulated here; what TRL gets to call backward on has none."""
+        """Accumulate the gradient; return a loss on which TRL's call of backward does nothing."""
         model.train(model.is_gradient_checkpointing)  # after `rollout`'s eval()
         batch = _loss_batch(inputs, self._batch)
         with precision(self._config.policy, model.device.type):
@@ -161,7 +164,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         return kept, None, None
 
     def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
-        """Look at the gradient before the optimiser uses it."""
+        """Let the learner check the gradient before the optimiser uses it."""
         norm = super()._get_grad_norm(model, grad_norm)
         self._learner.check_gradient(float(norm))
         return norm

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -132,12 +133,16 @@ def _columns(
     )
 
 
-def without_anchors(config: RunConfig) -> list[str]:
-    """Names of the levels that are evaluated and whose listening_share nobody knows."""
-    levels = [levels_of(config).every[number] for number in levels_of(config).met]
-    return [
-        level.name for level in levels if shipped_anchors.shipped(level, config.simulator) is None
-    ]
+def anchors(config: RunConfig) -> dict[str, Mapping[str, Any] | None]:
+    """The shipped anchors of each level that is evaluated, by OWN and name; None of a level whose
+    listening_share nobody knows.
+    """
+    levels = levels_of(config)
+    names = {OWN: levels.own, **{name: n for n, name in enumerate(LEVELS) if n in levels.met}}
+    return {
+        name: shipped_anchors.shipped(levels.every[number], config.simulator)
+        for name, number in names.items()
+    }
 
 
 def lost_shares(values: Mapping[str, float | None], config: RunConfig) -> dict[str, float]:

@@ -41,9 +41,14 @@ class TokenTrace:
     """Number of the reply in its conversation, from 1."""
 
 
-def entropy_metrics(trace: TokenTrace) -> Metrics:
-    """H of the batch, its standard error, and how it is spread over conversations and turns."""
-    mean, error = ratio_mean(trace.entropy_nats, trace.conversation)
+def entropy_metrics(trace: TokenTrace, group_size: int) -> Metrics:
+    """H of the batch, its standard error, and how it is spread over conversations and turns.
+
+    Groups are the units of the error: the conversations of one share user and opening. The mean
+    adds up conversations, as it did before errors were by group, so that H keeps its last bit.
+    """
+    mean, _ = ratio_mean(trace.entropy_nats, trace.conversation)
+    _, error = ratio_mean(trace.entropy_nats, trace.conversation // group_size)
     per_turn = {
         f"entropy/turn_{n}": mean_or_none(trace.entropy_nats[trace.turn == n])
         for n in range(1, MAX_TURNS + 1)

@@ -1,7 +1,7 @@
 """A critic: what reward to expect of a reply, from what the policy read before it.
 
 It has parameters, an optimiser and metrics of its own, and shares nothing with the policy but its
-features: one-hot observations of the tabular policy, a language model's hidden state at the last
+features: those of the tabular policy's observations, a language model's hidden state at the last
 token before a reply. No gradient goes back through them.
 """
 

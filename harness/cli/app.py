@@ -161,6 +161,7 @@ def study(
     name: options.StudyName = "",
     overrides: options.Overrides = None,
     folder: options.StudyDir = None,
+    beside: options.Beside = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -170,7 +171,7 @@ def study(
     """
     from harness.cli import study as command
 
-    wanted = command.Wanted(name, tuple(overrides or ()), folder, as_json, dry_run)
+    wanted = command.Wanted(name, tuple(overrides or ()), folder, as_json, dry_run, beside)
     raise typer.Exit(command.study(wanted))
 
 

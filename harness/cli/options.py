@@ -191,6 +191,15 @@ StudyDir = Annotated[
         help="Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
     ),
 ]
+Beside = Annotated[
+    Path | None,
+    typer.Option(
+        "--beside",
+        metavar="PATH",
+        parser=a_path,
+        help="Folder of the same study on other users; its effects are shown beside these.",
+    ),
+]
 Host = Annotated[
     str | None,
     typer.Argument(metavar="HOST", help="Host of the base_url, with its port if it has one."),

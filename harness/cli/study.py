@@ -16,7 +16,7 @@ from harness.errors import ConfigError, StoppedError
 from harness.execution import gpu_lease, launcher, preflight, user_validity
 from harness.execution import sweep as sweeps
 from harness.law import analysis
-from harness.law.compare import study_arms, study_outcome
+from harness.law.compare import other_study, study_arms, study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
 from harness.records.study_file import Stated
@@ -39,6 +39,8 @@ class Wanted:
     dir: Path | None
     as_json: bool
     dry_run: bool
+    beside: Path | None = None
+    """Folder of the same study elsewhere."""
 
 
 def study(wanted: Wanted) -> int:
@@ -50,6 +52,7 @@ def study(wanted: Wanted) -> int:
     root = wanted.dir.resolve() if wanted.dir else folder.default(planned)
     plain_file.refuse_link(root)
     plain_file.refuse_link(root / RESULTS)
+    other = other_study.read(wanted.beside, planned.name) if wanted.beside else None
     configs = [point.config for _, point in planned.distinct().values()]
     if wanted.dry_run:
         _show(planned, root, cost.sentence(configs), wanted.as_json)
@@ -79,6 +82,9 @@ def study(wanted: Wanted) -> int:
     lost = study_arms.diverged(ledger)
     compared = study_arms.arms(record, planned.stated, members, lost)
     judged = study_outcome.judge(planned.name, planned.stated, str(root), compared, record.changed)
+    if other is not None:
+        effects = other_study.beside([*judged.links, *judged.checks], other)
+        judged = replace(judged, beside=effects)
     _tell(judged, ledger, code, wanted.as_json)
     return code
 

@@ -11,6 +11,7 @@ from harness.config.run import SCHEMA
 from harness.law.compare import deaf_schedule, links, study_arms
 from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.links import Judged
+from harness.law.compare.other_study import Beside
 from harness.law.compare.study_arms import Arms, Counts
 from harness.law.results import Interval
 from harness.records.study_file import Stated
@@ -35,6 +36,8 @@ class Outcome:
     """Runs that count and do not say."""
     above_deaf: tuple[AboveDeaf, ...] = ()
     """Of each arm of the deciding links."""
+    beside: Beside | None = None
+    """The same study elsewhere; None where that was not asked."""
 
     @property
     def verdict(self) -> str:
@@ -93,6 +96,7 @@ class Outcome:
             "about_deaf_policies": self.about_deaf_policies,
             "may_end_above": [one.arm for one in self.may_end_above],
             "above_deaf_schedule": [_above(one) for one in self.above_deaf],
+            "beside": self.beside.to_json() if self.beside else None,
         }
 
 

@@ -17,6 +17,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.records.outcomes import OWN
 from harness.records.study_file import Link
 from harness.report.tables import validity
+from harness.report.tables.beside import print_beside
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
@@ -35,6 +36,8 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print(text(headline(outcome), "bold"), soft_wrap=True)
     validity.print_validity(outcome.validity, outcome.unknown_validity, console)
     console.print(_table(outcome))
+    if outcome.beside is not None:
+        print_beside(outcome.beside, outcome.stated.words, console)
     for line in notes(outcome):
         console.print(text(line, "dim"), soft_wrap=True)
     console.print(text(closing(outcome), "bold"), soft_wrap=True)

@@ -1,0 +1,150 @@
+"""The effects of a study beside those of the same study on other users: which keep their sign.
+
+An effect that has one sign on one simulated user and the other on another is of the simulator.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.law.compare.links import Judged
+from harness.law.results import Interval
+from harness.records import plain_file
+
+SAME, FLIPS, OPEN = "same sign", "flips: of the simulator", "open"
+FILES = ("study/result.json", "result.json")
+STATED = ("quantity", "evaluation", "arm", "against", "net_of_null")
+"""What two effects must share to be the same one."""
+
+
+@dataclass(frozen=True)
+class OtherStudy:
+    """What the study came to elsewhere."""
+
+    path: str
+    study: str
+    verdict: str
+    words: tuple[str, ...]
+    """Overrides that all arms shared."""
+    seeds: tuple[int, ...]
+    stated: Mapping[str, tuple[Any, ...]]
+    """By link or check, the values of STATED."""
+    effects: Mapping[str, Interval | None]
+    """By link or check; None where there were too few pairs."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One effect of both studies."""
+
+    name: str
+    here: Interval | None
+    other: Interval | None
+
+    @property
+    def sign(self) -> str:
+        """SAME, FLIPS, or OPEN unless both 95% intervals exclude 0."""
+        signs = {_sign(self.here), _sign(self.other)}
+        if 0 in signs:
+            return OPEN
+        return SAME if len(signs) == 1 else FLIPS
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A study beside the same study elsewhere."""
+
+    other: OtherStudy
+    effects: tuple[Effect, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        other = self.other
+        return {
+            "path": other.path,
+            "verdict": other.verdict,
+            "words": list(other.words),
+            "seeds": list(other.seeds),
+            "links": [
+                {"name": effect.name, "sign": effect.sign, **_plain(effect.other)}
+                for effect in self.effects
+            ],
+        }
+
+
+def read(folder: Path, study: str) -> OtherStudy:
+    """Read the result of `study` from its folder, or from the folder that result.json lies in.
+
+    Raises DataError where there is none, where it cannot be read or is another study's.
+    """
+    path = next((folder / name for name in FILES if (folder / name).is_file()), None)
+    if path is None:
+        rule = "must be the folder of a study that was judged, with study/result.json in it"
+        raise DataError(f"--beside: {rule}, got {str(folder)!r}")
+    text = plain_file.text(path)
+    try:
+        other = _parsed(json.loads(text), str(path))
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        why = f"must be what harness study writes, got {plain_file.one_line(error)}"
+        raise DataError(f"{path}: cannot be read: {why}") from error
+    if other.study != study:
+        raise DataError(f"{path}: must be of the study {study}, got one of {other.study!r}")
+    return other
+
+
+def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
+    """Compare each effect that both studies tell of, in the order of `judged`.
+
+    Raises DataError where one name stands for two statements.
+    """
+    effects = []
+    for one in judged:
+        name = one.link.name
+        if name not in other.effects:
+            continue
+        stated = tuple(getattr(one.link, key) for key in STATED)
+        if stated != other.stated[name]:
+            rule = f"must state {name!r} as here, {_words(stated)}"
+            raise DataError(f"{other.path}: {rule}, got {_words(other.stated[name])}")
+        effects.append(Effect(name, one.judged, other.effects[name]))
+    return Beside(other, tuple(effects))
+
+
+def _parsed(value: Any, path: str) -> OtherStudy:
+    links = [*value["links"], *value["checks"]]
+    return OtherStudy(
+        path=path,
+        study=str(value["study"]),
+        verdict=str(value["verdict"]),
+        words=tuple(map(str, value["words"])),
+        seeds=tuple(map(int, value["seeds"])),
+        stated={str(link["name"]): tuple(link[key] for key in STATED) for link in links},
+        effects={str(link["name"]): _interval(link) for link in links},
+    )
+
+
+def _interval(link: Mapping[str, Any]) -> Interval | None:
+    if link["difference"] is None:
+        return None
+    return Interval(float(link["difference"]), float(link["low"]), float(link["high"]))
+
+
+def _plain(interval: Interval | None) -> dict[str, float | None]:
+    if interval is None:
+        return {"difference": None, "low": None, "high": None}
+    return {"difference": interval.value, "low": interval.low, "high": interval.high}
+
+
+def _sign(interval: Interval | None) -> int:
+    """1 or -1 where the interval excludes 0."""
+    if interval is None or interval.low <= 0 <= interval.high:
+        return 0
+    return 1 if interval.low > 0 else -1
+
+
+def _words(stated: Sequence[Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in zip(STATED, stated, strict=True))

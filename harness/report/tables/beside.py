@@ -1,0 +1,36 @@
+"""A study's effects beside those of the same study on other users, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from harness.law.compare.other_study import Beside
+from harness.report.text import wording
+from harness.utils.safe_text import text
+
+COLUMNS = ("effect", "here [95%]", "there [95%]", "sign")
+
+
+def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None:
+    """Print a row for each effect; `words` are the overrides that the arms share here."""
+    console.print(text(elsewhere(beside, words)), soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for name in COLUMNS:
+        table.add_column(text(name), overflow="fold")
+    for effect in beside.effects:
+        both = ("-" if i is None else wording.interval(i) for i in (effect.here, effect.other))
+        table.add_row(*map(text, (effect.name, *both, effect.sign)))
+    console.print(table)
+
+
+def elsewhere(beside: Beside, words: Sequence[str]) -> str:
+    """`here simulator=second; there no other words, runs/study-x/study/result.json: undecided`."""
+    other = beside.other
+    here = " ".join(word for word in words if word not in other.words)
+    there = " ".join(word for word in other.words if word not in words)
+    found = f"{other.path}: {other.verdict}"
+    return f"here {here or 'no other words'}; there {there or 'no other words'}, {found}"

@@ -1,0 +1,98 @@
+"""One study on two simulated users: which effects keep their sign, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.errors import DataError
+from harness.law.compare import other_study
+from harness.law.compare.other_study import FLIPS, OPEN, SAME, Effect
+from harness.law.compare.study_outcome import Outcome
+from harness.law.results import Interval
+from harness.report import write
+from harness.report.tables import study
+from tests.study.made import Course, study_of
+from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
+
+LESS = [Course(gain=0.1 + 0.02 * (n % 3)) for n in range(5)]
+MORE = [Course(gain=0.6 + 0.02 * (n % 3)) for n in range(5)]
+WILD = [Course(gain=0.3 + 0.2 * (-1) ** n) for n in range(5)]
+
+
+def judged(folder: Path, hard: list[Course], words: tuple[str, ...] = ()) -> Outcome:
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, hard)}
+    outcome = study_of(folder, arms, [GAIN], words=words)
+    write.write_study(outcome, folder / "study")
+    return outcome
+
+
+def test_an_effect_has_the_same_sign_flips_or_is_open() -> None:
+    below, above, over_0 = Interval(-2, -3, -1), Interval(2, 1, 3), Interval(0.5, -1, 2)
+    assert Effect("x", below, below).sign == SAME
+    assert Effect("x", above, below).sign == FLIPS
+    assert Effect("x", below, over_0).sign == OPEN
+    assert Effect("x", None, below).sign == OPEN
+    assert Effect("x", Interval(1, 0, 2), above).sign == OPEN
+
+
+@pytest.mark.parametrize(("elsewhere", "sign"), [(LESS, SAME), (MORE, FLIPS), (WILD, OPEN)])
+def test_effects_are_shown_beside_those_of_the_other_user(
+    tmp_path: Path, elsewhere: list[Course], sign: str
+) -> None:
+    judged(tmp_path / "second", elsewhere, ("simulator=second",))
+    outcome = judged(tmp_path / "first", LESS)
+    other = other_study.read(tmp_path / "second", "made")
+    both = dataclasses.replace(outcome, beside=other_study.beside(outcome.links, other))
+    value = json.loads(write.study_json(both))["beside"]
+    assert [link["sign"] for link in value["links"]] == [sign]
+    assert value["words"] == ["simulator=second"]
+    stream = io.StringIO()
+    study.show(both, Console(file=stream, width=150))
+    said = stream.getvalue()
+    path = tmp_path / "second" / "study" / "result.json"
+    assert f"here no other words; there simulator=second, {path}: {other.verdict}" in said
+    assert sign in said
+
+
+def test_a_result_without_its_runs_is_read_as_well(tmp_path: Path) -> None:
+    judged(tmp_path / "second", LESS)
+    found = other_study.read(tmp_path / "second" / "study", "made")
+    assert found.seeds == (1, 2, 3, 4, 5)
+
+
+def test_another_study_is_refused(tmp_path: Path) -> None:
+    judged(tmp_path, LESS)
+    with pytest.raises(DataError, match="must be of the study another, got one of 'made'"):
+        other_study.read(tmp_path, "another")
+
+
+def test_a_link_that_is_stated_otherwise_is_refused(tmp_path: Path) -> None:
+    outcome = judged(tmp_path, LESS)
+    other = other_study.read(tmp_path, "made")
+    turned = dataclasses.replace(GAIN, arm="medium", against="hard")
+    links = [dataclasses.replace(outcome.links[0], link=turned)]
+    with pytest.raises(DataError) as error:
+        other_study.beside(links, other)
+    assert f"must state '{GAIN.name}' as here, quantity gain, " in str(error.value)
+    assert "arm hard, against medium" in str(error.value).split("got")[1]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"links": 3}', "[" * 10**5])
+def test_a_damaged_result_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(DataError, match="must be what harness study writes, got") as error:
+        other_study.read(tmp_path, "made")
+    assert str(error.value).startswith(f"{tmp_path / 'result.json'}: cannot be read: ")
+
+
+def test_a_folder_without_a_result_is_refused(tmp_path: Path) -> None:
+    rule = "--beside: must be the folder of a study that was judged, with study/result.json in it"
+    with pytest.raises(DataError) as error:
+        other_study.read(tmp_path, "made")
+    assert str(error.value) == f"{rule}, got {str(tmp_path)!r}"

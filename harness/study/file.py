@@ -104,11 +104,17 @@ def _arms(path: Path, value: Any) -> dict[str, tuple[str, ...]]:
 def _with_null_controls(
     path: Path, arms: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]
 ) -> dict[str, tuple[str, ...]]:
-    """With `null_controls: true`, for each arm one more: itself without a signal."""
+    """Add to each arm that `null_controls` names, to all if it is true, itself without a signal."""
     asked = values.get(NULL_CONTROLS, False)
-    if not isinstance(asked, bool):
-        raise ConfigError(f"{path}: {NULL_CONTROLS} must be true or false, got {asked!r}")
-    nulls = {f"{arm}_null": (*words, NULL_CONTROL) for arm, words in arms.items()} if asked else {}
+    if isinstance(asked, bool):
+        of = tuple(arms) if asked else ()
+    elif isinstance(asked, list):
+        of = tuple(map(str, asked))
+        checks.all_of(f"{path}: {NULL_CONTROLS}", of, arms)
+    else:
+        rule = "must be true, false or a list of arms"
+        raise ConfigError(f"{path}: {NULL_CONTROLS} {rule}, got {asked!r}")
+    nulls = {f"{arm}_null": (*arms[arm], NULL_CONTROL) for arm in of}
     taken = next((name for name in nulls if name in arms), None)
     if taken:
         raise ConfigError(f"{path}: arms.{taken}: {NULL_CONTROLS} makes an arm of that name")

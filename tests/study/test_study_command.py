@@ -101,6 +101,13 @@ def test_null_controls_of_all_arms_are_one_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_null_controls_of_some_arms_are_named(tmp_path: Path) -> None:
+    written(tmp_path, SMALL.replace("links:", "null_controls: [hard]\nlinks:"))
+    value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
+    assert list(value["arms"]) == ["medium", "hard", "hard_null"]
+
+
+@pytest.mark.slow
 def test_arms_that_are_alike_share_their_runs(tmp_path: Path) -> None:
     written(tmp_path, SMALL.replace("hard: [difficulty=hard]", "hard: [difficulty=medium]"))
     value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
@@ -156,7 +163,11 @@ FILES = {
     "no such link": (("links:", "deciding: [no]\nlinks:"), "deciding must be one of hard gains"),
     "best of none": (("links:", "best: {top: [easy]}\nlinks:"), "best.top must be one of medium"),
     "best is an arm": (("links:", "best: {hard: [hard]}\nlinks:"), "must be an arm's and new"),
-    "no truth": (("links:", "null_controls: 3\nlinks:"), "must be true or false, got 3"),
+    "no truth": (("links:", "null_controls: 3\nlinks:"), "must be true, false or a list of arms"),
+    "a null control of no arm": (
+        ("links:", "null_controls: [hrd]\nlinks:"),
+        "null_controls must be one of medium, hard, got 'hrd'; nearest: hard",
+    ),
     "a null control twice": (
         ("  hard: [", "  medium_null: []\nnull_controls: true\n#"),
         "makes an arm of that name",

@@ -15,7 +15,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from harness.train.engines.sampler import SampledTurn, Sampler
+from harness.train.engines.sampler import FEWEST_SHARED, Reader, SampledTurn, Sampler
 from harness.train.engines.scoring import TokenRow, log_probabilities, own_logits, padded
 
 END, LIMIT = 3, 9
@@ -116,6 +116,37 @@ def test_log_probabilities_equal_those_of_a_full_forward(model: Any) -> None:
     lengths = {len(turn.ids) for turns in replies for turn in turns}
     assert min(lengths) < LIMIT == max(lengths)
     torch.testing.assert_close(sampled, full, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("common", [FEWEST_SHARED - 1, FEWEST_SHARED, 150])
+def test_a_long_common_beginning_is_read_once(
+    model: Any, monkeypatch: pytest.MonkeyPatch, common: int
+) -> None:
+    start = [4 + n % 11 for n in range(common)]
+    first = [[*start, *own] for own in ([4, 5], [6], [7, 8, 9])]
+    then = [[5, 6], [7], [8, 9]]
+    reader, sizes = Reader(model, 3), list[int]()
+    states_of = reader._states
+
+    def counted(ids: torch.Tensor) -> torch.Tensor:
+        sizes.append(ids.numel())
+        return states_of(ids)
+
+    monkeypatch.setattr(reader, "_states", counted)
+    read = [reader.read(first), reader.read(then)]
+    assert sizes[:-1] == ([common, 9] if common >= FEWEST_SHARED else [3 * (common + 3)])
+    for row, (piece, more) in enumerate(zip(first, then, strict=True)):
+        ids = torch.tensor([[*piece, *more]])
+        with torch.no_grad():
+            whole = model.get_decoder()(input_ids=ids).last_hidden_state[0]
+        found = torch.cat([read[0][row, : len(piece)], read[1][row, : len(more)]])
+        torch.testing.assert_close(found, whole, atol=1e-4, rtol=1e-4)
+
+
+def test_a_piece_that_is_all_common_keeps_a_token_of_its_own(model: Any) -> None:
+    start = [4 + n % 11 for n in range(100)]
+    read = Reader(model, 2).read([start, [*start, 5]])
+    assert read.shape[:2] == (2, 101)
 
 
 def test_what_one_conversation_says_does_not_depend_on_the_others(model: Any) -> None:

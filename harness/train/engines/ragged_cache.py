@@ -85,6 +85,11 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
             self.keys[there, :, :used] = self.keys[here, :, :used]
             self.values[there, :, :used] = self.values[here, :, :used]
 
+    def spread(self, live: int, positions: int) -> None:
+        """Put the first states of slot 0 into the first `live` slots."""
+        for held in (self.keys, self.values):
+            held[1:live, :, :positions] = held[:1, :, :positions]
+
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self._slots.reach, 0
 
@@ -128,3 +133,9 @@ class RaggedCache(Cache):  # type: ignore[misc]
         self.slots.length[there] = self.slots.length[here]
         for a, b in zip(out, back, strict=True):
             seats[a], seats[b] = seats[b], seats[a]
+
+    def spread(self, live: int, positions: int) -> None:
+        """Let the first `live` conversations begin with what the first has read."""
+        for layer in self.layers:
+            layer.spread(live, positions)
+        self.slots.length[:live] = positions

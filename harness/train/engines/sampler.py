@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -15,6 +16,10 @@ from torch import Tensor
 
 from harness.train.engines.ragged_cache import RaggedCache
 from harness.train.engines.scoring import chunks, entropies, head_logits, padded
+
+FEWEST_SHARED = 64
+"""Tokens from which on a common beginning is read once. With fewer there is little to gain, and
+runs with a short prompt stay as they were, bit for bit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,20 @@ class Reader:
 
     @torch.no_grad()
     def read(self, pieces: Sequence[Sequence[int]]) -> Tensor:
-        """Hidden states after each new token, shape (live, longest piece, hidden)."""
+        """Hidden states after each new token, shape (live, longest piece, hidden).
+
+        At first the system prompt that all conversations begin with is read in one of them.
+        """
+        shared = 0 if self._cache.slots.length.any() else _shared(pieces)
+        if not shared:
+            return self._read(pieces)
+        self._cache.slots.aim(1, shared)
+        start = self._states(torch.tensor([pieces[0][:shared]], device=self.device))
+        self._cache.spread(self._live, shared)
+        rest = self._read([piece[shared:] for piece in pieces])
+        return torch.cat([start.expand(len(pieces), -1, -1), rest], dim=1)
+
+    def _read(self, pieces: Sequence[Sequence[int]]) -> Tensor:
         ids = padded(pieces, fill=0).to(self.device)
         self._cache.slots.aim(self._live, torch.tensor([len(p) for p in pieces]).to(self.device))
         return self._states(ids)
@@ -81,6 +99,13 @@ class Reader:
         )
         states: Tensor = out.last_hidden_state
         return states
+
+
+def _shared(pieces: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens all pieces begin with, if they are many; each keeps one of its own."""
+    alike = takewhile(lambda column: len(set(column)) == 1, zip(*pieces, strict=False))
+    common = min(len(list(alike)), min(map(len, pieces)) - 1)
+    return common if len(pieces) > 1 and common >= FEWEST_SHARED else 0
 
 
 def added(mask: Tensor) -> Tensor:

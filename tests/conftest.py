@@ -65,7 +65,7 @@ def _users_are_met_for_the_first_time() -> Iterator[None]:
     yield
     factory = sys.modules.get("harness.simulator.factory")
     if factory is not None:
-        vars(factory)["_SCRIPTED"] = Remembered(most=16)
+        vars(factory)["_SCRIPTED"] = Remembered(factory.MOST_REMEMBERED)
 
 
 class Install(Protocol):

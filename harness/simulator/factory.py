@@ -107,9 +107,10 @@ def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSim
     return ServedSimulator(difficulty, client_for(simulator))
 
 
-_SCRIPTED: Remembered[str, UserSimulator] = Remembered(most=6)
-"""By config and level: a simulator remembers what its held-out users said, who are met again; a run
-has the three named levels and its own."""
+MOST_REMEMBERED = 6
+"""Simulators that are kept: a run has the three named levels and its own."""
+_SCRIPTED: Remembered[str, UserSimulator] = Remembered(MOST_REMEMBERED)
+"""By config and level: a simulator remembers what its held-out users said, who are met again."""
 Maker = Callable[[SimulatorConfig, DifficultyConfig], UserSimulator]
 OURS: Mapping[str, Maker] = {"scripted": _scripted, "second": _second, "served": _served}
 """By `simulator.kind`; what each needs is imported when it is made."""

@@ -56,7 +56,7 @@ def test_the_critical_batch_of_entropy_is_printed_with_its_interval(
     ledger_run(tmp_path, 1, signal=(-0.45, 0.02), noise=(-0.15, 0.004))
     command.variance((tmp_path,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "all runs 1 64 25% [24%, 27%] 192 [179, 207]" in printed
+    assert "all runs 1 64 25% [24%, 26%] 192 [179, 207]" in printed
     assert "beyond four times the batch run an extrapolation" in printed
     command.variance((tmp_path,), "own", 0.05, as_json=True)
     (arm,) = json.loads(capsys.readouterr().out)["arms"]

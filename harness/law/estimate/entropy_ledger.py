@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.law.estimate.interval import half_width
 from harness.law.estimate.null_control import share
 from harness.law.results import Floats, Interval
 
@@ -31,9 +32,10 @@ class EntropyLedger:
 
     @property
     def noise_share(self) -> Interval | None:
-        """Noise / all; None where the fall is not beyond its error."""
+        """Noise / all, of which it is a part; None where the fall is not beyond its error."""
         parts = self.signal, self.noise, self.remedy
-        return share(_negative(self.noise), _sum(map(_negative, parts)))
+        whole = _sum(map(_negative, parts))
+        return share(_negative(self.noise), whole, half_width(self.noise) ** 2)
 
     def critical_batch(self, conversations: int) -> Interval | None:
         """Conversations a step at which noise takes a tenth of the fall of H; `conversations`: as

@@ -162,13 +162,19 @@ def _minus(one: Interval, other: Interval) -> Interval:
     return _around(one.value - other.value, half)
 
 
-def share(part: Interval, whole: Interval) -> Interval | None:
-    """part / whole, its interval by Fieller (1954); None where that of `whole` reaches 0."""
+def share(part: Interval, whole: Interval, common: float = 0.0) -> Interval | None:
+    """part / whole, its interval by Fieller (1954); None where that of `whole` reaches 0.
+
+    `common`: their covariance, in the unit of squared half-widths; 0 where they are independent.
+    """
     if whole.low <= 0:
         return None
     ratio, sure = part.value / whole.value, 1 - (half_width(whole) / whole.value) ** 2
-    half = np.sqrt(half_width(part) ** 2 * sure + (ratio * half_width(whole)) ** 2) / whole.value
-    return Interval(ratio, float(ratio - half) / sure, float(ratio + half) / sure)
+    moved = common / whole.value**2
+    square = half_width(part) ** 2 * sure + (ratio * half_width(whole)) ** 2
+    square += common * (moved - 2 * ratio)
+    half = np.sqrt(max(0.0, square)) / whole.value
+    return Interval(ratio, float(ratio - moved - half) / sure, float(ratio - moved + half) / sure)
 
 
 def driven(null_share: Interval) -> bool:

@@ -30,6 +30,18 @@ def test_entries_add_up_and_their_errors_in_squares() -> None:
     assert 0.2 < ledger.noise_share.low < 0.25 < ledger.noise_share.high < 0.3
 
 
+def test_the_share_of_noise_covers_the_truth_though_the_fall_holds_the_noise() -> None:
+    rng, hits = np.random.default_rng(21), 0
+    for _ in range(2000):
+        signal, noise = (float(-0.6 + rng.normal(0, 0.08)) for _ in range(2))
+        ledger = read(
+            columns(signal=([signal, 0.0], [0.08, 0.0]), noise=([0.0, noise], [0.0, 0.08]))
+        )
+        share = ledger.noise_share if ledger is not None else None
+        hits += share is not None and share.low < 0.5 < share.high
+    assert 0.94 < hits / 2000 < 0.96
+
+
 def test_the_critical_batch_is_where_noise_takes_a_tenth() -> None:
     ledger = read(columns(signal=([-0.3, -0.6], [0.03, 0.04]), noise=([-0.1, -0.2], [0.0, 0.0])))
     assert ledger is not None

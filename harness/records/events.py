@@ -19,7 +19,7 @@ from harness.utils import shape
 
 
 class EventLog:
-    """Appends one JSON object a line; not fsynced, since nothing is computed from it."""
+    """Appends one JSON object a line; not fsynced, since no row is computed from it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

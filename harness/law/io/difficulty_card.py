@@ -27,7 +27,9 @@ FILE = "cards.json"
 MEASURES = ("acceptance", "need_expression", "population_final_emotion")
 """The measures of a difficulty card that a run's onset is set against."""
 ENDS = ("value", "low", "high")
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+DAMAGED = (
+    ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

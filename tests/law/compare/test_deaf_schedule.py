@@ -67,6 +67,14 @@ def test_what_is_not_known_is_told() -> None:
     assert other.why == deaf_schedule.NOT_EVALUATED
 
 
+@pytest.mark.parametrize(("optimum", "known"), [(0.649, False), (0.651, True)])
+def test_where_listening_is_worth_little_no_arm_is_judged(optimum: float, known: bool) -> None:
+    anchors = Anchors(deaf=DEAF, optimum=Bounded(optimum, None, None))
+    (one, _) = of(arm(0.7, 0.72, anchors=anchors), arm())
+    assert (one.difference is not None) is known
+    assert one.why == (None if known else deaf_schedule.LITTLE_TO_HEAR)
+
+
 def test_an_evaluation_of_the_own_level_is_judged_there() -> None:
     (one, _) = of(arm(0.9, 0.8, level="own"), arm(), evaluation="eval/reward")
     assert (one.level, one.seeds) == ("own", 2)

@@ -69,7 +69,10 @@ def test_a_level_without_a_card_in_the_sweep_has_the_anchors_of_the_start_event(
     assert own(result).anchors.deaf == Bounded(0.6, 0.6 - 0.01, 0.6 + 0.01)
 
 
-@pytest.mark.parametrize("anchors", [None, 3, {"own": 3}, {"own": []}])
+TOO_LARGE = {"own": {"deaf": {"reward": 10**400}}}
+
+
+@pytest.mark.parametrize("anchors", [None, 3, {"own": 3}, {"own": []}, TOO_LARGE])
 def test_a_start_event_without_anchors_tells_nothing(tmp_path: Path, anchors: Any) -> None:
     synthetic.write_run(tmp_path / "run", synthetic.evaluated(lines(), reward=0.5))
     synthetic.begin_with(tmp_path / "run", anchors)

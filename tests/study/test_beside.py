@@ -83,7 +83,25 @@ def test_a_link_that_is_stated_otherwise_is_refused(tmp_path: Path) -> None:
     assert "arm hard, against medium" in str(error.value).split("got")[1]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"links": 3}', "[" * 10**5])
+def result(low: str = "-1", seed: str = "1") -> str:
+    """A result.json with one link and no check."""
+    stated = (
+        '"quantity": "gain", "evaluation": "x", "arm": "a", "against": "b", "net_of_null": false'
+    )
+    link = f'{{"name": "l", {stated}, "difference": 0, "low": {low}, "high": 1}}'
+    rest = f'"study": "made", "verdict": "supported", "words": [], "seeds": [{seed}], "checks": []'
+    return f'{{"links": [{link}], {rest}}}'
+
+
+def test_a_result_by_hand_is_read(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(result())
+    assert other_study.read(tmp_path, "made").effects == {"l": Interval(0, -1, 1)}
+
+
+ODD = [result(low="NaN"), result(low="-1e400"), result(low="1" + "0" * 400), result(seed="1e400")]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"links": 3}', "[" * 10**5, *ODD])
 def test_a_damaged_result_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(DataError, match="must be what harness study writes, got") as error:

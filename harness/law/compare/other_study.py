@@ -6,6 +6,7 @@ An effect that has one sign on one simulated user and the other on another is of
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ SAME, FLIPS, OPEN = "same sign", "flips: of the simulator", "open"
 FILES = ("study/result.json", "result.json")
 STATED = ("quantity", "evaluation", "arm", "against", "net_of_null")
 """What two effects must share to be the same one."""
+DAMAGED = (ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def read(folder: Path, study: str) -> OtherStudy:
     text = plain_file.text(path)
     try:
         other = _parsed(json.loads(text), str(path))
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+    except DAMAGED as error:
         why = f"must be what harness study writes, got {plain_file.one_line(error)}"
         raise DataError(f"{path}: cannot be read: {why}") from error
     if other.study != study:
@@ -130,7 +132,10 @@ def _parsed(value: Any, path: str) -> OtherStudy:
 def _interval(link: Mapping[str, Any]) -> Interval | None:
     if link["difference"] is None:
         return None
-    return Interval(float(link["difference"]), float(link["low"]), float(link["high"]))
+    numbers = [float(link[key]) for key in ("difference", "low", "high")]
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError(f"a difference that is not finite: {numbers}")
+    return Interval(*numbers)
 
 
 def _plain(interval: Interval | None) -> dict[str, float | None]:

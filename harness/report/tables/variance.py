@@ -203,5 +203,5 @@ def _without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
     if without:
         yield (
             f"{plural(without, 'run')} without ledger/* columns, and so without a critical batch: "
-            "policy=tabular with eval.ledger=true writes them"
+            "policy=tabular with eval.ledger=true and three groups a step or more writes them"
         )

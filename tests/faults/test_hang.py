@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,17 @@ if "harness.train" in sys.orig_argv:
     os.fsync = fsync
 """
 
+WITH_A_CACHE_THAT_IS_HELD = """
+import functools, sys
+from filelock import FileLock
+from harness.simulator.scripted import judgements
+from harness.train import __main__ as train
+judgements.kept = functools.partial(judgements.kept, 1)
+judgements.LONGEST_WAIT_S = 6.0
+with FileLock(judgements._entry().with_suffix(".lock")):
+    sys.exit(train.main())
+"""
+
 
 def test_a_step_past_its_deadline_ends_the_run_to_be_resumed(tmp_path: Path) -> None:
     run, child = long_step(tmp_path, deadline_s=0.3)
@@ -38,6 +50,17 @@ def test_a_step_past_its_deadline_ends_the_run_to_be_resumed(tmp_path: Path) -> 
     reason = "ended within step 1, after 0.3 s in it (trainer.deadline_s)"
     assert (status(run)["status"], status(run)["reason"]) == ("stopped", reason)
     assert err == f"harness: {run.path}: {reason}\n"
+
+
+@pytest.mark.slow
+def test_what_comes_after_the_last_step_has_no_deadline(tmp_path: Path) -> None:
+    """As waiting for a cache that another run writes."""
+    run = make_run(tmp_path / "run", quick(deadline_s=5.0))
+    words = [sys.executable, "-c", WITH_A_CACHE_THAT_IS_HELD, str(run.path)]
+    cache = {**os.environ, "HARNESS_CACHE": str(tmp_path)}
+    done = subprocess.run(words, env=cache, capture_output=True, text=True, check=False)
+    assert (done.returncode, status(run)["status"]) == (0, "done"), done.stderr
+    assert [path.suffix for path in tmp_path.glob("sentences-*")] == [".lock"]
 
 
 @pytest.mark.slow

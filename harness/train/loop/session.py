@@ -235,6 +235,10 @@ class Session:
             self._served.at_step(step + 1, self.last_step)
         self._deadline.restart()
 
+    def end_deadline(self) -> None:
+        """Stop the clock of the step at hand: what comes now belongs to none."""
+        self._deadline.end()
+
     def _save(self, step: int, fill: Callable[[Path], None]) -> None:
         """Publish the checkpoint of `step`, which `fill` writes."""
         began, trainer = time.monotonic(), self.config.trainer

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -83,7 +83,9 @@ def train(session: Session) -> None:
     )
     watch, signals = RemedyWatch(session), SignalWatch(session)
     session.begin(card.of_tabular(config))
-    with judgements.kept() if config.simulator.kind == "scripted" else nullcontext():
+    keeping = judgements.kept() if config.simulator.kind == "scripted" else nullcontext()
+    with keeping, ExitStack() as steps:
+        steps.callback(session.end_deadline)  # others may keep us waiting for the cache
         for step in range(session.start + 1, config.trainer.steps + 1):
             state, unheard = _step(session, state, step, watch, signals)
             session.finish_step(step, partial(_save, state), unheard)

@@ -17,7 +17,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.records.outcomes import OWN
 from harness.records.study_file import Link
 from harness.report.tables import validity
-from harness.report.tables.beside import print_beside
+from harness.report.tables.other_study import print_beside
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text

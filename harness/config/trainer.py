@@ -56,7 +56,8 @@ class TrainerConfig:
     stop_unheard: bool = True
     """Stop, to be resumed, where there is nothing to learn from: more than half of a step's replies
     are no language to the users, or all advantages are 0 for 3 steps that have 24 groups, else for
-    as many as have. With policy.init=random, and where it is false, this is only said."""
+    as many as have. With policy.init=random, of a null control, and where it is false, this is only
+    said."""
     engine: Annotated[str, OneOf(ENGINES)] = "auto"
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
     own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is

@@ -44,6 +44,14 @@ def test_a_run_of_silent_groups_stops_after_three_steps_and_can_be_resumed(tmp_p
     assert whole.metrics.read_bytes() == run.metrics.read_bytes()
 
 
+def test_a_null_control_goes_on_for_its_pair_in_silence(tmp_path: Path) -> None:
+    silent = silent_run()
+    null = replace(silent, algorithm=replace(silent.algorithm, null_control=True))
+    code, _, err = made.go_on(made.make_run(tmp_path / "run", null))
+    assert code == 0
+    assert "step 3: no advantage in 3 steps" in err
+
+
 def test_a_few_silent_groups_are_waited_for(tmp_path: Path) -> None:
     run = made.make_run(tmp_path / "run", silent_run(conversations=40))
     code, _, err = made.go_on(run)

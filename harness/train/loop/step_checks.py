@@ -82,7 +82,8 @@ class SignalWatch:
         self._told = True
         self._session.note("unheard", step=step, why=why)
         config = self._session.config
-        may_stop = config.trainer.stop_unheard and config.policy.init != "random"
+        learns = config.policy.init != "random" and not config.algorithm.null_control
+        may_stop = config.trainer.stop_unheard and learns
         if not may_stop or step >= config.trainer.steps:
             safe_text.say(f"step {step}: {why}")
             return None

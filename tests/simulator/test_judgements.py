@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.records import atomic, cache_entry
 from harness.simulator.scripted import judgements, language_guard
 from harness.simulator.scripted.judgements import Judgement, fault_in, judged
 from harness.simulator.scripted.language_guard import Fault
@@ -91,6 +92,29 @@ def test_an_entry_that_was_changed_is_not_read(
     with judgements.kept(fewest_new=1):
         assert not judgements._KEPT.rows
         assert found() == before
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"It hurts.\tx\ty\n", b"\n\n\t\t\t\t\t\t\t\n"])
+def test_an_entry_that_is_sealed_and_no_rows_is_written_anew(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    before = found()
+    entry = judgements._entry()
+    cache_entry.put(entry, lambda scratch: atomic.write_bytes(scratch / judgements.ROWS, content))
+    for expected in (0, sum(sentence.isascii() for sentence in SENTENCES)):
+        later_process(monkeypatch)
+        with judgements.kept(fewest_new=1):
+            assert len(judgements._KEPT.rows) == expected
+            assert found() == before
+
+
+def test_every_row_that_is_written_is_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probability may be as small as 1e-300, or 1.0."""
+    polarity = judgements.Polarity(1.0, 1.5e-300, 3e-07)
+    judgement = judgements.Judgement(polarity, "suggest", True, True, True)
+    row = f"{judgements._cells(judgement)}\trule\tsome words"
+    assert judgements._ROW.fullmatch(row)
+    assert judgements._judgement(row.split("\t")) == judgement
 
 
 def test_few_new_sentences_are_not_worth_a_file(cache: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
@@ -19,7 +20,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from harness.config.run import STRATEGIES
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError
 from harness.records import atomic, cache_entry, plain_file, user_folders
 from harness.simulator.scripted import language_guard
 from harness.simulator.scripted.language_guard import Fault
@@ -30,10 +31,13 @@ from harness.utils.record import record
 
 MOST, FEWEST_NEW = 150_000, 2_000
 """Sentences in an entry, of 150 bytes or so, and new ones for which it is written again."""
-LONGEST_WAIT_S = 10.0
+LONGEST_WAIT_S = 1.0
 """For another run that writes the entry; what is not written is read again one day."""
 ROWS = "sentences.tsv"
 _DISMISSES, _SEVERE, _APOLOGISES = "d", "s", "a"
+_NUMBER = r"\d(?:\.\d+)?(?:e-\d+)?"
+_ROW = re.compile(rf"(?:{_NUMBER}\t){{3}}[a-z]*\t[dsa]*\t[^\t]*\t[^\t]*")
+"""Three probabilities, a strategy, flags, and the rule and the words of a fault."""
 
 
 @record
@@ -61,13 +65,18 @@ class _Kept:
     def add(self, table: dict[str, str], sentence: str, cells: Callable[[], str]) -> None:
         """Remember what was found in a sentence, if it is to be kept and fits into a row."""
         fits = self.keeps and sentence.isascii() and sentence.isprintable()
-        if fits and len(table) + len(self.rows) < MOST:
+        if fits and len(table) < MOST:
             table[sentence] = cells()
 
     def new_rows(self) -> dict[str, str]:
         """Return the rows of what was found here."""
         both = self.judged.keys() & self.faults.keys()
         return {sentence: f"{self.judged[sentence]}\t{self.faults[sentence]}" for sentence in both}
+
+    def forget_new(self) -> None:
+        """Forget what was found here, once it has been written."""
+        self.judged.clear()
+        self.faults.clear()
 
 
 _KEPT = _Kept()
@@ -116,14 +125,19 @@ def kept(fewest_new: int = FEWEST_NEW) -> Iterator[None]:
         _KEPT.keeps = False
         with contextlib.suppress(HarnessError, OSError):
             _write(_KEPT.new_rows(), fewest_new)
+        _KEPT.forget_new()
 
 
 def _read(entry: Path) -> dict[str, str]:
     """Return the rows of an entry by sentence; none of one that is not there or not sound."""
     if not cache_entry.is_sound(entry, (ROWS,)):
         return {}
-    lines = plain_file.text(entry / ROWS).splitlines()
-    return {sentence: row for sentence, _, row in (line.partition("\t") for line in lines)}
+    try:
+        lines = plain_file.text(entry / ROWS).splitlines()
+    except DataError:  # sealed by us, and yet no text: to be written anew
+        return {}
+    rows = (line.partition("\t") for line in lines)
+    return {sentence: row for sentence, _, row in rows if _ROW.fullmatch(row)}
 
 
 def _write(new: dict[str, str], fewest: int) -> None:

@@ -98,10 +98,31 @@ def explain(error: BaseException, traceback: bool) -> int:
 
 
 def _usage_error(error: Any) -> int:
-    text = (_of_an_option(error) or error.format_message()).rstrip(".")
+    text = (_of_an_option(error) or _other_word(error) or error.format_message()).rstrip(".")
     end = "" if text.endswith("?") else "."
     say(f"{text}{end} See `{_command(error)} --help`.")
     return ConfigError.exit_code
+
+
+A_NEW_FOLDER = (
+    "a sweep makes a new folder below runs/; `harness train --dir PATH` makes one run in a folder "
+    "of yours, `harness study NAME --dir PATH` those of a study"
+)
+NO_OPTION = "the folder is named without an option, as in `harness {} PATH`"
+INSTEAD = {
+    ("sweep", "--dir"): A_NEW_FOLDER,
+    ("sweep", "--out"): A_NEW_FOLDER,
+    ("fit-entropy-law", "--dir"): "results go to the folder of --out PATH",
+    **{(name, "--dir"): NO_OPTION.format(name) for name in ("resume", "status", "verify")},
+}
+"""Command and an option that it has not -> what does what is meant."""
+
+
+def _other_word(error: Any) -> str | None:
+    """The message on an option that there is not, where it is known what is meant."""
+    option = getattr(error, "option_name", None)
+    instead = INSTEAD.get((_command(error).partition(" ")[2], str(option)))
+    return f"{error.format_message().rstrip('.')}: {instead}" if option and instead else None
 
 
 def _command(error: Any) -> str:

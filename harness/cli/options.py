@@ -179,7 +179,7 @@ StudyName = Annotated[
     typer.Argument(
         metavar="NAME",
         show_default=False,
-        help="Study to run (a file in sweeps/studies/); omit to list them.",
+        help="Study to run (a file in sweeps/studies/); omit to see their names.",
     ),
 ]
 StudyDir = Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from harness.cli import exit_codes
 from harness.config.run import LEVELS, SCHEMA
 from harness.errors import ConfigError, DataError
 from harness.law.variance import measure
-from harness.law.variance.results import Variance
+from harness.law.variance.results import REWARD_RANGE, Variance
 from harness.records.outcomes import OWN
 from harness.report.tables import variance as table
 
@@ -26,8 +25,9 @@ def variance(paths: tuple[Path, ...], level: str, half_width: float, *, as_json:
     """
     if level not in (OWN, *LEVELS):
         raise ConfigError(f"--on: must be one of {OWN}, {', '.join(LEVELS)}, got {level!r}")
-    if not (math.isfinite(half_width) and half_width > 0):
-        raise ConfigError(f"--half-width: must be a finite number above 0, got {half_width:g}")
+    if not 0 < half_width <= REWARD_RANGE:
+        rule = f"must be above 0 and at most {REWARD_RANGE:g}, the range of a reward"
+        raise ConfigError(f"--half-width: {rule}; got {half_width:g}")
     result = measure.measure(paths, level, half_width)
     if not result.arms:
         reasons = ", ".join(sorted({skipped.reason for skipped in result.skipped})) or "no run"

@@ -177,6 +177,7 @@ def _parts(
     yield "rows", lambda: soundness.metrics(run, recorded, by is not None)
     if by is None:  # who writes checkpoints removes the older ones
         yield "checkpoints", lambda: soundness.saved(run, recorded, _identity(recorded))
+    yield "outcomes", lambda: soundness.last_outcomes(run, recorded)
     yield "conversations", lambda: soundness.conversations(run)
     yield "simulator", lambda: _journal(run)
     if status is not None:

@@ -24,7 +24,7 @@ from harness.calibration import users
 from harness.calibration.users import Reader
 from harness.config.run import SCHEMA, RunConfig
 from harness.config.simulator import IN_PROCESS
-from harness.errors import DataError, FolderError, HarnessError
+from harness.errors import ConfigError, DataError, FolderError, HarnessError
 from harness.execution import child_process, stop_requests
 from harness.records import atomic, debug_log, plain_file, run_folder, sweep_file, user_folders
 from harness.records.run_folder import RunFolder
@@ -145,10 +145,10 @@ def _card(key: str, config: RunConfig) -> Any:
 
 
 def kept(name: str, make: Callable[[], Any]) -> Any:
-    """What the cache keeps under `name`, else what `make` returns, kept from then on."""
+    """What the cache keeps under `name`, else what `make` returns, kept from then on if it can."""
     try:
-        path = user_folders.cache() / name
-    except FolderError:  # a user without a home keeps nothing
+        path = user_folders.writable_cache() / name
+    except (ConfigError, FolderError):  # it saves time, and a run can do without
         return make()
     lock = path.with_suffix(".lock")
     with atomic.storage(lock):

@@ -33,10 +33,10 @@ def check(
 ) -> frozenset[Grant]:
     """Check all runs; return which environment variables they send where. `granted` was typed.
 
-    Raises ConfigError, with the command that installs it, if something is missing, and for a key
-    that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for;
-    FolderError where a start model could be kept nowhere, StorageError where it cannot be written
-    or there is no temporary folder.
+    Raises ConfigError, with the command that installs it, if something is missing, for a key that
+    may not be sent, and for a variable that names no folder to keep a start model in; DeviceError
+    where an engine needs a GPU that the run does not ask for; FolderError where a start model could
+    be kept nowhere, StorageError where there is no temporary folder.
     """
     runs = list(configs)
     _check_policies(runs)
@@ -103,13 +103,25 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
             f"{installation.install_command('train')}, "
             "or choose policy=tabular, which needs neither"
         )
-    if "tiny" in kinds:
-        user_folders.cache()  # where its start model is kept
+    _check_cache({c.policy for c in configs if c.policy.kind == "tiny"})
     for config in configs:
         model_files.check(config.policy)
         engine_choice.check(config)
     for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
         _try(policy)
+
+
+def _check_cache(tiny: Collection[PolicyConfig]) -> None:
+    """Raise ConfigError or FolderError if a start model that is not there yet could not be kept."""
+    if not tiny:
+        return
+    try:
+        user_folders.writable_cache()
+    except (ConfigError, FolderError):
+        from harness.train.warm_start import start_model
+
+        if not all(start_model.is_built(policy) for policy in tiny):
+            raise
 
 
 @functools.cache

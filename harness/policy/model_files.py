@@ -21,7 +21,7 @@ from pathlib import Path
 from harness.config.run import PolicyConfig
 from harness.embedded import models as embedded
 from harness.errors import ConfigError, DataError, StorageError
-from harness.records import plain_file
+from harness.records import plain_file, user_folders
 
 WEIGHTS = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
 """Patterns of the files downloaded: no pickled weights, no code."""
@@ -33,8 +33,8 @@ KEPT_IN = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME")
 
 
 def check(policy: PolicyConfig) -> None:
-    """Raise ConfigError for a model that no download could provide, or attention that takes no
-    mask.
+    """Raise ConfigError for a model that no download could provide, attention that takes no mask,
+    or a cache that cannot be written; FolderError where there is no cache.
     """
     if policy.kind == "hf" and policy.attention == "flash_attention_2":
         raise ConfigError(
@@ -47,6 +47,8 @@ def check(policy: PolicyConfig) -> None:
         raise ConfigError("policy.model must be an id on the hub or a folder, got nothing")
     if policy.model in embedded.MODELS:
         embedded.check(policy.model, KEY)
+        if not embedded.entry(policy.model).is_dir():
+            user_folders.writable_cache()
     elif _is_path(policy.model):
         _check_folder(_folder(policy.model))
     elif policy.model.count("/") != 1:

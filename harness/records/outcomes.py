@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from harness.records import atomic, plain_file
 
 OWN = "own"
 """The key of the run's own level, beside those of the named ones."""
+SHORT = reprlib.Repr()
+SHORT.maxlevel, SHORT.maxlist, SHORT.maxdict = 2, 3, 3
+"""Shows what was given in a line."""
 Outcomes = Sequence[Sequence[float | None]]
 """A row for each user, a number for each conversation with them; None where it was lost."""
 
@@ -44,26 +48,63 @@ def write(path: Path, step: int, by_level: Mapping[str, Sequence[Sequence[float]
 
 
 def read(path: Path) -> LastEvaluation:
-    """Raises DataError where the file is missing, or is not of this shape."""
+    """Read the file. Raises DataError where it is missing, and where it has another shape: which
+    rule it breaks, where, and with what.
+    """
     try:
         value = json.loads(plain_file.text(path))
-        rewards = {str(level): _rows(rows) for level, rows in value["reward"].items()}
-        return LastEvaluation(int(value["step"]), rewards)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path}: must hold the outcomes of an evaluation, got other") from error
+    except (ValueError, RecursionError) as error:
+        rule = "must be JSON, as a run writes it"
+        raise DataError(f"{path}: {rule}; got {plain_file.one_line(error)}") from error
+    keys = value if isinstance(value, dict) else {}
+    step, rewards = keys.get("step"), keys.get("reward")
+    if type(step) is not int or step < 1:
+        raise _other(f"{path}: step", "must be that of the evaluation, from 1", step)
+    if not isinstance(rewards, dict) or not rewards:
+        raise _other(f"{path}: reward", "must hold the outcomes by level", rewards)
+    return LastEvaluation(
+        step, {name: _rows(f"{path}: reward.{name}", rows) for name, rows in rewards.items()}
+    )
 
 
-def _rows(rows: Any) -> Outcomes:
-    """Raises ValueError unless all rows have one length and hold shares or None."""
-    table = [[_outcome(value) for value in row] for row in rows]
-    if not table or not table[0] or len({len(row) for row in table}) > 1:
-        raise ValueError(rows)
-    return table
+def _rows(where: str, rows: Any) -> Outcomes:
+    """Raises DataError unless all rows have one length and hold shares or None."""
+    if not isinstance(rows, list) or not rows:
+        raise _other(where, "must be a list with a row for each user", rows)
+    for user, row in enumerate(rows):
+        if not isinstance(row, list) or not row or len(row) != len(rows[0]):
+            rule = "must be a list of one length for all users, a number a conversation"
+            raise _other(f"{where}[{user}]", rule, row)
+        for repeat, value in enumerate(row):
+            if not _is_outcome(value):
+                rule = "must lie between 0 and 1, or be null for a lost conversation"
+                raise _other(f"{where}[{user}][{repeat}]", rule, value)
+    return [[None if value is None else float(value) for value in row] for row in rows]
 
 
-def _outcome(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(value)
-    return float(value)
+def _is_outcome(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and 0 <= value <= 1)
+
+
+def _other(where: str, rule: str, given: Any) -> DataError:
+    return DataError(f"{where}: {rule}; got {SHORT.repr(given)}")
+
+
+def differing(path: Path, found: LastEvaluation, row: Mapping[str, Any]) -> str | None:
+    """How the outcomes differ from the means in `row`, the metrics of their step; None where they
+    do not.
+    """
+    for level, rows in found.by_level.items():
+        column = "eval/reward" if level == OWN else f"eval/{level}/reward"
+        known = [value for of_user in rows for value in of_user if value is not None]
+        mean, logged = (sum(known) / len(known) if known else None), row.get(column)
+        if not _alike(mean, logged):
+            rule = f"must have the mean that row {found.step} has as {column}, {logged}"
+            return f"{path}: reward.{level}: {rule}; got {mean}"
+    return None
+
+
+def _alike(mean: float | None, logged: Any) -> bool:
+    if mean is None or type(logged) not in (int, float):
+        return mean is logged
+    return math.isclose(mean, logged, abs_tol=1e-9)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.config.run import RunConfig
 from harness.errors import DataError
@@ -21,6 +22,7 @@ from harness.records import (
     events,
     manifest,
     metric_rows,
+    outcomes,
     plain_file,
     provenance,
 )
@@ -189,6 +191,42 @@ def _unreadable(path: Path) -> str | None:
     except (pa.ArrowException, OSError, ValueError, DataError) as error:
         return f"{path}: must be a parquet file of turns, and is not: {plain_file.one_line(error)}"
     return None
+
+
+def last_outcomes(run: RunFolder, status: RunStatus) -> Iterator[Finding]:
+    """outcomes.json: its shape, and that it is of the last evaluation and has that row's means.
+
+    It is written before its row; after a resume, the evaluations that are recomputed come again.
+    """
+    part, path = "outcomes", run.outcomes
+    evaluated = dict(_evaluated_rows(run)) if run.metrics.is_file() else {}
+    if not os.path.lexists(path):
+        if evaluated and status.status == "done":
+            kind = "is not there, made by an older version or lost"
+            yield Finding(part, NOTE, f"{path}: {kind}; `harness variance` takes means instead")
+        return
+    plain_file.refuse_link(path)
+    found = outcomes.read(path)
+    last, row = max(evaluated, default=0), evaluated.get(found.step)
+    if status.status == "done" and not last <= found.step <= status.last_step:
+        rule = f"must be of the last evaluation, that of step {last}"
+        yield Finding(part, DAMAGED, f"{path}: step: {rule}; got {found.step}")
+    elif row is not None and (problem := outcomes.differing(path, found, row)):
+        yield Finding(part, DAMAGED, problem)
+    else:
+        yield Finding(part, OK, f"of step {found.step}")
+
+
+def _evaluated_rows(run: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield step and metrics of each whole row with an evaluation."""
+    with open(run.metrics, "rb", opener=plain_file.opener) as file:
+        for line in iter(lambda: file.readline(metric_rows.LONGEST_ROW_BYTES + 1), b""):
+            if b'"eval/reward": ' not in line or b'"eval/reward": null' in line:
+                continue
+            with contextlib.suppress(ValueError, RecursionError):
+                row = json.loads(line)
+                if metric_rows.holds(line) is not False and type(row["step"]) is int:
+                    yield row["step"], row
 
 
 TAIL_BYTES = 16_384

@@ -8,7 +8,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from harness.errors import DeviceError, FolderError, StorageError
+from harness.errors import ConfigError, DeviceError, FolderError, StorageError
 from harness.records import atomic
 
 
@@ -19,14 +19,34 @@ def cache() -> Path:
     Raises FolderError for a user without a home, where neither is set.
     """
     if named := os.environ.get("HARNESS_CACHE"):
-        return Path(named).resolve()
+        return Path(os.path.realpath(named))
     if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return (Path(xdg) / "harness").resolve()
+        return Path(os.path.realpath(Path(xdg) / "harness"))
     with contextlib.suppress(RuntimeError):  # neither $HOME nor an entry among the users
         if Path.home().is_absolute():
             return (Path.home() / ".cache" / "harness").resolve()
     rule = "must name a folder for what is kept between runs, since this user has no home"
     raise FolderError(f"HARNESS_CACHE: {rule}; got nothing: set it, or XDG_CACHE_HOME")
+
+
+def writable_cache() -> Path:
+    """The cache, if files can be made in it; it need not be there yet, and nothing is made.
+
+    Raises ConfigError where a variable names another, FolderError where none names one.
+    """
+    path = cache()
+    there = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
+    if not there.is_dir():
+        given = f"{there}, which is no folder"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        given = f"{there}, which cannot be written to"
+    else:
+        return path
+    named = [name for name in ("HARNESS_CACHE", "XDG_CACHE_HOME") if os.environ.get(name)]
+    rule = "must name a folder that can be written to, for what is kept between runs"
+    if named:
+        raise ConfigError(f"{named[0]}: {rule}; got {given}")
+    raise FolderError(f"HARNESS_CACHE: {rule}; got nothing, and without it {given}")
 
 
 def temporary() -> Path:

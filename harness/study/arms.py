@@ -100,15 +100,14 @@ def who(point: Point) -> tuple[str, int]:
 def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
     """Compose and check every run of every arm. Raises ConfigError."""
     typed = _of_all_arms(file, overrides)
-    common = {**_by_key(f"{file.path}: words", file.words), **typed}
-    seeds = common.pop(SEED, None) or parse([f"{SEED}={file.seeds}"])[0]
-    launcher = {key: common.pop(key) for key in list(common) if key.startswith("hydra")}
-    words = [word.text for word in common.values()]
-    points = {}
+    common, launcher, seeds = _parts(file, typed)
+    words = list(_texts(common))
+    points: dict[str, dict[int, Point]] = {}
     for arm, arm_words in file.arms.items():
-        points[arm] = _points(
-            f"{file.path}: arms.{arm}", [*words, *arm_words], [*_texts(launcher), seeds.text]
-        )
+        try:
+            points[arm] = _points([*words, *arm_words], [*_texts(launcher), seeds])
+        except ConfigError as error:
+            raise ConfigError(f"{_to_blame(file, arm, bool(points), typed)}: {error}") from error
     stated = Stated(
         question=file.question,
         source=file.source,
@@ -124,6 +123,16 @@ def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
     _refuse_without_null(str(file.path), stated, points)
     own_words = {key: word for key, word in typed.items() if key in common}
     return Planned(name, stated, points, _texts(own_words), _texts(launcher))
+
+
+def _parts(
+    file: StudyFile, typed: Mapping[str, Word]
+) -> tuple[dict[str, Word], dict[str, Word], str]:
+    """The words of all arms, those of the launcher, and the word of the seeds."""
+    common = {**_by_key(f"{file.path}: words", file.words), **typed}
+    seeds = common.pop(SEED, None) or parse([f"{SEED}={file.seeds}"])[0]
+    launcher = {key: common.pop(key) for key in list(common) if key.startswith("hydra")}
+    return common, launcher, seeds.text
 
 
 def _refuse_without_null(
@@ -190,13 +199,23 @@ def _by_key(where: str, texts: Sequence[str]) -> dict[str, Word]:
     return {word.key: word for word in words}
 
 
-def _points(where: str, words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
+def _points(words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
     """The runs of one arm by seed."""
-    try:
-        plan: Plan = planner.plan([*times.resolved(words), *beside])
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
+    plan: Plan = planner.plan([*times.resolved(words), *beside])
     others = [key for key in plan.axes if key != SEED]
     if others:
-        raise ConfigError(f"{where}: an arm is one point, got several values of {others[0]}")
+        raise ConfigError(f"an arm is one point, got several values of {others[0]}")
     return {point.config.seed: point for point in plan.points}
+
+
+def _to_blame(file: StudyFile, arm: str, others_can_be: bool, typed: Mapping[str, Word]) -> str:
+    """Where what an arm cannot be run with is written: in the file, or in the words typed."""
+    in_file = f"{file.path}: arms.{arm}"
+    if not typed:
+        return in_file
+    try:
+        words, launcher, seeds = _parts(file, {})
+        _points([*_texts(words), *file.arms[arm]], [*_texts(launcher), seeds])
+    except ConfigError:
+        return in_file
+    return f"command line: in arms.{arm}" if others_can_be else "command line"

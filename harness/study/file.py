@@ -49,7 +49,7 @@ def read(name: str) -> StudyFile:
     """The study of that name, the current folder's first. Raises ConfigError."""
     path = search_path.study_file(name)
     if path is None:
-        checks.one_of("study", name, search_path.study_names())
+        _check_name(name, search_path.study_names())
         raise ConfigError(f"study must be a name without a folder, got {name!r}")
     values = search_path.read_yaml(path)
     allowed = [f.name for f in dataclasses.fields(StudyFile) if f.name != "path"]
@@ -99,6 +99,15 @@ def _arms(path: Path, value: Any) -> dict[str, tuple[str, ...]]:
             rule = "must be at most 32 of a-z, 0-9 and '_', since it names folders"
             raise ConfigError(f"{path}: the name of an arm {rule}, got {name!r}")
     return {name: _words(path, f"arms.{name}", words) for name, words in value.items()}
+
+
+def _check_name(name: str, known: Sequence[str]) -> None:
+    """Raise ConfigError where no study is named, or one that is not there."""
+    if not name or "=" in name:
+        rule = f"the first word must be the name of a study, one of {', '.join(known)}"
+        given = f"got {name!r}: write the name before it" if name else "got none"
+        raise ConfigError(f"study: {rule}; {given}; `harness study NAME --dry-run` shows its runs")
+    checks.one_of("study", name, known)
 
 
 def _with_null_controls(

@@ -36,6 +36,17 @@ def run(tmp_path: Path) -> Run:
 WRONG = {
     "no such command": (["swep"], "No such command 'swep'. Did you mean 'sweep'?"),
     "no such option": (["sweep", "--dryrun"], "No such option: --dryrun (Possible options"),
+    "a folder for a sweep": (
+        ["sweep", "--dir", "X"],
+        "No such option: --dir: a sweep makes a new folder below "
+        "runs/; `harness train --dir PATH` makes one run in a folder of yours, `harness study NAME "
+        "--dir PATH` those of a study. See `harness sweep --help`.",
+    ),
+    "a folder to resume": (
+        ["resume", "--dir", "X"],
+        "No such option: --dir: the folder is named without an option, as in `harness resume PATH`"
+        ". See",
+    ),
     "option without value": (["train", "--dir"], "Option '--dir' requires an argument."),
     "missing option": (["train", "seed=1"], "Missing option '--dir'."),
     "bad choice": (["sweep", "--on-failure", "retry"], "'retry' is not one of 'continue', 'stop'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from harness.law.variance import measure
 from harness.report.tables import variance as table
 from tests.law.variance.test_critical_batch import ledger_run
 from tests.law.variance.test_measure import events, run
+
+HALF_WIDTH = "--half-width: must be above 0 and at most 1, the range of a reward"
 
 
 @pytest.fixture(scope="module")
@@ -81,15 +84,49 @@ def test_without_a_critical_batch_the_reason_is_printed(
     ("level", "half_width", "rule"),
     [
         ("impossible", 0.05, "--on: must be one of own, easy, medium, hard, got 'impossible'"),
-        ("own", 0.0, "--half-width: must be a finite number above 0, got 0"),
-        ("own", math.nan, "--half-width: must be a finite number above 0, got nan"),
+        ("own", 0.0, f"{HALF_WIDTH}; got 0"),
+        ("own", -0.1, f"{HALF_WIDTH}; got -0.1"),
+        ("own", 1.5, f"{HALF_WIDTH}; got 1.5"),
+        ("own", math.nan, f"{HALF_WIDTH}; got nan"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(
     tmp_path: Path, level: str, half_width: float, rule: str
 ) -> None:
-    with pytest.raises(ConfigError, match=rule):
+    with pytest.raises(ConfigError) as refused:
         command.variance((tmp_path,), level, half_width, as_json=False)
+    assert str(refused.value) == rule
+
+
+def test_an_interval_wider_than_a_reward_can_be_is_not_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in (1, 2):
+        events(run(tmp_path, "easy", seed, 0.2 + 0.3 * seed))
+    command.variance((tmp_path,), "own", 0.3, as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "all runs 2 64 x 1 0.64 [not known] -" in printed
+    assert re.search(r"seed of training 0\.\d+ \[0\.\d+, not known\]", printed)
+    assert "(at most: not known by the components' intervals)" in printed
+    assert "not known: an interval wider than the range of a reward; more seeds tell" in printed
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_run_with_a_damaged_row_is_left_out_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    for seed in (1, 2, 3):
+        folder = run(tmp_path, "easy", seed, 0.5)
+    metrics = folder / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().replace('{"step": 17, ', '{"step": 17 ', 1))
+    command.variance((tmp_path,), "own", 0.05, as_json=as_json)
+    printed = " ".join(capsys.readouterr().out.split())
+    damage = f"damaged: {metrics}:17: every row must be as the run wrote it; got a line that is no "
+    assert damage in printed
+    if as_json:
+        found = json.loads(printed)
+        assert [arm["seeds"] for arm in found["arms"]] == [2]
+        assert [skipped["path"] for skipped in found["skipped"]] == [str(folder)]
 
 
 def test_a_folder_without_a_run_that_counts_is_no_data(tmp_path: Path, sweep: Path) -> None:

@@ -42,6 +42,7 @@ def test_a_whole_run_is_reported_part_by_part(done: RunFolder) -> None:
         "status": "done, 3 steps",
         "rows": "3 rows",
         "checkpoints": "of step 3",
+        "outcomes": "of step 3",
         "conversations": "2 files",
         "versions": "as they are now",
         "config": f"as planned, hash {run_folder.read_status(done).config_hash}",
@@ -109,6 +110,40 @@ def test_rows_that_are_missing_are_damage_and_a_torn_one_is_a_note(
         "rows": "run/metrics.jsonl: must hold a row for each step up to 3, as run.json says, got 2",
         "checkpoints": "run/checkpoints/step-00003: must have a row for each step up to it, got 2",
     }
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"step": 1}, "step: must be of the last evaluation, that of step 3; got 1"),
+        ({"step": 4}, "step: must be of the last evaluation, that of step 3; got 4"),
+        ({"step": "3"}, "step: must be that of the evaluation, from 1; got '3'"),
+        ({"reward": {"own": [[2]]}}, "reward.own[0][0]: must lie between 0 and 1, or be null for "),
+        ({"reward": {"own": [[1], [1]]}}, "reward.own: must have the mean that row 3 has as eval/"),
+    ],
+)
+def test_outcomes_that_are_not_those_of_the_last_row_are_damage(
+    done: RunFolder, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
+    run.outcomes.write_text(json.dumps(json.loads(run.outcomes.read_text()) | change))
+    code, (report,) = verified("run", cwd=tmp_path)
+    assert code == 65
+    (damaged,) = (f for f in report["findings"] if f["level"] == "damaged")
+    assert damaged["part"] == "outcomes"
+    assert damaged["message"].startswith(f"run/outcomes.json: {said}")
+
+
+def test_outcomes_that_are_gone_are_a_note(done: RunFolder, tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
+    run.outcomes.unlink()
+    code, (report,) = verified("run", cwd=tmp_path)
+    assert code == 0
+    (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
+    assert note == (
+        "run/outcomes.json: is not there, made by an older version or lost; "
+        "`harness variance` takes means instead"
+    )
 
 
 def test_other_versions_are_a_note(done: RunFolder, tmp_path: Path) -> None:

@@ -119,6 +119,19 @@ WORDS = {
     "several values": (["trainer.steps=3,4"], "several of seed only"),
     "a glob": (["seed=glob(*)"], "seed=glob(*): glob() selects several options of a group, which"),
     "no such key": (["trainer.stps=3"], "nearest: trainer.steps"),
+    "out of range": (
+        ["trainer.steps=-3"],
+        "harness: command line: trainer.steps must lie between 1 and 10000000, got -3\n",
+    ),
+    "no number": (
+        ["trainer.steps=abc"],
+        "harness: command line: trainer.steps must be a whole number, got 'abc'\n",
+    ),
+    "a wrong seed": (["seed=-1"], "harness: command line: seed must lie between 0 and 2147483647"),
+    "no such launcher": (
+        ["hydra/launcher=nope"],
+        "harness: command line: hydra/launcher must be one of basic, ",
+    ),
     "a sweep file": (["+sweeps=seeds"], "has its arms in its own file"),
 }
 
@@ -128,6 +141,31 @@ def test_a_word_that_cannot_be_right_ends_2_with_a_sentence(case: str, tmp_path:
     written(tmp_path)
     words, said = WORDS[case]
     refused(tmp_path, ["mine", *words], said)
+
+
+def test_a_word_that_one_arm_alone_cannot_be_run_with_is_the_command_lines(tmp_path: Path) -> None:
+    written(tmp_path, SMALL.replace("[difficulty=hard]", "[algorithm.group_size=4]"))
+    word = "trainer.conversations=24"
+    assert here("study", "mine", word, "--dry-run", cwd=tmp_path).returncode == 0
+    written(tmp_path, SMALL.replace("[difficulty=hard]", "[algorithm.group_size=3]"))
+    rule = "trainer.conversations must be a multiple of algorithm.group_size (3), got 8"
+    refused(tmp_path, ["mine", "trainer.steps=4"], f"sweeps/studies/mine.yaml: arms.hard: {rule}")
+    written(tmp_path, SMALL.replace("[difficulty=hard]", "[algorithm.group_size=4]"))
+    rule = "trainer.conversations must be a multiple of algorithm.group_size (16), got 24"
+    text = SMALL.replace("[difficulty=hard]", "[algorithm.group_size=16]")
+    written(tmp_path, text.replace("trainer.conversations=8", "trainer.conversations=16"))
+    refused(tmp_path, ["mine", word], f"harness: command line: in arms.hard: {rule}")
+
+
+@pytest.mark.parametrize("words", [[], ["--dry-run"], ["--json"]])
+def test_a_study_without_a_name_says_which_there_are(words: list[str], tmp_path: Path) -> None:
+    written(tmp_path)
+    first = "harness: study: the first word must be the name of a study, one of curriculum, "
+    refused(tmp_path, words, first)
+    shown = "`harness study NAME --dry-run` shows its runs"
+    refused(tmp_path, words, f", mine, remedies_by_difficulty, reward_clarity, reward_density, "
+            f"solution_bias, start_emotion; got none; {shown}")  # fmt: skip
+    refused(tmp_path, ["seed=1", *words], f"; got 'seed=1': write the name before it; {shown}")
 
 
 CHECK = "quantity: gain, arm: hard, direction: less, margin: 1"

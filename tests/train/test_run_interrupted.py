@@ -5,11 +5,14 @@ import random
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from harness.compose import planner
+from harness.config.run import TrainerConfig
 from harness.errors import StoppedError
 from harness.execution import preflight
 from harness.policy.tabular import TabularPolicy
@@ -91,6 +94,45 @@ def test_a_stop_before_the_first_step_is_a_stop_too(tmp_path: Path) -> None:
     child.communicate(timeout=60)
     assert child.returncode == 75
     assert go_on(run)[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["as its libraries load", "as it is built"])
+def test_a_stop_while_the_start_model_is_built_ends_it_within_seconds(
+    tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no step to finish."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    steps = TrainerConfig(steps=1, conversations=8, eval_every=0)
+    config = planner.point(["policy=tiny_smoke", "policy.warm_start_steps=40"]).config
+    run = make_run(tmp_path / "run", replace(config, trainer=steps))
+    child = start(run)
+    assert child.stderr is not None
+    if when == "as it is built":
+        assert any(line.startswith("warm start: building") for line in child.stderr)
+    else:
+        while not run.metrics.exists():
+            time.sleep(0.01)
+        time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = child.communicate(timeout=60)
+    seconds = time.monotonic() - began
+    assert child.returncode == 75, err
+    assert seconds < 20, "less than the grace"
+    reason = (
+        "stopped by SIGINT while the start model was built; "
+        f"continue with `harness resume {run.path}`"
+    )
+    assert f"harness: {run.path}: {reason}\n" in err
+    stopped = status(run)
+    assert (stopped["status"], stopped["exit_code"]) == ("stopped", 75)
+    assert (stopped["reason"], stopped["last_step"]) == (reason, 0)
+    assert not [path for path in (tmp_path / "cache").glob("start-*") if path.is_dir()]
+    if when == "as it is built":
+        code, events, err = finish(run)
+        assert code == 0, err
+        assert events[-1] == {"event": "end", "status": "done", "exit_code": 0}
 
 
 @pytest.mark.slow

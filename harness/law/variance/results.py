@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from harness.law.results import Interval, Skipped
 from harness.law.variance.sizes import Cost, Sizes
 
+REWARD_RANGE = 1.0
+"""From the least to the highest reward: no half-width beyond it says anything."""
+
 
 @dataclass(frozen=True)
 class Part:

@@ -1,6 +1,7 @@
 """Runs as the variance of their outcomes sees them: what they are, came to, and cost.
 
-Only run folders of ours that are done: a run that stopped half way has another policy.
+Only run folders of ours that are done and undamaged: a run that stopped half way has another
+policy, and means of the rows that damage leaves are of another run.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from harness.law.estimate.yardsticks import PREFIX
 from harness.law.io import discover, identity, reading
 from harness.law.io.table import ReadError, Table
 from harness.law.results import Floats, Skipped, setting
+from harness.law.variance import damage
 from harness.records import outcomes, plain_file
 from harness.records.outcomes import OWN
 from harness.records.run_folder import RunFolder
@@ -102,13 +104,15 @@ def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
         table = reading.read(run.metrics, ["step", *names, *entropy_ledger.COLUMNS])
     except ReadError as error:
         return error.problem.message
+    if damaged := damage.of_rows(table, who):
+        return damaged
     columns = dict(_last(table, level))
     if "reward" not in columns:
         return f"not evaluated at {level}" if level != OWN else "not evaluated"
     try:
-        held = _outcomes(run, level)
+        held = _outcomes(run, level, table)
     except DataError as error:
-        return str(error)
+        return f"damaged: {error}"
     config = who.full_config or {}
     met = set(setting(config, "eval", "levels") or ()) | {who.level}
     return Outcome(
@@ -146,12 +150,17 @@ def _evaluated(table: Table, level: str) -> set[int]:
     return {int(step) for step in steps[np.isfinite(steps) & np.isfinite(rewards)]}
 
 
-def _outcomes(run: RunFolder, level: str) -> Floats | None:
+def _outcomes(run: RunFolder, level: str, table: Table) -> Floats | None:
     """None where the run has none of the level. Raises DataError for a damaged file."""
     if not run.outcomes.exists():
         return None
-    rows = outcomes.read(run.outcomes).by_level.get(level)
-    return None if rows is None else np.array(rows, dtype=float)
+    found = outcomes.read(run.outcomes)
+    if level not in found.by_level:
+        return None
+    here = replace(found, by_level={level: found.by_level[level]})
+    if other := damage.of_outcomes(run, here, table, f"{PREFIX[level]}/reward"):
+        raise DataError(other)
+    return np.array(found.by_level[level], dtype=float)
 
 
 def spent(events: Path, evaluated: Set[int]) -> Spent | None:

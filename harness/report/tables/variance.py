@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from rich import box
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from harness.law.estimate.entropy_ledger import MOST_NOISE
 from harness.law.results import Interval
-from harness.law.variance.results import Arm, CriticalBatch, Part, Variance
+from harness.law.variance.results import REWARD_RANGE, Arm, CriticalBatch, Part, Variance
 from harness.law.variance.sizes import MEAN, Sizes
 from harness.records.outcomes import OWN
 from harness.report.text import wording
@@ -27,6 +28,9 @@ WORDS = {
     "simulator": "simulator",
     "settings": "other settings",
 }
+UNKNOWN = "not known"
+"""Stands for an end of an interval that is wider than the range of a reward."""
+BEYOND = f"{UNKNOWN}: an interval wider than the range of a reward; more seeds tell more"
 METHOD = (
     "components by expected mean squares; sd: square root of the variance; intervals are "
     "generalised ones at 95%; share: of the sum of what is identifiable"
@@ -49,6 +53,8 @@ def show(result: Variance, console: Console) -> None:
             for line in _not_identifiable(parts):
                 console.print(text(f"  {line}", "dim"), soft_wrap=True)
     console.print(text(METHOD, "dim"), soft_wrap=True)
+    if _has_unknown(result):
+        console.print(text(BEYOND, "dim"), soft_wrap=True)
     for line in plans(result):
         console.print(text(line, "bold"), soft_wrap=True)
     if any(arm.critical_batch for arm in result.arms):
@@ -83,7 +89,20 @@ def _arms(result: Variance) -> Table:
 def _mean(arm: Arm) -> str:
     if arm.low is None or arm.high is None:
         return wording.number(arm.mean)
+    if _is_too_wide(arm):
+        return f"{wording.number(arm.mean)} [{UNKNOWN}]"
     return wording.estimate(arm.mean, arm.low, arm.high)
+
+
+def _is_too_wide(arm: Arm) -> bool:
+    return arm.low is not None and arm.high is not None and arm.high - arm.low > 2 * REWARD_RANGE
+
+
+def _has_unknown(result: Variance) -> bool:
+    """Whether an arm's mean, a component or a plan has an end that is not known."""
+    spreads = [part.variance.high**0.5 for part in result.reward if part.variance is not None]
+    ends = [*spreads, *(plan.most for plan in result.plans if plan.most is not None)]
+    return any(map(_is_too_wide, result.arms)) or max(ends, default=0.0) > REWARD_RANGE
 
 
 def _critical_batches(result: Variance) -> Table:
@@ -120,13 +139,16 @@ def _parts(name: str, parts: Sequence[Part]) -> Table:
     for part in parts:
         if part.variance is not None:
             share = "-" if part.share is None else percent(part.share)
-            table.add_row(text(WORDS[part.name]), text(_root(part.variance)), text(share))
+            most = math.inf if name == "listening" else REWARD_RANGE
+            table.add_row(text(WORDS[part.name]), text(_root(part.variance, most)), text(share))
     return table
 
 
-def _root(variance: Interval) -> str:
+def _root(variance: Interval, most: float) -> str:
+    """Return the standard deviation; an end beyond `most` is not known."""
     value, low, high = (end**0.5 for end in (variance.value, variance.low, variance.high))
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    end = f"{high:.3f}" if high <= most else UNKNOWN
+    return f"{value:.3f} [{low:.3f}, {end}]"
 
 
 def percent(share: Interval) -> str:
@@ -181,6 +203,8 @@ def _plan(plan: Sizes, kind: str) -> str:
 def _at_most(plan: Sizes) -> str:
     if plan.most is None:
         return ""
+    if plan.most > REWARD_RANGE:
+        return f" (at most: {UNKNOWN} by the components' intervals)"
     return f" (at most {wording.number(plan.most, plan.most / 10)} by the components' intervals)"
 
 

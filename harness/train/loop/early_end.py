@@ -6,10 +6,11 @@ asked to, and the run can be resumed from what is on disk.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -39,10 +40,26 @@ class Leaving:
         self._run, self._trainer, self._rows, self._emit = run, trainer, rows, emit
         self.asked_by: int | None = None
         """The signal that asked for a stop; None so far."""
+        self._preparing: str | None = None
+
+    @contextlib.contextmanager
+    def at_once(self, preparing: str) -> Iterator[None]:
+        """A context in which a stop request is obeyed at once, there being no step to finish; one
+        that came before is obeyed now. `preparing`: as in `while X was built`.
+        """
+        self._preparing = preparing
+        if self.asked_by is not None:
+            self._stop(self.asked_by)
+        try:
+            yield
+        finally:
+            self._preparing = None
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         """First: stop at the end of the step. Second SIGINT: end at once."""
-        if self.asked_by is None:
+        if self._preparing is not None:
+            self._stop(number)
+        elif self.asked_by is None:
             self.asked_by = number
             signal.setitimer(signal.ITIMER_REAL, self._trainer.grace_s)
             say("harness: stopping at the end of this step; interrupt again to end now\n", 0.0)
@@ -65,11 +82,19 @@ class Leaving:
         """End the process, to be resumed; may be called from any thread."""
         self._leave(StoppedError.exit_code, why)
 
-    def _leave(self, exit_code: int, why: str) -> None:
+    def _stop(self, number: int) -> None:
+        """End the process before there is a step."""
+        doing, self._preparing, self.asked_by = self._preparing, None, number
+        name, resume = signal.Signals(number).name, f"`harness resume {self._run.path}`"
+        self._leave(
+            StoppedError.exit_code, f"stopped by {name} {doing}; continue with {resume}", ""
+        )
+
+    def _leave(self, exit_code: int, why: str, within: str = "ended within step {step}, ") -> None:
         """End the process at once, with the reason in run.json and in the events."""
         safe_text.exit_within(LAST_WAIT_S, exit_code)
         rows = self._rows()
-        reason = f"ended within step {rows['last_step'] + 1}, {why}"
+        reason = within.format(step=rows["last_step"] + 1) + why
         ended = {"status": "stopped", "exit_code": exit_code}
         try:
             status = run_folder.read_status(self._run)

@@ -67,6 +67,7 @@ def train(session: Session) -> None:
     """Train from the checkpoint, or from the start, to the last step."""
     config = session.config
     torch.set_num_threads(config.trainer.threads)
+    starts.build(session)
     start = starts.load(config, starts.device_of(config))
     session.start_from(start.sum)
     learner = LanguageRun(session, start.learner, start.judge, start.chat)

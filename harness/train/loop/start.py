@@ -42,6 +42,14 @@ class StartModels:
     """sha256 over the files that they were loaded from; None if there are none."""
 
 
+def build(session: Session) -> None:
+    """Build the start model of policy=tiny where there is none; a stop request ends that."""
+    policy = session.config.policy
+    if policy.kind == "tiny" and not start_model.is_built(policy):
+        with session.leaving.at_once("while the start model was built"):
+            start_model.ensure(policy)
+
+
 def load(config: RunConfig, device: str) -> StartModels:
     """Load, download or build the policy's models.
 

@@ -58,6 +58,11 @@ def entry(policy: PolicyConfig) -> Path:
     return user_folders.cache() / f"start-{key(policy)}"
 
 
+def is_built(policy: PolicyConfig) -> bool:
+    """Whether the start model is in the cache, and as it was written there."""
+    return cache_entry.is_sound(entry(policy), LOADED)
+
+
 def key(policy: PolicyConfig) -> str:
     """16 hex digits of all that determines the start model."""
     own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}

@@ -123,6 +123,9 @@ def test_a_user_with_a_lost_conversation_is_left_out_and_counted(tmp_path: Path)
     kept = json.loads((folder / "outcomes.json").read_text())
     kept["reward"]["own"][5][0] = None
     (folder / "outcomes.json").write_text(json.dumps(kept))
+    known = [share for of_user in kept["reward"]["own"] for share in of_user if share is not None]
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    synthetic.write_rows(folder, synthetic.evaluated(rows, reward=float(np.mean(known))))
     (arm,) = measure.measure([tmp_path], "own", 0.05).arms
     assert (arm.has_outcomes, arm.lost) == (True, 1)
 

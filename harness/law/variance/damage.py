@@ -1,0 +1,66 @@
+"""Why a run's files are not as the run wrote them.
+
+Such a run is left out whole: means and components of the rows that are left would be of another
+run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.law.io import integrity
+from harness.law.io.identity import Identity
+from harness.law.io.table import FAULTS, NULL, Table
+from harness.records import outcomes
+from harness.records.outcomes import LastEvaluation
+from harness.records.run_folder import RunFolder
+
+WORDS = {
+    "checksum": "one that does not fit its checksum",
+    "malformed_line": "a line that is no row",
+    "torn_last_line": "a last line without its end",
+}
+"""Kind of damage to a line -> what stands there."""
+
+
+def of_rows(table: Table, who: Identity) -> str | None:
+    """The first damage to the rows of a run that is done, as FILE:LINE: RULE; GIVEN."""
+    by_line = {line: kind for kind, lines in table.damage.items() for line in lines}
+    if by_line:
+        first = min(by_line)
+        rule = f"damaged: {table.path}:{first}: every row must be as the run wrote it"
+        more = f", and {len(by_line) - 1} more such lines" if len(by_line) > 1 else ""
+        return f"{rule}; got {WORDS.get(by_line[first], by_line[first])}{more}"
+    standing = integrity.check(table, who)
+    if standing.unfinished is not None:
+        return standing.unfinished.reason
+    steps = table.columns["step"]
+    if not np.array_equal(steps, np.arange(1, len(steps) + 1)):
+        place = int(np.argmax(steps != np.arange(1, len(steps) + 1)))
+        rule = f"damaged: {table.path}:{table.lines[place]}: row {place + 1} must be of that step"
+        return f"{rule}; got step {steps[place]:g}"
+    return _of_values(table)
+
+
+def _of_values(table: Table) -> str | None:
+    """The first value that is read and is neither a finite number nor null."""
+    for column, faults in table.faults.items():
+        if len(places := np.flatnonzero(faults > NULL)):
+            place = int(places[0])
+            where = f"damaged: {table.path}:{table.lines[place]}: {column}"
+            return f"{where}: must be a finite number or null; got {FAULTS[faults[place]]}"
+    return None
+
+
+def of_outcomes(run: RunFolder, found: LastEvaluation, table: Table, column: str) -> str | None:
+    """Why outcomes.json is not of the run's last evaluation; None where it is.
+
+    `column`: that of the rewards at the one level of `found`.
+    """
+    evaluated = np.flatnonzero(np.isfinite(table.columns[column]))
+    last = int(table.columns["step"][evaluated[-1]]) if len(evaluated) else 0
+    if found.step != last:
+        rule = f"{run.outcomes}: step: must be of the last evaluation, that of step {last}"
+        return f"{rule}; got {found.step}"
+    row = {column: float(table.columns[column][evaluated[-1]])}
+    return outcomes.differing(run.outcomes, found, row)

@@ -8,7 +8,7 @@ from harness.records import atomic, cache_entry
 from harness.simulator.scripted import judgements, language_guard
 from harness.simulator.scripted.judgements import Judgement, fault_in, judged
 from harness.simulator.scripted.language_guard import Fault
-from harness.simulator.scripted.polarity import polarity_of
+from harness.simulator.scripted.polarity import Polarity, polarity_of
 from harness.simulator.scripted.recognition import dismisses, strategy_of
 
 SENTENCES = (
@@ -110,8 +110,8 @@ def test_an_entry_that_is_sealed_and_no_rows_is_written_anew(
 
 def test_every_row_that_is_written_is_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A probability may be as small as 1e-300, or 1.0."""
-    polarity = judgements.Polarity(1.0, 1.5e-300, 3e-07)
-    judgement = judgements.Judgement(polarity, "suggest", True, True, True)
+    polarity = Polarity(1.0, 1.5e-300, 3e-07)
+    judgement = Judgement(polarity, "suggest", True, True, True)
     row = f"{judgements._cells(judgement)}\trule\tsome words"
     assert judgements._ROW.fullmatch(row)
     assert judgements._judgement(row.split("\t")) == judgement

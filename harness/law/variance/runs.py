@@ -6,9 +6,8 @@ policy, and means of the rows that damage leaves are of another run.
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,26 +22,13 @@ from harness.law.estimate.yardsticks import PREFIX
 from harness.law.io import discover, identity, reading
 from harness.law.io.table import ReadError, Table
 from harness.law.results import Floats, Skipped, setting
-from harness.law.variance import damage
-from harness.records import outcomes, plain_file
+from harness.law.variance import damage, spent
+from harness.law.variance.spent import Spent
+from harness.records import outcomes
 from harness.records.outcomes import OWN
 from harness.records.run_folder import RunFolder
 
 MEASURES = ("reward", "reward_se", "within_sd", "between_sd", "listening")
-EVALUATING = ("eval", "repeats", "deaf")
-"""Phases of a step's event that belong to its evaluation."""
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What a run cost, in seconds of one worker."""
-
-    training: float
-    """Without evaluations."""
-    evaluating: float
-    evaluations: int
-    is_cpu: bool
-    """Whether it is CPU time; wall clock of older versions' runs."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +110,7 @@ def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
         users=_count(setting(config, "eval", "users")),
         repeats=_count(setting(config, "eval", "repeats")),
         levels=len(met),
-        spent=spent(run.events, _evaluated(table, level)),
+        spent=spent.read(run.events, _evaluated(table, level)),
         ledger=entropy_ledger.read(table.columns),
         conversations=_count(setting(config, "trainer", "conversations")),
     )
@@ -161,61 +147,3 @@ def _outcomes(run: RunFolder, level: str, table: Table) -> Floats | None:
     if other := damage.of_outcomes(run, here, table, f"{PREFIX[level]}/reward"):
         raise DataError(other)
     return np.array(found.by_level[level], dtype=float)
-
-
-def spent(events: Path, evaluated: Set[int]) -> Spent | None:
-    """What the run cost, by its step events; None where they do not tell.
-
-    `evaluated`: the steps at which users were met; elsewhere the phase of the evaluation is what
-    training measures. CPU time of a step is what its process's clock moved since the event before,
-    divided over its phases as the wall clock was: an attempt's first step bears its imports.
-    """
-    wall = {True: 0.0, False: 0.0}
-    shares = {True: 0.0, False: 0.0}
-    clock, is_cpu = 0.0, True
-    for event in _steps(events):
-        if event["event"] != "step":
-            clock = 0.0  # a new process
-            continue
-        seconds = event["seconds"]
-        met = event.get("step") in evaluated
-        phases = {
-            at: sum(v for k, v in seconds.items() if (met and k in EVALUATING) is at) for at in wall
-        }
-        is_cpu = is_cpu and isinstance(event.get("cpu_s"), int | float)
-        now = float(event["cpu_s"]) if is_cpu else 0.0
-        moved, clock = max(0.0, now - clock), now
-        both = phases[True] + phases[False]
-        for at, phase in phases.items():
-            wall[at] += phase
-            shares[at] += moved * phase / both if both > 0 else 0.0
-    if not wall[False] > 0:
-        return None
-    used = shares if is_cpu else wall
-    return Spent(used[False], used[True], len(evaluated), is_cpu)
-
-
-def _steps(events: Path) -> Iterator[dict[str, Any]]:
-    """Events of new rows and of processes that begin; a damaged line tells nothing."""
-    try:
-        with open(events, "rb", opener=plain_file.opener) as file:
-            for line in file:
-                with contextlib.suppress(ValueError, RecursionError):
-                    event = json.loads(line)
-                    if _begins(event) or _is_step(event):
-                        yield event
-    except OSError:
-        return
-
-
-def _begins(event: Any) -> bool:
-    return isinstance(event, dict) and event.get("event") in ("start", "resume")
-
-
-def _is_step(event: Any) -> bool:
-    if not isinstance(event, dict) or event.get("event") != "step" or event.get("replayed"):
-        return False
-    seconds = event.get("seconds")
-    return isinstance(seconds, dict) and all(
-        isinstance(value, int | float) and value >= 0 for value in seconds.values()
-    )

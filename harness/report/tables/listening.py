@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +12,7 @@ from harness.law.compare.groups import over_seeds, pooled
 from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import Bounded, RunResult, Yardsticks
 from harness.records.outcomes import OWN
+from harness.report.tables.grid import grid
 from harness.report.text import wording
 from harness.utils.safe_text import text
 
@@ -103,14 +103,12 @@ def _mean(name: str, ends: Sequence[tuple[RunResult, Yardsticks]]) -> Pooled:
 
 def table(shown: Sequence[Row]) -> Table:
     """The rows of the terminal, at most MOST_ROWS."""
-    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for heading in ("trained on", *MEASURED.values(), "references", "policy"):
-        grid.add_column(text(heading), overflow="fold")
+    found = grid("trained on", *MEASURED.values(), "references", "policy")
     for row in shown[:MOST_ROWS]:
-        grid.add_row(*_cells(row))
+        found.add_row(*_cells(row))
     if len(shown) > MOST_ROWS:
-        grid.add_row(text(f"{len(shown) - MOST_ROWS} more in listening.csv"))
-    return grid
+        found.add_row(text(f"{len(shown) - MOST_ROWS} more in listening.csv"))
+    return found
 
 
 def _cells(row: Row) -> list[Text]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from harness.law.compare.other_study import Beside
+from harness.report.tables.grid import grid
 from harness.report.text import wording
 from harness.utils.safe_text import text
 
@@ -18,9 +17,7 @@ COLUMNS = ("effect", "here [95%]", "there [95%]", "sign")
 def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None:
     """Print a row for each effect; `words` are the overrides that the arms share here."""
     console.print(text(elsewhere(beside, words)), soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for name in COLUMNS:
-        table.add_column(text(name), overflow="fold")
+    table = grid(*COLUMNS)
     for effect in beside.effects:
         both = ("-" if i is None else wording.interval(i) for i in (effect.here, effect.other))
         table.add_row(*map(text, (effect.name, *both, effect.sign)))

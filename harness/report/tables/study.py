@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +16,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.records.outcomes import OWN
 from harness.records.study_file import Link
 from harness.report.tables import validity
+from harness.report.tables.grid import grid
 from harness.report.tables.other_study import print_beside
 from harness.report.text import wording
 from harness.report.text.wording import plural
@@ -174,9 +174,7 @@ def _may(one: AboveDeaf) -> str:
 
 
 def _table(outcome: Outcome) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for name in COLUMNS:
-        table.add_column(text(name), overflow="fold")
+    table = grid(*COLUMNS)
     for judged in outcome.links:
         kind = "" if judged.link.name in outcome.stated.deciding else "beside: "
         table.add_row(_named(judged.link, kind), *map(text, _cells(judged)))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from harness.law.estimate.entropy_ledger import MOST_NOISE
 from harness.law.results import Interval
-from harness.law.variance.results import REWARD_RANGE, Arm, CriticalBatch, Part, Variance
+from harness.law.variance.results import REWARD_RANGE, Arm, Part, Variance
 from harness.law.variance.sizes import MEAN, Sizes
 from harness.records.outcomes import OWN
+from harness.report.tables import critical_batch
+from harness.report.tables.grid import grid
 from harness.report.text import wording
-from harness.report.text.wording import plural
+from harness.report.text.wording import percent, plural
 from harness.utils.safe_text import text
 
 WORDS = {
@@ -35,13 +35,6 @@ METHOD = (
     "components by expected mean squares; sd: square root of the variance; intervals are "
     "generalised ones at 95%; share: of the sum of what is identifiable"
 )
-BATCH_METHOD = (
-    f"critical batch [95%]: conversations a step at which noise takes {MOST_NOISE:.0%} of the fall "
-    "of H at the same rate, steps and group size; beyond four times the batch run an extrapolation"
-)
-UNSURE = "none: signal and remedy are not sure to lower H; more seeds or longer runs tell more"
-NO_NOISE = "any: noise does not lower H"
-MOST_ARMS = 40
 
 
 def show(result: Variance, console: Console) -> None:
@@ -57,32 +50,21 @@ def show(result: Variance, console: Console) -> None:
         console.print(text(BEYOND, "dim"), soft_wrap=True)
     for line in plans(result):
         console.print(text(line, "bold"), soft_wrap=True)
-    if any(arm.critical_batch for arm in result.arms):
-        console.print(_critical_batches(result))
-        for line in _without_batch(result):
-            console.print(text(f"  {line}", "dim"), soft_wrap=True)
-        console.print(text(BATCH_METHOD, "dim"), soft_wrap=True)
+    critical_batch.print_batches(result.arms, console)
     for line in _left_out(result):
         console.print(text(line, "dim"), soft_wrap=True)
 
 
-def _grid(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for heading in headings:
-        table.add_column(text(heading), overflow="fold")
-    return table
-
-
 def _arms(result: Variance) -> Table:
     level = "their own level" if result.level == OWN else result.level
-    table = _grid(f"runs, on {level}", "seeds", "users x repeats", "reward [95%]", "listening")
-    for arm in result.arms[:MOST_ARMS]:
+    table = grid(f"runs, on {level}", "seeds", "users x repeats", "reward [95%]", "listening")
+    for arm in result.arms[: critical_batch.MOST_ARMS]:
         users, repeats = (str(n) if n else "?" for n in (arm.users, arm.repeats))
         heard = "-" if arm.listening is None else wording.number(arm.listening)
         cells = (arm.name, str(arm.seeds), f"{users} x {repeats}", _mean(arm), heard)
         table.add_row(*map(text, cells))
-    if len(result.arms) > MOST_ARMS:
-        table.add_row(text(f"{len(result.arms) - MOST_ARMS} more"))
+    if len(result.arms) > critical_batch.MOST_ARMS:
+        table.add_row(text(f"{len(result.arms) - critical_batch.MOST_ARMS} more"))
     return table
 
 
@@ -105,37 +87,9 @@ def _has_unknown(result: Variance) -> bool:
     return any(map(_is_too_wide, result.arms)) or max(ends, default=0.0) > REWARD_RANGE
 
 
-def _critical_batches(result: Variance) -> Table:
-    table = _grid(
-        "entropy ledger", "runs", "conversations", "noise's share [95%]", "critical batch"
-    )
-    for arm in result.arms[:MOST_ARMS]:
-        if (needs := arm.critical_batch) is not None:
-            share = "-" if needs.noise_share is None else percent(needs.noise_share)
-            cells = (arm.name, str(needs.runs), str(needs.conversations), share, _batch(needs))
-            table.add_row(*map(text, cells))
-    return table
-
-
-def _batch(needs: CriticalBatch) -> str:
-    """`192 [150, 260]` in conversations, else a word that `_without_batch` explains."""
-    if needs.batch is None:
-        return "none"
-    value, low, high = needs.batch.value, needs.batch.low, needs.batch.high
-    return f"{value:.0f} [{low:.0f}, {high:.0f}]" if high > 0 else "any"
-
-
-def _without_batch(result: Variance) -> Iterator[str]:
-    words = [_batch(arm.critical_batch) for arm in result.arms if arm.critical_batch]
-    if "none" in words:
-        yield UNSURE
-    if "any" in words:
-        yield NO_NOISE
-
-
 def _parts(name: str, parts: Sequence[Part]) -> Table:
     unit = ", nats" if name == "listening" else ""
-    table = _grid(f"spread of {name}", f"sd{unit} [95%]", "share [95%]")
+    table = grid(f"spread of {name}", f"sd{unit} [95%]", "share [95%]")
     for part in parts:
         if part.variance is not None:
             share = "-" if part.share is None else percent(part.share)
@@ -149,11 +103,6 @@ def _root(variance: Interval, most: float) -> str:
     value, low, high = (end**0.5 for end in (variance.value, variance.low, variance.high))
     end = f"{high:.3f}" if high <= most else UNKNOWN
     return f"{value:.3f} [{low:.3f}, {end}]"
-
-
-def percent(share: Interval) -> str:
-    """`39% [22%, 61%]`"""
-    return f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
 
 
 def _not_identifiable(parts: Sequence[Part]) -> Iterator[str]:
@@ -209,7 +158,7 @@ def _at_most(plan: Sizes) -> str:
 
 
 def _left_out(result: Variance) -> Iterator[str]:
-    yield from _without_ledger(result.arms)
+    yield from critical_batch.without_ledger(result.arms)
     for arm in result.arms:
         if arm.lost:
             yield f"{arm.name}: {plural(arm.lost, 'user')} left out, with a lost conversation"
@@ -219,13 +168,3 @@ def _left_out(result: Variance) -> Iterator[str]:
         by_reason[reason] = by_reason.get(reason, 0) + 1
     for reason, count in by_reason.items():
         yield f"{plural(count, 'path')} left out: {reason}"
-
-
-def _without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
-    """Yield how many runs have no entropy ledger, if any."""
-    without = sum(a.seeds - (a.critical_batch.runs if a.critical_batch else 0) for a in arms)
-    if without:
-        yield (
-            f"{plural(without, 'run')} without ledger/* columns, and so without a critical batch: "
-            "policy=tabular with eval.ledger=true and three groups a step or more writes them"
-        )

@@ -54,6 +54,11 @@ def interval(estimated: Interval) -> str:
     return estimate(estimated.value, estimated.low, estimated.high)
 
 
+def percent(share: Interval) -> str:
+    """`39% [22%, 61%]`"""
+    return f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
+
+
 def pooled(pool: Pooled) -> str | None:
     """`0.81 [0.78, 0.84]` over runs, without bounds where there are none; None without a mean."""
     if pool.mean is None:

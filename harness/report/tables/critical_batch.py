@@ -1,0 +1,68 @@
+"""The critical batch of entropy of each arm, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.law.estimate.entropy_ledger import MOST_NOISE
+from harness.law.variance.results import Arm, CriticalBatch
+from harness.report.tables.grid import grid
+from harness.report.text.wording import percent, plural
+from harness.utils.safe_text import text
+
+BATCH_METHOD = (
+    f"critical batch [95%]: conversations a step at which noise takes {MOST_NOISE:.0%} of the fall "
+    "of H at the same rate, steps and group size; beyond four times the batch run an extrapolation"
+)
+UNSURE = "none: signal and remedy are not sure to lower H; more seeds or longer runs tell more"
+NO_NOISE = "any: noise does not lower H"
+MOST_ARMS = 40
+
+
+def print_batches(arms: Sequence[Arm], console: Console) -> None:
+    """Print what noise takes of the fall of H in each arm; nothing if no arm has a ledger."""
+    if not any(arm.critical_batch for arm in arms):
+        return
+    console.print(_table(arms))
+    for line in _without_batch(arms):
+        console.print(text(f"  {line}", "dim"), soft_wrap=True)
+    console.print(text(BATCH_METHOD, "dim"), soft_wrap=True)
+
+
+def without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
+    """Yield how many runs have no entropy ledger, if any."""
+    without = sum(a.seeds - (a.critical_batch.runs if a.critical_batch else 0) for a in arms)
+    if without:
+        yield (
+            f"{plural(without, 'run')} without ledger/* columns, and so without a critical batch: "
+            "policy=tabular with eval.ledger=true and three groups a step or more writes them"
+        )
+
+
+def _table(arms: Sequence[Arm]) -> Table:
+    table = grid("entropy ledger", "runs", "conversations", "noise's share [95%]", "critical batch")
+    for arm in arms[:MOST_ARMS]:
+        if (needs := arm.critical_batch) is not None:
+            share = "-" if needs.noise_share is None else percent(needs.noise_share)
+            cells = (arm.name, str(needs.runs), str(needs.conversations), share, _batch(needs))
+            table.add_row(*map(text, cells))
+    return table
+
+
+def _batch(needs: CriticalBatch) -> str:
+    """`192 [150, 260]` in conversations, else a word that `_without_batch` explains."""
+    if needs.batch is None:
+        return "none"
+    value, low, high = needs.batch.value, needs.batch.low, needs.batch.high
+    return f"{value:.0f} [{low:.0f}, {high:.0f}]" if high > 0 else "any"
+
+
+def _without_batch(arms: Sequence[Arm]) -> Iterator[str]:
+    words = [_batch(arm.critical_batch) for arm in arms if arm.critical_batch]
+    if "none" in words:
+        yield UNSURE
+    if "any" in words:
+        yield NO_NOISE

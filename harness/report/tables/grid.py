@@ -1,0 +1,16 @@
+"""The plain grid that results are shown in on a terminal."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table
+
+from harness.utils.safe_text import text
+
+
+def grid(*headings: str) -> Table:
+    """Return an empty table whose columns fold where the terminal is narrow."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for heading in headings:
+        table.add_column(text(heading), overflow="fold")
+    return table

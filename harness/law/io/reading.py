@@ -21,7 +21,9 @@ from harness.law.io.importers import (
     metric_maps,
     parquet,
     trainer_state,
+    trl_console,
     verl_console,
+    wandb_csv,
 )
 from harness.law.io.importers.rows import Importer, Rows
 from harness.law.io.table import ReadError, Table
@@ -39,6 +41,7 @@ def _ends(name: str, ending: str | tuple[str, ...]) -> bool:
 
 
 OURS: Mapping[str, Importer] = {
+    "wandb_csv": Importer(wandb_csv.looks_like, wandb_csv.rows),
     "csv": Importer(lambda name, _: _ends(name, ".csv"), csv_text.rows),
     "trainer_state": Importer(
         lambda name, data: _ends(name, ".json") and trainer_state.looks_like(data),
@@ -50,6 +53,10 @@ OURS: Mapping[str, Importer] = {
     "verl_console": Importer(
         lambda name, data: not _ends(name, (".json", ".jsonl")) and verl_console.looks_like(data),
         verl_console.rows,
+    ),
+    "trl_console": Importer(
+        lambda name, data: not _ends(name, (".json", ".jsonl")) and trl_console.looks_like(data),
+        trl_console.rows,
     ),
     "json_lines": Importer(lambda name, data: True, json_lines.rows),
 }
@@ -99,6 +106,9 @@ def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
     if importer is OURS["csv"]:
         _refuse_other_separator(path, data)
         table.refuse_repeats(f"{path}:1", csv_text.header(data), wanted)
+    if importer is OURS["wandb_csv"]:
+        _refuse_several_runs(path, wandb_csv.runs(data))
+        table.refuse_repeats(f"{path}:1", list(wandb_csv.names(data).values()), wanted)
     return importer.rows(data)
 
 
@@ -140,6 +150,13 @@ def _refuse_other_separator(path: Path, data: bytes) -> None:
         header = data.partition(b"\n")[0].decode("utf-8").strip()
         advice = "write it with ',' between columns and '.' in numbers"
         raise ReadError("unreadable", f"{path}:1: {rule}; got {header!r}: {advice}")
+
+
+def _refuse_several_runs(path: Path, runs: Sequence[str]) -> None:
+    if len(runs) > 1:
+        given = f"those of {', '.join(runs[:4])}{', ...' if len(runs) > 4 else ''}"
+        rule = "must have the columns of one run: choose one in the chart and export it again"
+        raise ReadError("unreadable", f"{path}:1: {rule}; got {given}")
 
 
 def _bytes(path: Path) -> bytes:

@@ -43,6 +43,8 @@ class Expected:
 EXPECTED = {
     "trainer_state.json": Expected("entropy", "reward", {}, "eval_reward", 3),
     "trl_tracker.csv": Expected("train/entropy", "train/reward", {}, "eval/reward", 4),
+    "trl_console.log": Expected("entropy", "reward", {}, "eval_reward", 3),
+    "wandb_chart.csv": Expected("train/entropy", "train/reward", {}, "eval/reward", 4),
     "verl_console.log": Expected(
         "actor/entropy",
         "critic/score/mean",
@@ -67,6 +69,8 @@ EXPECTED = {
 
 
 OF_FORMAT = {
+    "wandb_csv": "wandb_chart.csv",
+    "trl_console": "trl_console.log",
     "csv": "open_instruct.csv",
     "trainer_state": "trainer_state.json",
     "metric_maps": "nemo_rl.json",
@@ -130,6 +134,52 @@ def test_a_validation_before_the_first_step_is_of_the_weights_of_that_step() -> 
     assert table.columns["step"][0] == 1
     assert table.columns["val-core/made_up/reward/mean@1"][0] == 0.262
     assert table.columns["critic/score/mean"][0] == 0.540
+
+
+def test_a_record_of_trl_s_console_counts_as_a_step_and_an_evaluation_as_of_the_last() -> None:
+    names = ["entropy", "reward", "eval_reward"]
+    table = reading.read(LOGS / "trl_console.log", names)
+    state = reading.read(LOGS / "trainer_state.json", names)
+    assert table.columns["step"].tolist() == list(range(1, ROWS + 1))
+    for name in names:
+        np.testing.assert_allclose(table.columns[name], state.columns[name], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{'reward': __import__('os').system('true'), 'epoch': '1'}",
+        "{'reward': '0.5', 'epoch': " + "[" * 3000 + "}",
+        "{'reward': '0.5', 'epoch': " + "9" * 200_000 + "}",
+        "{'epoch': 1",
+    ],
+    ids=["code", "deep", "long", "torn"],
+)
+def test_what_is_no_record_of_trl_s_console_is_other_talk(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "out.log"
+    path.write_text((LOGS / "trl_console.log").read_text() + line + "\n")
+    assert fitted(path).n_valid == ROWS
+
+
+def test_a_chart_of_several_runs_is_refused_by_their_names(tmp_path: Path) -> None:
+    lines = (LOGS / "wandb_chart.csv").read_text().splitlines()
+    other = lines[0].replace("warm-sun-7", "cold-moon-8").removeprefix('"Step",')
+    cells = ",".join(['""'] * 9)
+    path = tmp_path / "chart.csv"
+    path.write_text("\n".join([f"{lines[0]},{other}", *(f"{x},{cells}" for x in lines[1:])]) + "\n")
+    (run,) = analyse([path]).runs
+    assert run.error is not None
+    rule = "must have the columns of one run: choose one in the chart and export it again"
+    assert run.error.message == f"{path}:1: {rule}; got those of warm-sun-7, cold-moon-8"
+
+
+def test_the_last_line_of_a_console_counts_without_its_end_if_it_is_whole(tmp_path: Path) -> None:
+    data = (LOGS / "verl_console.log").read_bytes().rstrip(b"\n")
+    (tmp_path / "whole.log").write_bytes(data)
+    assert fitted(tmp_path / "whole.log").n_valid == ROWS
+    (tmp_path / "torn.log").write_bytes(data[: data.rindex(b" - response")])
+    result = fitted(tmp_path / "torn.log")
+    assert (result.n_valid, result.dropped) == (ROWS - 1, {"torn_last_line": 1})
 
 
 def test_every_program_of_the_table_is_tried_here() -> None:
@@ -197,7 +247,7 @@ def test_a_log_without_a_quantity_is_a_row_naming_what_was_looked_for(
 ) -> None:
     text = (LOGS / name).read_text()
     for known in aliases.ENTROPIES if quantity == "entropy" else aliases.REWARDS:
-        for left, right in (('"', '"'), (" ", ":"), (",", ","), (",", "\n")):
+        for left, right in ('""', "''", " :", ",,", ",\n", ' "', " _"):
             text = text.replace(f"{left}{known}{right}", f"{left}other{right}")
     (tmp_path / name).write_text(text)
     result = fitted(tmp_path / name)

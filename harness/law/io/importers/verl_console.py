@@ -26,7 +26,8 @@ def looks_like(data: bytes) -> bool:
 def rows(data: bytes) -> Rows:
     """The lines of metrics; other lines are no damage, since a console says much else.
 
-    A last line without its end is torn even if it parses: 0.3 may have been 0.35.
+    A last line without its end counts if it has all metrics of the line before, and is torn if not.
+    That its last number was cut within, 0.35 to 0.3, cannot be seen.
     """
     parsed: list[Row] = []
     places, torn = [], None
@@ -35,11 +36,11 @@ def rows(data: bytes) -> Rows:
         match = _STEP.search(_COLOUR.sub(b"", line)) if b"step:" in line else None
         if match is None:
             continue
-        if number == len(lines):
+        metrics = _metrics(match[2].decode("utf-8", "replace").rstrip("\r"))
+        if number == len(lines) and not (parsed and parsed[-1].keys() <= {*metrics, "step"}):
             torn = number
             continue
-        metrics = match[2].decode("utf-8", "replace").rstrip("\r")
-        parsed.append({**_metrics(metrics), "step": training_step(int(match[1][:20]))})
+        parsed.append({**metrics, "step": training_step(int(match[1][:20]))})
         places.append(number)
     return Rows(parsed, places, damaged([], torn), RULE, scattered=True)
 

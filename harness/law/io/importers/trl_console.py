@@ -1,0 +1,57 @@
+"""TRL's console: `{'reward': '0.52', 'entropy': '1.31', 'epoch': '0.1', ...}` a record."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+from typing import Any
+
+from harness.law.io.importers.rows import Row, Rows, damaged
+
+RULE = "must hold TRL's lines {'reward': number, 'entropy': number, ...}"
+_RECORD = re.compile(rb"\{[^{}]*'epoch': [^{}]*\}\s*$")
+_TRAINED = ("reward", "entropy")
+_LONGEST_BYTES = 100_000
+"""Of a record; what is longer is none, and costs nothing to refuse."""
+
+
+def looks_like(data: bytes) -> bool:
+    return any(_record(line) for line in data.split(b"\n") if b"'epoch'" in line)
+
+
+def rows(data: bytes) -> Rows:
+    """The records amid other talk and progress bars.
+
+    A record has no step: the N-th of training counts as step N, whatever `logging_steps` was, and
+    an evaluation belongs to the one before it.
+    """
+    parsed: list[Row] = []
+    places, step = [], 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        record = _record(line) if b"'epoch'" in line else {}
+        if not record:
+            continue
+        step += any(name in record for name in _TRAINED)
+        parsed.append({**record, "step": max(1, step)})
+        places.append(number)
+    return Rows(parsed, places, damaged([], None), RULE, scattered=True)
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    """The record at the end of a line; nothing where there is none."""
+    found = _RECORD.search(line) if len(line) <= _LONGEST_BYTES else None
+    if found is None:
+        return {}
+    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        value = ast.literal_eval(found[0].decode("utf-8", "replace").strip())
+        if isinstance(value, dict):
+            return {str(name): _number(inner) for name, inner in value.items()}
+    return {}
+
+
+def _number(value: Any) -> Any:
+    """Numbers as they are; transformers 5 prints them as text."""
+    with contextlib.suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value

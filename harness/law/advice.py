@@ -9,9 +9,7 @@ from harness.law.group_results import Analysis, Contrast
 from harness.law.results import RunResult
 from harness.law.verdict import REASONS
 
-LONGER = "harness sweep difficulty=easy,medium,hard policy=tabular trainer.steps=2000"
 EVAL_EVERY = "trainer.eval_every"
-MORE_SEEDS = "More seeds would decide: add seed=1,2,3,4,5 to the sweep."
 
 
 def what_would_decide(analysis: Analysis) -> list[str]:
@@ -41,14 +39,21 @@ def _less_noise(run: RunResult) -> str:
     return f"{sentence}." if held is None else f"{sentence}: add trainer.conversations={held * 4}."
 
 
+def _more_seeds(run: RunResult) -> str:
+    sentence = "More seeds would decide"
+    is_ours = _trainer(run, "conversations") is not None
+    return f"{sentence}: add seed=1,2,3,4,5 to the sweep." if is_ours else f"{sentence}."
+
+
 def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
-    """The words to add to a sweep of runs like `run`, and a sweep that is long enough for sure."""
+    """The words to add to a sweep of runs like `run`; a log of another program has its own."""
     if not counts["too_few_steps"] and not counts["identification_range"]:
-        return [_less_noise(run) if counts["law_break"] else MORE_SEEDS]
-    lines = [f"More steps would decide. In some minutes: {LONGER}"]
+        return [_less_noise(run) if counts["law_break"] else _more_seeds(run)]
     steps, every = _trainer(run, "steps"), _trainer(run, "eval_every")
-    if steps is not None:
-        lines.append(f"For the same runs: add trainer.steps={steps * 4} to the sweep.")
+    more = "More steps would decide, if H falls further in them"
+    lines = [
+        f"{more}." if steps is None else f"{more}: add trainer.steps={steps * 4} to the sweep."
+    ]
     if every is not None and every > 1 and counts["identification_range"]:
         lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
     return lines

@@ -182,21 +182,20 @@ def open_run(reason: str, steps: int | None = 100) -> RunResult:
     )
 
 
-def test_an_open_verdict_says_what_would_decide_it(tmp_path: Path) -> None:
+def test_the_log_of_another_program_is_not_told_of_our_sweeps(tmp_path: Path) -> None:
     synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 12, LOW)))
     said = advice.what_would_decide(analyse([tmp_path]))
     assert said[0] == "1 of 1 runs undetermined:"
     assert "1 x too_few_steps: fewer than 16 points" in said[1]
-    assert said[2].endswith(
-        "harness sweep difficulty=easy,medium,hard policy=tabular trainer.steps=2000"
-    )
+    assert said[2:] == ["More steps would decide, if H falls further in them."]
 
 
 def test_advice_for_runs_of_ours_names_longer_ones_of_the_same_kind(tmp_path: Path) -> None:
     rows = synthetic.rows(synthetic.lawful(1, 12, LOW))
     synthetic.write_run(tmp_path / "run", rows)
     said = advice.what_would_decide(analyse([tmp_path]))
-    assert said[-1] == "For the same runs: add trainer.steps=400 to the sweep."
+    more = "More steps would decide, if H falls further in them"
+    assert said[-1] == f"{more}: add trainer.steps=400 to the sweep."
 
 
 def test_what_noise_leaves_open_asks_for_seeds_and_a_decided_run_for_nothing(
@@ -206,7 +205,10 @@ def test_what_noise_leaves_open_asks_for_seeds_and_a_decided_run_for_nothing(
     decided = analyse([tmp_path])
     assert advice.what_would_decide(decided) == []
     doubtful = replace(decided, runs=(open_run("entropy_rises"),))
-    assert advice.what_would_decide(doubtful)[-1].startswith("More seeds would decide")
+    assert advice.what_would_decide(doubtful)[-1] == "More seeds would decide."
+    ours = replace(open_run("entropy_rises"), config={"trainer": {"conversations": 64}})
+    told = advice.what_would_decide(replace(decided, runs=(ours,)))
+    assert told[-1] == "More seeds would decide: add seed=1,2,3,4,5 to the sweep."
 
 
 def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Path) -> None:

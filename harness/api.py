@@ -242,15 +242,16 @@ def fit(
     *,
     reward: str | None = None,
     entropy: str | None = None,
+    step: str | None = None,
     margins: Mapping[str, float] | None = None,
     pool_unlike: bool = False,
     with_unfinished: bool = False,
 ) -> Law:
     """Fit R = -a*exp(H) + b (arXiv 2505.22617) to every run, and compare groups over seeds.
 
-    `reward` and `entropy` name the columns; by default eval/reward where it has at least 16 values,
-    else reward, and entropy. `margins` says how small a difference between groups counts as none,
-    as {"a": 0.1}. The same as `harness fit-entropy-law`: docs/law.md.
+    `reward`, `entropy` and `step` name the columns; by default eval/reward where it has at least 16
+    values, else reward, entropy, and step. `margins` says how small a difference between groups
+    counts as none, as {"a": 0.1}. The same as `harness fit-entropy-law`: docs/law.md.
     """
     loaded = runs if isinstance(runs, Runs) else load(runs)
     return Law(
@@ -258,6 +259,7 @@ def fit(
             loaded.paths,
             reward=reward,
             entropy=entropy,
+            step=step,
             margins=None if margins is None else {**DEFAULT_MARGINS, **margins},
             pool_unlike=pool_unlike,
             with_unfinished=with_unfinished,

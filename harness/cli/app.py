@@ -107,6 +107,7 @@ def fit_entropy_law(
     out: options.Results = None,
     reward: options.Reward = None,
     entropy: options.Entropy = None,
+    step: options.Step = None,
     explain: options.Explain = False,
     figures: options.FiguresOption = options.Figures.AUTO,
     forecast_from: options.ForecastFrom = None,
@@ -133,7 +134,7 @@ def fit_entropy_law(
 
         wanted = fit.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()), with_unfinished,
+            tuple(margin or ()), with_unfinished, step,
         )  # fmt: skip
         raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 

@@ -39,6 +39,7 @@ class Wanted:
     """QUANTITY=VALUE: how small a difference between groups counts as none."""
     with_unfinished: bool = False
     """Whether runs that have not come to their end are in means and contrasts too."""
+    step: str | None = None
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
@@ -50,6 +51,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     """
     _refuse_no_name("--reward", wanted.reward)
     _refuse_no_name("--entropy", wanted.entropy)
+    _refuse_no_name("--step", wanted.step)
     _refuse_no_share("--forecast-from", wanted.forecast_from)
     margins = parse_margins(wanted.margins)
     default = default_out(wanted.paths)
@@ -59,6 +61,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         wanted.paths,
         reward=wanted.reward,
         entropy=wanted.entropy,
+        step=wanted.step,
         forecast_from=wanted.forecast_from,
         pool_unlike=wanted.pool_unlike,
         pool=pool,

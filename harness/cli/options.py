@@ -110,6 +110,7 @@ Results = Annotated[
 ]
 Reward = Annotated[str | None, typer.Option("--reward", help="Column to use as reward R.")]
 Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
+Step = Annotated[str | None, typer.Option("--step", help="Column to use as the step.")]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Explain how each run's numbers and verdict came about.")
 ]

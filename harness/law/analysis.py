@@ -88,6 +88,7 @@ def analyse(
     *,
     reward: str | None = None,
     entropy: str | None = None,
+    step: str | None = None,
     forecast_from: float | None = None,
     pool_unlike: bool = False,
     margins: Mapping[str, float] | None = None,
@@ -96,7 +97,7 @@ def analyse(
 ) -> Analysis:
     """Fit the law to every run at or below `paths`. A run that cannot be read is a row.
 
-    `reward` and `entropy` name columns; by default entropy, and eval/reward where it has at
+    `reward`, `entropy` and `step` name columns; by default entropy, and eval/reward where it has at
     least 16 values, else reward. A run's numbers do not depend on the other runs, but for what
     `null_control` fills in. `forecast_from` is the share of each run from which its end is
     predicted. `margins`: how small a difference between groups counts as none, as in DEFAULT.
@@ -104,7 +105,7 @@ def analyse(
     Processes of the `pool` (workers.others) share the runs where there are many; a script that
     gives one needs `if __name__ == "__main__":`, since each of them imports it.
     """
-    choice = Choice(reward, entropy, forecast_from)
+    choice = Choice(reward, entropy, forecast_from, step)
     read = _read(paths, choice, _Counting(pool_unlike, with_unfinished), pool)
     members, series = read.members, read.series
     grouping = groups.group(members, pool_unlike, with_unfinished)

@@ -73,7 +73,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     try:
         beside = (*columns.AUXILIARY, *replicates.COLUMNS, *yardsticks.COLUMNS)
         wanted = columns.to_read(choice, beside)
-        table = reading.read(run.metrics, wanted, who.status == "running")
+        table = reading.read(run.metrics, wanted, who.status == "running", choice.step)
     except ReadError as error:
         return _failed(run, error.problem, {}, integrity.without_log(who))
     standing = integrity.check(table, who)

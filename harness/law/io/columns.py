@@ -25,6 +25,7 @@ class Choice:
     entropy: str | None
     forecast_from: float | None = None
     """Share of each run from which its end is to be predicted."""
+    step: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ def choose(table: Table, choice: Choice, in_run_folder: bool) -> Chosen:
     names = table.names
     entropy = choice.entropy or aliases.first(names, aliases.ENTROPIES)
     training = TRAINING if ours(names) else aliases.first(names, aliases.REWARDS) or TRAINING
-    if "step" not in names:
-        raise _missing(table, "a step", aliases.STEPS, "")
+    if "step" not in names or choice.step not in (None, *names):
+        what = f"a column {choice.step!r}" if choice.step else "a step"
+        raise _missing(table, what, aliases.STEPS, "--step")
     if entropy is None or entropy not in names:
         raise _missing(table, _what("policy entropy", entropy), aliases.ENTROPIES, "--entropy")
     reward = choice.reward or _headline(table, entropy, training, in_run_folder)

@@ -63,52 +63,64 @@ OURS: Mapping[str, Importer] = {
 """The first that takes a file reads it; the last takes all."""
 
 
-def read(path: Path, wanted: Sequence[str], still_written: bool = False) -> Table:
+def read(
+    path: Path, wanted: Sequence[str], still_written: bool = False, step: str | None = None
+) -> Table:
     """Read the columns `wanted`, what a log calls step, entropy and reward, and all names.
 
-    A torn last line is damage unless the file is still being written. Raises ReadError with
-    empty_input or unreadable.
+    `step` names the column of steps; without it the log's own is found. A torn last line is damage
+    unless the file is still being written. Raises ReadError with empty_input or unreadable.
     """
     data = _bytes(path).removeprefix(b"\xef\xbb\xbf")
-    quick = fast_reading.table(path, data, wanted)
+    quick = fast_reading.table(path, data, wanted) if step in (None, "step") else None
     if quick is not None:
         return quick
     added = _rows_of_plug_in(path, data)
     if added is not None:
-        return _table(path, data, added, wanted, still_written)
+        return _table(path, data, added, wanted, still_written, step)
     _refuse_other_bytes(path, data)
     if path.suffix.lower() == ".parquet" or data.startswith(parquet.MAGIC):
-        return parquet.table(path, data, wanted)
-    return read_tolerantly(path, data, wanted, still_written)
+        return parquet.table(path, data, wanted, step)
+    return read_tolerantly(path, data, wanted, still_written, step)
 
 
 def read_tolerantly(
-    path: Path, data: bytes, wanted: Sequence[str], still_written: bool = False
+    path: Path,
+    data: bytes,
+    wanted: Sequence[str],
+    still_written: bool = False,
+    step: str | None = None,
 ) -> Table:
     """The same of the file's bytes, one line after the other. Raises ReadError likewise."""
-    return _table(path, data, _rows(path, data, wanted), wanted, still_written)
+    return _table(path, data, _rows(path, data, wanted, step), wanted, still_written, step)
 
 
 def _table(
-    path: Path, data: bytes, parsed: Rows, wanted: Sequence[str], still_written: bool
+    path: Path,
+    data: bytes,
+    parsed: Rows,
+    wanted: Sequence[str],
+    still_written: bool,
+    step: str | None,
 ) -> Table:
     if still_written:
         damage = {r: lines for r, lines in parsed.damage.items() if r != "torn_last_line"}
         parsed = replace(parsed, damage=damage)
     if not parsed.rows:
         raise _no_rows(path, data, parsed)
-    return table.from_rows(path, parsed, wanted)
+    return table.from_rows(path, parsed, wanted, step)
 
 
-def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
+def _rows(path: Path, data: bytes, wanted: Sequence[str], step: str | None) -> Rows:
     """Reads by the format, which the name's end decides, and where it does not, the content."""
     importer = next(ours for ours in OURS.values() if ours.looks_like(path.name, data))
     if importer is OURS["csv"]:
         _refuse_other_separator(path, data)
-        table.refuse_repeats(f"{path}:1", csv_text.header(data), wanted)
+        table.refuse_repeats(f"{path}:1", csv_text.header(data), wanted, step)
     if importer is OURS["wandb_csv"]:
         _refuse_several_runs(path, wandb_csv.runs(data))
-        table.refuse_repeats(f"{path}:1", list(wandb_csv.names(data).values()), wanted)
+        names = list(wandb_csv.names(data).values())
+        table.refuse_repeats(f"{path}:1", names, wanted, step)
     return importer.rows(data)
 
 

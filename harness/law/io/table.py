@@ -121,26 +121,31 @@ def ours(names: Sequence[str]) -> bool:
     return {"step", "entropy"} <= set(names) and ("reward" in names or "eval/reward" in names)
 
 
-def asked(names: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
-    """Column of the table -> the log's name: those wanted, and the known names it has."""
+def asked(names: Sequence[str], wanted: Sequence[str], step: str | None = None) -> dict[str, str]:
+    """Column of the table -> the log's name: those wanted, and the known names it has.
+
+    `step`: the column that the user named for it; None where the choice is the log's.
+    """
     columns = {name: name for name in wanted}
     if not ours(names):
         taken = (aliases.first(names, aliases.ENTROPIES), aliases.first(names, aliases.REWARDS))
         columns |= {name: name for name in taken if name}
-    return columns | {"step": aliases.first(names, aliases.STEPS) or "step"}
+    return columns | {"step": step or aliases.first(names, aliases.STEPS) or "step"}
 
 
-def refuse_repeats(where: str, names: Sequence[str], wanted: Sequence[str]) -> None:
+def refuse_repeats(
+    where: str, names: Sequence[str], wanted: Sequence[str], step: str | None = None
+) -> None:
     """Raise ReadError where a column that is read stands there more than once: which is meant?"""
-    for name in dict.fromkeys(asked(names, wanted).values()):
+    for name in dict.fromkeys(asked(names, wanted, step).values()):
         if names.count(name) > 1:
             rule = f"a column that is read must be there once, got {names.count(name)} called"
             raise ReadError("unreadable", f"{where}: {rule} {name!r}")
 
 
-def from_rows(path: Path, read: Rows, wanted: Sequence[str]) -> Table:
+def from_rows(path: Path, read: Rows, wanted: Sequence[str], step: str | None = None) -> Table:
     names = tuple(dict.fromkeys(key for row in read.rows for key in row))
-    named = asked(names, wanted)
+    named = asked(names, wanted, step)
     numbers, faults = columns_of_rows(read.rows, list(named.values()))
     table = Table(
         path,

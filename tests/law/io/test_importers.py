@@ -161,6 +161,26 @@ def test_what_is_no_record_of_trl_s_console_is_other_talk(tmp_path: Path, line: 
     assert fitted(path).n_valid == ROWS
 
 
+def test_a_step_of_any_name_is_taken_on_request(tmp_path: Path) -> None:
+    rows = synthetic.rows(synthetic.lawful(1, 40, synthetic.NONE))
+    lines = ["iteration,entropy,reward"]
+    lines += [f"{10 * row['step']},{row['entropy']},{row['reward']}" for row in rows]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(lines) + "\n")
+    (run,) = analyse([path]).runs
+    assert run.error is not None
+    assert "needs a step, has iteration, entropy, reward" in run.error.message
+    assert run.error.message.endswith("; --step COLUMN names another")
+    (run,) = analyse([path], step="iteration").runs
+    assert (run.error, run.n_valid) == (None, 40)
+    parquet.write_table(arrow_csv.read_csv(path), tmp_path / "mine.parquet")
+    (same,) = analyse([tmp_path / "mine.parquet"], step="iteration").runs
+    assert same.a == run.a
+    (run,) = analyse([path], step="iter").runs
+    assert run.error is not None
+    assert run.error.message.startswith(f"{path}: needs a column 'iter', has iteration, entropy")
+
+
 def test_a_chart_of_several_runs_is_refused_by_their_names(tmp_path: Path) -> None:
     lines = (LOGS / "wandb_chart.csv").read_text().splitlines()
     other = lines[0].replace("warm-sun-7", "cold-moon-8").removeprefix('"Step",')

@@ -17,7 +17,7 @@ from harness.law.results import Floats
 MAGIC = b"PAR1"
 
 
-def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
+def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = None) -> Table:
     """The columns `wanted` and the known names. Raises ReadError with unreadable or empty_input.
 
     In place of a line number each row has its own, from 1.
@@ -25,8 +25,8 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
     try:
         file = parquet.ParquetFile(pa.BufferReader(data))
         names = tuple(file.schema_arrow.names)
-        tables.refuse_repeats(str(path), names, wanted)
-        named = tables.asked(names, wanted)
+        tables.refuse_repeats(str(path), names, wanted, step)
+        named = tables.asked(names, wanted, step)
         present = [name for name in dict.fromkeys(named.values()) if name in names]
         read = file.read(columns=present, use_threads=False)
     except (pa.ArrowException, OSError) as error:

@@ -133,6 +133,13 @@ def test_axes_are_shared_and_labelled_with_units() -> None:
     assert law.get_ylabel() == "empathy reward R (reward)"
 
 
+def test_the_reward_of_another_program_is_no_empathy_reward() -> None:
+    fitted, series = made.fitted("r/0", seed=1)
+    runs = [(replace(fitted, config=None, reward="critic/score/mean"), series)]
+    law = drawn(made.analysis(runs))["entropy_law"].figure.axes[0]
+    assert law.get_ylabel() == "reward R (critic/score/mean)"
+
+
 @pytest.mark.parametrize(
     ("kinds", "unit"),
     [(["tiny"], "nats per token"), (["tiny", "tabular"], "nats"), ([None], "nats")],

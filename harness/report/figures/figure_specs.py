@@ -37,6 +37,8 @@ class Measured:
     """The column of R; None where it is not the same."""
     time: str = STEP
     """run_series.STEP or run_series.SHARE"""
+    is_ours: bool = False
+    """Whether all are runs of this project, whose reward is an empathy reward."""
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ def _measured(runs: Sequence[RunResult], clock: Clock) -> Measured:
         policies.pop() if len(policies) == 1 else None,
         columns.pop() if len(columns) == 1 else None,
         clock.unit,
+        all(_policy_kind(run) is not None for run in runs),
     )
 
 
@@ -121,9 +122,8 @@ def _axis_names(measured: Measured) -> AxisNames:
     """The axes' labels with units; what differs between the runs is left out."""
     unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
     reward = f" ({label(measured.reward)})" if measured.reward else ""
-    return AxisNames(
-        f"policy entropy H (nats{unit})", f"empathy reward R{reward}", TIMES[measured.time]
-    )
+    of_whom = "empathy reward" if measured.is_ours else "reward"
+    return AxisNames(f"policy entropy H (nats{unit})", f"{of_whom} R{reward}", TIMES[measured.time])
 
 
 def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:

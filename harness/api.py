@@ -249,14 +249,13 @@ def fit(
 ) -> Law:
     """Fit R = -a*exp(H) + b (arXiv 2505.22617) to every run, and compare groups over seeds.
 
-    `reward`, `entropy` and `step` name the columns; by default eval/reward where it has at least 16
-    values, else reward, entropy, and step. `margins` says how small a difference between groups
-    counts as none, as {"a": 0.1}. The same as `harness fit-entropy-law`: docs/law.md.
+    As `harness fit-entropy-law` does (docs/law.md): `reward`, `entropy` and `step` name columns,
+    `margins` say how small a difference between groups counts as none, as {"a": 0.1}.
     """
-    loaded = runs if isinstance(runs, Runs) else load(runs)
+    paths = (runs if isinstance(runs, Runs) else load(runs)).paths
     return Law(
         analysis.analyse(
-            loaded.paths,
+            paths,
             reward=reward,
             entropy=entropy,
             step=step,
@@ -327,8 +326,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(value, Mapping):
             main = _main(value)
-            inner = _flat(value)
-            flat |= {name if key == main else f"{name}_{key}": v for key, v in inner.items()}
+            flat |= {name if key == main else f"{name}_{key}": v for key, v in _flat(value).items()}
         else:
             flat[name] = value
     return flat

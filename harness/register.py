@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from harness.train.rollout.rewards import Reward
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
-IMPORTERS = ("csv", "trainer_state", "metric_maps", "verl_console", "json_lines")
+IMPORTERS = (
+    "wandb_csv", "csv", "trainer_state", "metric_maps", "verl_console", "trl_console", "json_lines",
+)  # fmt: skip
 """Keys of OURS of harness.law.io.reading, whose import takes numpy."""
 FIGURES = (
     "entropy_law", "entropy_curves", "residuals", "forest", "onset_by_difficulty",

@@ -94,7 +94,7 @@ def test_a_plain_terminal_is_wide_enough_for_every_line_of_the_table() -> None:
 def test_an_undetermined_run_says_why_and_what_would_decide() -> None:
     text = printed(study())
     assert "hard: ceiling not identified, law undetermined; no onset." in text
-    assert "harness sweep" in text.split("undetermined:")[-1]
+    assert "More steps would decide, if H falls further" in text.split("undetermined:")[-1]
 
 
 def test_explain_says_how_each_number_was_got() -> None:

@@ -29,9 +29,10 @@ def problems(measured: Mapping[str, Any]) -> list[str]:
             low_high = f"[{preferred['low']:.1f}, {preferred['high']:.1f}]"
             shown = f"kind minus cruel replies {preferred['value']:.1f} {low_high} points"
         reasons.append(f"the user is not shown to prefer kindness to cruelty ({shown})")
-    if heard is None or not heard["value"] >= LEAST_HEARD:
-        share_heard = "none" if heard is None else f"{heard['value']:.0%}"
-        reasons.append(f"the user hears {share_heard} of cruel replies as hurtful")
+    if heard is None:
+        reasons.append("the user is not shown to hear cruel replies as hurtful: none was answered")
+    elif not heard["value"] >= LEAST_HEARD:
+        reasons.append(f"the user hears {heard['value']:.0%} of cruel replies as hurtful")
     return reasons
 
 

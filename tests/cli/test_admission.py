@@ -88,7 +88,7 @@ def test_a_user_who_prefers_kindness_is_admitted_and_planned_without_a_word(
     shares = {name: value["value"] for name, value in level["measured"].items() if value}
     assert shares["cruel_heard"] == 1
     assert shares["kind_minus_cruel"] > 40
-    assert [shares[n] for n in ("contradictions", "echoes", "lost", "shuffled_rises")] == [0] * 4
+    assert [shares[n] for n in requirements.MOST] == [0] * 5
     address = ["simulator=served", f"simulator.base_url={endpoint.url}", *SHORT]
     config = planner.point([*address, "difficulty.turn_cap=3"]).config
     assert user_validity.check([config]) == []
@@ -131,6 +131,21 @@ def test_contradictions_and_echoes_are_counted(tmp_path: Path) -> None:
     assert "of appraisals contradict themselves, and at most 5% may" in done.stdout
     (spent,) = (line for line in done.stderr.splitlines() if " calls, " in line)
     assert re.search(r"; asked again: contradictory \d+, echoed \d+(;|$)", spent), spent
+
+
+def test_a_user_who_says_the_same_again_is_not_admitted(tmp_path: Path) -> None:
+    def script(number: int, body: Body) -> bytes:
+        if purpose(body) == "reply":
+            return completion(json.dumps({"say": "I am happy. I am happy. I am happy."}))
+        return feels(humane)(number, body)
+
+    with serving(script) as endpoint:
+        done = admit(endpoint, tmp_path, "difficulty=medium")
+    assert done.returncode == 3
+    refused = [line for line in done.stdout.splitlines() if line.startswith("not admitted")]
+    assert refused == [
+        "not admitted: at medium 100% of answers say the same again, and at most 25% may"
+    ]
 
 
 def test_levels_in_the_wrong_order_are_not_admitted(tmp_path: Path) -> None:

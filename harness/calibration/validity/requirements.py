@@ -10,6 +10,7 @@ LEAST_HEARD = 0.5
 MOST = {
     "contradictions": (0.05, "of appraisals contradict themselves"),
     "echoes": (0.05, "of answers hand the supporter's words back"),
+    "repeats": (0.25, "of answers say the same again"),
     "shuffled_rises": (0.25, "of replies with their words shuffled lift the mood"),
     "lost": (0.2, "of conversations were lost"),
 }

@@ -15,15 +15,17 @@ from rich.console import Console
 from harness.calibration.validity import admission, requirements
 from harness.calibration.validity.admission import Answers, Faults
 from harness.compose import typed_grants
-from harness.config.run import SCHEMA, DifficultyConfig, RunConfig
-from harness.errors import EXIT_PARTIAL
+from harness.config.run import SCHEMA, DifficultyConfig, RunConfig, SimulatorConfig
+from harness.errors import EXIT_PARTIAL, EndpointError
 from harness.execution import preflight, user_validity
 from harness.records.validity import LevelValidity, of_card
 from harness.report import write
 from harness.report.tables import validity as table
 from harness.simulator import factory
 from harness.simulator.served.client import EndpointClient, client_for
-from harness.simulator.served.simulator import check_endpoint
+from harness.simulator.served.faults import AWAY, Outage
+from harness.simulator.served.simulator import check_endpoint, probe_request
+from harness.simulator.served.usage import Usage
 from harness.trust import permission
 from harness.utils import safe_text
 
@@ -52,12 +54,10 @@ def admit(
         client = client_for(simulator)
         try:
             check_endpoint(client)
-            tested = _test([config.difficulty for config in configs], client, most)
+            client.wait_out_outages(probe_request(), functools.partial(_tell_outage, simulator))
+            levels, order = _test([config.difficulty for config in configs], client, most)
         finally:
             client.close()
-    levels, order = _judged(tested, simulator.model)
-    for config in configs:
-        user_validity.keep_admission(simulator, config.difficulty, levels[config.difficulty.name])
     value = {
         "schema": SCHEMA,
         "model": simulator.model,
@@ -74,19 +74,48 @@ def admit(
 
 def _test(
     levels: Sequence[DifficultyConfig], client: EndpointClient, most: int
-) -> dict[str, tuple[Answers, Faults]]:
-    """Ask at one level after the other, with the faults met there."""
-    tested = {}
+) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
+    """Ask at one level after the other; keep what each comes to as soon as it is known."""
+    simulator = client.config
+    tested: dict[str, tuple[Answers, Faults]] = {}
     progress = _progress(most)
     client.take_usage()
-    make = functools.partial(factory.make, client.config)
+    make = functools.partial(factory.make, simulator)
     for level in levels:
         answers = admission.ask(make, level, functools.partial(progress, level.name))
         usage = client.take_usage()
+        _refuse_unanswered(usage, simulator.base_url)
         met = usage.retries + usage.given_up
         tested[level.name] = answers, Faults(met["contradictory"], met["echoed"])
-        safe_text.say(f"{level.name}: {usage.calls:,} calls, {usage.tokens:,} tokens")
-    return tested
+        judged, order = _judged(tested, simulator.model)
+        user_validity.keep_admission(simulator, level, judged[level.name])
+        safe_text.say(f"{level.name}: {usage.words()}")
+    return judged, order
+
+
+def _refuse_unanswered(usage: Usage, url: str) -> None:
+    """Raise EndpointError where too many requests had no answer, which says nothing of the model.
+
+    Outages are waited for; this is an endpoint that answers its probes and little else, or one
+    with simulator.outage_s=0.
+    """
+    unanswered = sum(usage.given_up[kind] for kind in AWAY)
+    asked = usage.calls - usage.retries.total()
+    most, _ = requirements.MOST["lost"]
+    if unanswered > most * asked:
+        raise EndpointError(
+            f"simulator.base_url: {url} must answer {1 - most:.0%} of the requests of a level, "
+            f"within simulator.deadline_s, got {usage.words()}"
+        )
+
+
+def _tell_outage(simulator: SimulatorConfig, outage: Outage) -> None:
+    """Print that the endpoint is away, or is back: what it cannot answer says nothing of users."""
+    if outage.seconds is None:
+        wait = f"waiting up to {simulator.outage_s:g} s (simulator.outage_s)"
+        safe_text.say(f"{simulator.base_url} does not answer, {outage.fault}; {wait}")
+    elif outage.answered:
+        safe_text.say(f"{simulator.base_url} answers again, after {outage.seconds:.0f} s")
 
 
 def _progress(most: int) -> Callable[[str, int], None]:

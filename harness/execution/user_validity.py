@@ -47,7 +47,7 @@ def check(configs: Iterable[RunConfig]) -> list[str]:
             is_known = bool(validity.measured)
             if validity.problems and (unchecked or not is_known):
                 how = "unchecked" if is_known else "not admitted"
-                problems = " and ".join(validity.problems)
+                problems = "; ".join(validity.problems)
                 notes[level] = f"difficulty={level}: {how}, and every verdict says so: {problems}"
     return list(notes.values())
 
@@ -64,7 +64,7 @@ def refuse(level: str, validity: LevelValidity, *, unchecked: bool) -> None:
         raise ConfigError(
             f"difficulty={level}: its user must be shown to prefer kindness to cruelty and to hear "
             f"at least {requirements.LEAST_HEARD:.0%} of it, unless difficulty.unchecked=true; "
-            f"measured by {validity.reader}: {' and '.join(validity.problems)}"
+            f"measured by {validity.reader}: {'; '.join(validity.problems)}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,16 @@ from harness.compose import planner
 from harness.errors import ConfigError
 from harness.execution import user_validity
 from harness.testing.commands import here
-from tests.simulator.endpoint import Body, Endpoint, completion, data, play, purpose, serving
+from tests.simulator.endpoint import (
+    Body,
+    Endpoint,
+    completion,
+    data,
+    play,
+    purpose,
+    response,
+    serving,
+)
 
 KIND = {pair.kind for pair in pairs()} | set(texts(None, [*LANGUAGE, "supportive_negation"]))
 CRUEL = {pair.cruel for pair in pairs()} | set(texts(None, ["hurtful_kind_words"]))
@@ -78,7 +88,7 @@ def test_a_user_who_prefers_kindness_is_admitted_and_planned_without_a_word(
     shares = {name: value["value"] for name, value in level["measured"].items() if value}
     assert shares["cruel_heard"] == 1
     assert shares["kind_minus_cruel"] > 40
-    assert [shares[n] for n in ("contradictions", "echoes", "lost", "shuffled_rises")] == [0] * 4
+    assert [shares[n] for n in requirements.MOST] == [0] * 5
     address = ["simulator=served", f"simulator.base_url={endpoint.url}", *SHORT]
     config = planner.point([*address, "difficulty.turn_cap=3"]).config
     assert user_validity.check([config]) == []
@@ -119,6 +129,23 @@ def test_contradictions_and_echoes_are_counted(tmp_path: Path) -> None:
     assert 0.15 < measured["contradictions"]["value"] < 0.5
     assert 0.35 < measured["echoes"]["value"] < 0.6
     assert "of appraisals contradict themselves, and at most 5% may" in done.stdout
+    (spent,) = (line for line in done.stderr.splitlines() if " calls, " in line)
+    assert re.search(r"; asked again: contradictory \d+, echoed \d+(;|$)", spent), spent
+
+
+def test_a_user_who_says_the_same_again_is_not_admitted(tmp_path: Path) -> None:
+    def script(number: int, body: Body) -> bytes:
+        if purpose(body) == "reply":
+            return completion(json.dumps({"say": "I am happy. I am happy. I am happy."}))
+        return feels(humane)(number, body)
+
+    with serving(script) as endpoint:
+        done = admit(endpoint, tmp_path, "difficulty=medium")
+    assert done.returncode == 3
+    refused = [line for line in done.stdout.splitlines() if line.startswith("not admitted")]
+    assert refused == [
+        "not admitted: at medium 100% of answers say the same again, and at most 25% may"
+    ]
 
 
 def test_levels_in_the_wrong_order_are_not_admitted(tmp_path: Path) -> None:
@@ -142,6 +169,25 @@ def test_an_endpoint_that_is_gone_is_said_at_once(tmp_path: Path) -> None:
     done = admit(endpoint, tmp_path)
     assert done.returncode == 69
     assert not (tmp_path / "calibration").exists()
+
+
+@pytest.mark.parametrize(("answered", "outage_s", "tested"), [(40, 0, 0), (1000, 1, 1)])
+def test_an_endpoint_that_goes_away_says_nothing_of_its_model(
+    tmp_path: Path, answered: int, outage_s: int, tested: int
+) -> None:
+    def script(number: int, body: Body) -> bytes:
+        gone = number > answered
+        return response("", "503 Gone") if gone else feels(humane)(number, body)
+
+    with serving(script) as endpoint:
+        done = admit(endpoint, tmp_path, "difficulty=easy,hard", f"simulator.outage_s={outage_s}")
+    assert done.returncode == 69, done.stderr
+    assert ("does not answer, server: 503" in done.stderr) == bool(outage_s)
+    assert "server" in done.stderr.splitlines()[-1]
+    assert "not admitted" not in done.stdout
+    assert not (tmp_path / "calibration").exists()
+    kept = list((tmp_path / "cache").glob("admission-*.json"))
+    assert len(kept) == tested, "what is whole is kept, and no verdict on the rest"
 
 
 def test_a_user_whom_nobody_measured_is_trained_on_and_told() -> None:

@@ -169,8 +169,12 @@ def test_talk_of_the_machinery_is_a_leak_at_every_level() -> None:
         "As an AI I can not.",
         "my target_fit is none",
         "deep_empathy",
+        "It changed nothing",
+        "It made them feel much worse.",
     ):
         assert leak(text, "advice", "free"), text
+    for text in ("I wrote to him. It changed nothing.", "It made me feel a little better."):
+        assert leak(text, "advice", "never") is None, text
 
 
 def test_a_leak_is_asked_again_once() -> None:

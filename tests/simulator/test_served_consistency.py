@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.simulator.served.consistency import contradiction, echo
+from harness.simulator.served.consistency import contradiction, echo, repeats
 
 FELT_DISMISSED = "The message makes them feel dismissed and hurt."
 
@@ -80,3 +80,17 @@ def test_an_answer_that_takes_up_a_few_words_is_none(text: str) -> None:
 def test_long_messages_are_compared_at_once() -> None:
     long = " ".join(f"word{n % 40}" for n in range(400))
     assert echo(long[:600], [long] * 20)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_repeated"),
+    [
+        ("You are happy. You are happy. You are happy.", True),
+        ("I have not written a page since May!", True),
+        ("He calls me. He calls me. What should I do?", False),
+        ("I have not written a page since May. It is nearly done.", False),
+        ("... !", False),
+    ],
+)
+def test_a_loop_or_a_message_said_before_repeats(text: str, is_repeated: bool) -> None:
+    assert repeats(text, ["I have not written a page since May."]) is is_repeated

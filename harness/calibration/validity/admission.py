@@ -26,6 +26,7 @@ from harness.simulator.protocol import (
     UserSimulator,
     UserTurn,
 )
+from harness.simulator.served.consistency import repeats
 
 USERS = 12
 """Held-out users who hold a conversation of each of KINDS."""
@@ -54,6 +55,8 @@ class Answers:
     start: float
     asked_word: Sequence[bool]
     """Whether each answer to a question holds a word of what it asks about."""
+    repeated: Sequence[bool]
+    """Whether each answer in a conversation says the same again."""
     lost: Sequence[bool]
     """Of every conversation."""
     appraised: int
@@ -82,7 +85,7 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
     keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in range(USERS)]
     openings = make(long).open(keys)
     progress(len(openings))
-    finals, changes = _conversations(make(long), openings, progress)
+    finals, changes, repeated = _conversations(make(long), openings, progress)
     first = {name: _first_replies(name) for name in FIRST_KINDS}
     of_first = {
         name: _answers(make(brief), openings, replies, progress) for name, replies in first.items()
@@ -101,6 +104,7 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
             for turn, question in zip(told, asked, strict=True)
             if turn.ended is None
         ],
+        repeated=repeated,
         lost=[*(~np.isfinite(whole)).tolist(), *(t.ended == "failed" for t in [*turns, *told])],
         appraised=int(sum(map(np.sum, kept))) + sum(t.change is not None for t in [*turns, *told]),
         spoken=int(sum(k[:, :-1].sum() for k in kept)) + sum(t.ended is None for t in told),
@@ -109,8 +113,10 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
 
 def _conversations(
     users: UserSimulator, openings: Sequence[UserTurn], progress: Progress
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return last emotions and changes of conversations of each kind, all held at once."""
+) -> tuple[dict[str, Floats], dict[str, Floats], list[bool]]:
+    """Return last emotions and changes of conversations of each kind, and whether each answer
+    says the same again; all are held at once.
+    """
     replies = _replies()
     users_of = range(len(openings))
     places = {  # of twins, which are lists of equal length, the same
@@ -119,18 +125,23 @@ def _conversations(
     }
     turns = {(kind, n): opening for kind in KINDS for n, opening in enumerate(openings)}
     changes = {kind: np.full((len(openings), REPLIES), np.nan) for kind in KINDS}
+    earlier = {at: [turn.text] for at, turn in turns.items()}
+    repeated = list[bool]()
     for number in range(REPLIES):
         live = [at for at, turn in turns.items() if turn.ended is None]
         said = [replies[kind][places[kind][n][number]] for kind, n in live]
         answered = users.answer([turns[at] for at in live], [SupporterReply(text) for text in said])
         for (kind, n), turn in zip(live, answered, strict=True):
             turns[kind, n] = turn
+            if turn.ended is None:
+                repeated.append(repeats(turn.text, earlier[kind, n]))
+                earlier[kind, n].append(turn.text)
             changes[kind][n, number] = np.nan if turn.change is None else turn.change
         progress(len(live) * (1 if number == REPLIES - 1 else 2))
     finals = {
         kind: np.array([_emotion(turns[kind, n]) for n in range(len(openings))]) for kind in KINDS
     }
-    return finals, changes
+    return finals, changes, repeated
 
 
 def _emotion(turn: UserTurn) -> float:
@@ -193,6 +204,7 @@ def measured(answers: Answers, faults: Faults) -> dict[str, Interval | None]:
         "asked_word_in_answer": share(answers.asked_word),
         "contradictions": _rate(faults.contradictory, answers.appraised),
         "echoes": _rate(faults.echoed, answers.spoken),
+        "repeats": share(answers.repeated),
         "lost": share(answers.lost),
     }
 

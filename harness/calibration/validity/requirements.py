@@ -10,6 +10,7 @@ LEAST_HEARD = 0.5
 MOST = {
     "contradictions": (0.05, "of appraisals contradict themselves"),
     "echoes": (0.05, "of answers hand the supporter's words back"),
+    "repeats": (0.25, "of answers say the same again"),
     "shuffled_rises": (0.25, "of replies with their words shuffled lift the mood"),
     "lost": (0.2, "of conversations were lost"),
 }
@@ -29,9 +30,10 @@ def problems(measured: Mapping[str, Any]) -> list[str]:
             low_high = f"[{preferred['low']:.1f}, {preferred['high']:.1f}]"
             shown = f"kind minus cruel replies {preferred['value']:.1f} {low_high} points"
         reasons.append(f"the user is not shown to prefer kindness to cruelty ({shown})")
-    if heard is None or not heard["value"] >= LEAST_HEARD:
-        share_heard = "none" if heard is None else f"{heard['value']:.0%}"
-        reasons.append(f"the user hears {share_heard} of cruel replies as hurtful")
+    if heard is None:
+        reasons.append("the user is not shown to hear cruel replies as hurtful: none was answered")
+    elif not heard["value"] >= LEAST_HEARD:
+        reasons.append(f"the user hears {heard['value']:.0%} of cruel replies as hurtful")
     return reasons
 
 

@@ -31,6 +31,7 @@ MEASURES = {
     "shuffled_rises": "the same, its words shuffled",
     "contradictions": "appraisals that contradict themselves",
     "echoes": "answers that echo the supporter",
+    "repeats": "answers that say the same again",
     "lost": "conversations lost",
 }
 """Measure of a level's validity -> its row."""

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import INTENTIONS
-from harness.simulator.served import consistency
+from harness.simulator.served import consistency, wording
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.prompts import FITS, LONGEST_REASON
 from harness.simulator.served.quoting import spoken
-from harness.simulator.served.wording import HOPES
 
 RUN = 5
 """So many words in a row from the wording of the hope are the hope."""
@@ -44,17 +43,25 @@ _ALOUD = {
     "growth": _WISH + r"\b(?:understand myself|grow\b|learn from (?:this|it)|why i am like)",
     "motives": _WISH + r"\b(?:why (?:they|he|she|my \w+) \w+)",
 }
+_WORD = re.compile(r"[a-z']+")
+_FEELINGS = {wording.feeling_of(change) for change in (-10, -5, 0, 5, 10)}
+"""What the model is told of the mood, for the case that it hands this back as the message."""
 _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _ALOUD.items()}
 
 
 def leak(text: str, intention: str, disclosure: str) -> str | None:
-    """Return the words that give the hope away, or the machinery; None where nothing does."""
+    """Return the words that give the hope away, or the machinery; None where nothing does.
+
+    The mood as the prompt words it is machinery where it is the whole message.
+    """
     match = _MACHINERY.search(text)
     if match is None and disclosure != "free":
         match = _PATTERNS[intention].search(text)
     if match is not None:
         return match[0][:60]
-    return None if disclosure == "free" else _copied(text, HOPES[intention])
+    if " ".join(_WORD.findall(text.lower())) in _FEELINGS:
+        return text[:60]
+    return None if disclosure == "free" else _copied(text, wording.HOPES[intention])
 
 
 def _copied(text: str, hope: str) -> str | None:
@@ -67,7 +74,7 @@ def _copied(text: str, hope: str) -> str | None:
 
 def _words(text: str) -> list[str]:
     mine = {"their": "my", "they": "i", "them": "me", "themselves": "myself"}
-    return [mine.get(word, word) for word in re.findall(r"[a-z']+", text.lower())]
+    return [mine.get(word, word) for word in _WORD.findall(text.lower())]
 
 
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)

@@ -1,8 +1,9 @@
-"""Answers of the model that no person would give: a feeling that contradicts itself, an echo."""
+"""Answers of the model that no person would give: a contradiction, an echo, a loop."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 _FELT = (
@@ -42,6 +43,8 @@ SENTENCE_WORDS, RUN_WORDS = 4, 6
 """So many words are a sentence that nobody repeats by chance; so many in a row are a copy."""
 ECHOED_SHARE = 0.6
 """Share of the user's words from which on copies are an echo."""
+TIMES = 3
+"""So often in one message, a sentence is a loop."""
 _SENTENCE_ENDS = re.compile(r"[.!?;:]+\s*")
 
 
@@ -91,6 +94,14 @@ def echo(text: str, heard: Sequence[str]) -> str | None:
     if not said or sum(copied) < ECHOED_SHARE * len(said):
         return None
     return " ".join(word for word, is_copy in zip(said, copied, strict=True) if is_copy)[:60]
+
+
+def repeats(text: str, earlier: Sequence[str]) -> bool:
+    """Return whether a message loops, or is one of the `earlier` messages of its speaker."""
+    sentences = Counter(tuple(_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
+    del sentences[()]
+    looped = max(sentences.values(), default=0) >= TIMES
+    return looped or _words(text) in [_words(message) for message in earlier]
 
 
 def _words(text: str) -> list[str]:

@@ -103,6 +103,16 @@ class Usage:
             "latency_s": spread(self.latencies_s),
         }
 
+    def words(self) -> str:
+        """Return what was asked and which faults were met, to be printed."""
+        faults = {"asked again": self.retries, "given up": self.given_up}
+        counts = [
+            f"{what}: {', '.join(f'{kind} {count:,}' for kind, count in sorted(by_kind.items()))}"
+            for what, by_kind in faults.items()
+            if by_kind
+        ]
+        return "; ".join([f"{self.calls:,} calls, {self.tokens:,} tokens", *counts])
+
 
 def spread(latencies_s: list[float]) -> dict[str, float] | None:
     """Return median, 95th percentile and maximum, by nearest rank; None without any."""

@@ -10,6 +10,8 @@ from harness.law.results import RunResult
 from harness.law.verdict import REASONS
 
 EVAL_EVERY = "trainer.eval_every"
+ENOUGH_POINTS = 20
+"""Evaluations; 16 are the fewest that a verdict takes."""
 
 
 def what_would_decide(analysis: Analysis) -> list[str]:
@@ -51,9 +53,10 @@ def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
         return [_less_noise(run) if counts["law_break"] else _more_seeds(run)]
     steps, every = _trainer(run, "steps"), _trainer(run, "eval_every")
     more = "More steps would decide, if H falls further in them"
-    lines = [
-        f"{more}." if steps is None else f"{more}: add trainer.steps={steps * 4} to the sweep."
-    ]
+    lines = [f"{more}."]
+    if steps is not None:
+        enough = max(steps * 4, ENOUGH_POINTS * (every or 1))
+        lines = [f"{more}: add trainer.steps={enough} to the sweep."]
     if every is not None and every > 1 and counts["identification_range"]:
         lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
     return lines

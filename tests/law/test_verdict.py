@@ -198,6 +198,14 @@ def test_advice_for_runs_of_ours_names_longer_ones_of_the_same_kind(tmp_path: Pa
     assert said[-1] == f"{more}: add trainer.steps=400 to the sweep."
 
 
+def test_a_short_run_is_told_of_steps_that_have_points_enough(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    config = {"trainer": {"steps": 3, "eval_every": 5}}
+    short = replace(open_run("too_few_steps"), config=config)
+    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
+    assert said[-1].endswith("add trainer.steps=100 to the sweep.")
+
+
 def test_what_noise_leaves_open_asks_for_seeds_and_a_decided_run_for_nothing(
     tmp_path: Path,
 ) -> None:

@@ -52,7 +52,8 @@ def study(wanted: Wanted) -> int:
     root = wanted.dir.resolve() if wanted.dir else folder.default(planned)
     plain_file.refuse_link(root)
     plain_file.refuse_link(root / RESULTS)
-    other = other_study.read(wanted.beside, planned.name) if wanted.beside else None
+    links = [*planned.stated.links, *planned.stated.checks]
+    other = other_study.read(wanted.beside, planned.name, links) if wanted.beside else None
     configs = [point.config for _, point in planned.distinct().values()]
     if wanted.dry_run:
         _show(planned, root, cost.sentence(configs), wanted.as_json)

@@ -47,7 +47,7 @@ def test_effects_are_shown_beside_those_of_the_other_user(
 ) -> None:
     judged(tmp_path / "second", elsewhere, ("simulator=second",))
     outcome = judged(tmp_path / "first", LESS)
-    other = other_study.read(tmp_path / "second", "made")
+    other = other_study.read(tmp_path / "second", "made", [GAIN])
     both = dataclasses.replace(outcome, beside=other_study.beside(outcome.links, other))
     value = json.loads(write.study_json(both))["beside"]
     assert [link["sign"] for link in value["links"]] == [sign]
@@ -62,23 +62,21 @@ def test_effects_are_shown_beside_those_of_the_other_user(
 
 def test_a_result_without_its_runs_is_read_as_well(tmp_path: Path) -> None:
     judged(tmp_path / "second", LESS)
-    found = other_study.read(tmp_path / "second" / "study", "made")
+    found = other_study.read(tmp_path / "second" / "study", "made", [GAIN])
     assert found.seeds == (1, 2, 3, 4, 5)
 
 
 def test_another_study_is_refused(tmp_path: Path) -> None:
     judged(tmp_path, LESS)
     with pytest.raises(DataError, match="must be of the study another, got one of 'made'"):
-        other_study.read(tmp_path, "another")
+        other_study.read(tmp_path, "another", [GAIN])
 
 
-def test_a_link_that_is_stated_otherwise_is_refused(tmp_path: Path) -> None:
-    outcome = judged(tmp_path, LESS)
-    other = other_study.read(tmp_path, "made")
+def test_a_link_that_is_stated_otherwise_is_refused_before_a_run_is_made(tmp_path: Path) -> None:
+    judged(tmp_path, LESS)
     turned = dataclasses.replace(GAIN, arm="medium", against="hard")
-    links = [dataclasses.replace(outcome.links[0], link=turned)]
     with pytest.raises(DataError) as error:
-        other_study.beside(links, other)
+        other_study.read(tmp_path, "made", [turned])
     assert f"must state '{GAIN.name}' as here, quantity gain, " in str(error.value)
     assert "arm hard, against medium" in str(error.value).split("got")[1]
 
@@ -95,7 +93,7 @@ def result(low: str = "-1", seed: str = "1") -> str:
 
 def test_a_result_by_hand_is_read(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(result())
-    assert other_study.read(tmp_path, "made").effects == {"l": Interval(0, -1, 1)}
+    assert other_study.read(tmp_path, "made", [GAIN]).effects == {"l": Interval(0, -1, 1)}
 
 
 ODD = [result(low="NaN"), result(low="-1e400"), result(low="1" + "0" * 400), result(seed="1e400")]
@@ -105,12 +103,12 @@ ODD = [result(low="NaN"), result(low="-1e400"), result(low="1" + "0" * 400), res
 def test_a_damaged_result_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(DataError, match="must be what harness study writes, got") as error:
-        other_study.read(tmp_path, "made")
+        other_study.read(tmp_path, "made", [GAIN])
     assert str(error.value).startswith(f"{tmp_path / 'result.json'}: cannot be read: ")
 
 
 def test_a_folder_without_a_result_is_refused(tmp_path: Path) -> None:
     rule = "--beside: must be the folder of a study that was judged, with study/result.json in it"
     with pytest.raises(DataError) as error:
-        other_study.read(tmp_path, "made")
+        other_study.read(tmp_path, "made", [GAIN])
     assert str(error.value) == f"{rule}, got {str(tmp_path)!r}"

@@ -16,6 +16,7 @@ from harness.errors import DataError
 from harness.law.compare.links import Judged
 from harness.law.results import Interval
 from harness.records import plain_file
+from harness.records.study_file import Link
 
 SAME, FLIPS, OPEN = "same sign", "flips: of the simulator", "open"
 FILES = ("study/result.json", "result.json")
@@ -72,16 +73,17 @@ class Beside:
             "words": list(other.words),
             "seeds": list(other.seeds),
             "links": [
-                {"name": effect.name, "sign": effect.sign, **_plain(effect.other)}
+                {"name": effect.name, "sign": effect.sign, **plain(effect.other)}
                 for effect in self.effects
             ],
         }
 
 
-def read(folder: Path, study: str) -> OtherStudy:
+def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
     """Read the result of `study` from its folder, or from the folder that result.json lies in.
 
-    Raises DataError where there is none, where it cannot be read or is another study's.
+    `links`: those of the study here, and its checks. Raises DataError where there is no result,
+    where it cannot be read, is another study's, or states one of the links otherwise.
     """
     path = next((folder / name for name in FILES if (folder / name).is_file()), None)
     if path is None:
@@ -95,24 +97,21 @@ def read(folder: Path, study: str) -> OtherStudy:
         raise DataError(f"{path}: cannot be read: {why}") from error
     if other.study != study:
         raise DataError(f"{path}: must be of the study {study}, got one of {other.study!r}")
+    for link in links:
+        stated = tuple(getattr(link, key) for key in STATED)
+        if stated != other.stated.get(link.name, stated):
+            rule = f"must state {link.name!r} as here, {_words(stated)}"
+            raise DataError(f"{path}: {rule}, got {_words(other.stated[link.name])}")
     return other
 
 
 def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
-    """Compare each effect that both studies tell of, in the order of `judged`.
-
-    Raises DataError where one name stands for two statements.
-    """
-    effects = []
-    for one in judged:
-        name = one.link.name
-        if name not in other.effects:
-            continue
-        stated = tuple(getattr(one.link, key) for key in STATED)
-        if stated != other.stated[name]:
-            rule = f"must state {name!r} as here, {_words(stated)}"
-            raise DataError(f"{other.path}: {rule}, got {_words(other.stated[name])}")
-        effects.append(Effect(name, one.judged, other.effects[name]))
+    """Compare each effect that both studies tell of, in the order of `judged`."""
+    effects = [
+        Effect(one.link.name, one.judged, other.effects[one.link.name])
+        for one in judged
+        if one.link.name in other.effects
+    ]
     return Beside(other, tuple(effects))
 
 
@@ -138,7 +137,8 @@ def _interval(link: Mapping[str, Any]) -> Interval | None:
     return Interval(*numbers)
 
 
-def _plain(interval: Interval | None) -> dict[str, float | None]:
+def plain(interval: Interval | None) -> dict[str, float | None]:
+    """A difference as result.json has it."""
     if interval is None:
         return {"difference": None, "low": None, "high": None}
     return {"difference": interval.value, "low": interval.low, "high": interval.high}

@@ -11,7 +11,7 @@ from harness.config.run import SCHEMA
 from harness.law.compare import deaf_schedule, links, study_arms
 from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.links import Judged
-from harness.law.compare.other_study import Beside
+from harness.law.compare.other_study import Beside, plain
 from harness.law.compare.study_arms import Arms, Counts
 from harness.law.results import Interval
 from harness.records.study_file import Stated
@@ -138,7 +138,7 @@ def _link(judged: Judged) -> dict[str, Any]:
     return {
         "name": link.name,
         "verdict": judged.verdict,
-        **_interval(judged.judged),
+        **plain(judged.judged),
         "why": judged.why,
         "quantity": link.quantity,
         "evaluation": link.evaluation,
@@ -147,7 +147,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "direction": link.direction,
         "margin": link.margin,
         "net_of_null": link.net_of_null,
-        "plain": _interval(judged.plain) if link.net_of_null else None,
+        "plain": plain(judged.plain) if link.net_of_null else None,
         "p_holm": judged.p_holm,
         "pairs": judged.pairs,
         "own": {arm: _of_arm(mean) for arm, mean in judged.own.items()},
@@ -157,12 +157,6 @@ def _link(judged: Judged) -> dict[str, Any]:
         "seeds_needed": judged.seeds_needed,
         "given": link.given,
     }
-
-
-def _interval(interval: Interval | None) -> dict[str, float | None]:
-    if interval is None:
-        return {"difference": None, "low": None, "high": None}
-    return {"difference": interval.value, "low": interval.low, "high": interval.high}
 
 
 def _of_arm(mean: Interval | None) -> dict[str, float | None]:

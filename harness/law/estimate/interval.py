@@ -62,9 +62,8 @@ def _errors(covariance: Floats) -> Floats:
 
 def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
     """Covariance of (a, b) from refits without one time block each, and how many blocks."""
-    n = len(line.x)
-    groups = min(max(6, min(round(n / (4 * tau)), 8)), n)
-    edges = np.searchsorted(binning.labels(n, groups), range(groups + 1))
+    edges = _equal_leverage(line, tau)
+    groups = len(edges) - 1
     refits = [
         estimate.through(_without(line.x, first, last), _without(line.reward, first, last))
         for first, last in itertools.pairwise(edges)
@@ -75,6 +74,26 @@ def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
     centred = estimates - numbers.row_means(estimates)
     covariance: Floats = (groups - 1) / groups * centred @ centred.T
     return covariance, groups
+
+
+def _equal_leverage(line: Line, tau: float) -> list[int]:
+    """Edges of time blocks that weigh alike in a: sums of the instrument's squares, and each at
+    least 2 tau rows long.
+
+    Of blocks equally long one holds nearly all of them where H falls early, and a refit without it
+    says nothing of the noise.
+    """
+    n = len(line.x)
+    groups = min(max(6, min(round(n / (4 * tau)), 8)), n)
+    shortest = min(max(1, math.ceil(2 * tau)), n // groups)
+    held = np.cumsum(line.z**2)
+    edges = [0]
+    for block in range(1, groups):
+        rest = held[-1] - (held[edges[-1] - 1] if edges[-1] else 0.0)
+        target = held[-1] - rest * (groups - block) / (groups - block + 1)
+        at = int(np.searchsorted(held, target)) + 1
+        edges.append(min(max(at, edges[-1] + shortest), n - (groups - block) * shortest))
+    return [*edges, n]
 
 
 def _without(values: Floats, first: int, last: int) -> Floats:

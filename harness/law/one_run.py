@@ -123,11 +123,12 @@ def _result(
     run_onset = onset.find(course, points) if course is not None else None
     fitted = identifiability.fit(points)
     shape = breaks.binned(fitted.calm) if len(points) >= FEWEST_POINTS else None
-    judged = verdict.judge(fitted, run_onset, course, who.intervened, shape)
+    compared = rivals.compare(points)
+    judged = verdict.judge(fitted, run_onset, course, who.intervened, shape, compared)
     before = judged.before if judged.word == "holds_until_onset" else None
     won, ends = regime.gain(points), _ends(log, who)
     silent = signals.silent_share(log.table, cleaned)
-    numbers, compared, share = _numbers(fitted), rivals.compare(points), choice.forecast_from
+    numbers, share = _numbers(fitted), choice.forecast_from
     signs = signals.read(log.table, cleaned, run_onset, before or fitted)
     return RunResult(
         run=run.run,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from harness.records.validity import Validity
 
-VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")
+VERDICTS = ("holds", "holds_form_open", "linear", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
 POLICY_VERDICTS = ("listens", "template", "deaf")
 ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import breaks, forecast, identifiability, interval, numbers
+from harness.law.estimate import (
+    breaks,
+    forecast,
+    form,
+    identifiability,
+    interval,
+    numbers,
+    rivals,
+)
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, Points
-from harness.law.results import Floats, Onset, Yardsticks
+from harness.law.results import Floats, Onset, Rival, Yardsticks
 
-NO_MOVE = 0.08
-"""Reward that exp(H) could have moved, at most, for its absence to say: no relation."""
-SMALLEST_SLOPE = 0.1
-"""Reward for a unit of exp(H): the smallest slope that matters. Where H hardly moves R moves by
+NO_MOVE = 1.5
+"""Reward that exp(H) could have moved, at most, for its absence to say: no relation. In standard
+deviations of one row's noise, as all that is small is measured in R's own noise and range."""
+SMALLEST_SLOPE = 2.0
+"""The same for a unit of exp(H): the smallest slope that matters. Where H hardly moves R moves by
 little under any law, so only an interval of a that rules this slope out says: no relation."""
+BENDS_F = 4.0
+"""F of a knot in R from which on it bends somewhere."""
 RISES, RISES_FAR = 0.4, 0.7
 """log H above its trough at the end, that is suspicious, and that rules the law out."""
 SPENT = 0.4
@@ -40,10 +52,12 @@ LISTENS = 0.1
 REASONS = {
     "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",
     "wrong_sign": "reward falls as entropy falls: a is below 0",
-    "no_relation": "exp(H) moved the reward by less than 0.08, and by less than 0.1 for each unit "
-    "of it, if at all",
+    "no_relation": "exp(H) moved the reward by less than 1.5 times the noise of a row, and by less "
+    "than twice that noise for each unit of it, if at all",
     "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
     "law_break": "after some step the reward leaves what the law predicts from H",
+    "misfit": "beside the law the reward moves with the step, or leaps at one",
+    "rival_better": "another curve fits the same points better, by more than 10 AICc",
     "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
     "entropy_rises": "H ends well above its lowest",
     "intervened": "a remedy acts on entropy; the law is not claimed there",
@@ -55,6 +69,10 @@ REASONS = {
 }
 EXCUSES = ("identification_range", "too_few_steps")
 """Reasons that a misfit produces by itself: it widens the interval and the autocorrelation."""
+LOOKS = (*EXCUSES, "law_break")
+"""What the law may look like where R follows a line in H."""
+DOUBTS = ("not_validated_out_of_time", "entropy_rises")
+"""Reasons that can stand beside a law that holds."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +121,10 @@ def judge(
     run: BinnedEntropy | None,
     intervened: bool,
     shape: breaks.Binned | None = None,
+    compared: Mapping[str, Rival] | None = None,
 ) -> Verdict:
     """The verdict on one fit; `onset` is the run's onset, `run` its course of H, `shape` that of
-    its points where it is known already.
+    its points and `compared` the rivals' where they are known already.
 
     The shape of the run is looked at even when the interval decides nothing, since a law that
     breaks half way is what makes the interval wide.
@@ -123,6 +142,8 @@ def judge(
         verdict = _by_rise(verdict, run)
     if verdict.word == "holds":
         verdict = _by_skill(verdict, fitted.points)
+    if many and fitted.line is not None and _may_follow(verdict):
+        verdict = _by_form(verdict, fitted, compared or rivals.compare(fitted.points))
     if intervened:
         verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))
     return verdict
@@ -154,7 +175,9 @@ def _by_interval(fitted: Fitted) -> Verdict:
     if a.low > 0:
         return Verdict("holds", ())
     steepest = abs(a.value) + interval.half_width(a)
-    slight = steepest < SMALLEST_SLOPE and steepest * float(np.ptp(fitted.line.x)) < NO_MOVE
+    noise = interval.wobble(fitted.calm.reward).sd
+    moved = steepest * float(np.ptp(fitted.line.x))
+    slight = steepest < SMALLEST_SLOPE * noise and moved < NO_MOVE * noise
     constant = not identifiability.moves(fitted) and not np.ptp(fitted.points.reward)
     if slight and not constant:  # of two that never move nothing is known
         return Verdict("fails", ("no_relation",))
@@ -169,31 +192,73 @@ def _by_break(
     fall = onset if onset is not None and onset.kind == "terminal_fall" else None
     parts = _Parts(fitted, np.inf if onset is None else onset.step)
     best = breaks.law_break(shape)
-    broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line)
+    broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line, shape)
+    broken = broken and form.confirms_break(fitted.line)
     step = best.step
     if fall is not None and not broken:
         short = breaks.shortfall(parts.before, parts.after)
         broken = short is not None and short.z > SHORT_Z
-        broken = broken and short is not None and breaks.matters(short.reward, fitted.line)
+        broken = broken and short is not None and breaks.matters(short.reward, fitted.line, shape)
         step = fall.step
     if broken:
-        return replace(_broken(verdict, onset, parts), law_break=step)
+        bends = shape.reward_knot.f > BENDS_F
+        return replace(_broken(verdict, onset, parts, bends), law_break=step)
     whole = breaks.shortfall(fitted, parts.after) if fall is not None else None
     if verdict.word == "holds" and whole is not None and whole.z > SUSPECT_Z:
         return verdict.because("undetermined", "law_break")
     return verdict
 
 
-def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts) -> Verdict:
+def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts, bends: bool) -> Verdict:
+    """Whether the law held until the onset, where it is broken; a reward that goes on as before
+    (not `bends`) did not follow an H that fell off.
+    """
     if onset is None or onset.kind == "explosion" or parts.before.spread is None:
         return verdict.because("fails", "law_break")
     a = parts.before.spread.a
-    if a.low > 0:
+    if a.low > 0 and bends:
         return replace(verdict.because("holds_until_onset", "law_break"), before=parts.before)
+    if a.low > 0:
+        return verdict.because("undetermined", "law_break")
     if onset.kind == "terminal_fall" and a.high > 0:
         undecided = verdict.because("undetermined", "law_break")
         return replace(undecided, reasons=(*undecided.reasons, "identification_range"))
     return verdict.because("fails", "law_break")
+
+
+def _may_follow(verdict: Verdict) -> bool:
+    """Whether nothing speaks against a law but what a line in H would look like as well."""
+    if verdict.word == "fails":
+        return verdict.reasons == ("law_break",)
+    return set(verdict.reasons) <= {*LOOKS, *DOUBTS}
+
+
+def _by_form(verdict: Verdict, fitted: Fitted, compared: Mapping[str, Rival] | None) -> Verdict:
+    """Applies the test of fit, and whether R follows H by the law's form or along a line.
+
+    A line in H leaves the law somewhere, so it is looked at before a break of the law is believed.
+    """
+    if verdict.before is not None:
+        fits = form.fits_either(verdict.before)
+        return verdict if fits else _misfitting(verdict, verdict.before)
+    found = form.of(fitted, compared)
+    if found.linear:
+        kept = tuple(reason for reason in verdict.reasons if reason not in LOOKS)
+        return replace(verdict, word="linear", reasons=kept, law_break=None)
+    if verdict.word != "holds":
+        return verdict
+    if not found.fits:
+        verdict = _misfitting(verdict, fitted)
+    elif found.is_open:
+        verdict = replace(verdict, word="holds_form_open")
+    better = ("rival_better",) if found.rival_better else ()
+    return replace(verdict, reasons=(*verdict.reasons, *better))
+
+
+def _misfitting(verdict: Verdict, law: Fitted) -> Verdict:
+    """Where a is not known a misfit may be of the noise of H."""
+    word = "fails" if identifiability.identified(law).a else "undetermined"
+    return replace(verdict.because(word, "misfit"), before=None)
 
 
 def _by_rise(verdict: Verdict, run: BinnedEntropy) -> Verdict:

@@ -43,6 +43,9 @@ counted, those worth few independent points too. Of `narrow` only the ceiling is
 two widths belong together only for an a about twice as large as here.
 """
 
+HOLDS = ("holds", "holds_form_open")
+CLAIMED = (*HOLDS, "linear")
+"""Words that say that R follows H over the whole run."""
 SHARP = {"kink_fall": 95.0, "kink_flat": 93.0}
 NO_LAW = ("kink_flat", "kink_fall", "kink_soft", "hack", "explode", "rise_stop",
           "rise_unrelated", "wrong_sign", "unrelated",
@@ -98,22 +101,22 @@ def _over_peers(cells: Sequence[Intervals], index: int) -> dict[str, float]:
 
 
 def of_verdicts(measured: Sequence[Judged]) -> list[Promise]:
-    false = _words(measured, "holds", NO_LAW)
+    false = _words(measured, CLAIMED, NO_LAW)
     median = {f"median of {len(false)} cells": float(np.median(list(false.values())))}
     kinks, fail = ("kink_flat", "kink_fall", "kink_soft"), ("hack", "explode")
     long, low, high = _long(measured), _long(measured, "low"), _long(measured, "high")
     return [
-        at_least("law, n >= 300, low noise: holds, %", _words(low, "holds", ("law",)), 95.0),
-        at_least("law, n >= 300, high noise: holds, %", _words(high, "holds", ("law",)), 75.0),
+        at_least("law, n >= 300, low noise: holds, %", _words(low, HOLDS, ("law",)), 95.0),
+        at_least("law, n >= 300, high noise: holds, %", _words(high, HOLDS, ("law",)), 75.0),
         at_least(
             "kink, n >= 300, low noise: holds_until_onset, %",
-            _words(low, "holds_until_onset", kinks),
+            _words(low, ("holds_until_onset",), kinks),
             90.0,
         ),
-        at_least("hack, explode, n >= 300: fails, %", _words(long, "fails", fail), 90.0),
+        at_least("hack, explode, n >= 300: fails, %", _words(long, ("fails",), fail), 90.0),
         at_most(
             "law where exp(H) hardly moves, low noise: fails, %",
-            _words([m for m in measured if m.noise == "low"], "fails", ("law_slight",)),
+            _words([m for m in measured if m.noise == "low"], ("fails",), ("law_slight",)),
             FALSE_FAILS,
         ),
         at_most("no law over the whole run: false holds, %", false, FALSE_HOLDS),
@@ -142,8 +145,15 @@ def _long(measured: Iterable[Judged], noise: str | None = None) -> list[Judged]:
     return [m for m in measured if m.n >= 300 and noise in (None, m.noise)]
 
 
-def _words(measured: Iterable[Judged], word: str, regimes: Sequence[str]) -> dict[str, float]:
-    return {m.cell: m.words.get(word, 0.0) for m in measured if m.regime in regimes}
+def _words(
+    measured: Iterable[Judged], words: Sequence[str], regimes: Sequence[str]
+) -> dict[str, float]:
+    """Cell -> percent of its runs that are called by one of the words."""
+    return {
+        m.cell: sum(m.words.get(word, 0.0) for word in words)
+        for m in measured
+        if m.regime in regimes
+    }
 
 
 def _known(measured: Iterable[Judged], name: str) -> dict[str, float]:

@@ -17,15 +17,18 @@ from harness.law.analysis import analyse
 from harness.law.estimate import identifiability, onset, regime
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.results import Identified, Interval, Onset, RunResult
-from harness.testing import cells, synthetic
+from harness.testing import cells, promises, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
 RUNS = 40
+HOLDS = "holds, whatever the form"
 Make = Callable[[int, int, Noise], Log]
 
 
 def words(make: Make, n: int, noise: Noise) -> Counter[str]:
-    return Counter(cells.judged(make(s, n, noise)).word for s in range(RUNS))
+    counts = Counter(cells.judged(make(s, n, noise)).word for s in range(RUNS))
+    counts[HOLDS] = sum(counts[word] for word in promises.CLAIMED)
+    return counts
 
 
 def partial(seed: int, n: int, noise: Noise) -> Log:
@@ -37,9 +40,9 @@ def kink_flat(seed: int, n: int, noise: Noise) -> Log:
 
 
 EXPECTED: dict[str, tuple[Make, int, Noise, str, float]] = {
-    "law": (synthetic.lawful, 300, LOW, "holds", 0.95),
-    "law, high noise": (synthetic.lawful, 300, HIGH, "holds", 0.70),
-    "law to half of H": (partial, 300, LOW, "holds", 0.95),
+    "law": (synthetic.lawful, 300, LOW, HOLDS, 0.95),
+    "law, high noise": (synthetic.lawful, 300, HIGH, HOLDS, 0.70),
+    "law to half of H": (partial, 300, LOW, HOLDS, 0.95),
     "reward falls with H": (synthetic.kink, 300, LOW, "holds_until_onset", 0.90),
     "reward stops with H": (kink_flat, 300, LOW, "holds_until_onset", 0.90),
     "reward is hacked": (synthetic.hack, 300, LOW, "fails", 0.95),
@@ -61,12 +64,12 @@ def test_each_regime_gets_its_word(name: str) -> None:
 @pytest.mark.parametrize("make", [synthetic.unrelated, synthetic.flat, synthetic.random_walk])
 @pytest.mark.parametrize("noise", [LOW, HIGH])
 def test_where_there_is_no_law_it_seldom_holds(make: Make, noise: Noise) -> None:
-    assert words(make, 300, noise)["holds"] <= 0.10 * RUNS
+    assert words(make, 300, noise)[HOLDS] <= 0.10 * RUNS
 
 
 @pytest.mark.parametrize(("n", "noise"), [(60, LOW), (300, HIGH)])
 def test_a_reward_that_stops_with_entropy_seldom_passes_for_the_law(n: int, noise: Noise) -> None:
-    assert words(kink_flat, n, noise)["holds"] <= 0.10 * RUNS
+    assert words(kink_flat, n, noise)[HOLDS] <= 0.10 * RUNS
 
 
 def test_where_exp_h_hardly_moves_a_true_law_is_not_denied() -> None:

@@ -22,10 +22,13 @@ TURN_F, TURN_F_ALONE = 12.0, 6.0
 """F of a turn of the reward: where H collapsed, which may explain it, and where nothing does."""
 EXCUSED = 1.5
 """A rise of H excuses this many times the fall of R that the law says: both are noisy."""
-SMALLEST_MOVE = 0.04
-"""Reward left unexplained that is worth calling a break, at least."""
+LEAST_BREAK, LEAST_TURN = 0.8, 1.0
+"""Reward left unexplained, and fallen, that is worth calling a break and a turn, at least: in
+standard deviations of the noise of one row."""
 SHARE_OF_LAW = 0.25
 """The same as a share of what the law moved the reward by."""
+SHARE_OF_RISE = 0.2
+"""What R falls by after a rise, as a share of the rise, that is worth calling a turn."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Binned:
     """0 to 1."""
     x: Floats
     reward: Floats
+    noise: float
+    """Standard deviation of one row of R around a smooth course."""
 
     @cached_property
     def reward_knot(self) -> Knots:
@@ -72,13 +77,14 @@ def binned(points: Points) -> Binned:
     label = binning.labels(len(points), bins)
     even = binning.evenly(points.steps, points.x, points.reward)
     steps, x, reward = (binning.means(values, label) for values in even)
-    return Binned(steps, (np.arange(bins) + 0.5) / bins, x, reward)
+    noise = interval.wobble(points.reward).sd
+    return Binned(steps, (np.arange(bins) + 0.5) / bins, x, reward, noise)
 
 
-def matters(unexplained: float, line: Line) -> bool:
+def matters(unexplained: float, line: Line, run: Binned) -> bool:
     """Whether that much reward is more than noise beside what the law moved."""
     law_moved = abs(line.a) * float(np.ptp(line.x))
-    return unexplained > max(SHARE_OF_LAW * law_moved, SMALLEST_MOVE)
+    return unexplained > max(SHARE_OF_LAW * law_moved, LEAST_BREAK * run.noise)
 
 
 def law_break(run: Binned) -> Break:
@@ -127,7 +133,7 @@ def shortfall(law: Fitted, after: Points) -> Shortfall | None:
 
 
 def falls_after_rise(run: Binned, collapsed: bool) -> bool:
-    """R rises, then falls by max(0.05, 20% of the rise) more than a rise of H explains."""
+    """R rises, then falls by a fifth of the rise and by a row's noise more than H explains."""
     least_f = TURN_F if collapsed else TURN_F_ALONE
     knots = run.reward_knot
     k = knots.at[0]
@@ -135,7 +141,8 @@ def falls_after_rise(run: Binned, collapsed: bool) -> bool:
     fall = -knots.slopes[1] * (1 - run.time[k])
     if rise <= 0 or knots.f <= least_f:
         return False
-    return bool(fall - _explained_fall(run.x, k, knots.slopes[0]) > max(0.05, 0.2 * rise))
+    least = max(LEAST_TURN * run.noise, SHARE_OF_RISE * rise)
+    return bool(fall - _explained_fall(run.x, k, knots.slopes[0]) > least)
 
 
 def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:

@@ -17,7 +17,8 @@ WEAK_FIRST_STAGE = 10.0
 """First-stage F below which x is noise as far as the instrument can tell."""
 SAME_A = 0.10
 LARGEST_RELATIVE_A = 0.5
-LARGEST_CEILING = 0.05
+LARGEST_CEILING = 0.5
+"""Half-width of the ceiling's interval in standard deviations of R over the run, at most."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,15 @@ def enough(fitted: Fitted) -> bool:
 
 
 def identified(fitted: Fitted) -> Identified:
-    """Whether a is known to within half of itself, and the ceiling to within 0.05 of reward."""
+    """Whether a is known to within half of itself, and the ceiling to within half of R's sd."""
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not enough(fitted):
         return Identified(a=False, ceiling=False)
     moved = moves(fitted)
     a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
-    ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING
+    ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING * float(
+        np.std(fitted.calm.reward)
+    )
     return Identified(a=bool(moved and a), ceiling=bool(moved and ceiling))
 
 

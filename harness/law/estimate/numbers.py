@@ -83,3 +83,8 @@ def t_quantile(probability: float, freedom: float) -> float:
 def t_tail(t: float, freedom: float) -> float:
     """Probability that Student's t is above `t`."""
     return float(special.stdtr(freedom, -t))
+
+
+def f_tail(f: float, above: float, below: float) -> float:
+    """Probability that F with that many degrees of freedom above and below is above `f`."""
+    return float(special.fdtrc(above, below, f))

@@ -112,7 +112,7 @@ def _cells(run: RunResult, name: str) -> list[Text]:
         _stacked(*_interval(run.b, identified.a)),
         _stacked(*_interval(run.ceiling, identified.ceiling)),
         _stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
-        _stacked(wording.plain(run.verdict or "none"), ", ".join(reasons)),
+        _stacked(wording.verdict(run.verdict), ", ".join(reasons)),
     ]
 
 
@@ -133,7 +133,7 @@ def _other_law(column: str, law: ColumnLaw) -> list[Text]:
         _stacked(f"on {column}", label),
         *_numbers(law),
         text(""),
-        _stacked(wording.plain(law.verdict), ", ".join(map(wording.plain, law.reasons))),
+        _stacked(wording.verdict(law.verdict), ", ".join(map(wording.plain, law.reasons))),
     ]
 
 

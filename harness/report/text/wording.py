@@ -12,6 +12,8 @@ from harness.law.results import Interval, Onset, RunResult
 
 VERDICT_WORDS = {
     "holds": "law holds",
+    "holds_form_open": "law holds (form open)",
+    "linear": "law linear in H",
     "holds_until_onset": "law holds until the onset",
     "fails": "law fails",
     "undetermined": "law undetermined",
@@ -21,6 +23,11 @@ ONSET_WORDS = {
     "budget_spent": "entropy spent by step",
     "explosion": "entropy explodes from step",
 }
+
+
+def verdict(code: str | None) -> str:
+    """`holds (form open)`, as in a column whose heading says what of."""
+    return VERDICT_WORDS.get(code or "", plain(code or "none")).removeprefix("law ")
 
 
 def plain(code: str) -> str:

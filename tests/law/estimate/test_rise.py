@@ -11,6 +11,7 @@ import pytest
 from harness.law.analysis import analyse
 from harness.report.text import explain
 from harness.testing import cells, synthetic
+from harness.testing.promises import CLAIMED, HOLDS
 from harness.testing.synthetic import HIGH, LOW, Noise
 
 RUNS = 30
@@ -34,14 +35,14 @@ def test_it_explodes_from_its_first_step(name: str, n: int, noise: Noise) -> Non
 
 def test_where_r_follows_it_the_law_holds_and_the_rise_is_told() -> None:
     verdicts = [look.verdict for look in looks("rise", 300, LOW)]
-    assert sum(verdict.word == "holds" for verdict in verdicts) >= 0.95 * RUNS
+    assert sum(verdict.word in HOLDS for verdict in verdicts) >= 0.95 * RUNS
     assert all("entropy_rises" in verdict.reasons for verdict in verdicts)
 
 
 def test_where_r_does_not_follow_it_the_law_does_not_hold() -> None:
     for name, noise in product(("rise_unrelated", "rise_stop"), (LOW, HIGH)):
         words = Counter(look.verdict.word for look in looks(name, 300, noise))
-        assert words["holds"] <= 0.10 * RUNS
+        assert sum(words[word] for word in CLAIMED) <= 0.10 * RUNS
 
 
 def test_entropy_that_was_spent_and_comes_back_fails_the_law_as_before() -> None:
@@ -62,4 +63,4 @@ def test_the_sentence_says_what_is_so(tmp_path: Path) -> None:
     said = "\n".join(explain.of_run(run))
     assert "Onset: entropy explodes from step 3 " in said
     assert "Regime exploded: H rose and stayed up" in said
-    assert "Verdict: law holds.\n  entropy rises: H ends well above its lowest." in said
+    assert "Verdict: law holds (form open).\n  entropy rises: H ends well above its lowest." in said

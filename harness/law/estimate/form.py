@@ -1,0 +1,75 @@
+"""The form in which R follows H: the law's exp(H), a line in H, either, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.law.estimate import estimate, identifiability, interval, misfit, rivals
+from harness.law.estimate.estimate import Line
+from harness.law.estimate.identifiability import Fitted
+from harness.law.results import Rival
+
+BETTER = 10.0
+"""Difference in AICc from which on another curve is called the better one."""
+CONFIRMED = 0.05
+"""Level of the test of fit that confirms a break of the law."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What rivals and the test of fit say of a law over the whole run."""
+
+    linear: bool
+    """R follows a line in H, and exp(H) is the worse curve by more than 10 AICc."""
+    is_open: bool
+    """Of exp(H) and a line in H neither is the better curve."""
+    fits: bool
+    """Beside exp(H), or beside H where the form is open, nothing moves R."""
+    rival_better: bool
+    """Some curve is better than the law by more than 10 AICc."""
+
+
+def of(law: Fitted, compared: Mapping[str, Rival] | None) -> Form:
+    """`law` has a line; `compared` are the rivals on its points, None where these are too few."""
+    scores = compared or {}
+    ahead = scores["linear_in_h"].delta_aicc if scores else 0.0
+    best = min((rival.delta_aicc for rival in scores.values()), default=0.0)
+    is_open = ahead < rivals.TELLS_APART
+    return Form(
+        linear=ahead < -BETTER and _follows(_along_h(law)),
+        is_open=is_open,
+        fits=fits_either(law) if is_open else _fits(law.line),
+        rival_better=best < -BETTER,
+    )
+
+
+def fits_either(law: Fitted) -> bool:
+    """Whether nothing moves R beside exp(H), or nothing beside H."""
+    return _fits(law.line) or _fits(_along_h(law))
+
+
+def confirms_break(line: Line) -> bool:
+    """Whether the test of fit sees something too. It uses the instrument; the F of a break uses
+    means of exp(H), whose noise shrinks a and leaves R a course of its own.
+    """
+    found = misfit.test(line)
+    return found is None or found.p < CONFIRMED
+
+
+def _along_h(law: Fitted) -> Line | None:
+    """The line through R and H itself, in place of exp(H)."""
+    return estimate.through(law.calm.entropy, law.calm.reward)
+
+
+def _follows(line: Line | None) -> bool:
+    """Whether R rises as H falls along this line, and nothing else moves it."""
+    spread = interval.spread(line) if line is not None else None
+    if spread is None or spread.n_eff < identifiability.FEWEST_EFFECTIVE:
+        return False
+    return spread.a.low > 0 and _fits(line)
+
+
+def _fits(line: Line | None) -> bool:
+    found = misfit.test(line) if line is not None else None
+    return found is None or not found.found

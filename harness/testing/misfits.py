@@ -1,0 +1,202 @@
+"""Made runs by which a test of fit is judged: laws that hold, and rewards that only look like one.
+
+Beside synthetic.py: H wanders with a memory of a fifth of the run, R's noise does not depend on R,
+and where something happens is drawn anew for each run. The list is that of what a law stage without
+a test of fit calls "holds" by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from harness.testing.synthetic import Floats, Log, ar1
+
+A, B = 0.25, 0.95
+"""The law where there is one: from .27 at H = 1 to .70 at H = 0."""
+CEILING = B - A
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Noise of a log: of H as a share of it, of R in units of reward, both AR(1)."""
+
+    rho: float
+    h: float
+    r: float
+
+
+USUAL = Scatter(0.5, 0.05, 0.02)
+SMALL_BATCH = Scatter(0.3, 0.08, 0.05)
+STICKY = Scatter(0.9, 0.10, 0.02)
+"""AR .9 on H and R."""
+SCATTERS = {"usual": USUAL, "small batch": SMALL_BATCH, "sticky": STICKY}
+
+Path = Callable[[Floats], Floats]
+"""Share of the run done, shape (n,) -> H in nats without wander or noise."""
+
+
+def early(u: Floats) -> Floats:
+    """From 1 to .1, three quarters of it in the first twelfth."""
+    return 0.1 + 0.9 * 4.0 ** (-12 * u)
+
+
+def even(u: Floats) -> Floats:
+    """From 1 to .05, exponentially."""
+    return 0.05 + 0.95 * np.exp(-4 * u)
+
+
+def line(u: Floats) -> Floats:
+    """From 1 to .15, in a line."""
+    return 1 - 0.85 * u
+
+
+def late(u: Floats) -> Floats:
+    """From 1 to .2, most of it around two thirds of the run."""
+    return 0.2 + 0.8 / (1 + np.exp((u - 0.65) * 14))
+
+
+def stairs(u: Floats) -> Floats:
+    """From 1 to .15 in two falls with a rest between."""
+    first, second = (1 / (1 + np.exp((u - at) * 40)) for at in (0.2, 0.75))
+    return 0.15 + 0.45 * first + 0.4 * second
+
+
+def half(u: Floats) -> Floats:
+    """From 1 to .5."""
+    return 0.5 + 0.5 * np.exp(-4 * u)
+
+
+def slight(u: Floats) -> Floats:
+    """From .3 to .2: exp(H) hardly moves."""
+    return 0.2 + 0.1 * np.exp(-4 * u)
+
+
+def high(u: Floats) -> Floats:
+    """From 1.9 to 1.2."""
+    return 1.2 + 0.7 * np.exp(-3 * u)
+
+
+def deep(u: Floats) -> Floats:
+    """From 1.8 to .1."""
+    return 0.1 + 1.7 * np.exp(-3.5 * u)
+
+
+PATHS: dict[str, Path] = {f.__name__: f for f in (early, even, line, late, stairs, half, slight)}
+
+
+def law(h: Floats) -> Floats:
+    """B - A exp(h)"""
+    return B - A * np.exp(h)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What a run's reward is made of; arrays of shape (n,)."""
+
+    u: Floats
+    """Share of the run that is done."""
+    h: Floats
+    """True H."""
+    rng: Generator
+
+    def at(self, low: float = 0.3, high: float = 0.7) -> float:
+        """A place in the run, drawn from the generator."""
+        return float(self.rng.uniform(low, high))
+
+
+Reward = Callable[[_Made], Floats]
+"""The reward without its noise, shape (n,)."""
+
+
+def lawful(run: _Made) -> Floats:
+    return law(run.h)
+
+
+def jumps_up(run: _Made) -> Floats:
+    """The law, and .15 more from some step on."""
+    return law(run.h) + 0.15 * (run.u >= run.at())
+
+
+def drops(run: _Made) -> Floats:
+    """The law, and .15 less from some step on."""
+    return law(run.h) - 0.15 * (run.u >= run.at())
+
+
+def floor(run: _Made) -> Floats:
+    """Stuck at the value that the law reaches at a third to half of its way."""
+    value = np.quantile(law(run.h), run.at(0.3, 0.5))
+    return np.maximum(law(run.h), value)
+
+
+def cap(run: _Made) -> Floats:
+    """Stuck at the value that the law reaches at half to two thirds of its way."""
+    value = np.quantile(law(run.h), run.at(0.3, 0.5))
+    return np.minimum(law(run.h), value)
+
+
+def lags(run: _Made) -> Floats:
+    """The law of H a tenth of the run earlier."""
+    back = max(1, len(run.h) // 10)
+    return law(np.concatenate([np.full(back, run.h[0]), run.h[:-back]]))
+
+
+def by_step(run: _Made) -> Floats:
+    """A curve in the step alone."""
+    return 0.27 + 0.4 * -np.expm1(-4 * run.u)
+
+
+def plateau(run: _Made) -> Floats:
+    """The law, and from some step on the value of then while H falls on."""
+    at = int(len(run.u) * run.at(0.2, 0.5))
+    held = law(run.h)
+    return np.concatenate([held[:at], np.full(len(held) - at, held[at])])
+
+
+def rises_in_a_line(run: _Made) -> Floats:
+    """Evenly over the whole run, whatever H does."""
+    return 0.3 + 0.35 * run.u
+
+
+def linear_in_h(run: _Made) -> Floats:
+    """A line in H with the ends of the law."""
+    low, top = float(run.h.min()), float(run.h.max())
+    slope = (law(np.array(low)) - law(np.array(top))) / (top - low)
+    return np.asarray(law(np.array(top)) + slope * (top - run.h))
+
+
+def bounces(u: Floats) -> Floats:
+    """From 1 to .3 and back by a quarter of the way, then down again."""
+    return even(u) + 0.24 * np.exp(-(((u - 0.6) / 0.12) ** 2))
+
+
+def fast(u: Floats) -> Floats:
+    """Spent within the first third."""
+    return 0.05 + 0.95 * np.exp(-12 * u)
+
+
+MISFITS: dict[str, tuple[Path, Reward]] = {
+    "jump up": (even, jumps_up),
+    "drop": (even, drops),
+    "floor": (line, floor),
+    "cap": (line, cap),
+    "lag": (late, lags),
+    "bounce": (bounces, by_step),
+    "plateau": (line, plateau),
+    "line beside spent H": (fast, rises_in_a_line),
+}
+"""Runs that no law made: path of H, reward."""
+
+
+def make(seed: int, n: int, path: Path, reward: Reward, scatter: Scatter) -> Log:
+    """One run of n steps."""
+    rng = np.random.default_rng([seed, n])
+    u = np.arange(n) / n
+    wander = ar1(rng, n, 1 - 1 / (0.2 * n))
+    h = path(u) * np.exp(0.05 * (wander - wander[0]))
+    seen = h * np.exp(scatter.h * ar1(rng, n, scatter.rho))
+    true = reward(_Made(u, h, rng))
+    return Log(np.arange(1.0, n + 1), seen, true + scatter.r * ar1(rng, n, scatter.rho))

@@ -23,8 +23,8 @@ COLUMN_LAW = (
 """Keys of a law in `fits`."""
 CONTRAST = (
     "with", "quantity", "primary", "difference", "low", "high", "p", "p_holm", "decision", "why",
-    "on", "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_needed", "on_probe", "unlike_failures",
-    "remedy_inactive", "net_of_null", "invalid_users",
+    "on", "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_needed", "on_probe",
+    "unlike_failures", "remedy_inactive", "net_of_null", "invalid_users",
 )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 One quantity is primary and bears most of the share of wrong decisions that an analysis may make;
 the others have the rest (`families`). Variances over seeds are moderated over the groups
-(`moderation`). A contrast stands in the later of its two groups (levels from easy to hard, else the order of the
-groups, null controls before what they are the null of) and is that group's minus the other's.
+(`moderation`). A contrast stands in the later of its two groups (levels from easy to hard, else the
+order of the groups, null controls before what they are the null of) and is that group's minus the
+other's.
 """
 
 from __future__ import annotations

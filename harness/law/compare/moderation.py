@@ -9,7 +9,8 @@ of freedom) drawn around sigma^2, and 1 / sigma^2 ~ chi^2(d0) / (d0 s0^2), the v
 d0 and s0^2 are those that give log s^2 its mean and its variance over the groups (section 6.2).
 
 Two things differ from limma. Few groups hardly show that they are unlike, so no pair borrows more
-degrees of freedom than the groups outside of it have: two groups alone get Welch's test. And the
+than BORROWED times the degrees of freedom of the groups outside of it: two groups alone get Welch's
+test. And the
 degrees of freedom of a difference are Satterthwaite's over the groups whose variances are in it,
 since what two groups both borrow is one number and not two.
 
@@ -28,6 +29,8 @@ from scipy import special
 from harness.law.compare.random_effects import Difference, Estimate
 from harness.law.results import Floats
 
+BORROWED = 2.0
+"""Chosen on made sweeps (benchmarks/contrasts.md)."""
 LEAST = 1e-5
 """Share of the median variance: a smaller one counts as this in the prior, whose logarithm it
 would settle by itself (as in limma)."""
@@ -74,12 +77,12 @@ class Prior:
         own = {mean.place: mean.variance for mean in both}
         df = {**self.df, **{mean.place: mean.estimate.df for mean in both}}
         variances = {**self.variances, **own}
-        outside = sum(df.values()) - sum(df[place] for place in own)
-        used = {place: self.moderated(v, df[place], outside) for place, v in variances.items()}
+        most = BORROWED * (sum(df.values()) - sum(df[place] for place in own))
+        used = {place: self.moderated(v, df[place], most) for place, v in variances.items()}
         errors = {mean.place: used[mean.place] / mean.seeds for mean in both}
         total = sum(errors.values())
-        shares = self._shares(both, used, df, min(self.weight, outside))
-        free = sum(shares.values()) ** 2 / sum(s**2 / df[place] for place, s in shares.items())
+        shares = self._shares(both, used, df, min(self.weight, most))
+        free = 1 / sum(share**2 / df[place] for place, share in shares.items())
         return Difference(
             later.estimate.value - baseline.estimate.value,
             math.sqrt(total),
@@ -94,7 +97,7 @@ class Prior:
         df: Mapping[int, float],
         weight: float,
     ) -> dict[int, float]:
-        """How much of the squared error of a difference each group's variance brings."""
+        """The share of the squared error of a difference that each group's variance brings."""
         together, shares = sum(df.values()), dict.fromkeys(df, 0.0)
         for mean in both:
             own = df[mean.place] / (weight + df[mean.place])
@@ -102,7 +105,8 @@ class Prior:
                 borrowed = (1 - own) * df[place] / together
                 part = borrowed + own * (place == mean.place)
                 shares[place] += part * used[place] / mean.seeds
-        return shares
+        whole = sum(shares.values())
+        return {place: share / whole for place, share in shares.items()}
 
 
 def prior(means: Iterable[GroupMean]) -> Prior:

@@ -16,6 +16,7 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.compare import random_effects
 from harness.law.compare.claims import DEFAULT_MARGINS, p_differs
+from harness.law.compare.families import PRIMARY_SHARE
 from harness.report.tables import contrasts
 from harness.report.write import write_results
 from harness.testing import synthetic
@@ -201,8 +202,8 @@ def test_holm_counts_every_pair_of_a_quantity_and_no_other_quantity(tmp_path: Pa
         if c.quantity == "ceiling" and c.baseline == {"difficulty": "easy"}
     ]
     hard = next(c for c in same if c.difference == two.difference)
-    assert present(two.p_holm) == pytest.approx(present(two.p) / 0.8)
-    assert present(hard.p_holm) == pytest.approx(3 * present(hard.p) / 0.8)
+    assert present(two.p_holm) == pytest.approx(present(two.p) / PRIMARY_SHARE)
+    assert present(hard.p_holm) == pytest.approx(3 * present(hard.p) / PRIMARY_SHARE)
 
 
 def test_contrasts_csv_holds_what_the_json_does_and_goes_when_they_go(tmp_path: Path) -> None:

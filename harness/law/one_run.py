@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law import judged, verdict
+from harness.law import law_span, verdict
 from harness.law.compare import replicates
 from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
@@ -31,7 +31,7 @@ from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
 from harness.law.io.integrity import Integrity
 from harness.law.io.table import FAULTS, ReadError, Table
-from harness.law.judged import JudgedLaw, Span
+from harness.law.law_span import JudgedLaw, Span
 from harness.law.results import (
     ColumnLaw,
     Identified,
@@ -115,7 +115,7 @@ class _Fits:
 def _fitted(log: _Log, cleaned: Cleaned, run_onset: Onset | None, who: Identity) -> _Fits:
     whole = identifiability.fit(cleaned.points)
     shape = breaks.binned(whole.calm) if len(cleaned.points) >= FEWEST_POINTS else None
-    law = judged.judge(whole, run_onset, log.course, who.intervened, shape)
+    law = law_span.judge(whole, run_onset, log.course, who.intervened, shape)
     return _Fits(run_onset, law, shape, _other_laws(log, run_onset, who))
 
 
@@ -156,30 +156,23 @@ def _result(
     told, until = law.verdict, law.span.until
     won, ends = regime.gain(points), _ends(log, who)
     silent = signals.silent_share(log.table, cleaned)
-    numbers, compared, share = _numbers(law), rivals.compare(points), choice.forecast_from
-    signs = signals.read(log.table, cleaned, run_onset, law.fitted, until)
+    compared, share = rivals.compare(points), choice.forecast_from
+    heading = None if law.span.fails else law.fitted
+    signs = signals.read(log.table, cleaned, run_onset, heading, until)
     return RunResult(
         run=run.run,
         status="ok",
         error=None,
         n_valid=len(points),
+        **_by_name(_numbers(law)),
         dropped={**cleaned.dropped, **standing.dropped},
         reward=log.reward,
         entropy=log.entropy,
-        n_fitted=numbers.n_fitted,
-        n_eff=numbers.n_eff,
         verdict=told.word,
         reasons=_reasons(told, who),
         regime=regime.regime(course, won, run_onset, silent),
-        a=numbers.a,
-        b=numbers.b,
-        ceiling=numbers.ceiling,
-        cov_ab=numbers.cov_ab,
-        identified=numbers.identified,
-        reliability=numbers.reliability,
         out_of_time_skill=told.skill,
         intervened=who.intervened,
-        ols=numbers.ols,
         onset=run_onset,
         landmarks=regime.landmarks(
             course, told.law_break, regime.reward_plateau(points, fits.shape)
@@ -262,14 +255,14 @@ def _other_laws(log: _Log, run_onset: Onset | None, who: Identity) -> dict[str, 
         points = clean.clean(log.table, log.entropy, column).points
         if len(points):
             whole = identifiability.fit(points)
-            laws[column] = judged.judge(whole, run_onset, log.course, who.intervened)
+            laws[column] = law_span.judge(whole, run_onset, log.course, who.intervened)
     return laws
 
 
 def _other_fits(log: _Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict[str, ColumnLaw]:
     return {
         column: ColumnLaw(
-            *_values(_numbers(law)),
+            **_by_name(_numbers(law)),
             n_valid=len(law.whole.points),
             verdict=law.verdict.word,
             reasons=_reasons(law.verdict, who),
@@ -281,8 +274,8 @@ def _other_fits(log: _Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict
     }
 
 
-def _values(numbers: LawNumbers) -> tuple[Any, ...]:
-    return tuple(getattr(numbers, field.name) for field in fields(numbers))
+def _by_name(numbers: LawNumbers) -> dict[str, Any]:
+    return {field.name: getattr(numbers, field.name) for field in fields(numbers)}
 
 
 def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:

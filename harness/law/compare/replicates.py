@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from harness.config.run import LEVELS
-from harness.law import judged
+from harness.law import law_span
 from harness.law.estimate import identifiability, onset
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
@@ -16,7 +16,7 @@ from harness.law.io import clean
 from harness.law.io.clean import Cleaned, Points
 from harness.law.io.columns import EVALUATION, NO_SERIES, Chosen, ColumnSeries
 from harness.law.io.table import Table
-from harness.law.judged import WHOLE, Span
+from harness.law.law_span import WHOLE, Span
 from harness.law.results import Floats, LevelEnds, Onset
 
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
@@ -82,7 +82,7 @@ class Replicate:
         if column not in self._spans and points is not None and self.judging is not None:
             how = self.judging
             whole = identifiability.fit(points)
-            law = judged.judge(whole, how.onset, how.course, how.intervened)
+            law = law_span.judge(whole, how.onset, how.course, how.intervened)
             self._spans[column], self._laws[column, False] = law.span, law.fitted
         return self._spans.get(column, WHOLE)
 

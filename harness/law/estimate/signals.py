@@ -86,10 +86,10 @@ class Signals:
 
 
 def read(
-    table: Table, cleaned: Cleaned, onset: Onset | None, law: Fitted, until: float | None
+    table: Table, cleaned: Cleaned, onset: Onset | None, law: Fitted | None, until: float | None
 ) -> Signals:
     """Reads them off the log; `law`, of the rows before `until`, is the one whose ceiling R was
-    heading for.
+    heading for; None where it fails.
     """
     around_onset = {name: columns.column_series(table, cleaned, name) for name in columns.AT_ONSET}
     return Signals(
@@ -100,7 +100,9 @@ def read(
     )
 
 
-def _ceiling(law: Fitted) -> Ceiling | None:
+def _ceiling(law: Fitted | None) -> Ceiling | None:
+    if law is None:
+        return None
     identified = identifiability.identified(law).ceiling
     return Ceiling(law.spread.ceiling, identified) if law.spread is not None else None
 

@@ -146,14 +146,15 @@ def _interval(name: str, interval: Interval | Bounded | None) -> dict[str, float
 
 
 CONTRAST_COLUMNS = (
-    "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
-    "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
+    "group", "with", "quantity", "primary", "on", "difference", "low", "high", "p", "p_holm",
+    "decision", "why", "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with",
+    "seeds_needed",
     "probe_difference", "probe_low", "probe_high", "failed", "failed_with", "remedy_inactive",
     "net_of_null_difference", "net_of_null_low", "net_of_null_high", "invalid_users",
 )  # fmt: skip
 CONTRAST_PLAIN = (
-    "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
-    "p_equivalent", "minimum_detectable", "seeds_needed",
+    "quantity", "primary", "on", "difference", "low", "high", "p", "p_holm", "decision", "why",
+    "margin", "p_equivalent", "minimum_detectable", "seeds_needed",
 )  # fmt: skip
 
 

@@ -55,10 +55,15 @@ def _law(run: RunResult) -> str:
     if run.a is None or run.b is None:
         return "No law was fitted: exp(H) does not vary, or the points are too few."
     identified = "identified" if run.identified and run.identified.a else "not identified"
-    return (
+    fitted = (
         f"R = -a exp(H) + b through an instrument, the neighbouring time bins, since H is noisy: "
         f"a = {wording.interval(run.a)}, b = {wording.interval(run.b)}. The intervals allow for "
-        f"autocorrelation. a is {identified}: that asks for an interval within "
+        "autocorrelation."
+    )
+    if run.verdict == "fails":
+        return f"{fitted} a is not identified, since the law fails."
+    return (
+        f"{fitted} a is {identified}: that asks for an interval within "
         f"{identifiability.LARGEST_RELATIVE_A:.0%} of a, and for an H that moves more than its "
         "noise."
     )
@@ -68,9 +73,11 @@ def _ceiling(run: RunResult) -> str:
     if run.ceiling is None:
         return ""
     identified = "identified" if run.identified and run.identified.ceiling else "not identified"
+    found = f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}"
+    if run.verdict == "fails":
+        return f"{found}: not identified, since the law fails."
     return (
-        f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}: "
-        f"{identified}, which asks for an interval within "
+        f"{found}: {identified}, which asks for an interval within "
         f"{number(identifiability.LARGEST_CEILING)}."
     )
 

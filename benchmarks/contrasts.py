@@ -2,6 +2,8 @@
 
     python -m benchmarks.contrasts [sweeps per cell] [first seed]
 
+Where no ceilings differ, a cell has as many contrasts as others have sweeps.
+
 Lawful runs have 300 steps and H from 1 to .05, collapsed ones follow the law until half way, where
 H falls away and R with it (synthetic.kink); both have low noise. The seeds of a level have ceilings
 of their own around that of the level (`spread`, a standard deviation). The runs go through the law
@@ -12,6 +14,7 @@ a dated result.
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 import time
@@ -58,6 +61,12 @@ class Cell:
         alike = len({level.spread for level in self.levels}) == 1
         spread = f"{self.levels[0].spread:g}" if alike else spreads
         return f"{self.kind} | {ceilings} | {spread} | {self.seeds}"
+
+    def sweeps(self, count: int) -> int:
+        """`count` where there is something to find, else as many as have `count` contrasts."""
+        pairs = math.comb(len(self.levels), 2)
+        alike = len({level.ceiling for level in self.levels}) == 1
+        return math.ceil(count / pairs) if alike else count
 
     def apart(self, one: int, other: int) -> float:
         """The true difference of two levels' ceilings."""
@@ -191,7 +200,7 @@ def _plain(cell: Cell) -> str:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     first = int(sys.argv[2]) if len(sys.argv) > 2 else FIRST_SEED
     began, measured = time.perf_counter(), {}
     print(f"{count} sweeps a cell, {POOL} runs of a kind, seeds from {first}\n")
@@ -202,7 +211,7 @@ def main() -> None:
             for place, (kind, made) in enumerate(KINDS.items())
         }
     for cell in cells():
-        measured[cell] = measure(cell, known[cell.kind], count, first)
+        measured[cell] = measure(cell, known[cell.kind], cell.sweeps(count), first)
         print(_line(cell, measured[cell]), flush=True)
     print(f"\nPromised:\n\n{_promised(measured)}")
     print(f"\n{time.perf_counter() - began:.0f} s", file=sys.stderr)

@@ -45,6 +45,10 @@ def test_primary_is_the_first_that_can_be_tested(tested: tuple[str, ...], primar
     assert {name for name, family in found.items() if family.p} == set(tested)
 
 
+def test_every_quantity_of_a_contrast_has_its_place_in_the_order() -> None:
+    assert sorted(families.PRIMARY) == sorted(CONTRASTED)
+
+
 def test_one_quantity_alone_is_plain_holm() -> None:
     found = families.adjusted({"ceiling": [0.02, 0.03], "a": []})
     assert found["ceiling"].p == pytest.approx((0.04, 0.04))

@@ -132,9 +132,9 @@ def test_three_seeds_of_three_levels_tell_ceilings_apart_that_differ_by_a_tenth(
     tmp_path: Path,
 ) -> None:
     """The promise in small; benchmarks/contrasts.md has it in full."""
-    known = sweeps.runs(tmp_path, lambda seed: synthetic.lawful(seed, 100, LOW), range(1, 41))
+    known = sweeps.runs(tmp_path, lambda seed: synthetic.lawful(seed, 100, LOW), range(1, 31))
     rng, found = np.random.default_rng(4), []
-    for _ in range(25):
+    for _ in range(16):
         of_levels = [Level(0.7), Level(0.75), Level(0.8)]
         groups = sweeps.compared(sweeps.sweep(known, rng, of_levels, seeds=3))
         found += [
@@ -145,5 +145,5 @@ def test_three_seeds_of_three_levels_tell_ceilings_apart_that_differ_by_a_tenth(
         apart: sweeps.share([decision == "differs" for at, decision in found if at == apart])
         for apart in (1, 2)
     }
-    assert decided[2] > 65
-    assert 20 < decided[1] < decided[2]
+    assert decided[2] > 60
+    assert 15 < decided[1] < decided[2]

@@ -131,7 +131,7 @@ def asked_for(draws: int) -> Iterator[str]:
 def _drawn(rng: Generator, seeds: int, spread: float) -> list[Interval | None]:
     errors = rng.uniform(0.005, 0.03, seeds)
     values = rng.normal(0, spread, seeds) + rng.normal(0, errors)
-    halves = random_effects.NORMAL_95 * errors * np.sqrt(rng.chisquare(6, seeds) / 6)
+    halves = random_effects.RUN_95 * errors * np.sqrt(rng.chisquare(6, seeds) / 6)
     return [Interval(v, v - half, v + half) for v, half in zip(values, halves, strict=True)]
 
 

@@ -181,7 +181,7 @@ class Law:
     @cached_property
     def contrasts(self) -> pd.DataFrame:
         """One row a pair of groups and quantity: the difference over seeds with its 95% interval,
-        `p_holm`, and `decision`: differs, equivalent, undecided or not_comparable.
+        `p`, `p_holm` (adjusted), and `decision`: differs, equivalent, undecided, not_comparable.
         """
         rows = [
             {"group": _named(group["key"]), **contrast, "with": _named(contrast["with"])}

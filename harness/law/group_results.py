@@ -45,7 +45,8 @@ class Contrast(Gap):
     quantity: str
     """One of compare.quantities.CONTRASTED."""
     p_holm: float | None
-    """p of no difference, two-sided, adjusted over all comparisons of the analysis (Holm 1979)."""
+    """p of no difference, two-sided, adjusted over the pairs and quantities of the analysis
+    (compare.families): below 0.05 it differs."""
     decision: str
     """differs, equivalent, undecided or not_comparable"""
     why: str | None
@@ -70,6 +71,10 @@ class Contrast(Gap):
     """Runs of both groups whose remedy acted on no token."""
     net_of_null: Gap | None
     """The same of runs minus their null controls."""
+    primary: bool = False
+    """Whether the quantity is the one that bears most of the analysis' error rate."""
+    p: float | None = None
+    """The same as p_holm, not adjusted: of this test as if it were the only one."""
     invalid_users: int = 0
     """Runs of both groups that train on users who are not valid."""
 
@@ -146,6 +151,8 @@ class GroupResult:
     diverged: Sequence[str] = ()
     """Runs that diverged: censored in a, ceiling, gain, and in onset but for those that
     had one before."""
+    law_fails: Sequence[str] = ()
+    """Runs whose law fails on `reward`: censored in a and ceiling."""
 
     @property
     def every(self) -> list[str]:

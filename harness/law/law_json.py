@@ -14,16 +14,17 @@ from typing import Any
 from harness.law.group_results import Analysis, Contrast
 from harness.law.results import AtOnset, ColumnLaw, ReadProblem, RunResult
 
-SCHEMA = 1
+SCHEMA = 2
+"""2: a, b and the ceiling of a run are of the rows that its verdict speaks of."""
 COLUMN_LAW = (
-    "n_valid", "verdict", "reasons", "out_of_time_skill", "n_eff", "a", "b", "ceiling", "cov_ab",
-    "identified", "reliability", "ols", "same_batch", "gain",
+    "n_valid", "verdict", "reasons", "out_of_time_skill", "n_fitted", "n_eff", "a", "b", "ceiling",
+    "cov_ab", "identified", "reliability", "ols", "same_batch", "gain",
 )  # fmt: skip
 """Keys of a law in `fits`."""
 CONTRAST = (
-    "with", "quantity", "difference", "low", "high", "p_holm", "decision", "why", "on", "margin",
-    "p_equivalent", "minimum_detectable", "seeds", "seeds_needed", "on_probe", "unlike_failures",
-    "remedy_inactive", "net_of_null", "invalid_users",
+    "with", "quantity", "primary", "difference", "low", "high", "p", "p_holm", "decision", "why",
+    "on", "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_needed", "on_probe",
+    "unlike_failures", "remedy_inactive", "net_of_null", "invalid_users",
 )  # fmt: skip
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law import verdict
+from harness.law import law_span, verdict
 from harness.law.compare import replicates
-from harness.law.compare.replicates import Replicate
+from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
     breaks,
     forecast,
@@ -31,12 +31,15 @@ from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
 from harness.law.io.integrity import Integrity
 from harness.law.io.table import FAULTS, ReadError, Table
+from harness.law.law_span import JudgedLaw, Span
 from harness.law.results import (
     ColumnLaw,
+    Identified,
     LawNumbers,
     LeastSquares,
     Onset,
     ReadProblem,
+    Rival,
     RunResult,
     RunSeries,
     Yardsticks,
@@ -87,9 +90,37 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     if len(cleaned.points) == 0:
         dropped = {**cleaned.dropped, **standing.dropped}
         return _failed(run, _nothing_valid(log, cleaned), dropped, standing)
-    result = _result(run, who, log, cleaned, choice, standing)
-    replicate = replicates.of(table, chosen, cleaned)
+    run_onset = onset.find(course, cleaned.points) if course is not None else None
+    fitted = _fitted(log, cleaned, run_onset, who)
+    result = _result(run, who, log, cleaned, choice, standing, fitted)
+    judging = Judging(run_onset, course, who.intervened)
+    replicate = replicates.of(table, chosen, cleaned, judging, fitted.spans(log.reward))
     return Analysed(result, _series(run, who, cleaned), replicate)
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """The laws of a run, each with its verdict."""
+
+    onset: Onset | None
+    law: JudgedLaw
+    """On the column that the run's row is about."""
+    shape: breaks.Binned | None
+    compared: Mapping[str, Rival] | None
+    """The law and its rivals on all points of that column."""
+    others: Mapping[str, JudgedLaw]
+
+    def spans(self, reward: str) -> dict[str, Span]:
+        """Reward column -> the part of the run that its law was judged on."""
+        return {reward: self.law.span} | {c: law.span for c, law in self.others.items()}
+
+
+def _fitted(log: _Log, cleaned: Cleaned, run_onset: Onset | None, who: Identity) -> _Fits:
+    whole = identifiability.fit(cleaned.points)
+    shape = breaks.binned(whole.calm) if len(cleaned.points) >= FEWEST_POINTS else None
+    compared = rivals.compare(cleaned.points)
+    law = law_span.judge(whole, run_onset, log.course, who.intervened, shape, compared)
+    return _Fits(run_onset, law, shape, compared, _other_laws(log, run_onset, who))
 
 
 def _nothing_valid(log: _Log, cleaned: Cleaned) -> ReadProblem:
@@ -117,52 +148,49 @@ def _failed(
 
 
 def _result(
-    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Integrity
+    run: Found,
+    who: Identity,
+    log: _Log,
+    cleaned: Cleaned,
+    choice: Choice,
+    standing: Integrity,
+    fits: _Fits,
 ) -> RunResult:
-    points, course = cleaned.points, log.course
-    run_onset = onset.find(course, points) if course is not None else None
-    fitted = identifiability.fit(points)
-    shape = breaks.binned(fitted.calm) if len(points) >= FEWEST_POINTS else None
-    compared = rivals.compare(points)
-    judged = verdict.judge(fitted, run_onset, course, who.intervened, shape, compared)
-    before = judged.before if judged.word == "holds_until_onset" else None
+    points, course, run_onset, law = cleaned.points, log.course, fits.onset, fits.law
+    told, until = law.verdict, law.span.until
     won, ends = regime.gain(points), _ends(log, who)
     silent = signals.silent_share(log.table, cleaned)
-    numbers, share = _numbers(fitted), choice.forecast_from
-    signs = signals.read(log.table, cleaned, run_onset, before or fitted)
+    compared, share = fits.compared, choice.forecast_from
+    heading = None if law.span.fails else law.fitted
+    signs = signals.read(log.table, cleaned, run_onset, heading, until)
     return RunResult(
         run=run.run,
         status="ok",
         error=None,
-        n_valid=numbers.n_valid,
+        n_valid=len(points),
+        **_by_name(_numbers(law)),
         dropped={**cleaned.dropped, **standing.dropped},
         reward=log.reward,
         entropy=log.entropy,
-        n_eff=numbers.n_eff,
-        verdict=judged.word,
-        reasons=_reasons(judged, who),
+        verdict=told.word,
+        reasons=_reasons(told, who),
         regime=regime.regime(course, won, run_onset, silent),
-        a=numbers.a,
-        b=numbers.b,
-        ceiling=numbers.ceiling,
-        cov_ab=numbers.cov_ab,
-        identified=numbers.identified,
-        reliability=numbers.reliability,
-        out_of_time_skill=judged.skill,
+        out_of_time_skill=told.skill,
         intervened=who.intervened,
-        ols=numbers.ols,
         onset=run_onset,
-        landmarks=regime.landmarks(course, judged.law_break, regime.reward_plateau(points, shape)),
+        landmarks=regime.landmarks(
+            course, told.law_break, regime.reward_plateau(points, fits.shape)
+        ),
         rivals=compared,
         against_linear=rivals.against_linear(compared),
         forecast=forecast.forecast(cleaned, share) if share is not None else None,
-        fits=_other_fits(log, run_onset, who),
+        fits=_other_fits(log, fits.others, who),
         config=who.config,
         level=who.level,
         seed=who.seed,
         difficulty=who.cards.measures,
         gain=won,
-        until_onset=_numbers(before) if before else None,
+        whole_run=None if until is None else _on(law.whole, identifiability.identified(law.whole)),
         dropped_at=_dropped_at(run, cleaned, standing),
         silent_share=silent,
         transfer=replicates.level_ends(log.table),
@@ -183,9 +211,9 @@ def _ends(log: _Log, who: Identity) -> dict[str, Yardsticks]:
     return yardsticks.read(log.table, who.cards.anchors, setting(who.config, "eval", "users"))
 
 
-def _reasons(judged: Verdict, who: Identity) -> list[str]:
+def _reasons(told: Verdict, who: Identity) -> list[str]:
     """The reasons of a verdict, which is about another reward where the users are not valid."""
-    return [*judged.reasons, *(["invalid_users"] if who.invalid_users else [])]
+    return [*told.reasons, *(["invalid_users"] if who.invalid_users else [])]
 
 
 def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, list[str]]:
@@ -197,16 +225,21 @@ def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, 
     return lines | standing.dropped_at(run.metrics)
 
 
-def _numbers(fitted: Fitted) -> LawNumbers:
+def _numbers(law: JudgedLaw) -> LawNumbers:
+    """Of the rows that the verdict speaks of."""
+    return _on(law.fitted, law.identified)
+
+
+def _on(fitted: Fitted, identified: Identified) -> LawNumbers:
     line, spread, ols = fitted.line, fitted.spread, fitted.ols
     return LawNumbers(
-        n_valid=len(fitted.points),
+        n_fitted=len(fitted.points),
         n_eff=spread.n_eff if spread else None,
         a=spread.a if spread else None,
         b=spread.b if spread else None,
         ceiling=spread.ceiling if spread else None,
         cov_ab=spread.cov_ab if spread else None,
-        identified=identifiability.identified(fitted),
+        identified=identified,
         reliability=_reliability(ols, line) if ols and line else None,
         ols=ols,
     )
@@ -217,29 +250,36 @@ def _reliability(ols: LeastSquares, line: Line) -> float | None:
     return ratio if math.isfinite(ratio) else None
 
 
-def _other_fits(log: _Log, run_onset: Onset | None, who: Identity) -> dict[str, ColumnLaw]:
+def _other_laws(log: _Log, run_onset: Onset | None, who: Identity) -> dict[str, JudgedLaw]:
     """The law on the log's other reward columns, where it has them."""
-    fits = {}
+    laws = {}
     for column in (EVALUATION, log.training):
         if column == log.reward or column not in log.table.names:
             continue
         points = clean.clean(log.table, log.entropy, column).points
         if len(points):
-            fitted = identifiability.fit(points)
-            judged = verdict.judge(fitted, run_onset, log.course, who.intervened)
-            fits[column] = ColumnLaw(
-                *_values(_numbers(fitted)),
-                verdict=judged.word,
-                reasons=_reasons(judged, who),
-                out_of_time_skill=judged.skill,
-                same_batch=column == log.training,
-                gain=regime.gain(points),
-            )
-    return fits
+            whole = identifiability.fit(points)
+            laws[column] = law_span.judge(whole, run_onset, log.course, who.intervened)
+    return laws
 
 
-def _values(numbers: LawNumbers) -> tuple[Any, ...]:
-    return tuple(getattr(numbers, field.name) for field in fields(numbers))
+def _other_fits(log: _Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict[str, ColumnLaw]:
+    return {
+        column: ColumnLaw(
+            **_by_name(_numbers(law)),
+            n_valid=len(law.whole.points),
+            verdict=law.verdict.word,
+            reasons=_reasons(law.verdict, who),
+            out_of_time_skill=law.verdict.skill,
+            same_batch=column == log.training,
+            gain=regime.gain(law.whole.points),
+        )
+        for column, law in laws.items()
+    }
+
+
+def _by_name(numbers: LawNumbers) -> dict[str, Any]:
+    return {field.name: getattr(numbers, field.name) for field in fields(numbers)}
 
 
 def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:

@@ -68,7 +68,7 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """Whether a and the ceiling are known well enough to be quoted."""
+    """Whether a and the ceiling are known well enough to be quoted; never of a law that fails."""
 
     a: bool
     ceiling: bool
@@ -87,7 +87,7 @@ class LeastSquares:
 class LawNumbers:
     """R = -a exp(H) + b on some rows of a run; None where a number could not be computed."""
 
-    n_valid: int
+    n_fitted: int
     """Rows it was fitted on."""
     n_eff: float | None
     """The number of independent rows these are worth."""
@@ -104,8 +104,11 @@ class LawNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnLaw(LawNumbers):
-    """The law on a reward column other than the run's own."""
+    """The law on a reward column other than the run's own; its numbers are those of the rows
+    that its verdict speaks of, as RunResult's are."""
 
+    n_valid: int
+    """Rows with a value in the column."""
     verdict: str
     reasons: Sequence[str]
     out_of_time_skill: float | None
@@ -219,7 +222,11 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of law.json (docs/law.md); of a failed one, None from `dropped` to `transfer`."""
+    """One run of law.json (docs/law.md); of a failed one, None from `dropped` to `transfer`.
+
+    The numbers of the law (n_fitted, n_eff, a, b, ceiling, cov_ab, identified, reliability, ols)
+    are of the rows that the verdict speaks of: those before the onset where the law broke there.
+    """
 
     run: str
     status: str
@@ -230,6 +237,8 @@ class RunResult:
     """Rows left out, by reason."""
     reward: str | None = None
     entropy: str | None = None
+    n_fitted: int | None = None
+    """Rows that the law was fitted on."""
     n_eff: float | None = None
     verdict: str | None = None
     reasons: Sequence[str] | None = None
@@ -259,8 +268,8 @@ class RunResult:
     seed: int | None = None
     gain: Interval | None = None
     """Reward at the end minus at the start."""
-    until_onset: LawNumbers | None = None
-    """The law on the rows before the onset; only where it holds until then."""
+    whole_run: LawNumbers | None = None
+    """The same numbers on all rows, where those above are of the rows before the onset."""
     dropped_at: Mapping[str, Sequence[str]] | None = None
     """Reason in `dropped` -> file:line of the first few rows left out for it."""
     noise_driven: bool | None = None
@@ -297,6 +306,11 @@ class RunResult:
     """One of POLICY_VERDICTS; None where listening or its anchor was not measured."""
     yardsticks: Mapping[str, Yardsticks] | None = None
     """`own` and each named level -> the end of the run there; None where none was evaluated."""
+
+    @property
+    def until(self) -> float | None:
+        """The step before which its law was judged; None where that is the whole run."""
+        return self.onset.step if self.whole_run is not None and self.onset is not None else None
 
     def setting(self, group: str, key: str) -> Any:
         """The value of GROUP.KEY in its config; None where that is not known."""

@@ -28,6 +28,7 @@ RUN_KEYS = [
     "dropped",
     "reward",
     "entropy",
+    "n_fitted",
     "n_eff",
     "verdict",
     "reasons",
@@ -70,7 +71,7 @@ def test_the_json_has_the_contracts_keys_and_no_nan(tmp_path: Path) -> None:
     synthetic.write_rows(tmp_path / "none", [])
     found = strict(law_json.from_analysis(analyse([tmp_path])))
     assert list(found) == ["schema", "runs", "groups", "skipped"]
-    assert found["schema"] == 1
+    assert found["schema"] == 2
     for run in found["runs"]:
         assert list(run)[: len(RUN_KEYS)] == RUN_KEYS
         assert run["status"] in ("ok", "error")

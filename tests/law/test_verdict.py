@@ -231,16 +231,20 @@ def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Pa
     )
 
 
-def test_the_law_until_the_onset_is_given_beside_that_of_the_whole_run(tmp_path: Path) -> None:
+def test_the_law_of_a_run_is_that_until_its_onset_beside_that_of_the_whole_run(
+    tmp_path: Path,
+) -> None:
     synthetic.write_rows(tmp_path, synthetic.rows(synthetic.kink(1, 600, LOW)))
     (run,) = analyse([tmp_path]).runs
     assert run.verdict == "holds_until_onset"
+    assert run.onset is not None
     assert run.a is not None
-    assert run.until_onset is not None
-    before = run.until_onset.a
-    assert before is not None
-    assert before.low <= synthetic.TRUE_A <= before.high
-    assert run.a.value < 0.5 * synthetic.TRUE_A
+    assert run.a.low <= synthetic.TRUE_A <= run.a.high
+    assert run.n_fitted == np.ceil(run.onset.step) - 1
+    assert run.whole_run is not None
+    assert run.whole_run.n_fitted == run.n_valid == 600
+    assert run.whole_run.a is not None
+    assert run.whole_run.a.value < 0.5 * synthetic.TRUE_A
     json.dumps(law_json.from_run(run), allow_nan=False)
 
 

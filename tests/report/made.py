@@ -42,6 +42,7 @@ def fitted(
     values: dict[str, Any] = {
         "reward": "reward",
         "entropy": "entropy",
+        "n_fitted": n,
         "n_eff": n / 2,
         "verdict": "holds" if identified else "undetermined",
         "reasons": [] if identified else ["identification_range"],

@@ -24,8 +24,9 @@ from tests.report import made
 
 CONTRAST = Contrast(
     -0.4, -0.5, -0.3,
-    baseline={"difficulty": "easy"}, quantity="ceiling", p_holm=0.0031, decision="differs",
-    why=None, on="eval/medium/reward", margin=0.05, p_equivalent=1.0, minimum_detectable=0.21,
+    baseline={"difficulty": "easy"}, quantity="ceiling", primary=True, p_holm=0.0031,
+    decision="differs", why=None, on="eval/medium/reward", margin=0.05, p_equivalent=1.0,
+    minimum_detectable=0.21,
     seeds=(3, 3), seeds_needed=9, on_probe=None, unlike_failures=None, remedy_inactive=0,
     net_of_null=None,
 )  # fmt: skip
@@ -91,7 +92,7 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
     assert "difficulty: hard minus easy" in text
     line = next(line for line in text.splitlines() if line.startswith("ceiling"))
     assert line.split() == ["ceiling", "-0.40", "[-0.50,", "-0.30]", "p", "0.003", "differs"]
-    assert "p corrected by Holm for 1 test" in text
+    assert "p corrected by Holm within each quantity, ceiling first (1 test in all)" in text
     assert "rewards on eval/medium/reward" in text
 
 

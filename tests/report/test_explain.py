@@ -23,14 +23,14 @@ from tests.report import made
 from tests.report.test_tables import printed
 
 FALL = Onset("terminal_fall", 40, 35, 45)
-BEFORE = LawNumbers(
-    n_valid=300, n_eff=100.0, a=Interval(0.2, 0.1, 0.3), b=Interval(0.9, 0.8, 1.0),
+WHOLE = LawNumbers(
+    n_fitted=300, n_eff=100.0, a=Interval(0.2, 0.1, 0.3), b=Interval(0.9, 0.8, 1.0),
     ceiling=Interval(0.7, 0.6, 0.8), cov_ab=0.01, identified=Identified(a=True, ceiling=False),
     reliability=0.9, ols=LeastSquares(0.2, 0.9, 0.5),
 )  # fmt: skip
 OTHER = ColumnLaw(
-    **{field.name: getattr(BEFORE, field.name) for field in dataclasses.fields(BEFORE)},
-    verdict="undetermined", reasons=["identification_range"], out_of_time_skill=None,
+    **{field.name: getattr(WHOLE, field.name) for field in dataclasses.fields(WHOLE)},
+    n_valid=300, verdict="undetermined", reasons=["identification_range"], out_of_time_skill=None,
     same_batch=True, gain=None,
 )  # fmt: skip
 
@@ -155,8 +155,10 @@ def test_too_few_rows_for_an_onset_are_not_called_the_lack_of_one() -> None:
 
 
 def test_a_law_that_holds_until_the_onset_is_told_from_the_rows_before_it() -> None:
-    text = said(onset=FALL, verdict="holds_until_onset", reasons=["law_break"], until_onset=BEFORE)
+    told = {"verdict": "holds_until_onset", "reasons": ["law_break"], "whole_run": WHOLE}
+    text = said(onset=FALL, n_fitted=39, **told)
+    assert "The law is of the 39 before the onset, worth 30 independent ones." in text
     assert (
-        "Verdict: law holds until the onset: a = 0.20 [0.10, 0.30], "
-        "ceiling 0.70 [0.60, 0.80] (not identified) from the rows before it." in text
+        "Verdict: law holds until the onset: the numbers above are of the rows before it "
+        "(whole run: a = 0.20 [0.10, 0.30], ceiling 0.70 [0.60, 0.80])." in text
     )

@@ -66,10 +66,11 @@ def test_what_the_law_leaves_is_counted_until_the_onset(broken: Analysis) -> Non
 def test_the_table_gives_both_laws_and_the_sentence_the_judged_one(broken: Analysis) -> None:
     text = printed(broken)
     (run,) = broken.runs
-    before = run.until_onset
-    assert before is not None
-    assert before.a is not None
-    assert f"until the onset {before.a.value:.2f} " in text
-    assert f"n = {before.n_valid} " in text
+    assert run.a is not None
+    assert run.whole_run is not None
+    assert run.whole_run.a is not None
+    assert f"whole run {run.whole_run.a.value:.2f} " in " ".join(text.split())
+    assert f"n = {run.n_fitted} " in text
+    assert "before onset" in text
     (said,) = findings.closing(broken, broken.runs)
     assert said.startswith("easy: ceiling not identified, law holds until the onset; collapse")

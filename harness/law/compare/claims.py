@@ -1,7 +1,7 @@
 """Claims that a difference over seeds allows: it differs, it is below the margin, or neither.
 
-All p are adjusted by Holm 1979 over every comparison made, so that looking at many pairs and
-quantities finds nothing by itself. The margins are below which a difference counts as none.
+All p are adjusted by Holm 1979, so that looking at many finds nothing by itself: those of
+contrasts as `families` says. The margins are below which a difference counts as none.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def p_text(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def minimum_detectable(estimate: Estimate, comparisons: int) -> float:
+def minimum_detectable(estimate: Estimate, comparisons: float) -> float:
     """The difference found with probability POWER at this spread, as one of `comparisons`."""
     return estimate.error * _reach(estimate.df, comparisons)
 
 
-def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: int) -> int | None:
+def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: float) -> int | None:
     """Seeds a group with which a difference of `margin` is found with probability POWER.
 
     `spreads` are the standard deviations over seeds of both; None above MOST_SEEDS.
@@ -77,7 +77,7 @@ def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: int) 
     return None
 
 
-def pairs_needed(spread: float, margin: float, comparisons: int) -> int | None:
+def pairs_needed(spread: float, margin: float, comparisons: float) -> int | None:
     """The same of pairs; `spread` is the standard deviation of their differences."""
     for pairs in range(FEWEST_SEEDS, MOST_SEEDS + 1):
         if spread * pairs**-0.5 * _reach(pairs - 1, comparisons) <= margin:
@@ -85,7 +85,7 @@ def pairs_needed(spread: float, margin: float, comparisons: int) -> int | None:
     return None
 
 
-def _reach(df: float, comparisons: int) -> float:
+def _reach(df: float, comparisons: float) -> float:
     """Standard errors that a difference must measure; the first step of Holm's is the strictest."""
     critical = numbers.t_quantile(1 - LEVEL / comparisons / 2, df)
     return critical + numbers.t_quantile(POWER, df)

@@ -1,7 +1,10 @@
 """Groups of runs compared over their seeds: every pair that differs in one axis, five quantities.
 
-A contrast stands in the later of its two groups (levels from easy to hard, else the order of the
-groups, null controls before what they are the null of) and is that group's minus the other's.
+One quantity is primary and bears most of the share of wrong decisions that an analysis may make;
+the others have the rest (`families`). Variances over seeds are moderated over the groups
+(`moderation`). A contrast stands in the later of its two groups (levels from easy to hard, else the
+order of the groups, null controls before what they are the null of) and is that group's minus the
+other's.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.law.compare import claims, differences, pairs, seed_numbers
-from harness.law.compare.differences import MeasuredDifference
+from harness.law.compare import claims, differences, families, moderation, pairs, seed_numbers
+from harness.law.compare.differences import MeasuredDifference, Taken
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Pair
 from harness.law.compare.quantities import CONTRASTED
@@ -28,13 +31,17 @@ UNLIKE_FAILURES = 0.02
 
 @dataclass(frozen=True)
 class _Row:
-    """One quantity of one pair, with its p among all of them."""
+    """One quantity of one pair, with its p as it is and among the others."""
 
     pair: Pair
     quantity: str
     measured: MeasuredDifference
+    primary: bool = False
+    p: float | None = None
     p_differs: float | None = None
     p_equivalent: float | None = None
+    comparisons: float = 1.0
+    """The first of its tests must reach LEVEL / this."""
 
 
 def contrasted(
@@ -45,17 +52,18 @@ def contrasted(
 ) -> tuple[GroupResult, ...]:
     """The groups with their contrasts, and with the numbers of each seed for drawing."""
     sides = pairs.sides(groups, members)
-    rows = _adjusted(
-        [
-            _row(pair, quantity, margins[quantity], pool_unlike)
-            for pair in pairs.to_compare(sides)
-            for quantity in CONTRASTED
-        ]
-    )
-    comparisons = sum(row.measured.incomparable is None for row in rows)
+    every = pairs.to_compare(sides)
+    of_quantity = {
+        quantity: _compared(
+            [differences.take(pair, quantity, margins[quantity], pool_unlike) for pair in every]
+        )
+        for quantity in CONTRASTED
+    }
+    rows = _adjusted(of_quantity)
     by_place: dict[int, list[Contrast]] = {}
-    for row in rows:
-        by_place.setdefault(row.pair.later.place, []).append(_contrast(row, comparisons))
+    for at, pair in enumerate(every):
+        contrasts = by_place.setdefault(pair.later.place, [])
+        contrasts += [_contrast(rows[quantity][at]) for quantity in CONTRASTED]
     seeds = seed_numbers.by_place(sides)
     return tuple(
         replace(group, contrasts=by_place.get(place, []), compared=seeds.get(place))
@@ -63,27 +71,43 @@ def contrasted(
     )
 
 
-def _row(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> _Row:
-    return _Row(pair, quantity, differences.measure(pair, quantity, margin, pool_unlike))
+def _compared(every: Sequence[Taken]) -> list[_Row]:
+    """One quantity of every pair, the variances of all groups moderating each other."""
+    prior = moderation.prior(mean for taken in every for mean in taken.means or ())
+    return [_Row(t.pair, t.quantity, differences.compare(t, prior)) for t in every]
 
 
-def _adjusted(rows: Sequence[_Row]) -> list[_Row]:
-    """With Holm's p over all quantities and pairs: of a difference, and of none that matters."""
-    tested = [
-        (i, r.measured.estimate, r.measured.margin)
-        for i, r in enumerate(rows)
-        if r.measured.estimate
-    ]
-    differs = claims.holm([claims.p_differs(estimate) for _, estimate, _ in tested])
-    equivalent = claims.holm([claims.p_equivalent(e, margin) for _, e, margin in tested])
-    adjusted = list(rows)
-    for (i, _, _), p, q in zip(tested, differs, equivalent, strict=True):
-        adjusted[i] = replace(rows[i], p_differs=p, p_equivalent=q)
+def _adjusted(of_quantity: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
+    """With p of a difference, and of none that matters, adjusted as `families` says."""
+    tested = {
+        quantity: [i for i, row in enumerate(rows) if row.measured.estimate is not None]
+        for quantity, rows in of_quantity.items()
+    }
+    plain: dict[str, list[float]] = {}
+    small: dict[str, list[float]] = {}
+    for quantity, places in tested.items():
+        measured = [of_quantity[quantity][i].measured for i in places]
+        told = [(m.estimate, m.margin) for m in measured if m.estimate is not None]
+        plain[quantity] = [claims.p_differs(estimate) for estimate, _ in told]
+        small[quantity] = [claims.p_equivalent(estimate, margin) for estimate, margin in told]
+    differs, equivalent = families.adjusted(plain), families.adjusted(small)
+    adjusted = {}
+    for quantity, rows in of_quantity.items():
+        family = differs[quantity]
+        filled = [replace(r, primary=family.primary, comparisons=family.first) for r in rows]
+        for at, place in enumerate(tested[quantity]):
+            filled[place] = replace(
+                filled[place],
+                p=plain[quantity][at],
+                p_differs=family.p[at],
+                p_equivalent=equivalent[quantity].p[at],
+            )
+        adjusted[quantity] = filled
     return adjusted
 
 
-def _contrast(row: _Row, comparisons: int) -> Contrast:
-    measured, estimate = row.measured, row.measured.estimate
+def _contrast(row: _Row) -> Contrast:
+    measured, estimate, comparisons = row.measured, row.measured.estimate, row.comparisons
     decision, why = _decided(row)
     gap = _gap(row.quantity, estimate)
     return Contrast(
@@ -92,6 +116,8 @@ def _contrast(row: _Row, comparisons: int) -> Contrast:
         gap.high,
         baseline=dict(row.pair.baseline.key),
         quantity=row.quantity,
+        primary=row.primary,
+        p=row.p,
         p_holm=row.p_differs,
         decision=decision,
         why=why,
@@ -133,7 +159,7 @@ def _decided(row: _Row) -> tuple[str, str | None]:
     return ("equivalent", None) if small else ("undecided", "neither shown nor ruled out")
 
 
-def _seeds_needed(measured: MeasuredDifference, comparisons: int) -> int | None:
+def _seeds_needed(measured: MeasuredDifference, comparisons: float) -> int | None:
     """Seeds a group that would settle it; with one seed a lower bound, from its own error."""
     if measured.estimate is not None:
         return claims.seeds_needed(measured.estimate.spreads, measured.margin, comparisons)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from harness.law.compare import claims, groups, quantities, random_effects, scales
 from harness.law.compare.footing import Footing, over_shared_range, reached, up_to_horizon
+from harness.law.compare.moderation import GroupMean, Prior
 from harness.law.compare.pairs import Pair, Side
 from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
@@ -64,30 +65,66 @@ class MeasuredDifference:
     """Why there is no estimate although they are comparable."""
 
 
-def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> MeasuredDifference:
+@dataclass(frozen=True)
+class Taken:
+    """One quantity of two groups as their runs tell it, not yet compared."""
+
+    pair: Pair
+    quantity: str
+    column: str | None
+    known: MeasuredDifference
+    """What is to be said of it without an estimate."""
+    means: tuple[GroupMean, GroupMean] | None = None
+    """Of the later group and of the baseline; None where there is nothing to estimate from."""
+
+
+def take(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Taken:
     """`margin` as in claims.DEFAULT_MARGINS, a's a share of the mean of both a."""
     column = scales.column_for(pair.sides)
     reason = _incomparable(pair, quantity, column, pool_unlike)
     if reason is not None:
-        return MeasuredDifference(margin, incomparable=reason)
+        return Taken(pair, quantity, column, MeasuredDifference(margin, incomparable=reason))
     column = column or scales.own_column(pair.sides)
     on = column if QUANTITIES[quantity].on_reward else None
     lacking = _no_replicates(pair, quantity)
     if lacking is not None:
-        return _without_replicates(pair, quantity, margin, on, lacking)
-    of_groups = _samples(pair.sides, quantity, Footing(column))
+        known = _without_replicates(pair, quantity, margin, on, lacking)
+        return Taken(pair, quantity, column, known)
+    footing = Footing(column)
+    of_groups = _samples(pair.sides, quantity, footing)
     if of_groups is None:
-        return MeasuredDifference(margin, on, **_nothing_to_compare(pair, quantity))
+        known = MeasuredDifference(margin, on, **_nothing_to_compare(pair, quantity, footing))
+        return Taken(pair, quantity, column, known)
     later, baseline = of_groups
     seeds = (len(later), len(baseline))
-    estimate = random_effects.difference(later, baseline)
     margin = _absolute(quantity, margin, of_groups)
+    too_little = _too_little(pair, quantity, seeds, footing)
+    known = MeasuredDifference(margin, on, seeds, **too_little)
+    one, other = random_effects.mean(later), random_effects.mean(baseline)
+    if one is None or other is None:
+        return Taken(pair, quantity, column, known)
+    means = (
+        GroupMean(pair.later.place, one, len(later)),
+        GroupMean(pair.baseline.place, other, len(baseline)),
+    )
+    return Taken(pair, quantity, column, known, means)
+
+
+def compare(taken: Taken, prior: Prior) -> MeasuredDifference:
+    """The difference of the two means, by variances that are moderated by `prior`."""
+    estimate = prior.difference(*taken.means) if taken.means is not None else None
     if estimate is None:
-        return MeasuredDifference(margin, on, seeds, **_too_little(quantity, seeds))
+        return taken.known
+    pair, quantity, column = taken.pair, taken.quantity, taken.column
     found_at_all = claims.p_differs(estimate) < claims.LEVEL
-    probe = _on_probe(pair, quantity, column) if found_at_all else None
-    net = _net_of_null(pair, quantity, column)
-    return MeasuredDifference(margin, on, seeds, estimate, probe, net)
+    return replace(
+        taken.known,
+        estimate=estimate,
+        probe=_on_probe(pair, quantity, column) if found_at_all else None,
+        net_of_null=_net_of_null(pair, quantity, column),
+        incomparable=None,
+        open=None,
+    )
 
 
 def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
@@ -179,7 +216,10 @@ def _shared_footing(sides: Sequence[Side], quantity: str, footing: Footing) -> F
     return over_shared_range(sides, footing) if quantity == "a" else footing
 
 
-def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
+def _nothing_to_compare(pair: Pair, quantity: str, footing: Footing) -> dict[str, Any]:
+    lawless = _lawless(pair, quantity, footing)
+    if lawless is not None:
+        return {"incomparable": lawless}
     if quantity == "onset":
         no_onset = "no run of either collapses in the part that all have done"
         return {"open": f"{no_onset}{_until_diverged(pair)}"}
@@ -194,9 +234,24 @@ def _until_diverged(pair: Pair) -> str:
     return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
 
 
-def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
+def _lawless(pair: Pair, quantity: str, footing: Footing) -> str | None:
+    """Where a law that fails leaves a group too few runs with an a or a ceiling: which, and why."""
+    for side in pair.sides if quantity in ("a", "ceiling") else ():
+        failing = sum(footing.law_fails(member) for member in side.members)
+        if failing and len(side.members) - failing < FEWEST_SEEDS:
+            return f"the law fails in {failing} of {len(side.members)} runs of {side.name}"
+    return None
+
+
+def _too_little(
+    pair: Pair, quantity: str, seeds: tuple[int, int], footing: Footing
+) -> dict[str, Any]:
+    """Why there is no estimate, if there turns out to be none."""
     if min(seeds) >= FEWEST_SEEDS:
         return {"open": "the seeds do not differ, so that their spread is not known"}
+    lawless = _lawless(pair, quantity, footing)
+    if lawless is not None:
+        return {"incomparable": lawless}
     where = " within the H that all of them pass through" if quantity == "a" else ""
     moving = "" if quantity == "fall" else f" and a moving H{where}"
     reason = f"{TOO_FEW}{moving}; {seeds[0]} and {seeds[1]} have"

@@ -58,8 +58,21 @@ class Footing:
         inside = series.steps <= self.until
         return ColumnSeries(series.steps[inside], series.values[inside])
 
+    def law_points(self, member: Member) -> Points | None:
+        """The points of the part in which the law was judged; None where it fails."""
+        points = member.replicate.law_points(self.column_of(member), self.probe)
+        if points is None or self.until is None:
+            return points
+        return points.where(points.steps <= self.until)
+
+    def law_fails(self, member: Member) -> bool:
+        """Whether the run follows no law on the column of this footing."""
+        return member.replicate.span(self.column_of(member)).fails
+
     def spread(self, member: Member) -> Spread | None:
-        """The law of the whole run on this footing, with its intervals."""
+        """The law of a run on this footing, in the part where it was judged, with its intervals;
+        None where it fails.
+        """
         law = member.replicate.law(self.column_of(member), self.probe)
         return law.spread if law is not None else None
 
@@ -114,11 +127,12 @@ def up_to_horizon(sides: Sequence[Side], footing: Footing) -> Footing | None:
 def over_shared_range(
     sides: Sequence[Side], footing: Footing, range_of: Sequence[Side] | None = None
 ) -> Footing | None:
-    """The footing of a, over the range of H that all runs pass through; None if there is none.
+    """The footing of a, over the range of H that all runs pass through where their law was
+    judged; None if there is none. Runs whose law fails do not narrow it.
 
     `range_of`: only these groups settle that range.
     """
-    points = [footing.points(m) for side in range_of or sides for m in side.members]
-    settling = [p for p in points if p is not None]
+    points = [footing.law_points(m) for side in range_of or sides for m in side.members]
+    settling = [p for p in points if p is not None and len(p)]
     within = scales.shared_range(settling) if settling else None
     return None if within is None else replace(footing, within=within)

@@ -64,6 +64,14 @@ def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | N
     return on_other
 
 
+def law_fails(run: RunResult, column: str | None) -> bool:
+    """Whether a run follows no law on `column`, so that there is no a and no ceiling of it."""
+    if column is not None and column == run.reward:
+        return run.verdict == "fails"
+    law = (run.fits or {}).get(column or "")
+    return law is not None and law.verdict == "fails"
+
+
 NO_AXES = {"seed", "schema"}
 
 
@@ -182,9 +190,11 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
     runs = [m.result for m in members if counts(m, with_unfinished)]
     lost = [m.result for m in members if m.diverged and not counts(m, with_unfinished)]
     column = common_column(runs)
+    failing = [run.run for run in runs if law_fails(run, column)]
     return GroupResult(
         key=dict(key),
         runs=[r.run for r in runs],
+        law_fails=failing,
         a=_mean(runs, "a", column, len(lost)),
         ceiling=_mean(runs, "ceiling", column, len(lost)),
         gain=_mean(runs, "gain", column, len(lost)),
@@ -198,8 +208,15 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
 
 
 def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
-    """Mean over the runs on one column; those that diverged are censored."""
-    of_runs = [*(number_on(run, name, column) for run in runs), *[None] * lost]
+    """Mean over the runs on one column; those that diverged are censored, and in the mean of a and
+    the ceiling those whose law fails: theirs are numbers of no law.
+    """
+    left_out = [name != "gain" and law_fails(run, column) for run in runs]
+    told = [
+        None if out else number_on(run, name, column)
+        for run, out in zip(runs, left_out, strict=True)
+    ]
+    of_runs = [*told, *[None] * lost]
     return over_seeds((alike if name == "gain" else weighed)(of_runs), [run.seed for run in runs])
 
 

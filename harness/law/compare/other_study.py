@@ -106,7 +106,7 @@ def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
 
 
 def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
-    """Compare each effect that both studies tell of, in the order of `judged`."""
+    """Compare each effect that both studies tell of, in the order of `law_span`."""
     effects = [
         Effect(one.link.name, one.judged, other.effects[one.link.name])
         for one in judged

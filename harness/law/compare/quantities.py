@@ -72,7 +72,7 @@ def _slope(member: Member, footing: Footing) -> Interval | None:
     if footing.within is None:
         spread = footing.spread(member)
         return spread.a if spread is not None else None
-    points = footing.points(member)
+    points = footing.law_points(member)
     return scales.slope_within(points, footing.within) if points is not None else None
 
 

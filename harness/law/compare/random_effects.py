@@ -15,6 +15,9 @@ from harness.law.estimate import numbers
 from harness.law.results import Floats, Interval
 
 NORMAL_95 = 1.959964
+RUN_95 = 2.364624
+"""Half-width of a run's own 95% interval in standard errors: Student's t for 7 degrees of freedom,
+those of a jackknife over eight blocks of time (estimate/interval.py)."""
 SHARPEST = 2 / 3
 """Share of the median error: a smaller one counts as this. A run whose reward stands at a bound
 has next to no noise, and would be the mean by itself."""
@@ -60,9 +63,9 @@ class Difference(Estimate):
 
 
 def sample(intervals: list[Interval]) -> Sample:
-    """A sample from runs' own 95% intervals, read as normal ones, which errs on the wide side."""
+    """A sample from runs' own 95% intervals."""
     values = np.array([i.value for i in intervals])
-    errors = np.array([(i.high - i.low) / 2 / NORMAL_95 for i in intervals])
+    errors = np.array([(i.high - i.low) / 2 / RUN_95 for i in intervals])
     least = SHARPEST * float(np.median(errors)) if intervals else 0.0
     return Sample(values, np.maximum(errors, least))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from harness.config.run import LEVELS
+from harness.law import law_span
 from harness.law.estimate import identifiability, onset
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
@@ -15,6 +16,7 @@ from harness.law.io import clean
 from harness.law.io.clean import Cleaned, Points
 from harness.law.io.columns import EVALUATION, NO_SERIES, Chosen, ColumnSeries
 from harness.law.io.table import Table
+from harness.law.law_span import WHOLE, Span
 from harness.law.results import Floats, LevelEnds, Onset
 
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
@@ -38,6 +40,15 @@ class ProbeCourse:
 
 
 @dataclass(frozen=True)
+class Judging:
+    """What a verdict on a run takes beside its points."""
+
+    onset: Onset | None
+    course: BinnedEntropy | None
+    intervened: bool
+
+
+@dataclass(frozen=True)
 class Replicate:
     """A run as one of several seeds."""
 
@@ -54,21 +65,48 @@ class Replicate:
     """Conversations without a reward, mean over steps; None where the log does not say."""
     ends: Mapping[str, ColumnSeries] = field(default_factory=dict)
     """Each of ENDS at every step, NaN where it was not measured."""
+    judging: Judging | None = None
+    """None: no law of it is judged."""
+    _spans: dict[str, Span] = field(default_factory=dict, repr=False, compare=False)
     _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
 
     def points_on(self, column: str, probe: bool) -> Points | None:
         return (self.on_probe if probe else self.points).get(column)
 
+    def span(self, column: str) -> Span:
+        """The part of the run in which its law on a reward column was judged.
+
+        A column that is no one's headline is judged here, once, when first asked for.
+        """
+        points = self.points_on(column, False)
+        if column not in self._spans and points is not None and self.judging is not None:
+            how = self.judging
+            whole = identifiability.fit(points)
+            law = law_span.judge(whole, how.onset, how.course, how.intervened)
+            self._spans[column], self._laws[column, False] = law.span, law.fitted
+        return self._spans.get(column, WHOLE)
+
+    def law_points(self, column: str, probe: bool) -> Points | None:
+        """The points of that part; None where there are none, or the law fails."""
+        points, span = self.points_on(column, probe), self.span(column)
+        return None if points is None or span.fails else span.of(points)
+
     def law(self, column: str, probe: bool) -> Fitted | None:
-        """Fitted once, however many groups the run is compared with; None without points."""
-        points = self.points_on(column, probe)
-        if points is not None and (column, probe) not in self._laws:
+        """Fitted once, however many groups the run is compared with; None without such points."""
+        points = self.law_points(column, probe)
+        if points is None:
+            return None
+        if (column, probe) not in self._laws:
             self._laws[column, probe] = identifiability.fit(points)
-        return self._laws.get((column, probe))
+        return self._laws[column, probe]
 
 
-def of(table: Table, chosen: Chosen, headline: Cleaned) -> Replicate:
-    """The replicate of a run whose verdict is about the columns `chosen`."""
+def of(
+    table: Table, chosen: Chosen, headline: Cleaned, judging: Judging, spans: Mapping[str, Span]
+) -> Replicate:
+    """The replicate of a run whose verdict is about the columns `chosen`; `spans` are of those
+    columns that were judged already.
+    """
     entropy, reward = chosen.entropy, chosen.reward
     others = (EVALUATION, chosen.training, *COMMON)
     held = [c for c in dict.fromkeys((reward, *others)) if c in table.names]
@@ -83,6 +121,8 @@ def of(table: Table, chosen: Chosen, headline: Cleaned) -> Replicate:
         last_step=float(headline.steps[-1]),
         failed_a_step=mean_of_measured(table.columns[FAILED]),
         ends={name: _at_every_step(table, name) for name in ENDS},
+        judging=judging,
+        _spans=dict(spans),
     )
 
 

@@ -85,18 +85,24 @@ class Signals:
     remedy_acted: float | None
 
 
-def read(table: Table, cleaned: Cleaned, onset: Onset | None, law: Fitted) -> Signals:
-    """Reads them off the log; `law` is the one whose ceiling R was heading for."""
+def read(
+    table: Table, cleaned: Cleaned, onset: Onset | None, law: Fitted | None, until: float | None
+) -> Signals:
+    """Reads them off the log; `law`, of the rows before `until`, is the one whose ceiling R was
+    heading for; None where it fails.
+    """
     around_onset = {name: columns.column_series(table, cleaned, name) for name in columns.AT_ONSET}
     return Signals(
         at_onset=at_onset(onset, cleaned.points, _ceiling(law), around_onset),
         onset_probe=_onset_probe(columns.column_series(table, cleaned, columns.PROBE), cleaned),
-        reliability_from_se=_reliability(table, cleaned),
+        reliability_from_se=_reliability(table, cleaned, until),
         remedy_acted=_mean(columns.column_series(table, cleaned, columns.ACTED)),
     )
 
 
-def _ceiling(law: Fitted) -> Ceiling | None:
+def _ceiling(law: Fitted | None) -> Ceiling | None:
+    if law is None:
+        return None
     identified = identifiability.identified(law).ceiling
     return Ceiling(law.spread.ceiling, identified) if law.spread is not None else None
 
@@ -111,8 +117,8 @@ def _mean(series: ColumnSeries) -> float | None:
     return float(series.values.mean()) if len(series) else None
 
 
-def _reliability(table: Table, cleaned: Cleaned) -> float | None:
-    """1 - mean of (exp(H) se)^2 / variance of exp(H), over steps with a standard error.
+def _reliability(table: Table, cleaned: Cleaned, until: float | None) -> float | None:
+    """1 - mean of (exp(H) se)^2 / variance of exp(H), over the law's steps with a standard error.
 
     That is what least squares keeps of a if H has no other noise (Fuller 1987, section 1.2).
     None below 16 such steps or where H does not vary more than that.
@@ -121,6 +127,8 @@ def _reliability(table: Table, cleaned: Cleaned) -> float | None:
         return None
     error = table.columns[columns.ENTROPY_SE][cleaned.rows]
     measured = np.isfinite(error) & (error >= 0)
+    if until is not None:
+        measured &= cleaned.steps < until
     x = np.exp(cleaned.entropy[measured])
     if len(x) < FEWEST_POINTS or not np.var(x) > 0:
         return None

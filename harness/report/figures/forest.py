@@ -70,6 +70,10 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     heading = HEADING if shown == len(groups) else f"{HEADING}: {shown} of {len(groups)} groups"
     out = sum(len(group.left_out) for group in groups)
     heading += f"; {plural(out, 'unfinished run')} excluded" if out else ""
+    failing = sum(len(group.law_fails) for group in groups)
+    heading += (
+        f"; no a and no ceiling of {plural(failing, 'run')} whose law fails" if failing else ""
+    )
     ticks = [line.tick for line in lines["a"][:shown]]
     grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND, ticks)
     slots = _slots(lines["onset"])

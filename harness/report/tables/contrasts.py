@@ -156,12 +156,14 @@ def _p(value: float | None) -> str:
 
 def _method(contrasts: Sequence[Contrast]) -> str:
     tested = sum(c.p_holm is not None for c in contrasts)
+    primary = next((QUANTITY.get(c.quantity, c.quantity) for c in contrasts if c.primary), None)
+    first = f", {primary} first" if primary else ""
     columns = sorted({c.on for c in contrasts if c.on})
     on = f"rewards on {' and '.join(columns)}" if columns else ""
     how = (
-        "differences between means over seeds with 95% intervals; p corrected by Holm for "
-        f"{plural(tested, 'test')}; onset as a share of the run, 1 for a run without one; "
-        "fall of H on visited states"
+        "differences between means over seeds with 95% intervals; p corrected by Holm within each "
+        f"quantity{first} ({plural(tested, 'test')} in all); onset as a share of the run, 1 for a "
+        "run without one; fall of H on visited states"
     )
     return "; ".join(part for part in (how if tested else "", on) if part)
 

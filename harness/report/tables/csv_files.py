@@ -49,8 +49,10 @@ def table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 LAW_COLUMNS = (
     "run", "level", "seed", "status", "error", "message", "n_valid", "dropped", "reward",
-    "entropy", "n_eff", "verdict", "reasons", "regime", "a", "a_low", "a_high", "a_identified",
-    "b", "b_low", "b_high", "ceiling", "ceiling_low", "ceiling_high", "ceiling_identified",
+    "entropy", "n_fitted", "n_eff", "verdict", "reasons", "regime", "a", "a_low", "a_high",
+    "a_identified", "b", "b_low", "b_high", "ceiling", "ceiling_low", "ceiling_high",
+    "ceiling_identified", "whole_run_a", "whole_run_a_low", "whole_run_a_high",
+    "whole_run_ceiling", "whole_run_ceiling_low", "whole_run_ceiling_high",
     "cov_ab", "reliability", "out_of_time_skill", "intervened", "ols_a", "ols_b", "ols_r2",
     "onset_kind", "onset", "onset_low", "onset_high", "gain", "gain_low", "gain_high",
     "null_share", "null_share_low", "null_share_high", "noise_driven", "net_fall", "net_fall_low",
@@ -63,8 +65,8 @@ LAW_COLUMNS = (
     "deaf_schedule", "attentive_listening",
 )  # fmt: skip
 LAW_PLAIN = (
-    "run", "seed", "status", "n_valid", "reward", "entropy", "n_eff", "verdict", "regime",
-    "cov_ab", "reliability", "out_of_time_skill", "intervened", "noise_driven",
+    "run", "seed", "status", "n_valid", "reward", "entropy", "n_fitted", "n_eff", "verdict",
+    "regime", "cov_ab", "reliability", "out_of_time_skill", "intervened", "noise_driven",
     "reliability_from_se", "same_batch", "against_linear", "checksums", "policy_verdict",
 )  # fmt: skip
 FORECAST = {
@@ -81,7 +83,7 @@ def law_csv(analysis: Analysis) -> str:
 
 
 def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
-    identified, net = run.identified, run.net_of_null
+    identified, net, whole = run.identified, run.net_of_null, run.whole_run
     return {
         **{name: getattr(run, name) for name in LAW_PLAIN},
         "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
@@ -95,6 +97,8 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         **_interval("b", run.b),
         **_interval("ceiling", run.ceiling),
         "ceiling_identified": identified.ceiling if identified else None,
+        **_interval("whole_run_a", whole.a if whole else None),
+        **_interval("whole_run_ceiling", whole.ceiling if whole else None),
         **{f"ols_{name}": getattr(run.ols, name, None) for name in ("a", "b", "r2")},
         **_onset("onset", run.onset),
         **_onset("onset_probe", run.onset_probe),
@@ -142,14 +146,15 @@ def _interval(name: str, interval: Interval | Bounded | None) -> dict[str, float
 
 
 CONTRAST_COLUMNS = (
-    "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
-    "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
+    "group", "with", "quantity", "primary", "on", "difference", "low", "high", "p", "p_holm",
+    "decision", "why", "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with",
+    "seeds_needed",
     "probe_difference", "probe_low", "probe_high", "failed", "failed_with", "remedy_inactive",
     "net_of_null_difference", "net_of_null_low", "net_of_null_high", "invalid_users",
 )  # fmt: skip
 CONTRAST_PLAIN = (
-    "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
-    "p_equivalent", "minimum_detectable", "seeds_needed",
+    "quantity", "primary", "on", "difference", "low", "high", "p", "p_holm", "decision", "why",
+    "margin", "p_equivalent", "minimum_detectable", "seeds_needed",
 )  # fmt: skip
 
 

@@ -79,8 +79,8 @@ def _table(
         table.add_row(text(level, "bold"))
         for run in members[:MOST_ROWS]:
             table.add_row(*_cells(run, called[run.run]))
-            if run.until_onset:
-                table.add_row(*_until_onset(run.until_onset), style="dim")
+            if run.whole_run:
+                table.add_row(*_whole_run(run.whole_run), style="dim")
             for column, law in (run.fits or {}).items():
                 table.add_row(*_other_law(column, law), style="dim")
         if len(members) > MOST_ROWS:
@@ -107,13 +107,19 @@ def _cells(run: RunResult, name: str) -> list[Text]:
     identified = run.identified or Identified(a=False, ceiling=False)
     reasons = [wording.plain(reason) for reason in run.reasons or ()]
     return [
-        _stacked(name, f"n = {run.n_valid}", *_standing(run)),
+        _stacked(name, *_rows_of(run), *_standing(run)),
         _stacked(*_interval(run.a, identified.a)),
         _stacked(*_interval(run.b, identified.a)),
         _stacked(*_interval(run.ceiling, identified.ceiling)),
         _stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
         _stacked(wording.verdict(run.verdict), ", ".join(reasons)),
     ]
+
+
+def _rows_of(run: RunResult) -> list[str]:
+    """The rows that the numbers of a run are of."""
+    before = ["before onset"] if run.until is not None else []
+    return [f"n = {run.n_fitted}", *before]
 
 
 def _standing(run: RunResult) -> list[str]:
@@ -137,9 +143,9 @@ def _other_law(column: str, law: ColumnLaw) -> list[Text]:
     ]
 
 
-def _until_onset(law: LawNumbers) -> list[Text]:
-    """A row for the law that holds until the onset; the numbers above it are of the whole run."""
-    return [_stacked("until the onset", f"n = {law.n_valid}"), *_numbers(law)]
+def _whole_run(law: LawNumbers) -> list[Text]:
+    """A row for all rows of a run; the numbers above it are of those before the onset."""
+    return [_stacked("whole run", f"n = {law.n_fitted}"), *_numbers(law)]
 
 
 def _numbers(law: LawNumbers) -> list[Text]:
@@ -159,10 +165,13 @@ def _group_cells(group: GroupResult) -> list[Text]:
     without = f"none in {group.onset.censored}" if group.onset.censored else ""
     diverged = f"{len(group.diverged)} diverged" if group.diverged else ""
     unknown = "seeds unknown" if group.unknown_seeds else ""
+    failing = f"law fails in {len(group.law_fails)}, left out" if group.law_fails else ""
     beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
     axes = wording.group_name(beside) if beside else ""
     return [
-        _stacked(f"mean of {len(group.runs)}", axes, unknown, _left_out(len(group.left_out))),
+        _stacked(
+            f"mean of {len(group.runs)}", axes, unknown, _left_out(len(group.left_out)), failing
+        ),
         _stacked(*_pooled(group.a)),
         text(""),
         _stacked(*_pooled(group.ceiling)),

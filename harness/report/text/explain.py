@@ -45,17 +45,25 @@ def _rows(run: RunResult) -> str:
     worth = f", worth {run.n_eff:.0f} independent ones" if run.n_eff is not None else ""
     rows = plural(run.n_valid or 0, "row")
     label = f" ({SAME_BATCH})" if run.same_batch else ""
-    return f"{rows} with H from {run.entropy!r} and R from {run.reward!r}{label}{out}{worth}."
+    columns = f"{rows} with H from {run.entropy!r} and R from {run.reward!r}{label}{out}"
+    if run.until is None:
+        return f"{columns}{worth}."
+    return f"{columns}. The law is of the {run.n_fitted} before the onset{worth}."
 
 
 def _law(run: RunResult) -> str:
     if run.a is None or run.b is None:
         return "No law was fitted: exp(H) does not vary, or the points are too few."
     identified = "identified" if run.identified and run.identified.a else "not identified"
-    return (
+    fitted = (
         f"R = -a exp(H) + b through an instrument, the neighbouring time bins, since H is noisy: "
         f"a = {wording.interval(run.a)}, b = {wording.interval(run.b)}. The intervals allow for "
-        f"autocorrelation. a is {identified}: that asks for an interval within "
+        "autocorrelation."
+    )
+    if run.verdict == "fails":
+        return f"{fitted} a is not identified, since the law fails."
+    return (
+        f"{fitted} a is {identified}: that asks for an interval within "
         f"{identifiability.LARGEST_RELATIVE_A:.0%} of a, and for an H that moves more than its "
         "noise."
     )
@@ -65,9 +73,11 @@ def _ceiling(run: RunResult) -> str:
     if run.ceiling is None:
         return ""
     identified = "identified" if run.identified and run.identified.ceiling else "not identified"
+    found = f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}"
+    if run.verdict == "fails":
+        return f"{found}: not identified, since the law fails."
     return (
-        f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}: "
-        f"{identified}, which asks for an interval within "
+        f"{found}: {identified}, which asks for an interval within "
         f"{number(identifiability.LARGEST_CEILING)}."
     )
 
@@ -130,18 +140,12 @@ def _verdict(run: RunResult) -> list[str]:
 
 
 def _before_onset(run: RunResult) -> str:
-    """The law that holds until the onset: the one above is of the whole run."""
-    law = run.until_onset
+    """What the whole run would give, where the law above is of the rows before the onset."""
+    law = run.whole_run
     if law is None or law.a is None or law.ceiling is None:
         return ""
-    a, ceiling = (
-        wording.interval(number) + ("" if identified else " (not identified)")
-        for number, identified in (
-            (law.a, law.identified.a),
-            (law.ceiling, law.identified.ceiling),
-        )
-    )
-    return f": a = {a}, ceiling {ceiling} from the rows before it"
+    a, ceiling = (wording.interval(number) for number in (law.a, law.ceiling))
+    return f": the numbers above are of the rows before it (whole run: a = {a}, ceiling {ceiling})"
 
 
 def _measured_skill(run: RunResult) -> str:

@@ -111,12 +111,7 @@ def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
 
 
 def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | None:
-    """The ceiling over seeds, if these runs are one group and it is known with an interval.
-
-    A group's mean is of whole runs: it says nothing of a law that holds until the onset.
-    """
-    if any(law(run).until is not None for run in runs):
-        return None
+    """The ceiling over seeds, if these runs are one group and it is known with an interval."""
     wanted = {run.run for run in runs}
     for group in analysis.groups:
         if wanted <= set(group.runs) and group.ceiling.low is not None:
@@ -146,13 +141,9 @@ class Law:
 
 
 def law(run: RunResult) -> Law:
-    """Return the law of a run with status ok: of the rows before the onset where it holds there."""
-    before = run.until_onset if run.onset is not None else None
-    if before is None or run.onset is None:
-        identified = run.identified or Identified(a=False, ceiling=False)
-        return Law(run.a, run.b, run.ceiling, run.n_eff, identified, None)
-    numbers = (before.a, before.b, before.ceiling, before.n_eff, before.identified)
-    return Law(*numbers, run.onset.step)
+    """Return the law of a run with status ok: of the rows that its verdict speaks of."""
+    identified = run.identified or Identified(a=False, ceiling=False)
+    return Law(run.a, run.b, run.ceiling, run.n_eff, identified, run.until)
 
 
 def part(series: RunSeries, fitted: Law) -> RunSeries:

@@ -126,7 +126,7 @@ _UNWELCOME = anywhere(
 def strategy_of(sentence: str, judged: str | None = None) -> str | None:
     """Return the one strategy a sentence carries.
 
-    None for a fragment, and where none is recognised. `judged`: one of KINDS
+    None for a fragment, and where none is recognised. `law_span`: one of KINDS
     where another reader is sure, which goes before rules and words.
     """
     sentence_words = words(sentence)

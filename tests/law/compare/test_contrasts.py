@@ -16,6 +16,7 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.compare import random_effects
 from harness.law.compare.claims import DEFAULT_MARGINS, p_differs
+from harness.law.compare.families import PRIMARY_SHARE
 from harness.report.tables import contrasts
 from harness.report.write import write_results
 from harness.testing import synthetic
@@ -189,7 +190,7 @@ def test_pairs_that_differ_in_several_axes_are_left_out_and_counted(tmp_path: Pa
     assert "2 pairs of groups not compared: they differ in several axes" in notes
 
 
-def test_holm_counts_every_comparison_made(tmp_path: Path) -> None:
+def test_holm_counts_every_pair_of_a_quantity_and_no_other_quantity(tmp_path: Path) -> None:
     logs = {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.0)}
     two = contrast(analyse([levels(tmp_path, logs, seeds=3)]), "ceiling")
     levels(tmp_path, {"medium": law_with(0.3, 1.05)}, seeds=3)
@@ -201,8 +202,8 @@ def test_holm_counts_every_comparison_made(tmp_path: Path) -> None:
         if c.quantity == "ceiling" and c.baseline == {"difficulty": "easy"}
     ]
     hard = next(c for c in same if c.difference == two.difference)
-    assert present(hard.p_holm) > present(two.p_holm)
-    assert present(hard.minimum_detectable) > present(two.minimum_detectable)
+    assert present(two.p_holm) == pytest.approx(present(two.p) / PRIMARY_SHARE)
+    assert present(hard.p_holm) == pytest.approx(3 * present(hard.p) / PRIMARY_SHARE)
 
 
 def test_contrasts_csv_holds_what_the_json_does_and_goes_when_they_go(tmp_path: Path) -> None:

@@ -149,14 +149,13 @@ def test_the_ceiling_at_the_onset_is_that_of_the_law_before_it(tmp_path: Path) -
     log = synthetic.kink(3, 1500, STILL)
     run = analysed(tmp_path, log)
     assert run.verdict == "holds_until_onset"
-    assert run.until_onset is not None
-    assert run.until_onset.ceiling is not None
+    assert run.ceiling is not None
     assert run.onset is not None
     assert run.at_onset is not None
     assert run.at_onset.reward_left is not None
     near = np.abs(log.steps - run.onset.step) <= 37
     there = log.reward[near].mean()
-    left = run.until_onset.ceiling.value - there
+    left = run.ceiling.value - there
     assert run.at_onset.reward_left.value == pytest.approx(left, abs=0.01)
 
 

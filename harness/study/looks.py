@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.errors import DataError
 from harness.law.compare import study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file, run_folder, study_file
@@ -14,7 +15,7 @@ from harness.records.run_folder import RunFolder
 from harness.records.study_file import Look, StudyRecord
 
 RESULT = "study/result.json"
-DAMAGED = (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
+DAMAGED = (DataError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 
 def remember(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:

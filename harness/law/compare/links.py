@@ -25,9 +25,7 @@ NO_PAIRS = "a seed is the replicate, and only {pairs} of them gave both runs a n
 NO_SPREAD = "every pair differs by {same:.3g}, so that the spread is not known"
 THE_SAME = "both did the same in every pair: what tells them apart changes nothing here"
 NO_ONSET = "no run collapses"
-NOTHING_LEARNT = (
-    "nothing was learnt: neither arm is shown to gain {margin:g}, so alike says nothing"
-)
+NOTHING_LEARNT = "nothing was learnt: neither arm is shown to gain {margin:g}"
 NOTHING_LEFT = (
     "no error is left: these pairs were judged before with others, or are beyond the most"
 )

@@ -5,8 +5,9 @@
 Studies of one link that states "more", drawn as benchmarks.study_verdicts draws them and judged as
 `harness study` judges them, at each look of a schedule until a word is said. Three rules: every
 look has all the error of a single one, as it was until 2026-11-23; the looks share it; they share
-it up to the most seeds that were stated beforehand. A fourth is a confidence sequence: the mixture of Student's t likelihood ratios over effects above 0, half normal with a standard
-deviation of EFFECT spreads, is 1 / 0.025 or more (Ville 1939; Robbins 1970). Prints Markdown."""
+it up to the most seeds that were stated beforehand. A fourth is a confidence sequence: the mixture
+of Student's t likelihood ratios over effects above 0, half normal with a standard deviation of
+EFFECT spreads, is 1 / 0.025 or more (Ville 1939; Robbins 1970). Prints Markdown."""
 
 from __future__ import annotations
 

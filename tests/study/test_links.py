@@ -232,7 +232,9 @@ def test_arms_that_learnt_nothing_say_nothing_of_a_link_on_reward(mean: float, w
     idle = {arm: [0.0, 0.01, -0.01] for arm in LEARNT}
     (judged,) = links.judge([seen(LESS, values, gains=idle)], ["less"])
     assert (judged.verdict, judged.seeds_needed) == ("undecided", None)
-    assert judged.why == "nothing was learnt: neither arm is shown to gain 0.05"
+    assert judged.why == "nothing was learnt: neither arm gains 0.05, with an interval above 0"
+    wide = {**idle, "hard": [-0.1, 0.1, 0.4]}  # by its mean 0.13, and nothing that is shown
+    assert links.judge([seen(LESS, values, gains=wide)], ["less"])[0].why == judged.why
     one = {**idle, "hard": LEARNT["hard"]}
     assert links.judge([seen(LESS, values, gains=one)], ["less"])[0].verdict == word
     supported = seen(LESS, drawn(-0.2, 0.01, 8), gains=idle)

@@ -188,7 +188,7 @@ def test_arms_that_learnt_little_are_alike_and_the_table_says_so(tmp_path: Path)
     assert list(own) == ["hard", "medium"]
     assert own["hard"]["low"] < 0 < own["hard"]["high"]
     (said,) = [line for line in study.notes(found) if line.startswith(GAIN.name)]
-    assert said.endswith("; nothing was learnt: neither arm is shown to gain 0.05")
+    assert said.endswith("; nothing was learnt: neither arm gains 0.05, with an interval above 0")
     assert found.verdict == "undecided"
 
     learnt = study_of(tmp_path / "learnt", {**arms, "medium": (MEDIUM, STEADY)}, [GAIN, LEAD])

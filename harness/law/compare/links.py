@@ -25,7 +25,7 @@ NO_PAIRS = "a seed is the replicate, and only {pairs} of them gave both runs a n
 NO_SPREAD = "every pair differs by {same:.3g}, so that the spread is not known"
 THE_SAME = "both did the same in every pair: what tells them apart changes nothing here"
 NO_ONSET = "no run collapses"
-NOTHING_LEARNT = "nothing was learnt: neither arm is shown to gain {margin:g}"
+NOTHING_LEARNT = "nothing was learnt: neither arm gains {margin:g}, with an interval above 0"
 NOTHING_LEFT = (
     "no error is left: these pairs were judged before with others, or are beyond the most"
 )
@@ -232,9 +232,12 @@ def _word(p: Evidence) -> str:
 
 
 def _little_gained(seen: Observed) -> bool:
-    """Whether neither arm is shown to gain the margin: alike they may be for want of learning."""
+    """Whether neither arm gained the margin, with an interval above 0: alike they may be for want
+    of learning.
+    """
     means = [link_tests.paired(gains) for gains in seen.gains.values()]
-    return bool(means) and all(m is None or m.interval().low <= seen.link.margin for m in means)
+    learnt = (m and m.value >= seen.link.margin and m.interval().low > 0 for m in means)
+    return bool(means) and not any(learnt)
 
 
 def is_open(judged: Judged) -> bool:

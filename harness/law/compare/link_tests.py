@@ -80,12 +80,12 @@ def test(
     found = _estimates(differences, net)
     if found is None:
         return None
-    p = _evidence(found, sign, link.margin)
+    p = evidence(found, sign, link.margin)
     if not lost:
         return Tested(*found, p, p, None, None)
     against, towards = (_with_lost(differences, net, lost, side) for side in (-sign, sign))
-    adverse = _evidence(against, sign, link.margin)
-    kind = _evidence(towards, sign, link.margin)
+    adverse = evidence(against, sign, link.margin)
+    kind = evidence(towards, sign, link.margin)
     worst = Evidence(
         max(p.supported, adverse.supported),
         max(p.contradicted, kind.contradicted),
@@ -125,7 +125,7 @@ def _estimates(
     return None if judged is None or plain is None else (judged, plain)
 
 
-def _evidence(found: tuple[Estimate, Estimate] | None, sign: int, margin: float) -> Evidence:
+def evidence(found: tuple[Estimate, Estimate] | None, sign: int, margin: float) -> Evidence:
     """p of 1 where nothing is found."""
     if found is None:
         return Evidence(1.0, 1.0, 1.0)

@@ -173,7 +173,7 @@ def _family(
     judged = {s.link.name: _open(s) for s in family}
     for (s, _), a, p, worst in zip(found, asked, evidence, at_worst, strict=True):
         sizes = looks.counts(before[s.link.name], s.pairs)
-        judged[s.link.name] = _judged(s, a, p, _word(worst), sizes, of_family)
+        judged[s.link.name] = _judged(s, a, p, word_of(worst), sizes, of_family)
     return judged
 
 
@@ -191,7 +191,7 @@ def _judged(
 ) -> Judged:
     """`bounded`: the word with what diverged at its worst; `sizes`: pairs known at each look."""
     estimate, link = asked.tested.estimate, seen.link
-    word = _word(p)
+    word = word_of(p)
     at_worst = asked.tested.against if word == SUPPORTED else asked.tested.towards
     said, why = word, _why(word, link, p, asked)
     if word in (CONTRADICTED, NO_EFFECT) and _little_gained(seen):
@@ -224,7 +224,7 @@ def _judged(
     )
 
 
-def _word(p: Evidence) -> str:
+def word_of(p: Evidence) -> str:
     for word, of in ((SUPPORTED, p.supported), (CONTRADICTED, p.contradicted)):
         if of < claims.LEVEL:
             return word

@@ -2,24 +2,29 @@
 
     python -m benchmarks.study_looks [studies a cell]
 
-Studies of one link that states "more", drawn as benchmarks.study_verdicts draws them and judged as
-`harness study` judges them, at each look of a schedule until a word is said. Three rules: every
-look has all the error of a single one, as it was until 2026-11-23; the looks share it; they share
-it up to the most seeds that were stated beforehand. A fourth is a confidence sequence: the mixture
-of Student's t likelihood ratios over effects above 0, half normal with a standard deviation of
-EFFECT spreads, is 1 / 0.025 or more (Ville 1939; Robbins 1970). Prints Markdown."""
+Studies of one link that states "more", judged as `harness study` judges them, at each look of a
+schedule until a word is said. Differences are normal; spreads and true differences are in margins.
+Three rules: every look has all the error of a single one, as it was until 2026-11-23; the looks
+share it; they share it up to the most seeds that were stated beforehand. A fourth is a confidence
+sequence: the mixture of Student's t likelihood ratios over effects above 0, half normal with a
+standard deviation of EFFECT spreads, is 1 / 0.025 or more (Ville 1939; Robbins 1970). Prints
+Markdown."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from scipy import stats
 
 from benchmarks.study_verdicts import FIRST_SEED, Cell, head, judged, row, share
+from harness.law.compare import looks
+from harness.law.compare.claims import LEVEL
 from harness.law.compare.links import (
     CONTRADICTED,
     NO_EFFECT,
@@ -39,28 +44,72 @@ SCHEDULES: Mapping[str, tuple[int, ...]] = {
 }
 """The pairs at each look."""
 MOST = 15
-RULES: Mapping[str, tuple[bool, int | None]] = {
-    "all at each": (False, None),
-    "shared": (True, None),
-    f"most_seeds {MOST}": (True, MOST),
+EFFECT, QUANTILES = 1.0, 200
+ALPHA = LEVEL / 2
+Rule = Callable[[Sequence[int]], float]
+"""The t that a word takes at the last of these looks."""
+
+
+def with_level(level: Callable[[Sequence[int]], float]) -> Rule:
+    return lambda sizes: float(stats.t.isf(level(sizes), sizes[-1] - 1))
+
+
+@functools.cache
+def in_sequence(pairs: int) -> float:
+    """The smallest t whose mixture of likelihood ratios is 40 or more; infinite above 60."""
+    places = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    effects = EFFECT * stats.norm.ppf((1 + places) / 2) * pairs**0.5
+    t: Floats = np.geomspace(1.0, 60.0, 500)
+    ratios = stats.nct.pdf(t[:, None], pairs - 1, effects).mean(axis=1)
+    enough = np.flatnonzero(ratios / stats.t.pdf(t, pairs - 1) >= 1 / ALPHA)
+    return float(t[enough[0]]) if len(enough) else float("inf")
+
+
+RULES: Mapping[str, Rule] = {
+    "all at each": with_level(lambda sizes: ALPHA),
+    "shared": with_level(lambda sizes: looks.level(tuple(sizes), ALPHA)),
+    f"most_seeds {MOST}": with_level(lambda sizes: looks.level(tuple(sizes), ALPHA, MOST)),
+    "confidence sequence": lambda sizes: in_sequence(sizes[-1]),
 }
-"""Whether the looks before are held against one, and the most seeds that were stated."""
 WIDE = 2.4
 """A spread, in margins, at which few studies are decided before the last look."""
-EFFECT, QUANTILES = 1.0, 200
 
 
-def until_decided(
-    values: Sequence[float], schedule: Sequence[int], kept: bool, most: int | None
-) -> tuple[str, int]:
-    """The word of a study at its first decided look, or at its last, and its pairs there."""
-    looks: list[Earlier] = []
-    for pairs in schedule:
-        look = judged([values[:pairs]], looks if kept else (), most)
-        if look.word != UNDECIDED:
-            return look.word, pairs
-        looks.append(look.seen)
-    return UNDECIDED, schedule[-1]
+@dataclass(frozen=True)
+class Ends:
+    """How studies ended: at their first decided look, or undecided at their last."""
+
+    words: Mapping[str, int]
+    pairs: float
+    """At that look, mean."""
+
+
+def until_decided(drawn: Floats, schedule: Sequence[int], rule: Rule) -> Ends:
+    """`drawn`: the differences of each study, in margins, shape (studies, pairs).
+
+    Many studies at once, each as links.judge judges it: a test holds the two together.
+    """
+    still = np.ones(len(drawn), dtype=bool)
+    words = dict.fromkeys(VERDICTS, 0)
+    used = 0.0
+    for place, pairs in enumerate(schedule):
+        seen = drawn[:, :pairs]
+        error = seen.std(axis=1, ddof=1) / pairs**0.5
+        least_t = rule(schedule[: place + 1])
+        t = seen.mean(axis=1) / error
+        short = (1 - seen.mean(axis=1)) / error
+        for word, of in ((SUPPORTED, t), (CONTRADICTED, -t), (NO_EFFECT, short)):
+            now = still & (of > least_t)
+            words[word] += int(now.sum())
+            used += pairs * int(now.sum())
+            still &= ~now
+    words[UNDECIDED] = int(still.sum())
+    return Ends(words, (used + schedule[-1] * words[UNDECIDED]) / len(drawn))
+
+
+def drawn(schedule: Sequence[int], spread: float, truth: float, studies: int) -> Floats:
+    rng = np.random.default_rng([FIRST_SEED, 1, len(schedule), schedule[0]])
+    return truth + spread * rng.standard_normal((studies, schedule[-1]))
 
 
 def of_false_words(studies: int) -> Iterator[str]:
@@ -68,14 +117,12 @@ def of_false_words(studies: int) -> Iterator[str]:
         *("looks at pairs", "error", "no difference: supported %"),
         *("no difference: contradicted %", "the margin: no effect %"),
     )
-    for (name, schedule), (rule, (kept, most)) in product(SCHEDULES.items(), RULES.items()):
-        counts: list[Counter[str]] = []
-        for truth in (0.0, 1.0):
-            rng = np.random.default_rng([FIRST_SEED, 1, len(schedule), schedule[0]])
-            cell = Cell(schedule[-1], WIDE, (truth,))
-            drawn = (cell.drawn(rng, cell.pairs)[0] for _ in range(studies))
-            counts.append(Counter(until_decided(d, schedule, kept, most)[0] for d in drawn))
-        false = (counts[0][SUPPORTED], counts[0][CONTRADICTED], counts[1][NO_EFFECT])
+    for (name, schedule), (rule, least_t) in product(SCHEDULES.items(), RULES.items()):
+        none, margin = (
+            until_decided(drawn(schedule, WIDE, truth, studies), schedule, least_t).words
+            for truth in (0.0, 1.0)
+        )
+        false = (none[SUPPORTED], none[CONTRADICTED], margin[NO_EFFECT])
         yield row(name, rule, *(share(count, studies) for count in false))
 
 
@@ -85,70 +132,35 @@ def of_asked_for(studies: int) -> Iterator[str]:
     for truth, spread, pairs in product((0.0, 1.0), (1.2, WIDE), (3, 5)):
         rng = np.random.default_rng([FIRST_SEED, 2, pairs])
         counts: Counter[str] = Counter()
-        made = 0
+        total = 0
         for _ in range(studies):
             (values,) = Cell(MOST, spread, (truth,)).drawn(rng, MOST)
-            looks: list[Earlier] = []
+            made: list[Earlier] = []
             now, word = pairs, UNDECIDED
             while word == UNDECIDED and now <= MOST:
-                look = judged([values[:now]], looks)
-                looks.append(look.seen)
+                look = judged([values[:now]], made)
+                made.append(look.seen)
                 word = look.word
                 now = MOST + 1 if now == MOST else min(MOST, max(now + 1, look.needed or MOST))
             counts[word] += 1
-            made += len(looks)
+            total += len(made)
         shares = (share(counts[word], studies) for word in VERDICTS)
-        yield row(f"{truth:g}", f"{spread:g}", pairs, *shares, f"{made / studies:.1f}")
+        yield row(f"{truth:g}", f"{spread:g}", pairs, *shares, f"{total / studies:.1f}")
 
 
 def of_power(studies: int) -> Iterator[str]:
     """How often a true margin is supported, and with how many pairs, by each rule."""
-    names = (*RULES, "confidence sequence")
-    yield head("looks at pairs", "spread", *(f"{name}: supported %, pairs" for name in names))
+    yield head("looks at pairs", "spread", *(f"{name}: supported %, pairs" for name in RULES))
     single = {"5": (5,), "10": (10,), "15": (15,)}
     for (name, schedule), spread in product({**single, **SCHEDULES}.items(), (0.6, 1.2)):
-        rng = np.random.default_rng([FIRST_SEED, 3, len(schedule), schedule[0]])
-        cell = Cell(schedule[-1], spread, (1.0,))
-        drawn = [cell.drawn(rng, cell.pairs)[0] for _ in range(studies)]
-        ends = [
-            [until_decided(d, schedule, kept, most) for d in drawn] for kept, most in RULES.values()
-        ]
-        ends.append([_in_sequence(d, schedule) for d in drawn])
-        yield row(name, f"{spread:g}", *map(_told, ends))
+        values = drawn(schedule, spread, 1.0, studies)
+        ends = [until_decided(values, schedule, least_t) for least_t in RULES.values()]
+        shares = (f"{share(e.words[SUPPORTED], studies)}, {e.pairs:.1f}" for e in ends)
+        yield row(name, f"{spread:g}", *shares)
 
 
-def _told(ends: Sequence[tuple[str, int]]) -> str:
-    supported = share(sum(word == SUPPORTED for word, _ in ends), len(ends))
-    return f"{supported}, {np.mean([pairs for _, pairs in ends]):.1f}"
-
-
-def _in_sequence(values: Sequence[float], schedule: Sequence[int]) -> tuple[str, int]:
-    """The same by the confidence sequence, which has only the one word here."""
-    for pairs in schedule:
-        seen = np.array(values[:pairs])
-        t = float(seen.mean() / seen.std(ddof=1) * pairs**0.5)
-        if t > _least_t(pairs):
-            return SUPPORTED, pairs
-    return UNDECIDED, schedule[-1]
-
-
-_LEAST: dict[int, float] = {}
-
-
-def _least_t(pairs: int) -> float:
-    """The smallest t whose mixture of likelihood ratios is 40 or more; infinite above 60."""
-    if pairs not in _LEAST:
-        places = (np.arange(QUANTILES) + 0.5) / QUANTILES
-        effects = EFFECT * stats.norm.ppf((1 + places) / 2) * pairs**0.5
-        t: Floats = np.geomspace(1.0, 60.0, 500)
-        ratios = stats.nct.pdf(t[:, None], pairs - 1, effects).mean(axis=1)
-        enough = np.flatnonzero(ratios / stats.t.pdf(t, pairs - 1) >= 1 / 0.025)
-        _LEAST[pairs] = float(t[enough[0]]) if len(enough) else float("inf")
-    return _LEAST[pairs]
-
-
-def main(studies: int = 8000) -> None:
-    for table in (of_false_words(studies), of_asked_for(studies), of_power(studies // 4)):
+def main(studies: int = 4000) -> None:
+    for table in (of_false_words(50 * studies), of_asked_for(4 * studies), of_power(10 * studies)):
         print(*table, "", sep="\n", flush=True)
 
 

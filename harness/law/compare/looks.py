@@ -52,16 +52,17 @@ def counts(earlier: Sequence[Pairs], now: Pairs) -> tuple[int, ...]:
 
     The same pairs again are the same look, whatever was added after it.
     """
-    looks = list(earlier)
-    if now in looks:
-        looks = looks[: looks.index(now)]
     known: Pairs = frozenset()
     sizes: list[int] = []
-    for look in (*looks, now):
+    for look in (*_before(earlier, now), now):
         known |= look
         if len(look) >= FEWEST_SEEDS and len(known) > (sizes[-1] if sizes else 0):
             sizes.append(len(known))
     return tuple(sizes)
+
+
+def _before(earlier: Sequence[Pairs], now: Pairs) -> Sequence[Pairs]:
+    return earlier[: earlier.index(now)] if now in earlier else earlier
 
 
 def price(
@@ -71,9 +72,10 @@ def price(
     at most; None where nothing is left to spend: `now` was known before, or more than `most` was.
     """
     alpha = LEVEL / 2 / comparisons
-    if now not in earlier and earlier and now <= frozenset().union(*earlier):
+    before = _before(earlier, now)
+    if before and now <= frozenset().union(*before):
         return None
-    sizes = counts(earlier, now)
+    sizes = counts(before, now)
     left = spent(sizes, most) - (spent(sizes[:-1], most) if len(sizes) > 1 else 0.0)
     if left <= 0:
         return None

@@ -205,7 +205,8 @@ def _lost(
                 lost.setdefault(seed, []).extend(of_null)
     if not lost:
         return {}
-    plain = worst_case.range_of(link.quantity, quantity, footing, members)
+    name = quantities.OLD_NAMES.get(link.quantity, link.quantity)
+    plain = worst_case.range_of(name, quantity, footing, members)
     net = worst_case.difference(plain, plain) if nets else plain
     found = {}
     for seed, told in sorted(lost.items()):

@@ -136,12 +136,14 @@ def judge(
 
 
 def look(outcome: Outcome, before: Sequence[Look]) -> Look | None:
-    """This look at the links, to be remembered; None where each had the same pairs at one before,
-    or no link has pairs enough for a test.
+    """This look at the links, to be remembered; None where no link has pairs that were not judged
+    at one before, or none has pairs enough for a test.
     """
     tested = [one for one in (*outcome.links, *outcome.checks) if one.seen]
-    known = {(name, frozenset(pairs)) for past in before for name, pairs in past.pairs.items()}
-    if all((one.link.name, one.seen) in known for one in tested):
+    known = {
+        (name, pair) for past in before for name, pairs in past.pairs.items() for pair in pairs
+    }
+    if all((one.link.name, pair) in known for one in tested for pair in one.seen):
         return None
     return Look(
         {one.link.name: sorted(one.seen) for one in tested},

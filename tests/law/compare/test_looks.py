@@ -76,6 +76,7 @@ def test_known_pairs_that_are_picked_or_left_out_cost_more() -> None:
     look's own share and no credit for what they have in common.
     """
     assert looks.price([pairs(9)], pairs(5), 1) is None
+    assert looks.price([pairs(9), pairs(5)], pairs(5), 1) is None
     assert looks.price([pairs(3), pairs(3, first=4)], pairs(6), 1) is None
     added = present(looks.price([pairs(9)], pairs(10), 1))
     assert present(looks.price([pairs(9)], pairs(9, first=2), 1)) > added

@@ -6,10 +6,10 @@ Pairs are drawn whose true difference is known and judged by harness.law.compare
 study` judges them; every link states "more". Differences and their standard deviation over pairs,
 the spread, are in margins. Shapes are scaled to the same spread: t3 is Student's t of 3 degrees of
 freedom, a tail is an exponential's, towards "more" or away from it. An undecided study is run
-again with the pairs it asks for: anew, and with the first pairs kept, as more seeds do. Last, the
-highest of several arms that are all alike, against one arm or the highest of others. Prints
-Markdown, shares with their 95% intervals by Wilson; benchmarks/study_verdicts.md holds a dated
-result."""
+again with the pairs it asks for: anew, and with the first pairs kept, as more seeds do. Then arms
+that learnt nothing, and the highest of several arms that are all alike, against one arm or the
+highest of others. Prints Markdown, shares with their 95% intervals by Wilson;
+benchmarks/study_verdicts.md holds a dated result, also of benchmarks/study_looks.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from numpy.random import Generator
 from scipy import stats
 
 from harness.law.compare import links
-from harness.law.compare.links import UNDECIDED, VERDICTS, Observed
+from harness.law.compare.links import UNDECIDED, VERDICTS, Earlier, Observed
 from harness.law.results import Floats
 from harness.records.study_file import Link
 
@@ -73,20 +73,44 @@ class Again:
     """Verdicts of all studies: the first, or where it was undecided the one with the pairs kept."""
 
 
-def judged(rows: Sequence[Sequence[float]]) -> tuple[str, int | None]:
-    """Return the verdict of a study whose links all decide, and the seeds it asks for."""
+@dataclass(frozen=True)
+class Study:
+    """A study judged once."""
+
+    word: str
+    needed: int | None
+    seen: Earlier
+    """Its pairs, for a later look."""
+
+
+def judged(
+    rows: Sequence[Sequence[float]],
+    earlier: Sequence[Earlier] = (),
+    most: int | None = None,
+    gains: Mapping[str, Sequence[float]] | None = None,
+) -> Study:
+    """Judge a study whose links all decide; `earlier`: the looks before."""
     names = [f"link {number}" for number in range(len(rows))]
-    seen = [
-        Observed(Link(name, "gain", "arm", "other", "more", MARGIN), dict(enumerate(row)))
+    observed = [
+        Observed(
+            Link(name, "gain", "arm", "other", "more", MARGIN),
+            dict(enumerate(row)),
+            gains=gains or {},
+        )
         for name, row in zip(names, rows, strict=True)
     ]
-    judgements = links.judge(seen, names)
-    return links.verdict(judgements, names), links.seeds_needed(judgements, names)
+    before = {name: [pairs for look in earlier for pairs in look[name]] for name in names}
+    judgements = links.judge(observed, names, before, most)
+    return Study(
+        links.verdict(judgements, names),
+        links.seeds_needed(judgements, names),
+        {one.link.name: [one.pairs] for one in observed},
+    )
 
 
 def verdicts(cell: Cell, studies: int) -> Counter[str]:
     rng = cell.rng()
-    return Counter(judged(cell.drawn(rng, cell.pairs))[0] for _ in range(studies))
+    return Counter(judged(cell.drawn(rng, cell.pairs)).word for _ in range(studies))
 
 
 def again(cell: Cell, studies: int) -> Again:
@@ -94,14 +118,15 @@ def again(cell: Cell, studies: int) -> Again:
     rng, made = cell.rng(), Again([], Counter(), Counter(), Counter())
     for _ in range(studies):
         first = cell.drawn(rng, cell.pairs)
-        word, needed = judged(first)
+        look = judged(first)
+        word = look.word
         if word == UNDECIDED:
-            pairs = needed or cell.pairs
+            pairs = look.needed or cell.pairs
             more = cell.drawn(rng, pairs - cell.pairs) if pairs > cell.pairs else []
             kept = [old + new for old, new in zip(first, more, strict=True)] if more else first
-            word = judged(kept)[0]
+            word = judged(kept, [look.seen]).word
             made.asked.append(pairs)
-            made.anew[judged(cell.drawn(rng, pairs))[0]] += 1
+            made.anew[judged(cell.drawn(rng, pairs)).word] += 1
             made.kept[word] += 1
         made.at_last[word] += 1
     return made
@@ -115,25 +140,25 @@ def share(hits: int, of: int) -> str:
 
 def of_one_link(shapes: Sequence[str], truths: Sequence[float], studies: int) -> Iterator[str]:
     named = [f"{shape}: {word} %" for shape, word in product(shapes, VERDICTS)]
-    yield _head("true", "pairs", "spread", *named)
+    yield head("true", "pairs", "spread", *named)
     for truth, pairs, spread in product(truths, PAIRS, SPREADS):
         counts = [verdicts(Cell(pairs, spread, (truth,), shape), studies) for shape in shapes]
         shares = [share(words[word], studies) for words, word in product(counts, VERDICTS)]
-        yield _row(f"{truth:g}", pairs, spread, *shares)
+        yield row(f"{truth:g}", pairs, spread, *shares)
 
 
 def of_four_links(studies: int) -> Iterator[str]:
-    yield _head("true", "pairs", "spread", *(f"{word} %" for word in VERDICTS))
+    yield head("true", "pairs", "spread", *(f"{word} %" for word in VERDICTS))
     kinds = (ALL_TRUE, ONE_FALSE, PLAINLY_BUT_ONE)
     for truths, pairs, spread in product(kinds, PAIRS[1:], SPREADS):
         counts = verdicts(Cell(pairs, spread, truths), studies)
-        yield _row(_named(truths), pairs, spread, *(share(counts[w], studies) for w in VERDICTS))
+        yield row(_named(truths), pairs, spread, *(share(counts[w], studies) for w in VERDICTS))
 
 
 def of_seeds_needed(studies: int) -> Iterator[str]:
-    yield _head(
+    yield head(
         *("true", "pairs", "spread", "undecided", "asks for, median", "decided anew %"),
-        *("decided, first pairs kept %", "at last supported %", "at last contradicted %"),
+        *("decided, first pairs kept %", *(f"at last {word} %" for word in VERDICTS[:3])),
     )
     kinds = ((0.0,), (0.5,), (1.0,), ALL_TRUE, ONE_FALSE)
     for truths, pairs, spread in product(kinds, PAIRS[:3], SPREADS):
@@ -141,23 +166,36 @@ def of_seeds_needed(studies: int) -> Iterator[str]:
         count = len(outcome.asked)
         asked = round(float(np.median(outcome.asked))) if count else "-"
         decided = (count - words[UNDECIDED] for words in (outcome.anew, outcome.kept))
-        yield _row(
+        yield row(
             *(_named(truths), pairs, spread, count, asked),
             *(share(number, count) if count else "-" for number in decided),
-            *(share(outcome.at_last[word], studies) for word in VERDICTS[:2]),
+            *(share(outcome.at_last[word], studies) for word in VERDICTS[:3]),
         )
+
+
+def of_learning(studies: int) -> Iterator[str]:
+    """Two arms that gain alike, by so many margins; their seeds spread by half a margin."""
+    yield head("both gain", "pairs", *(f"{word} %" for word in VERDICTS))
+    for gain, pairs in product((0.0, 0.5, 1.0, 2.0, 4.0), PAIRS[:3]):
+        rng = np.random.default_rng([FIRST_SEED, 4, pairs])
+        counts: Counter[str] = Counter()
+        for _ in range(studies):
+            arm, other = MARGIN * (gain + 0.5 * rng.standard_normal((2, pairs)))
+            gains = {"arm": list(arm), "other": list(other)}
+            counts[judged([list(arm - other)], gains=gains).word] += 1
+        yield row(f"{gain:g}", pairs, *(share(counts[word], studies) for word in VERDICTS))
 
 
 def of_best(studies: int) -> Iterator[str]:
     """Arms that are all alike; each has seeds of its own spread."""
-    yield _head("best of", "against best of", "pairs", *(f"{word} %" for word in VERDICTS))
+    yield head("best of", "against best of", "pairs", *(f"{word} %" for word in VERDICTS))
     for sides, pairs in product(CHOICES, PAIRS[:3]):
         rng = np.random.default_rng([FIRST_SEED, pairs, sides[0]])
         counts: Counter[str] = Counter()
         for _ in range(studies):
             arms, rivals = (rng.normal(0, MARGIN, (count, pairs)) for count in sides)
-            counts[judged([list(_highest(arms) - _highest(rivals))])[0]] += 1
-        yield _row(*sides, pairs, *(share(counts[word], studies) for word in VERDICTS))
+            counts[judged([list(_highest(arms) - _highest(rivals))]).word] += 1
+        yield row(*sides, pairs, *(share(counts[word], studies) for word in VERDICTS))
 
 
 def _highest(arms: Floats) -> Floats:
@@ -169,11 +207,11 @@ def _named(truths: tuple[float, ...]) -> str:
     return ", ".join(f"{truth:g}" for truth in truths)
 
 
-def _head(*names: str) -> str:
-    return f"{_row(*names)}\n|{'---|' * len(names)}"
+def head(*names: str) -> str:
+    return f"{row(*names)}\n|{'---|' * len(names)}"
 
 
-def _row(*cells: object) -> str:
+def row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
@@ -183,6 +221,7 @@ def main(studies: int = 2000) -> None:
         of_one_link(("tail towards", "tail away"), (0.0, 1.0), studies),
         of_four_links(studies),
         of_seeds_needed(studies),
+        of_learning(studies),
         of_best(studies),
     ):
         print(*table, "", sep="\n", flush=True)

@@ -23,7 +23,7 @@ from harness.records.study_file import Stated
 from harness.records.sweep_file import Sweep
 from harness.report import write
 from harness.report.tables import study as study_table
-from harness.study import arms, cost, file, folder
+from harness.study import arms, cost, file, folder, looks
 from harness.study.arms import Planned
 from harness.utils import safe_text
 
@@ -82,7 +82,10 @@ def study(wanted: Wanted) -> int:
     members = analysis.members(study_arms.finished(ledger))
     lost = study_arms.diverged(ledger)
     compared = study_arms.arms(record, planned.stated, members, lost)
-    judged = study_outcome.judge(planned.name, planned.stated, str(root), compared, record.changed)
+    judged = study_outcome.judge(
+        planned.name, planned.stated, str(root), compared, record.changed, record.looks
+    )
+    looks.remember(root, record, judged)
     if other is not None:
         effects = other_study.beside([*judged.links, *judged.checks], other)
         judged = replace(judged, beside=effects)

@@ -1,5 +1,5 @@
-"""study.json: what a study said before its first run, which run belongs to which arm, and what
-was changed since.
+"""study.json: what a study said before its first run, which run belongs to which arm, what was
+changed since, and each time that its links were judged.
 """
 
 from __future__ import annotations
@@ -59,6 +59,18 @@ class Stated:
     """Name of a further arm -> the arms of which it is the one that ends highest."""
     rival: str | None
     """The regime that would explain the same: starved, or None."""
+    most_seeds: int | None = None
+    """The seeds at which the last look will be; None where that was not stated."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One time that the links were judged, on pairs that had not been judged before."""
+
+    pairs: Mapping[str, Any]
+    """Link or check -> its pairs, each by the names of its runs."""
+    spent: Mapping[str, Any]
+    """Link or check -> the error spent up to this look on each word that could be said of it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +86,8 @@ class StudyRecord:
     """Arm -> seed as text -> name of the run."""
     runs: Mapping[str, Any]
     """Name of a run -> [hash of its config, its seed]."""
+    looks: Sequence[Look] = ()
+    """In the order of time; none in a folder of a version that did not record them."""
 
 
 def to_plain(stated: Stated) -> dict[str, Any]:
@@ -95,7 +109,23 @@ def read(folder: Path) -> StudyRecord:
         values = json.loads(plain_file.text(path))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read: {plain_file.one_line(error)}") from error
-    problem = shape.problem(StudyRecord, values)
+    if isinstance(values, dict):
+        values.setdefault("looks", [])
+    problem = shape.problem(StudyRecord, values) or _bad_look(values["looks"])
     if problem:
         raise DataError(f"{path}: cannot be read: {problem}")
-    return StudyRecord(**{f.name: values[f.name] for f in dataclasses.fields(StudyRecord)})
+    parts = {f.name: values[f.name] for f in dataclasses.fields(StudyRecord)}
+    looks = [Look(look["pairs"], look["spent"]) for look in values["looks"]]
+    return StudyRecord(**{**parts, "looks": looks})
+
+
+def _bad_look(looks: Sequence[Any]) -> str | None:
+    """Describe the first look whose pairs are no lists of names."""
+    for number, look in enumerate(looks):
+        problem = shape.problem(Look, look, f"looks[{number}]")
+        if problem:
+            return problem
+        for link, pairs in look["pairs"].items():
+            if not shape.fits(pairs, Sequence[str]):
+                return f"looks[{number}].pairs.{link} must be a list of text, got {pairs!r}"
+    return None

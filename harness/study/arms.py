@@ -54,6 +54,9 @@ def doubts(planned: Planned) -> Iterator[str]:
     if len(stated.seeds) < FEWEST_SEEDS:
         rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
         yield f"seed: {rule}, got {len(stated.seeds)}"
+    if stated.most_seeds is not None and len(stated.seeds) > stated.most_seeds:
+        rule = f"the last look was stated to be at {stated.most_seeds}"
+        yield f"most_seeds: {rule}, and no link is decided beyond, got {len(stated.seeds)} seeds"
     asked = {link.quantity for link in (*stated.links, *stated.checks)}
     asked = {name for name in asked if not quantities.of_link(name).every_step}
     configs = [point.config for _, point in planned.distinct().values()]
@@ -119,6 +122,7 @@ def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
         deciding=file.deciding,
         best=file.best,
         rival=file.rival,
+        most_seeds=file.most_seeds,
     )
     _refuse_without_null(str(file.path), stated, points)
     own_words = {key: word for key, word in typed.items() if key in common}

@@ -14,7 +14,9 @@ from harness.compose import search_path
 from harness.config import ranges as checks
 from harness.errors import ConfigError
 from harness.law.compare import quantities
+from harness.law.compare.claims import MOST_SEEDS
 from harness.law.compare.quantities import QUANTITIES
+from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.compare.replicates import COMMON
 from harness.records.study_file import Link
 from harness.utils import shape
@@ -43,6 +45,7 @@ class StudyFile:
     deciding: tuple[str, ...]
     best: Mapping[str, tuple[str, ...]]
     rival: str | None
+    most_seeds: int | None
 
 
 def read(name: str) -> StudyFile:
@@ -76,7 +79,18 @@ def read(name: str) -> StudyFile:
         deciding=_deciding(path, values.get("deciding"), links),
         best=best,
         rival=None if values.get("rival") is None else str(values["rival"]),
+        most_seeds=_most_seeds(path, values.get("most_seeds")),
     )
+
+
+def _most_seeds(path: Path, value: Any) -> int | None:
+    if value is None:
+        return None
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or not FEWEST_SEEDS <= value <= MOST_SEEDS:
+        rule = f"must be a whole number from {FEWEST_SEEDS} to {MOST_SEEDS}"
+        raise ConfigError(f"{path}: most_seeds {rule}, got {value!r}")
+    return int(value)
 
 
 def _text(path: Path, key: str, value: Any) -> str:

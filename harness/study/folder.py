@@ -20,6 +20,7 @@ from harness.records import compatibility, run_folder, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import LedgerRow, Sweep
+from harness.study import looks as study_looks
 from harness.study.arms import Planned, who
 
 LONGEST = 400
@@ -46,7 +47,7 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
         raise FolderError(f"{root}: {error.strerror or error}") from error
     with run_folder.hold(RunFolder(root)):
         compatibility.refuse_newer_sweep(root)
-        record = _record(planned, before)
+        record = _record(planned, before, root)
         study_file.write(root, record)
         new = _to_make(planned, record)
         for name, point in new.items():
@@ -103,12 +104,16 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") 
 
 
 def without_implied(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Without `deciding` where that is but all the links: these tell themselves."""
-    implied = list(stated["deciding"]) == list(stated["links"])
-    return {key: value for key, value in stated.items() if key != "deciding" or not implied}
+    """Without `deciding` where that is but all the links, which tell themselves, and without a
+    `most_seeds` that is not stated, which older versions did not know.
+    """
+    implied = {"deciding"} if list(stated["deciding"]) == list(stated["links"]) else set()
+    if stated.get("most_seeds") is None:
+        implied.add("most_seeds")
+    return {key: value for key, value in stated.items() if key not in implied}
 
 
-def _record(planned: Planned, before: StudyRecord | None) -> StudyRecord:
+def _record(planned: Planned, before: StudyRecord | None, root: Path) -> StudyRecord:
     now = study_file.to_plain(planned.stated)
     runs: dict[str, Any] = dict(before.runs) if before else {}
     named = {(config, seed): name for name, (config, seed) in runs.items()}
@@ -124,7 +129,8 @@ def _record(planned: Planned, before: StudyRecord | None) -> StudyRecord:
     changed = (
         [*before.changed, *changes(without_implied(first), without_implied(now))] if before else []
     )
-    return StudyRecord(planned.name, first, list(dict.fromkeys(changed)), arms, runs)
+    looks = study_looks.before(root, before) if before else []
+    return StudyRecord(planned.name, first, list(dict.fromkeys(changed)), arms, runs, looks)
 
 
 def _to_make(planned: Planned, record: StudyRecord) -> dict[str, Point]:

@@ -16,6 +16,7 @@ from harness.law.results import Bounded
 from harness.records.validity import LevelValidity
 from harness.report import write
 from harness.report.tables import study
+from tests.present import present
 from tests.study.made import Arms, Course, study_of
 from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
 
@@ -33,7 +34,7 @@ def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it
     said = stream.getvalue()
     assert "gain of reward on eval/medium/reward of hard is less than that of medium" in said
     assert "beside: [red]odd[/red]:" in said
-    assert "; more by 0.05 is ruled out, p <0.001 by Holm" in said
+    assert "; the opposite holds, p <0.001" in said
     assert "hard: 1 of 5 runs failed or unfinished" in said
     assert "rival explanation, starvation: 0 of 9 runs taught too little" in said
     assert "made: supported" in said
@@ -44,9 +45,9 @@ def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path: 
     (link,) = found.links
     assert link.judged is not None
     assert link.judged.high < 0
-    assert link.p_holm == 1.0
+    assert present(link.p).supported == 1.0
     said = " ".join(study.notes(found))
-    assert "p, of the statement and 1 where the difference points away from it, by Holm" in said
+    assert "p, of the statement and 1 where the difference points away from it, with" in said
     assert "of no difference" not in said
 
 
@@ -86,6 +87,7 @@ def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path) ->
     assert [line["kind"] for line in lines if line["verdict"]] == ["link", "beside"]
     by_seed = found.links[0].by_seed
     assert {int(s["seed"]): float(s["value"]) for s in seeds[:5]} == by_seed
+    assert all(float(s["of_arm"]) - float(s["of_against"]) == float(s["plain"]) for s in seeds)
 
 
 def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path: Path) -> None:

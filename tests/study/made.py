@@ -16,7 +16,7 @@ from harness.law.compare import study_arms, study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord, to_plain
+from harness.records.study_file import EVALUATION, Link, Look, Stated, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing import synthetic
 
@@ -78,6 +78,8 @@ def study_of(
     links: Sequence[Link],
     checks: Sequence[Link] = (),
     unfinished: Sequence[str] = (),
+    diverged: Sequence[str] = (),
+    looks: Sequence[Look] = (),
     **stated: Any,
 ) -> Outcome:
     """Write a run a course of each arm, seeds from 1 up, and judge the links."""
@@ -87,8 +89,10 @@ def study_of(
         for seed, course in enumerate(courses, start=1):
             name = f"{len(ledger)}-{arm}-seed{seed}"
             names.setdefault(arm, {})[str(seed)] = name
-            status = "failed" if course is None or name in unfinished else "done"
-            ledger.append(LedgerRow(name, str(folder / name), (), status))
+            lost = course is None or name in unfinished or name in diverged
+            code = 70 if name in diverged else None
+            row = LedgerRow(name, str(folder / name), (), "failed" if lost else "done", None, code)
+            ledger.append(row)
             if course is not None:
                 noise = np.random.default_rng(1000 * place + seed)
                 _write(folder / name, dataclasses.replace(made, seed=seed), rows(course, noise))
@@ -103,8 +107,8 @@ def study_of(
     record = StudyRecord("made", to_plain(said), [], names, {})
     sweep = Sweep(str(folder), {}, ledger)
     members = analysis.members(study_arms.finished(sweep))
-    found = study_arms.arms(record, said, members)
-    return study_outcome.judge("made", said, str(folder), found, [])
+    found = study_arms.arms(record, said, members, study_arms.diverged(sweep))
+    return study_outcome.judge("made", said, str(folder), found, [], looks)
 
 
 def _write(folder: Path, made: RunConfig, lines: list[dict[str, Any]]) -> None:

@@ -112,3 +112,17 @@ def test_a_folder_without_a_result_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         other_study.read(tmp_path, "made", [GAIN])
     assert str(error.value) == f"{rule}, got {str(tmp_path)!r}"
+
+
+COMMITTED = Path(__file__).parents[2] / "docs" / "results"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(COMMITTED.glob("*/result.json")), ids=lambda p: p.parent.name
+)
+def test_results_of_older_versions_are_read_with_the_words_of_their_time(path: Path) -> None:
+    value = json.loads(path.read_text())
+    found = other_study.read(path.parent, value["study"], [])
+    assert found.verdict == value["verdict"]
+    assert len(found.effects) == len(value["links"]) + len(value["checks"])
+    assert found.older_words is ("p_no_effect" not in value["links"][0])

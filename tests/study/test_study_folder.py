@@ -11,9 +11,10 @@ import pytest
 
 from harness.cli import status
 from harness.config.run import EvalConfig, PolicyConfig, RunConfig, TrainerConfig
-from harness.errors import ConfigError
+from harness.errors import ConfigError, DataError
 from harness.execution import ledger
 from harness.records import study_file
+from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
@@ -242,3 +243,76 @@ def test_an_evaluation_costs_what_its_size_says(
     talk = config.trainer.steps * config.trainer.conversations * rung.conversation
     spent = rung.start + talk + count * share * rung.evaluation
     assert cost.cpu_hours([config]) == pytest.approx(spent / 3600)
+
+
+def looked(root: Path, first: Planned) -> StudyRecord:
+    """A study whose one link has been judged, as a version without looks left it."""
+    record = folder.settle(first, root)
+    link = {"name": "hard gains less", "arm": "hard", "against": "medium", "difference": -0.1}
+    result = {"links": [{**link, "by_seed": {"1": -0.1, "2": -0.2}}], "checks": [], "best": {}}
+    (root / "study").mkdir()
+    (root / "study" / "result.json").write_text(json.dumps(result))
+    return record
+
+
+@pytest.mark.slow
+def test_a_look_that_an_older_version_made_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    root = tmp_path / "here"
+    assert looked(root, planned()).looks == []
+    values = json.loads((root / "study.json").read_text())
+    del values["looks"]
+    (root / "study.json").write_text(json.dumps(values))
+    (look,) = folder.settle(planned("seed=1,2,3"), root).looks
+    pairs = ["1-hard-seed1 0-medium-seed1", "3-hard-seed2 2-medium-seed2"]
+    assert look.pairs == {"hard gains less": pairs}
+    assert study_file.read(root).looks == [look]
+    (root / "study" / "result.json").write_text("[]")
+    assert folder.settle(planned(), root).looks == [look]
+
+
+@pytest.mark.slow
+def test_looks_that_are_damaged_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    folder.settle(planned(), tmp_path / "here")
+    path = tmp_path / "here" / "study.json"
+    for looks, said in (
+        ([{"pairs": {}}], "missing key looks[0].spent"),
+        ([{"pairs": {"x": [1]}, "spent": {}}], "looks[0].pairs.x must be a list of text"),
+    ):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "looks": looks}))
+        with pytest.raises(DataError) as error:
+            study_file.read(tmp_path / "here")
+        assert said in str(error.value)
+
+
+def test_the_most_seeds_that_are_stated_are_a_number_and_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, SMALL.replace("links:", "most_seeds: 3\nlinks:"))
+    enough = planned("trainer.steps=16", "trainer.eval_every=1")
+    assert enough.stated.most_seeds == 3
+    assert list(arms.doubts(enough)) == []
+    beyond = planned("trainer.steps=16", "trainer.eval_every=1", "seed=range(1,6)")
+    assert next(arms.doubts(beyond)) == (
+        "most_seeds: the last look was stated to be at 3, and no link is decided beyond, "
+        "got 5 seeds"
+    )
+    for bad in ("1", "many", "2.5", "true"):
+        written(tmp_path, SMALL.replace("links:", f"most_seeds: {bad}\nlinks:"))
+        with pytest.raises(ConfigError, match="most_seeds must be a whole number from 2 to 1000"):
+            planned()
+
+
+def test_a_most_that_is_not_stated_is_no_change() -> None:
+    before = {"links": {"c": {}}, "deciding": ["c"]}
+    now = {**before, "most_seeds": None}
+    assert folder.without_implied(before) == folder.without_implied(now)
+    assert folder.changes(
+        folder.without_implied(before), folder.without_implied({**now, "most_seeds": 9})
+    ) == ["most_seeds: added, 9"]

@@ -1,8 +1,8 @@
-"""A link of a study judged over pairs of runs of one seed: supported, contradicted or undecided.
+"""A link of a study judged over pairs of runs of one seed: its word, and that of the study.
 
 A pair is two runs of the same seed, or where nothing is held against the arm, its run alone. What
 is judged is net of the null controls where the link asks for that; the plain difference must then
-point the same way. Tests that decide together are adjusted by Holm.
+point the same way. What a study that was looked at before may still say: `looks`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from harness.law.compare import claims
+from harness.law.compare import claims, link_tests, looks
+from harness.law.compare.link_tests import ROUNDING, Asked, Evidence
+from harness.law.compare.looks import Pairs
 from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
+from harness.law.compare.worst_case import Lost
 from harness.law.results import Interval
 from harness.records.study_file import Link
 
-SUPPORTED, CONTRADICTED, UNDECIDED = VERDICTS = ("supported", "contradicted", "undecided")
-SIGNS: Mapping[str, int] = {"more": 1, "less": -1, "earlier": -1}
+SUPPORTED, CONTRADICTED, NO_EFFECT, UNDECIDED = VERDICTS = (
+    "supported", "contradicted", "no effect", "undecided",
+)  # fmt: skip
 NO_PAIRS = "a seed is the replicate, and only {pairs} of them gave both runs a number"
 NO_SPREAD = "every pair differs by {same:.3g}, so that the spread is not known"
 THE_SAME = "both did the same in every pair: what tells them apart changes nothing here"
-ROUNDING = 1e-12
 NO_ONSET = "no run collapses"
+NOTHING_LEARNT = "nothing was learnt: neither arm gains {margin:g}, with an interval above 0"
+NOTHING_LEFT = (
+    "no error is left: these pairs were judged before with others, or are beyond the most"
+)
+NEITHER = "neither shown, nor {size} ruled out"
+AT_WORST = "it would be {bounded} instead of {word} with what diverged at its worst"
+
+Earlier = Mapping[str, Sequence[Pairs]]
+"""Link -> the pairs of each look before this one."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +48,23 @@ class Observed:
     """Runs without an onset, of both arms; None but of an onset."""
     runs: int = 0
     """Runs with a number, of both arms."""
-    own: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """The numbers subtracted: those of each of the two arms over the same seeds."""
+    own: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    """The numbers subtracted: arm -> seed -> that of its run, over the same seeds."""
+    gains: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Of a link on reward between two arms: how much the runs of each gained."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """The names of the runs of each pair; a seed without one stands for itself."""
+    lost: Mapping[int, Lost] = field(default_factory=dict)
+    """Seeds whose pair has no number since a run of it diverged."""
+
+    @property
+    def judged(self) -> Mapping[int, float]:
+        return self.differences if self.net is None else self.net
+
+    @property
+    def pairs(self) -> Pairs:
+        """What a look at these pairs is known by."""
+        return frozenset(self.names.get(seed, str(seed)) for seed in self.judged)
 
 
 @dataclass(frozen=True)
@@ -49,49 +74,53 @@ class Judged:
     link: Link
     verdict: str
     why: str | None
-    judged: Interval | None
-    plain: Interval | None
-    """Before the null controls were taken off; None where that is not asked."""
-    p_holm: float | None
-    """p of what the link states, plain and net; 1 where either points away from it."""
-    pairs: int
     by_seed: Mapping[int, float]
-    minimum_detectable: float | None
-    seeds_needed: int | None
-    censored: int | None
+    """What is judged."""
+    plain_by_seed: Mapping[int, float] | None
+    """Before the null controls were taken off; None where that is not asked."""
     own: Mapping[str, Interval | None]
     """Mean of each of the two arms, plain; None where its spread is not known."""
+    own_by_seed: Mapping[str, Mapping[int, float]]
+    censored: int | None
+    lost: Mapping[int, Lost]
+    """Pairs without a number, since a run of theirs diverged."""
+    judged: Interval | None = None
+    plain: Interval | None = None
+    p: Evidence | None = None
+    """p of each word, adjusted for looks and other links."""
+    minimum_detectable: float | None = None
+    seeds_needed: int | None = None
+    seen: Pairs = frozenset()
+    """The pairs, as a look remembers them; none without a test."""
+    looks: tuple[int, ...] = ()
+    """Pairs known at each look so far, the last of them this one."""
+    spent: float | None = None
+    """Error spent up to this look on each word, before any correction for other links."""
+    if_lost_at_worst: str | None = None
+    """The word with the pairs that diverged at their worst; None where none did."""
+    at_worst: Interval | None = None
+    """The difference then; None where it could be any number."""
 
     @property
-    def little_gained(self) -> bool:
-        """Neither arm is shown to gain the margin: alike they may be for want of learning."""
-        gained = self.link.quantity == "gain" and self.own
-        return bool(gained) and all(
-            i is None or i.low <= self.link.margin for i in self.own.values()
-        )
+    def pairs(self) -> int:
+        return len(self.by_seed)
 
 
-@dataclass(frozen=True)
-class _Test:
-    """The two questions to the pairs; p are of this link alone."""
-
-    seen: Observed
-    estimate: Estimate | None
-    plain: Estimate | None
-    p_supported: float = 1.0
-    p_contradicted: float = 1.0
-
-
-def judge(seen: Sequence[Observed], deciding: Sequence[str]) -> tuple[Judged, ...]:
+def judge(
+    seen: Sequence[Observed],
+    deciding: Sequence[str],
+    earlier: Earlier | None = None,
+    most: int | None = None,
+) -> tuple[Judged, ...]:
     """In the order given; those that decide the study are one family of tests, the others another.
 
-    What a link is `given` must be judged elsewhere: `hold_back`.
+    `most`: the pairs at which the last look was stated to be. What a link is `given` must be judged
+    elsewhere: `hold_back`.
     """
-    tests = [_test(one) for one in seen]
-    families = [
-        [t for t in tests if (t.seen.link.name in deciding) is yes] for yes in (True, False)
-    ]
-    judged = {j.link.name: j for family in families for j in _family(family)}
+    judged: dict[str, Judged] = {}
+    for decide in (True, False):
+        family = [one for one in seen if (one.link.name in deciding) is decide]
+        judged |= _family(family, decide, earlier or {}, most)
     return tuple(judged[one.link.name] for one in seen)
 
 
@@ -110,10 +139,11 @@ def hold_back_checks(checks: Sequence[Judged]) -> tuple[Judged, ...]:
 
 
 def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
-    """The verdict of the study: all deciding links must hold, and one that fails is enough."""
+    """The verdict of the study: all deciding links must hold, and one that does not is enough."""
     words = {link.verdict for link in links if link.link.name in deciding}
-    if CONTRADICTED in words:
-        return CONTRADICTED
+    for word in (CONTRADICTED, NO_EFFECT):
+        if word in words:
+            return word
     return SUPPORTED if words == {SUPPORTED} else UNDECIDED
 
 
@@ -127,108 +157,147 @@ def seeds_needed(links: Sequence[Judged], deciding: Sequence[str]) -> int | None
     return max(counts)
 
 
-def paired(differences: Sequence[float]) -> Estimate | None:
-    """Their mean with its standard error; None below two, or where all are the same."""
-    values = np.array(differences, dtype=float)
-    if len(values) < FEWEST_SEEDS:
-        return None
-    error = float(values.std(ddof=1)) / len(values) ** 0.5
-    alike = error <= ROUNDING * max(1.0, float(np.abs(values).max()))
-    return None if alike else Estimate(float(values.mean()), error, len(values) - 1)
+def _family(
+    family: Sequence[Observed], decide: bool, earlier: Earlier, most: int | None
+) -> dict[str, Judged]:
+    tests = [link_tests.test(s.link, s.differences, s.net, s.lost) for s in family]
+    found = [(s, t) for s, t in zip(family, tests, strict=True) if t is not None]
+    before = {s.link.name: earlier.get(s.link.name, ()) for s in family}
+    asked = [
+        Asked(t, *(looks.price(before[s.link.name], s.pairs, m, most) for m in (1, len(found))))
+        for s, t in found
+    ]
+    of_family = _Family(decide, len(found), most)
+    evidence = link_tests.adjusted(asked, decide)
+    at_worst = link_tests.adjusted(asked, decide, at_worst=True)
+    judged = {s.link.name: _open(s) for s in family}
+    for (s, _), a, p, worst in zip(found, asked, evidence, at_worst, strict=True):
+        sizes = looks.counts(before[s.link.name], s.pairs)
+        judged[s.link.name] = _judged(s, a, p, word_of(worst), sizes, of_family)
+    return judged
 
 
-def _test(seen: Observed) -> _Test:
-    plain = paired(list(seen.differences.values()))
-    net = paired(list(seen.net.values())) if seen.net is not None else plain
-    if net is None or plain is None:
-        return _Test(seen, net, plain)
-    sign, margin = SIGNS[seen.link.direction], seen.link.margin
-    return _Test(
-        seen,
-        net,
-        plain,
-        max(_p_beyond(net, sign), _p_beyond(plain, sign)),
-        claims.p_short(net, sign, margin),
-    )
+@dataclass(frozen=True)
+class _Family:
+    """Links that are judged together."""
+
+    decide: bool
+    comparisons: int
+    most: int | None
 
 
-def _p_beyond(estimate: Estimate, sign: int) -> float:
-    """Two-sided, of no difference; set to 1 where it points away from what the link states."""
-    return claims.p_differs(estimate) if sign * estimate.value > 0 else 1.0
-
-
-def _family(tests: Sequence[_Test]) -> list[Judged]:
-    tested = [t for t in tests if t.estimate is not None and t.plain is not None]
-    supported = claims.holm([t.p_supported for t in tested])
-    contradicted = claims.holm([t.p_contradicted for t in tested])
-    by_name = {
-        t.seen.link.name: _judged(t, p, q, len(tested))
-        for t, p, q in zip(tested, supported, contradicted, strict=True)
-    }
-    return [by_name.get(t.seen.link.name) or _open(t) for t in tests]
-
-
-def _judged(test: _Test, p: float, q: float, comparisons: int) -> Judged:
-    seen, estimate = test.seen, test.estimate
-    assert estimate is not None
-    by_seed = seen.differences if seen.net is None else seen.net
-    word = SUPPORTED if p < claims.LEVEL else CONTRADICTED if q < claims.LEVEL else UNDECIDED
-    needed = _seeds_needed(seen.link, estimate, len(by_seed), comparisons)
+def _judged(
+    seen: Observed, asked: Asked, p: Evidence, bounded: str, sizes: tuple[int, ...], of: _Family
+) -> Judged:
+    """`bounded`: the word with what diverged at its worst; `sizes`: pairs known at each look."""
+    estimate, link = asked.tested.estimate, seen.link
+    word = word_of(p)
+    at_worst = asked.tested.against if word == SUPPORTED else asked.tested.towards
+    said, why = word, _why(word, link, p, asked)
+    if word in (CONTRADICTED, NO_EFFECT) and _little_gained(seen):
+        said, why = UNDECIDED, NOTHING_LEARNT.format(margin=link.margin)
+    elif seen.lost and word != bounded:
+        said, why = UNDECIDED, AT_WORST.format(bounded=bounded, word=word)
+    open_ = word == UNDECIDED and asked.alone is not None
+    one_sided = claims.LEVEL / 2 / (1 if of.decide else of.comparisons)
     return Judged(
-        link=seen.link,
-        verdict=word,
-        why=_why(word, seen.link, q),
+        link=link,
+        verdict=said,
+        why=why,
         judged=estimate.interval(),
-        plain=test.plain.interval() if seen.net is not None and test.plain else None,
-        p_holm=p,
-        pairs=len(by_seed),
-        by_seed=by_seed,
-        minimum_detectable=claims.minimum_detectable(estimate, comparisons),
-        seeds_needed=needed if word == UNDECIDED else None,
+        plain=asked.tested.plain.interval() if seen.net is not None else None,
+        p=p,
+        by_seed=seen.judged,
+        plain_by_seed=None if seen.net is None else seen.differences,
+        minimum_detectable=estimate.error
+        * looks.reach(len(seen.judged), looks.level(sizes, one_sided, of.most)),
+        seeds_needed=_seeds_needed(link, estimate, sizes, of) if open_ else None,
         censored=seen.censored,
-        own=_own(seen),
+        own=_means(seen.own),
+        own_by_seed=seen.own,
+        seen=seen.pairs,
+        looks=sizes,
+        spent=claims.LEVEL / 2 * looks.spent(sizes, of.most),
+        lost=seen.lost,
+        if_lost_at_worst=bounded if seen.lost else None,
+        at_worst=at_worst.interval() if seen.lost and at_worst is not None else None,
     )
 
 
-def _own(seen: Observed) -> dict[str, Interval | None]:
-    means = {arm: paired(numbers) for arm, numbers in seen.own.items()}
+def word_of(p: Evidence) -> str:
+    for word, of in ((SUPPORTED, p.supported), (CONTRADICTED, p.contradicted)):
+        if of < claims.LEVEL:
+            return word
+    return NO_EFFECT if p.no_effect < claims.LEVEL else UNDECIDED
+
+
+def _little_gained(seen: Observed) -> bool:
+    """Whether neither arm gained the margin, with an interval above 0: alike they may be for want
+    of learning.
+    """
+    means = [link_tests.paired(gains) for gains in seen.gains.values()]
+    learnt = (m and m.value >= seen.link.margin and m.interval().low > 0 for m in means)
+    return bool(means) and not any(learnt)
+
+
+def is_open(judged: Judged) -> bool:
+    """Whether more pairs are all that a link lacks."""
+    size = f"{judged.link.direction} by {judged.link.margin:g}"
+    return judged.verdict == UNDECIDED and judged.why == NEITHER.format(size=size)
+
+
+def _means(own: Mapping[str, Mapping[int, float]]) -> dict[str, Interval | None]:
+    means = {arm: link_tests.paired(list(numbers.values())) for arm, numbers in own.items()}
     return {arm: mean.interval() if mean else None for arm, mean in means.items()}
 
 
-def _why(word: str, link: Link, q: float) -> str | None:
+def _why(word: str, link: Link, p: Evidence, asked: Asked) -> str | None:
+    size = f"{link.direction} by {link.margin:g}"
     if word == SUPPORTED:
-        return "smaller than the margin" if q < claims.LEVEL else None
+        return "smaller than the margin" if p.no_effect < claims.LEVEL else None
     if word == CONTRADICTED:
-        return f"{link.direction} by {link.margin:g} is ruled out, p {claims.p_text(q)} by Holm"
-    return f"neither shown, nor {link.direction} by {link.margin:g} ruled out"
+        return f"the opposite holds, p {claims.p_text(p.contradicted)}"
+    if word == NO_EFFECT:
+        return f"{size} is ruled out, p {claims.p_text(p.no_effect)}"
+    return NOTHING_LEFT if asked.alone is None else NEITHER.format(size=size)
 
 
-def _seeds_needed(link: Link, estimate: Estimate, pairs: int, comparisons: int) -> int | None:
+def _seeds_needed(
+    link: Link, estimate: Estimate, sizes: tuple[int, ...], of: _Family
+) -> int | None:
     """To find a difference of the margin; where so many are there already, and the difference
     lies between none and the margin, to tell it from one of the two.
     """
+    pairs = int(estimate.df) + 1
     spread = estimate.error * pairs**0.5
-    needed = claims.pairs_needed(spread, link.margin, comparisons)
+    needed = looks.pairs_needed(spread, link.margin, of.comparisons, sizes, of.most)
     if needed is not None and needed <= pairs:
-        needed = claims.pairs_needed(spread, link.margin / 2, comparisons)
+        needed = looks.pairs_needed(spread, link.margin / 2, of.comparisons, sizes, of.most)
         return None if needed is None else max(needed, pairs + 1)
     return needed
 
 
-def _open(test: _Test) -> Judged:
-    seen = test.seen
-    by_seed = seen.differences if seen.net is None else seen.net
-    pairs = len(by_seed)
+def _open(seen: Observed) -> Judged:
+    """A link whose pairs are too few, or have no spread."""
+    pairs = len(seen.judged)
     if seen.censored and seen.censored == seen.runs:
         why = NO_ONSET
     elif pairs < FEWEST_SEEDS:
         why = NO_PAIRS.format(pairs=pairs)
     else:
-        why = _alike(seen.differences if test.plain is None else by_seed)
+        alike = link_tests.paired(list(seen.differences.values())) is None
+        why = _alike(seen.differences if alike else seen.judged)
     return Judged(
-        seen.link, UNDECIDED, why, None, None, None, pairs, by_seed, None, None, seen.censored,
-        _own(seen),
-    )  # fmt: skip
+        link=seen.link,
+        verdict=UNDECIDED,
+        why=why,
+        by_seed=seen.judged,
+        plain_by_seed=None if seen.net is None else seen.differences,
+        censored=seen.censored,
+        own=_means(seen.own),
+        own_by_seed=seen.own,
+        lost=seen.lost,
+    )
 
 
 def _alike(differences: Mapping[int, float]) -> str:

@@ -39,6 +39,8 @@ class OtherStudy:
     """By link or check, the values of STATED."""
     effects: Mapping[str, Interval | None]
     """By link or check; None where there were too few pairs."""
+    older_words: bool = False
+    """Whether `contradicted` there may mean no effect: older versions had one word for both."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Beside:
         return {
             "path": other.path,
             "verdict": other.verdict,
+            "older_words": other.older_words,
             "words": list(other.words),
             "seeds": list(other.seeds),
             "links": [
@@ -125,6 +128,7 @@ def _parsed(value: Any, path: str) -> OtherStudy:
         seeds=tuple(map(int, value["seeds"])),
         stated={str(link["name"]): tuple(link[key] for key in STATED) for link in links},
         effects={str(link["name"]): _interval(link) for link in links},
+        older_words=not any("p_no_effect" in link for link in links),
     )
 
 

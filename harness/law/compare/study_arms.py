@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from harness.law.compare import quantities
+from harness.law.compare import groups, quantities, worst_case
 from harness.law.compare.footing import Footing, horizon
 from harness.law.compare.groups import Member
 from harness.law.compare.links import Observed
-from harness.law.compare.quantities import QUANTITIES
-from harness.law.io import integrity
+from harness.law.compare.quantities import QUANTITIES, Quantity
+from harness.law.compare.worst_case import Lost
+from harness.law.io import identity, integrity
+from harness.law.io.identity import Identity
 from harness.law.results import Interval
 from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 
 Runs = Mapping[int, Member]
 """Seed -> run."""
+NULL_CONTROL = "algorithm.null_control"
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,14 @@ class Counts:
     """Whose remedy acted upon no token; kept out."""
     starved: int
     """Runs that count and are starved: most groups taught nothing, H was kept, nothing gained."""
-    diverged: int = 0
-    """Failed runs whose training diverged."""
+    diverged_runs: tuple[str, ...] = ()
+    """Failed runs whose training diverged, each with the step it reached."""
     invalid_users: int = 0
     """Runs that count and train on users who are not valid."""
+
+    @property
+    def diverged(self) -> int:
+        return len(self.diverged_runs)
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,30 @@ class Arms:
     counts: Mapping[str, Counts]
     chosen: Mapping[str, str | None]
     """The arm that each of `Stated.best` is; None where no run of them has a number."""
+    diverged: Mapping[str, Mapping[int, Diverged]] = field(default_factory=dict)
+    """Arm -> seed -> its run that diverged."""
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """A run that diverged: its numbers are not known, and that they are not is no accident."""
+
+    name: str
+    who: Identity
+
+    @property
+    def told(self) -> str:
+        return f"{self.name} at step {self.who.last_step}"
+
+    def is_null_of(self, member: Member) -> bool:
+        """Whether it was the null control of this run, by its config and seed."""
+        if not self.who.null_control or self.who.seed != member.identity.seed:
+            return False
+        ours, theirs = (
+            {k: v for k, v in groups.flat(one.full_config or {}).items() if k != NULL_CONTROL}
+            for one in (self.who, member.identity)
+        )
+        return ours == theirs
 
 
 def finished(ledger: Sweep) -> list[Path]:
@@ -53,36 +84,44 @@ def finished(ledger: Sweep) -> list[Path]:
     return [Path(str(row.dir)) for row in ledger.runs if row.status == "done"]
 
 
-def diverged(ledger: Sweep) -> frozenset[str]:
-    """The names of the runs that did."""
-    return frozenset(row.name for row in ledger.runs if integrity.diverged(row))
+def diverged(ledger: Sweep) -> dict[str, Diverged]:
+    """The runs that did, by name."""
+    return {
+        row.name: Diverged(row.name, identity.read(Path(str(row.dir))))
+        for row in ledger.runs
+        if integrity.diverged(row)
+    }
 
 
 def arms(
     record: StudyRecord,
     stated: Stated,
     members: Sequence[Member],
-    diverged: Collection[str] = (),
+    diverged: Mapping[str, Diverged] | None = None,
 ) -> Arms:
-    """`members`: of `finished`, as law.analysis has read them; `diverged`: names of runs."""
+    """`members`: of `finished`, as law.analysis has read them; `diverged`: runs by name."""
     by_name = {Path(member.result.run).name: member for member in members}
+    lost = diverged or {}
     runs: dict[str, Runs] = {}
     counts: dict[str, Counts] = {}
+    lost_of: dict[str, dict[int, Diverged]] = {}
     for arm in stated.arms:
         planned = {int(seed): name for seed, name in record.arms[arm].items()}
         there = {seed: by_name[name] for seed, name in planned.items() if name in by_name}
         runs[arm] = {seed: member for seed, member in there.items() if active(member)}
+        lost_of[arm] = {seed: lost[name] for seed, name in planned.items() if name in lost}
         counts[arm] = Counts(
             planned=len(planned),
             failed=len(planned) - len(there),
             inactive=len(there) - len(runs[arm]),
             starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
-            diverged=sum(name in diverged for name in planned.values()),
+            diverged_runs=tuple(one.told for one in lost_of[arm].values()),
             invalid_users=sum(m.identity.invalid_users for m in runs[arm].values()),
         )
     chosen = {name: highest(of, runs) for name, of in stated.best.items()}
     best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}
-    return Arms({**runs, **best}, counts, chosen)
+    lost_of |= {name: lost_of[arm] if arm else {} for name, arm in chosen.items()}
+    return Arms({**runs, **best}, counts, chosen, lost_of)
 
 
 def highest(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
@@ -109,20 +148,83 @@ def observed(link: Link, arms: Arms) -> Observed:
     footing = Footing(link.evaluation, horizon=horizon(m for runs in sides for m in runs.values()))
     numbers = [_numbers(runs, partial(quantity.value, footing=footing)) for runs in sides]
     plain, net = _differences(*numbers), None
+    of_nets: list[dict[int, float]] = []
     if link.net_of_null:
         of_run = partial(quantities.net_of_null, quantity, footing=footing)
-        net = _differences(*(_numbers(runs, of_run) for runs in sides))
+        of_nets = [_numbers(runs, of_run) for runs in sides]
+        net = _differences(*of_nets)
     counted = [runs[seed] for runs, of in zip(sides, numbers, strict=True) for seed in of]
     censored = sum(quantity.censored(member, footing) for member in counted)
-    of_arms = {arm: [of[seed] for seed in plain] for arm, of in zip(names, numbers, strict=True)}
+    of_arms = {arm: {s: of[s] for s in plain} for arm, of in zip(names, numbers, strict=True)}
+    between = link.against is not None
     return Observed(
         link,
         plain,
         net,
         censored if quantity.step else None,
         len(counted),
-        of_arms if link.against else {},
+        of_arms if between else {},
+        _gains(sides, names, footing) if between and quantity.on_reward else {},
+        {seed: " ".join(_name(runs[seed]) for runs in sides) for seed in plain},
+        _lost(link, quantity, footing, arms, numbers, of_nets),
     )
+
+
+def _name(member: Member) -> str:
+    return Path(member.result.run).name
+
+
+def _gains(
+    sides: Sequence[Runs], names: Sequence[str], footing: Footing
+) -> dict[str, Sequence[float]]:
+    """What the runs of each arm gained, whatever is compared."""
+    of_run = partial(QUANTITIES["gain"].value, footing=footing)
+    gains = [list(_numbers(runs, of_run).values()) for runs in sides]
+    return dict(zip(names, gains, strict=True))
+
+
+def _lost(
+    link: Link,
+    quantity: Quantity,
+    footing: Footing,
+    arms: Arms,
+    numbers: Sequence[Mapping[int, float]],
+    nets: Sequence[Mapping[int, float]],
+) -> dict[int, Lost]:
+    """The pairs without a number since a run of theirs diverged, or its null control did."""
+    names = [arm for arm in (link.arm, link.against) if arm]
+    members = [m for runs in arms.runs.values() for m in runs.values()]
+    nulls = [one for of in arms.diverged.values() for one in of.values() if one.who.null_control]
+    lost: dict[int, list[str]] = {}
+    for arm in names:
+        for seed, one in arms.diverged.get(arm, {}).items():
+            lost.setdefault(seed, []).append(one.told)
+        for seed, member in arms.runs[arm].items() if nets else ():
+            of_null = dict.fromkeys(one.told for one in nulls if one.is_null_of(member))
+            if of_null:
+                lost.setdefault(seed, []).extend(of_null)
+    if not lost:
+        return {}
+    name = quantities.OLD_NAMES.get(link.quantity, link.quantity)
+    plain = worst_case.range_of(name, quantity, footing, members)
+    net = worst_case.difference(plain, plain) if nets else plain
+    found = {}
+    for seed, told in sorted(lost.items()):
+        if all(seed in of for of in nets or numbers):
+            continue  # a null control of several was lost, and others of the seed tell
+        of_plain = _pair_range(seed, plain, numbers)
+        low, high = _pair_range(seed, net, nets) if nets else of_plain
+        known = all(seed in of for of in numbers)
+        found[seed] = Lost(tuple(told), low, high, of_plain if nets and not known else None)
+    return found
+
+
+def _pair_range(
+    seed: int, whole: tuple[float, float], numbers: Sequence[Mapping[int, float]]
+) -> tuple[float, float]:
+    """The range of a pair's difference: of a side without a number it is `whole`."""
+    sides = [(of[seed], of[seed]) if seed in of else whole for of in numbers]
+    return worst_case.difference(sides[0], sides[1] if len(sides) > 1 else None)
 
 
 def _numbers(runs: Runs, of_run: Callable[[Member], Interval | None]) -> dict[int, float]:

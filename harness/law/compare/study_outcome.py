@@ -11,10 +11,11 @@ from harness.config.run import SCHEMA
 from harness.law.compare import deaf_schedule, links, study_arms
 from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.links import Judged
+from harness.law.compare.looks import Pairs
 from harness.law.compare.other_study import Beside, plain
 from harness.law.compare.study_arms import Arms, Counts
 from harness.law.results import Interval
-from harness.records.study_file import Stated
+from harness.records.study_file import Look, Stated
 from harness.records.validity import Validity, merged, to_json
 
 
@@ -82,8 +83,9 @@ class Outcome:
             "deciding": list(self.stated.deciding),
             "checks": [_link(judged) for judged in self.checks],
             "seeds": list(self.stated.seeds),
+            "most_seeds": self.stated.most_seeds,
             "arms": {
-                arm: {"words": list(words), **dataclasses.asdict(self.counts[arm])}
+                arm: {"words": list(words), **_counts(self.counts[arm])}
                 for arm, words in self.stated.arms.items()
             },
             "best": dict(self.chosen),
@@ -100,12 +102,26 @@ class Outcome:
         }
 
 
-def judge(study: str, stated: Stated, where: str, runs: Arms, changed: Sequence[str]) -> Outcome:
-    """Checks first: a link that is `given` one that does not hold is undecided."""
+def judge(
+    study: str,
+    stated: Stated,
+    where: str,
+    runs: Arms,
+    changed: Sequence[str],
+    looks: Sequence[Look] = (),
+) -> Outcome:
+    """Checks first: a link that is `given` one that does not hold is undecided.
+
+    `looks`: at which the links were judged before.
+    """
+    earlier: dict[str, list[Pairs]] = {}
+    for look in looks:
+        for name, pairs in look.pairs.items():
+            earlier.setdefault(name, []).append(frozenset(pairs))
     seen = [study_arms.observed(link, runs) for link in stated.links]
     asked = [study_arms.observed(check, runs) for check in stated.checks]
-    held = links.hold_back_checks(links.judge(asked, []))
-    judged = links.hold_back(links.judge(seen, stated.deciding), held)
+    held = links.hold_back_checks(links.judge(asked, [], earlier, stated.most_seeds))
+    judged = links.hold_back(links.judge(seen, stated.deciding, earlier, stated.most_seeds), held)
     trained = {
         m.result.run: m.identity.validity for arm in runs.runs.values() for m in arm.values()
     }
@@ -117,6 +133,27 @@ def judge(study: str, stated: Stated, where: str, runs: Arms, changed: Sequence[
             [link for link in stated.links if link.name in stated.deciding], runs.runs
         ),
     )
+
+
+def look(outcome: Outcome, before: Sequence[Look]) -> Look | None:
+    """This look at the links, to be remembered; None where no link has pairs that were not judged
+    at one before, or none has pairs enough for a test.
+    """
+    tested = [one for one in (*outcome.links, *outcome.checks) if one.seen]
+    known = {
+        (name, pair) for past in before for name, pairs in past.pairs.items() for pair in pairs
+    }
+    if all((one.link.name, pair) in known for one in tested for pair in one.seen):
+        return None
+    return Look(
+        {one.link.name: sorted(one.seen) for one in tested},
+        {one.link.name: one.spent for one in tested},
+    )
+
+
+def _counts(counts: Counts) -> dict[str, Any]:
+    values = dataclasses.asdict(counts)
+    return {**values, "diverged": counts.diverged, "diverged_runs": list(counts.diverged_runs)}
 
 
 def _above(one: AboveDeaf) -> dict[str, Any]:
@@ -148,10 +185,19 @@ def _link(judged: Judged) -> dict[str, Any]:
         "margin": link.margin,
         "net_of_null": link.net_of_null,
         "plain": plain(judged.plain) if link.net_of_null else None,
-        "p_holm": judged.p_holm,
+        "p_supported": judged.p.supported if judged.p else None,
+        "p_contradicted": judged.p.contradicted if judged.p else None,
+        "p_no_effect": judged.p.no_effect if judged.p else None,
         "pairs": judged.pairs,
+        "looks": list(judged.looks),
+        "spent": judged.spent,
         "own": {arm: _of_arm(mean) for arm, mean in judged.own.items()},
-        "by_seed": {str(seed): value for seed, value in judged.by_seed.items()},
+        "by_seed": _by_seed(judged.by_seed),
+        "plain_by_seed": None if judged.plain_by_seed is None else _by_seed(judged.plain_by_seed),
+        "own_by_seed": {arm: _by_seed(values) for arm, values in judged.own_by_seed.items()},
+        "diverged": {str(seed): list(one.runs) for seed, one in judged.lost.items()},
+        "if_diverged_at_worst": judged.if_lost_at_worst
+        and {"verdict": judged.if_lost_at_worst, **plain(judged.at_worst)},
         "censored": judged.censored,
         "minimum_detectable": judged.minimum_detectable,
         "seeds_needed": judged.seeds_needed,
@@ -163,3 +209,7 @@ def _of_arm(mean: Interval | None) -> dict[str, float | None]:
     if mean is None:
         return {"mean": None, "low": None, "high": None}
     return {"mean": mean.value, "low": mean.low, "high": mean.high}
+
+
+def _by_seed(values: Mapping[int, float]) -> dict[str, float]:
+    return {str(seed): value for seed, value in values.items()}

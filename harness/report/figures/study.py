@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.law.compare.links import SIGNS, Judged
+from harness.law.compare.link_tests import SIGNS
+from harness.law.compare.links import Judged
 from harness.law.compare.study_outcome import Outcome
 from harness.report.figures import canvas
 from harness.report.figures.canvas import Drawing, label
@@ -17,7 +18,10 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
 
 NAME = "links"
-COLUMNS = ("link", "kind", "quantity", "seed", "value", "low", "high", "verdict")
+COLUMNS = (
+    "link", "kind", "quantity", "seed", "value", "plain", "of_arm", "of_against", "low", "high",
+    "verdict",
+)  # fmt: skip
 HEIGHT = 1.1
 """Inches of a panel."""
 STATED = "#e3eef5"
@@ -112,9 +116,22 @@ def _rows(shown: list[Judged], kinds: list[str]) -> Iterator[dict[str, Any]]:
     for judged, kind in zip(shown, kinds, strict=True):
         same = {"link": judged.link.name, "kind": kind, "quantity": judged.link.quantity}
         for seed, value in judged.by_seed.items():
-            yield {**same, "seed": seed, "value": value}
+            yield {**same, "seed": seed, "value": value, **_parts(judged, seed)}
         mean = judged.judged
         yield {
             **same, "verdict": judged.verdict,
             **({"value": mean.value, "low": mean.low, "high": mean.high} if mean else {}),
         }  # fmt: skip
+
+
+def _parts(judged: Judged, seed: int) -> dict[str, float]:
+    """The difference before null controls were taken off, and the number of each arm."""
+    link = judged.link
+    columns = {"of_arm": link.arm, "of_against": link.against or ""}
+    of_arms = {
+        column: judged.own_by_seed[arm][seed]
+        for column, arm in columns.items()
+        if seed in judged.own_by_seed.get(arm, {})
+    }
+    plain = judged.by_seed if judged.plain_by_seed is None else judged.plain_by_seed
+    return {"plain": plain[seed], **of_arms} if seed in plain else of_arms

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from harness.law.compare.links import CONTRADICTED
 from harness.law.compare.other_study import Beside
 from harness.report.tables.grid import grid
 from harness.report.text import wording
@@ -30,4 +31,6 @@ def elsewhere(beside: Beside, words: Sequence[str]) -> str:
     here = " ".join(word for word in words if word not in other.words)
     there = " ".join(word for word in other.words if word not in words)
     found = f"{other.path}: {other.verdict}"
+    if other.older_words and other.verdict == CONTRADICTED:
+        found = f"{found}, which then also stood for no effect"
     return f"here {here or 'no other words'}; there {there or 'no other words'}, {found}"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.law.compare import claims, quantities
 from harness.law.compare.deaf_schedule import AboveDeaf
-from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged
+from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged, is_open
 from harness.law.compare.study_arms import Counts
 from harness.law.compare.study_outcome import Outcome
 from harness.records.outcomes import OWN
@@ -27,7 +27,8 @@ ABOUT_DEAF = "about a deaf policy"
 PERHAPS_DEAF = "about a deaf policy, or too few seeds or users to tell"
 METHOD = (
     "differences are paired by seed, mean and 95% t interval; p, of the statement and 1 where the "
-    "difference points away from it, by Holm over the links that decide, those beside, the checks"
+    "difference points away from it, with its share of the error at this look; by Holm over the "
+    "links beside, and over the checks; those that decide must all hold, and each is by itself"
 )
 
 
@@ -134,7 +135,8 @@ def _beside_deaf_schedule(outcome: Outcome) -> Iterator[str]:
 
 
 def _diverged(counts: Counts) -> str:
-    return f", {counts.diverged} of them diverged" if counts.diverged else ""
+    names = ", ".join(counts.diverged_runs)
+    return f", {counts.diverged} of them diverged: {names}" if names else ""
 
 
 def closing(outcome: Outcome) -> str:
@@ -188,11 +190,11 @@ def _named(link: Link, kind: str = "") -> Text:
 
 
 def _cells(judged: Judged) -> Sequence[str]:
-    difference, p = judged.judged, judged.p_holm
+    difference, p = judged.judged, judged.p
     return (
         "-" if difference is None else wording.interval(difference),
         str(judged.pairs),
-        "-" if p is None else claims.p_text(p),
+        "-" if p is None else claims.p_text(p.supported),
         judged.verdict,
     )
 
@@ -202,10 +204,12 @@ def _of_link(judged: Judged) -> Iterator[str]:
     if judged.own:
         means = judged.own.items()
         yield ", ".join(f"{arm} {wording.interval(mean) if mean else '-'}" for arm, mean in means)
-    if judged.little_gained:
-        yield f"neither is shown to gain {judged.link.margin:g} itself"
     if judged.why:
         yield f"{judged.why}{_open(judged)}"
+    if judged.lost:
+        yield _diverged_pairs(judged)
+    if len(judged.looks) > 1:
+        yield f"looked at before, with {', '.join(map(str, judged.looks[:-1]))} pairs"
     if judged.censored and judged.why != NO_ONSET:
         runs = plural(judged.censored, "run")
         is_onset = quantities.of_link(judged.link.quantity).is_onset
@@ -213,8 +217,20 @@ def _of_link(judged: Judged) -> Iterator[str]:
         yield f"{runs} without {lacking} count with the whole of the run"
 
 
+def _diverged_pairs(judged: Judged) -> str:
+    """How many pairs are missing since a run diverged, and what they could change at most."""
+    names = ", ".join(name for one in judged.lost.values() for name in one.runs)
+    missing = f"{plural(len(judged.lost), 'pair')} missing, diverged: {names}"
+    if judged.if_lost_at_worst is None or judged.p is None:
+        return missing
+    if judged.at_worst is None:
+        return f"{missing}; at worst any difference, since its range is not known"
+    at_worst = wording.interval(judged.at_worst)
+    return f"{missing}; at their worst {at_worst}, {judged.if_lost_at_worst}"
+
+
 def _open(judged: Judged) -> str:
-    if judged.minimum_detectable is None or judged.verdict != UNDECIDED:
+    if judged.minimum_detectable is None or not is_open(judged):
         return ""
     needed = f", {judged.seeds_needed} would decide" if judged.seeds_needed else ""
     least = wording.number(judged.minimum_detectable)

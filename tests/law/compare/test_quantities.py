@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.law.compare import quantities, study_arms
+from harness.law.compare import quantities, study_arms, worst_case
 from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.compare.footing import Footing, horizon
 from harness.law.compare.groups import Member
-from harness.law.compare.quantities import CONTRASTED, OLD_NAMES, QUANTITIES, STUDIED
+from harness.law.compare.quantities import CONTRASTED, NATS, OLD_NAMES, QUANTITIES, STUDIED
 from harness.law.compare.replicates import ENDS, ProbeCourse, Replicate
 from harness.law.compare.study_arms import Arms
 from harness.law.io.clean import Points
@@ -195,3 +195,10 @@ def test_a_link_by_an_old_name_reads_the_same_numbers(old: str, name: str) -> No
     by_old = study_arms.observed(replace(LINK, quantity=old), arms)
     assert by_name.differences.keys() == {1}
     assert replace(by_old, link=by_name.link) == by_name
+
+
+def test_every_number_of_a_link_has_a_range_for_what_diverged() -> None:
+    bounded = worst_case.SHARES_AND_REWARDS
+    names = {name for name in STUDIED if QUANTITIES[name].unit != NATS}
+    assert names == set(bounded)
+    assert all(low < high for low, high in bounded.values())

@@ -1,0 +1,71 @@
+"""What a number that was lost with a run that diverged could have been at most and at least.
+
+An arm may diverge because of what is compared, so that a missing pair is no accident: a word stands
+only if it would stand with that pair at its worst.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.config.run import STRATEGIES
+from harness.law.compare.footing import Footing
+from harness.law.compare.groups import Member
+from harness.law.compare.quantities import NATS, Quantity
+from harness.law.results import setting
+
+SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
+    "gain": (-1.0, 1.0),
+    "final_reward": (0.0, 1.0),
+    "probe_onset": (0.0, 1.0),
+    "lead": (-1.0, 1.0),
+    "starved_share": (0.0, 1.0),
+    "solving": (0.0, 1.0),
+}
+"""The ranges of quantities of links: a reward of an evaluation is an emotion over 100."""
+UNBOUNDED = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A pair without a number because a run of it diverged: the range of its difference."""
+
+    runs: tuple[str, ...]
+    """Those that diverged, each with the step it reached."""
+    low: float
+    high: float
+    plain: tuple[float, float] | None = None
+    """The range before null controls are taken off; None where it has that number."""
+
+
+def difference(one: tuple[float, float], other: tuple[float, float] | None) -> tuple[float, float]:
+    """The range of one number minus another; of the one alone where there is no other."""
+    low, high = other or (0.0, 0.0)
+    return one[0] - high, one[1] - low
+
+
+def range_of(
+    name: str, quantity: Quantity, footing: Footing, members: Sequence[Member]
+) -> tuple[float, float]:
+    """The range of a quantity in runs like `members`; the whole line where it is not known."""
+    if quantity.unit != NATS:
+        return SHARES_AND_REWARDS.get(name, UNBOUNDED)
+    most = [_most_entropy(member) for member in members]
+    of_quantity = replace(footing, probe=quantity.probe or footing.probe)
+    starts = [float(h[0]) for h in (of_quantity.course(m).values for m in members) if len(h)]
+    known = [one for one in most if one is not None]
+    if not starts or len(known) < len(most):
+        return UNBOUNDED
+    return min(starts) - max(known), max(starts)  # what is lost of an H from 0 to the most
+
+
+def _most_entropy(member: Member) -> float | None:
+    """H of a policy that is indifferent, in nats; None where its size is not in the config."""
+    config = member.identity.full_config
+    if setting(config, "policy", "kind") == "tabular":
+        return math.log(len(STRATEGIES))  # its acts
+    size = setting(config, "policy", "vocabulary")
+    known = setting(config, "policy", "kind") == "tiny" and isinstance(size, int) and size > 0
+    return math.log(size) if known else None

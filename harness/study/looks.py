@@ -1,0 +1,51 @@
+"""The looks at a study, kept in study.json: each spends error that later ones no longer have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.law.compare import study_outcome
+from harness.law.compare.study_outcome import Outcome
+from harness.records import plain_file, run_folder, study_file
+from harness.records.run_folder import RunFolder
+from harness.records.study_file import Look, StudyRecord
+
+RESULT = "study/result.json"
+DAMAGED = (DataError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
+
+
+def remember(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:
+    """Write this look into study.json, if it is one: the same pairs again are no other look."""
+    look = study_outcome.look(outcome, record.looks)
+    if look is None:
+        return record
+    now = replace(record, looks=[*record.looks, look])
+    with run_folder.hold(RunFolder(root)):
+        study_file.write(root, now)
+    return now
+
+
+def before(root: Path, record: StudyRecord) -> list[Look]:
+    """The looks in study.json; where a version that kept none has judged, that of its result."""
+    if record.looks:
+        return list(record.looks)
+    try:
+        result = json.loads(plain_file.text(root / RESULT))
+        links = [*result["links"], *result["checks"]]
+        pairs = {str(link["name"]): _pairs(link, result["best"], record) for link in links}
+    except DAMAGED:
+        return []
+    judged = {name: names for name, names in pairs.items() if names}
+    return [Look(judged, dict.fromkeys(judged))] if judged else []
+
+
+def _pairs(link: dict[str, Any], best: dict[str, str], record: StudyRecord) -> list[str]:
+    """The pairs of a link of result.json by the names of their runs; none if it was not tested."""
+    arms = [best.get(arm, arm) for arm in (link["arm"], link["against"]) if arm]
+    if link["difference"] is None:
+        return []
+    return sorted(" ".join(record.arms[arm][seed] for arm in arms) for seed in link["by_seed"])

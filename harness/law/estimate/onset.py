@@ -24,6 +24,12 @@ PROFILE_DROP = 8.0
 """Likelihood-ratio threshold of the interval, calibrated by simulation, not chi-square's 3.84."""
 DOUBLED, ROSE = 0.7, 0.4
 """In log H: what is an explosion, and what is a rise beyond doubt."""
+FELL = 0.35
+"""In log H: a trough so far below the start was fallen to."""
+NEAR_TROUGH, RISEN = 0.25, 0.7
+"""Shares of the rise, in log H: still near the trough, and most of it done."""
+FEWEST_BINS = 8
+"""Fewest bins that a knot is sought in."""
 LEAST_START_NATS = 1e-6
 """A run that starts below it has no entropy to lose."""
 LOWEST_SHARE = 1e-3
@@ -120,12 +126,15 @@ def _accelerates(before: float, after: float) -> bool:
     return after < 2 * min(before, 0.0) - 0.5
 
 
-def _located(kind: str, run: BinnedEntropy, knots: Knots) -> Onset:
-    """The first knot with its profile-likelihood interval, at least one bin to each side."""
+def _located(kind: str, run: BinnedEntropy, knots: Knots, first: int = 0) -> Onset:
+    """The first knot with its profile-likelihood interval, at least one bin to each side.
+
+    `first`: the bin of the run that is bin 0 of the fit.
+    """
     ssr = knots.first_knot
     drop = (len(ssr) - 6) / knots.tau * np.log(ssr / np.min(ssr))
-    inside = np.flatnonzero(drop <= PROFILE_DROP)
-    step = float(run.steps[knots.at[0]])
+    inside = first + np.flatnonzero(drop <= PROFILE_DROP)
+    step = float(run.steps[first + knots.at[0]])
     low = min(float(run.steps[inside[0]]), step) - run.width
     high = max(float(run.steps[inside[-1]]), step) + run.width
     return _clipped(kind, run, step, low, high)
@@ -182,6 +191,8 @@ def _explosion(run: BinnedEntropy) -> Onset | None:
     doubled = end.over_trough > DOUBLED or min(end.over_trough, end.over_start) > ROSE
     if not doubled or end.headroom < 0.2:
         return None
+    if _fell(run):
+        return _after_the_trough(run)
     one = segments.one_knot(run.log_h)
     if one.f > 12 and _rises_faster(*one.slopes):
         return _located("explosion", run, one)
@@ -189,6 +200,28 @@ def _explosion(run: BinnedEntropy) -> Onset | None:
     if two.f > 6 and _rises_faster(*two.slopes[:2]):
         return _located("explosion", run, two)
     return _from_the_start(run) if end.over_start > DOUBLED else None
+
+
+def _fell(run: BinnedEntropy) -> bool:
+    """Whether H fell before it rose: then the rise begins at the trough, not at the first step."""
+    return run.rise.over_trough - run.rise.over_start > FELL
+
+
+def _after_the_trough(run: BinnedEntropy) -> Onset | None:
+    """The knot of a broken line from where H comes near its trough to where most of the rise is
+    done: neither the fall before nor what H does on its new level bends it.
+    """
+    smooth, rise = _smooth(run.log_h), run.rise.over_trough
+    trough = int(np.argmin(smooth))
+    far = smooth > smooth[trough] + NEAR_TROUGH * rise
+    risen = trough + int(np.argmax(smooth[trough:] >= smooth[trough] + RISEN * rise))
+    before, after = np.flatnonzero(far[:trough]), np.flatnonzero(far[trough:])
+    first = int(before[-1]) if len(before) else 0
+    left = trough + int(after[0]) if len(after) else len(smooth)
+    beyond = max(risen, left) + segments.EDGE
+    beyond = min(max(beyond, first + FEWEST_BINS), len(smooth))
+    first = max(min(first, beyond - FEWEST_BINS), 0)
+    return _located("explosion", run, segments.one_knot(run.log_h[first:beyond]), first)
 
 
 def _from_the_start(run: BinnedEntropy) -> Onset:

@@ -14,6 +14,7 @@ from harness.law.compare.replicates import Replicate
 from harness.law.estimate import (
     breaks,
     forecast,
+    glitches,
     identifiability,
     onset,
     regime,
@@ -39,6 +40,7 @@ from harness.law.results import (
     ReadProblem,
     RunResult,
     RunSeries,
+    Spikes,
     Yardsticks,
     setting,
 )
@@ -119,15 +121,14 @@ def _failed(
 def _result(
     run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Integrity
 ) -> RunResult:
-    points, course = cleaned.points, log.course
+    points, course, fitted = cleaned.points, log.course, identifiability.fit(cleaned.points)
     run_onset = onset.find(course, points) if course is not None else None
-    fitted = identifiability.fit(points)
     shape = breaks.binned(fitted.calm) if len(points) >= FEWEST_POINTS else None
     judged = verdict.judge(fitted, run_onset, course, who.intervened, shape)
     before = judged.before if judged.word == "holds_until_onset" else None
     won, ends = regime.gain(points), _ends(log, who)
     silent = signals.silent_share(log.table, cleaned)
-    numbers, compared, share = _numbers(fitted), rivals.compare(points), choice.forecast_from
+    numbers, compared, share = _numbers(fitted), rivals.compare(fitted.points), choice.forecast_from
     signs = signals.read(log.table, cleaned, run_onset, before or fitted)
     return RunResult(
         run=run.run,
@@ -151,7 +152,8 @@ def _result(
         intervened=who.intervened,
         ols=numbers.ols,
         onset=run_onset,
-        landmarks=regime.landmarks(course, judged.law_break, regime.reward_plateau(points, shape)),
+        landmarks=regime.landmarks(course, judged.law_break, *regime.ends(fitted.points, shape)),
+        spikes=Spikes(glitches.count(cleaned.entropy), glitches.count(points.reward)),
         rivals=compared,
         against_linear=rivals.against_linear(compared),
         forecast=forecast.forecast(cleaned, share) if share is not None else None,

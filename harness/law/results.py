@@ -204,6 +204,14 @@ class Yardsticks:
 
 
 @dataclass(frozen=True, slots=True)
+class Spikes:
+    """Values far from all around them, that the estimates put back among these."""
+
+    entropy: int
+    reward: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unfinished:
     """State of a run that is not done, or is done and has lost rows."""
 
@@ -295,6 +303,7 @@ class RunResult:
     """How valid the users are that it trains on, by level; None where run.json does not say."""
     policy_verdict: str | None = None
     """One of POLICY_VERDICTS; None where listening or its anchor was not measured."""
+    spikes: Spikes | None = None
     yardsticks: Mapping[str, Yardsticks] | None = None
     """`own` and each named level -> the end of the run there; None where none was evaluated."""
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import breaks, forecast, identifiability, interval, numbers
+from harness.law.estimate import breaks, forecast, identifiability, interval, numbers, regime
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, Points
@@ -46,6 +46,7 @@ REASONS = {
     "law_break": "after some step the reward leaves what the law predicts from H",
     "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
     "entropy_rises": "H ends well above its lowest",
+    "reward_died": "reward falls to the lowest level it ever has and stays there to the end",
     "intervened": "a remedy acts on entropy; the law is not claimed there",
     "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
     "than the last value",
@@ -123,6 +124,8 @@ def judge(
         verdict = _by_rise(verdict, run)
     if verdict.word == "holds":
         verdict = _by_skill(verdict, fitted.points)
+    if regime.reward_died(fitted.points) is not None:
+        verdict = replace(verdict, reasons=(*verdict.reasons, "reward_died"))
     if intervened:
         verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))
     return verdict

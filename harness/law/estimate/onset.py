@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import binning, interval, numbers, segments
+from harness.law.estimate import binning, glitches, interval, numbers, segments
 from harness.law.estimate.segments import Knots
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
@@ -80,7 +80,7 @@ def course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
     n = len(steps)
     if n < FEWEST_POINTS:
         return None
-    steps, entropy = binning.evenly(steps, entropy)
+    steps, entropy = binning.evenly(steps, glitches.removed(entropy))
     bins = binning.onset_bins(n)
     label = binning.labels(n, bins)
     h = binning.medians(entropy, label)

@@ -18,6 +18,7 @@ from harness.records.validity import Validity
 VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
 POLICY_VERDICTS = ("listens", "template", "deaf")
+NO_FORECAST = ("no_fit", "a_not_identified", "entropy_unpredictable")
 ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")
 
 Floats = NDArray[np.float64]
@@ -129,7 +130,7 @@ class Forecast:
     """The reward at the end of a run by the law of its first part, and what came.
 
     value, low and high (95%, if the law continues) are None where no law or no course of H can be
-    computed; errors are predicted minus true.
+    computed, low and high also where `why` says so; errors are predicted minus true.
     """
 
     value: float | None
@@ -143,6 +144,8 @@ class Forecast:
     truth: float | None
     error: float | None
     last_value_error: float | None
+    why: str | None
+    """Why there is no interval, one of NO_FORECAST."""
 
 
 @dataclass(frozen=True, slots=True)

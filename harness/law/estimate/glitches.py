@@ -1,4 +1,4 @@
-"""Values that no course of H or R explains: lone rows, or bursts of a few, far from all around them.
+"""Values that no course of H or R explains: lone rows or bursts of a few, far from all around them.
 
 A value is a glitch where it lies beyond the medians of the rows before it and of those after it, by
 many times what the rows around it scatter. On a slope, however steep, a value lies between the two

@@ -68,8 +68,6 @@ def _skill(x: Floats, reward: Floats, split: int) -> float | None:
 
 MOVES = 8
 """Parts of the known time between whose medians H makes its past moves."""
-SPREADS = 2.0
-"""Half-width of the interval of log H ahead, in standard deviations of its past moves."""
 WIDEST = 3.0
 """An interval wider than so many times what the law has moved R by says nothing, and is not
 given."""
@@ -95,7 +93,8 @@ def highest(time: Floats, log_h: Floats, at: float) -> float:
     steady = moves.mean() + place * (place @ moves) / (place @ place)
     spread = math.sqrt(float(((moves - steady) ** 2).sum()) / (len(moves) - 2))
     ahead = MOVES * (at - time[-1]) / (time[-1] - time[0])
-    return _entropy(float(levels[-1]) + SPREADS * spread * math.sqrt(max(ahead, 0.0) + 1))
+    far = numbers.t_quantile(0.975, len(moves) - 2) * spread
+    return _entropy(float(levels[-1]) + far * math.sqrt(max(ahead, 0.0) + 1))
 
 
 def _entropy(log_h: float) -> float:

@@ -26,7 +26,7 @@ DOUBLED, ROSE = 0.7, 0.4
 """In log H: what is an explosion, and what is a rise beyond doubt."""
 FELL = 0.35
 """In log H: a trough so far below the start was fallen to."""
-NEAR_TROUGH, RISEN = 0.25, 0.7
+NEAR_TROUGH, RISEN = 0.15, 0.7
 """Shares of the rise, in log H: still near the trough, and most of it done."""
 FEWEST_BINS = 8
 """Fewest bins that a knot is sought in."""
@@ -221,7 +221,11 @@ def _after_the_trough(run: BinnedEntropy) -> Onset | None:
     beyond = max(risen, left) + segments.EDGE
     beyond = min(max(beyond, first + FEWEST_BINS), len(smooth))
     first = max(min(first, beyond - FEWEST_BINS), 0)
-    return _located("explosion", run, segments.one_knot(run.log_h[first:beyond]), first)
+    knots = segments.one_knot(run.log_h[first:beyond])
+    found = _located("explosion", run, knots, first)
+    lowest = float(run.steps[first + int(np.argmin(run.log_h[first:beyond]))])
+    at = max(found.step, lowest)
+    return _clipped("explosion", run, at, found.low, max(found.high, at + run.width))
 
 
 def _from_the_start(run: BinnedEntropy) -> Onset:

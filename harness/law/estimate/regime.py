@@ -27,6 +27,8 @@ ALIVE = 0.2
 FEWEST_DEAD, DEAD_SHARE = 8, 0.1
 """Rows, and share of all rows, that a reward must have been dead for at the end."""
 DEATH_WINDOW = 5
+STILLER = 0.7
+"""Scatter from row to row of a dead reward, at most, as a share of what it was."""
 
 
 def landmarks(
@@ -69,7 +71,7 @@ def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
 
 
 def reward_died(points: Points) -> float | None:
-    """The step from which R stays for good at the lowest level it ever has, without its noise.
+    """The step from which R stays for good at the lowest level it ever has, with less noise.
 
     None where it does not, or was never well above it, or below 16 points. All limits are shares
     of R's own range: R and s R + c, s > 0, die at one step. A median of 5 rows forgives lone ones.
@@ -86,9 +88,11 @@ def reward_died(points: Points) -> float | None:
     if n - dead_from < max(FEWEST_DEAD, DEAD_SHARE * n):
         return None
     before = reward[:dead_from]
-    if not len(before) or numbers.median(before) <= floor + ALIVE * span:
+    if len(before) < 2 or numbers.median(before) <= floor + ALIVE * span:
         return None
-    return float(points.steps[dead_from])
+    scatter = np.abs(np.diff(points.reward))
+    stiller = numbers.median(scatter[dead_from:]) <= STILLER * numbers.median(scatter[:dead_from])
+    return float(points.steps[dead_from]) if stiller else None
 
 
 def ends(points: Points, shape: Binned | None = None) -> tuple[float | None, float | None]:

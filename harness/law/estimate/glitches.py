@@ -22,7 +22,7 @@ FAR_SD = 6.0
 """Robust standard deviations of the rows around, from which on a value is a glitch."""
 ENDS = 3
 """Rows at either end without enough rows beyond them: at most a burst."""
-LARGEST_STEP = 3.0
+LARGEST_STEP = 5.0
 """Steps at the ends beyond so many times the range of the rows next to them are glitches. The first
 steps of a run that decays are steep, but by less than that."""
 MAD_TO_SD = 0.6745

@@ -24,7 +24,7 @@ from harness.testing.cells import NOISES, points_of
 from harness.testing.promises import Promise, at_least, at_most
 from harness.testing.synthetic import Log, Noise
 
-FIRST_SEED = 50_000
+FIRST_SEED = 2_000_000
 LENGTHS = (100, 300, 1500)
 SHARP, FALLS = ("kink_fall", "kink_flat"), ("kink_fall", "kink_flat", "kink_soft")
 GLITCHED = ("law", "kink_flat", "unrelated")

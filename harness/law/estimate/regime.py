@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.law.estimate import binning, breaks, glitches, interval, numbers
+from harness.law.estimate import binning, breaks, interval, numbers
 from harness.law.estimate.breaks import Binned
 from harness.law.estimate.onset import BinnedEntropy, settles
 from harness.law.io.clean import FEWEST_POINTS, Points
@@ -79,9 +79,8 @@ def reward_died(points: Points) -> float | None:
     n = len(points)
     if n < FEWEST_POINTS:
         return None
-    reward = numbers.running_median(
-        binning.mirrored(glitches.removed(points.reward), DEATH_WINDOW // 2), DEATH_WINDOW
-    )
+    padded = binning.mirrored(points.reward, DEATH_WINDOW // 2)
+    reward = numbers.running_median(padded, DEATH_WINDOW)
     floor, span = float(reward.min()), float(np.ptp(reward))
     alive = np.flatnonzero(reward > floor + DEAD * span)
     dead_from = int(alive[-1]) + 1 if len(alive) else 0

@@ -66,9 +66,9 @@ def test_the_interval_holds_where_entropy_stops_falling_half_way() -> None:
     assert held(found) >= 0.95
 
 
-def test_no_interval_foresees_that_the_law_ends() -> None:
+def test_no_forecast_foresees_that_the_law_ends() -> None:
     found = forecasts(lambda seed: synthetic.hack(seed, 1000, LOW), 0.36)
-    assert held(found) <= 0.6
+    assert typical(found, "error") > 1.5 * typical(found, "last_value_error")
 
 
 def test_without_noise_an_exponential_decay_is_foretold() -> None:

@@ -14,6 +14,7 @@ from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
     breaks,
     forecast,
+    glitches,
     identifiability,
     onset,
     regime,
@@ -42,6 +43,7 @@ from harness.law.results import (
     Rival,
     RunResult,
     RunSeries,
+    Spikes,
     Yardsticks,
     setting,
 )
@@ -118,7 +120,7 @@ class _Fits:
 def _fitted(log: _Log, cleaned: Cleaned, run_onset: Onset | None, who: Identity) -> _Fits:
     whole = identifiability.fit(cleaned.points)
     shape = breaks.binned(whole.calm) if len(cleaned.points) >= FEWEST_POINTS else None
-    compared = rivals.compare(cleaned.points)
+    compared = rivals.compare(whole.points)
     law = law_span.judge(whole, run_onset, log.course, who.intervened, shape, compared)
     return _Fits(run_onset, law, shape, compared, _other_laws(log, run_onset, who))
 
@@ -179,8 +181,9 @@ def _result(
         intervened=who.intervened,
         onset=run_onset,
         landmarks=regime.landmarks(
-            course, told.law_break, regime.reward_plateau(points, fits.shape)
+            course, told.law_break, *regime.ends(law.whole.points, fits.shape)
         ),
+        spikes=Spikes(glitches.count(cleaned.entropy), glitches.count(points.reward)),
         rivals=compared,
         against_linear=rivals.against_linear(compared),
         forecast=forecast.forecast(cleaned, share) if share is not None else None,

@@ -18,6 +18,7 @@ from harness.records.validity import Validity
 VERDICTS = ("holds", "holds_form_open", "linear", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
 POLICY_VERDICTS = ("listens", "template", "deaf")
+NO_FORECAST = ("no_fit", "a_not_identified", "entropy_unpredictable")
 ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")
 
 Floats = NDArray[np.float64]
@@ -132,7 +133,7 @@ class Forecast:
     """The reward at the end of a run by the law of its first part, and what came.
 
     value, low and high (95%, if the law continues) are None where no law or no course of H can be
-    computed; errors are predicted minus true.
+    computed, low and high also where `why` says so; errors are predicted minus true.
     """
 
     value: float | None
@@ -146,6 +147,8 @@ class Forecast:
     truth: float | None
     error: float | None
     last_value_error: float | None
+    why: str | None
+    """Why there is no interval, one of NO_FORECAST."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,14 @@ class Yardsticks:
     """Standard error of the reward that the choice of held-out users causes: the same in all runs
     that meet them."""
     anchors: Anchors
+
+
+@dataclass(frozen=True, slots=True)
+class Spikes:
+    """Values far from all around them, that the estimates put back among these."""
+
+    entropy: int
+    reward: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +315,7 @@ class RunResult:
     """How valid the users are that it trains on, by level; None where run.json does not say."""
     policy_verdict: str | None = None
     """One of POLICY_VERDICTS; None where listening or its anchor was not measured."""
+    spikes: Spikes | None = None
     yardsticks: Mapping[str, Yardsticks] | None = None
     """`own` and each named level -> the end of the run there; None where none was evaluated."""
 

@@ -15,6 +15,7 @@ from harness.law.estimate import (
     identifiability,
     interval,
     numbers,
+    regime,
     rivals,
 )
 from harness.law.estimate.identifiability import Fitted
@@ -60,6 +61,7 @@ REASONS = {
     "rival_better": "another curve fits the same points better, by more than 10 AICc",
     "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
     "entropy_rises": "H ends well above its lowest",
+    "reward_died": "reward falls to the lowest level it ever has and stays there to the end",
     "intervened": "a remedy acts on entropy; the law is not claimed there",
     "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
     "than the last value",
@@ -144,6 +146,8 @@ def judge(
         verdict = _by_skill(verdict, fitted.points)
     if many and fitted.line is not None and _may_follow(verdict):
         verdict = _by_form(verdict, fitted, compared or rivals.compare(fitted.points))
+    if regime.reward_died(fitted.points) is not None:
+        verdict = replace(verdict, reasons=(*verdict.reasons, "reward_died"))
     if intervened:
         verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))
     return verdict

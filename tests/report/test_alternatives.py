@@ -36,7 +36,7 @@ def compared(**deltas: float) -> dict[str, Any]:
 
 PREDICTED = Forecast(
     value=0.82, low=0.70, high=0.90, from_step=217.3, identified=True,
-    last_value=0.70, truth=0.80, error=0.02, last_value_error=-0.10,
+    last_value=0.70, truth=0.80, error=0.02, last_value_error=-0.10, why=None,
 )  # fmt: skip
 
 
@@ -44,7 +44,14 @@ def predicted(**other: Any) -> Forecast:
     return dataclasses.replace(PREDICTED, **other)
 
 
-NONE_YET = {"value": None, "low": None, "high": None, "error": None, "identified": False}
+NONE_YET = {
+    "value": None,
+    "low": None,
+    "high": None,
+    "error": None,
+    "identified": False,
+    "why": "no_fit",
+}
 
 
 def one(**more: Any) -> Analysis:
@@ -94,9 +101,15 @@ def test_explain_gives_every_rival_and_what_follows() -> None:
 def test_explain_says_under_which_condition_it_forecasts_and_what_came() -> None:
     text = printed(one(forecast=predicted()), explain=True)
     assert (
-        "Forecast from step 217, if the law continues: R of the last 5% 0.82 [0.70, 0.90], over "
-        "five ways for H to go on; it was 0.80, 0.02 off; the last value is 0.10 off.\n" in text
+        "Forecast from step 217, if the law continues: R of the last 5% 0.82 [0.70, 0.90], with "
+        "room for an H that is spent, or rises as it did before; it was 0.80, 0.02 off; the last "
+        "value is 0.10 off.\n" in text
     )
+    bare = predicted(low=None, high=None, why="entropy_unpredictable")
+    assert "0.82 (without an interval: by its past moves H may end anywhere); it was" in printed(
+        one(forecast=bare), explain=True
+    )
+    assert "0 of 0 intervals" not in printed(one(forecast=bare))
     none = printed(one(forecast=predicted(**NONE_YET)), explain=True)
     assert "Forecast from step 217: none, a is not identified by then.\n" in none
 

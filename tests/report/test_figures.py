@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -255,3 +257,23 @@ def test_a_picture_has_the_bytes_of_savefig_without_drawing_it_twice(kind: str) 
         figure = drawn(one)["entropy_law"].figure
         figure.savefig(file, format=kind, dpi=canvas.DOTS_PER_INCH, metadata=metadata)
     assert canvas.image(drawn(one)["entropy_law"].figure, kind) == file.getvalue()
+
+
+def test_runs_of_one_long_name_are_told_apart_in_the_legend() -> None:
+    """They differ in the middle, which shortening leaves out."""
+    names = [f"grpo_gsm8k_qwen2.5_0.5b_instruct_lr{i}e-6_kl_metrics_console_log" for i in range(9)]
+    analysis = made.analysis([made.fitted(f"runs/{name}", seed=None) for name in names])
+    for name in ("entropy_curves", "entropy_law", "residuals"):
+        entries = legend(drawn(analysis)[name])
+        for number in range(9):
+            assert sum(f"lr{number}e-6" in entry for entry in entries) == 1
+
+
+@given(st.lists(st.text(min_size=1, max_size=80), min_size=1, max_size=8, unique=True))
+def test_no_two_names_have_one_label(names: list[str]) -> None:
+    assert len(set(canvas.labels(names).values())) == len(names)
+
+
+def test_labels_are_as_they_were_where_they_differ() -> None:
+    names = ["seed 1", "0-easy-seed1", "x" * 50]
+    assert canvas.labels(names) == {name: canvas.label(name) for name in names}

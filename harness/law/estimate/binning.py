@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.estimate import numbers
+from harness.law.estimate import glitches, numbers
 from harness.law.io.clean import Points
 from harness.law.results import Floats
 
@@ -123,9 +123,14 @@ def _row_places(n: int, bins: int) -> Labels:
 
 
 def without_spikes(values: Floats) -> Floats:
-    """Pull each value to within 4 robust standard deviations of the median of the 7 around it.
+    """Without glitches, and each value within 4 robust standard deviations of the median of the 7
+    around it.
+    """
+    return _pulled_in(glitches.removed(values))
 
-    The running median (Hampel's filter) follows the steep start of a run, which a median of a
+
+def _pulled_in(values: Floats) -> Floats:
+    """The running median (Hampel's filter) follows the steep start of a run, which a median of a
     whole bin would cut away as if it were noise. Beyond the ends the course is mirrored through
     the end point, so that a first value at the end of a slope is kept.
     """
@@ -136,10 +141,14 @@ def without_spikes(values: Floats) -> Floats:
     return np.clip(values, centre - spread, centre + spread) if spread > 0 else values
 
 
-def calm(points: Points) -> Points:
-    """The points with the spikes of H and of R taken out (`without_spikes`)."""
-    h, r = without_spikes(points.entropy), without_spikes(points.reward)
-    return Points(points.steps, h, r)
+def plain(points: Points) -> Points:
+    """The points with the glitches of H and of R taken out."""
+    return Points(points.steps, glitches.removed(points.entropy), glitches.removed(points.reward))
+
+
+def calm(plain: Points) -> Points:
+    """Points without glitches, with the spikes of H and of R pulled in as well."""
+    return Points(plain.steps, _pulled_in(plain.entropy), _pulled_in(plain.reward))
 
 
 def clipped(residuals: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """The law ahead of time: its skill on the rest of a run, and a forecast of the reward at its end.
 
-Nobody knows where H goes: a forecast takes five guesses and shows their spread. Time runs from 0
-at the first step to 1 at the last that is known; H is never below 0 nor above the highest that a
-row may hold.
+Nobody knows where H goes: the interval of a forecast has room for an H that is spent by the end,
+and for one that rises as far as its past moves make likely. Time runs from 0 at the first step to 1
+at the last that is known; H is never above the highest that a row may hold.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from harness.law.estimate import (
     interval,
     numbers,
     onset,
-    rival_forms,
 )
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
@@ -67,53 +66,39 @@ def _skill(x: Floats, reward: Floats, split: int) -> float | None:
     return 1 - float(((truth - predicted) ** 2).sum()) / against if against > 0 else None
 
 
-LAST_OF_COURSE = 0.1
-"""Share of the bins whose median is the last value."""
-LOG_LINEAR = "log_linear"
-"""The guess that a forecast is centred on."""
+MOVES = 8
+"""Parts of the known time between whose medians H makes its past moves."""
+WIDEST = 3.0
+"""An interval wider than so many times what the law has moved R by says nothing, and is not
+given."""
 
 
-def guesses(time: Floats, log_h: Floats, at: float) -> dict[str, float]:
-    """H at time `at` by each way to go on; `time` and `log_h` of shape (K,), K >= 8."""
-    h, half, last = np.exp(log_h), len(time) // 2, max(1, round(LAST_OF_COURSE * len(time)))
-    by_method = {
-        "last_value": float(np.median(h[-last:])),
-        LOG_LINEAR: _exp(_line(time, log_h, at)),
-        "log_linear_second_half": _exp(_line(time[half:], log_h[half:], at)),
-        "saturating": _saturating(time, h, at, floored=False),
-        "saturating_floored": _saturating(time, h, at, floored=True),
-    }
-    return {name: float(np.clip(v, 0.0, HIGHEST_ENTROPY_NATS)) for name, v in by_method.items()}
-
-
-def _exp(log_h: float) -> float:
-    return float(np.exp(min(log_h, np.log(HIGHEST_ENTROPY_NATS))))
-
-
-def _line(time: Floats, values: Floats, at: float) -> float:
+def log_linear(time: Floats, log_h: Floats, at: float) -> float:
+    """H at time `at` on the line through log H; `time` and `log_h` of shape (K,)."""
     centred = time - time.mean()
-    return float(values.mean() + (at - time.mean()) * (centred @ values) / (centred @ centred))
+    slope = (centred @ log_h) / (centred @ centred)
+    return _entropy(float(log_h.mean() + (at - time.mean()) * slope))
 
 
-def _saturating(time: Floats, h: Floats, at: float, floored: bool) -> float:
-    """H by c + d exp(-t/tau), with c at 0 or above where it is floored."""
-    both = np.append(time, at)
-    form = rival_forms.saturating(both, np.append(h, h[-1]), len(time))
-    seen = form[:-1] - form[:-1].mean()
-    size = float(seen @ h) / max(float(seen @ seen), 1e-300)
-    level = float(h.mean() - size * form[:-1].mean())
-    if floored and level + size < 0:
-        return _decaying_to_nothing(time, h, at)
-    return level + size * float(form[-1])
+def highest(time: Floats, log_h: Floats, at: float) -> float:
+    """H at time `at` if it rises as far as its past moves make likely; shape (K,), K >= 16.
+
+    The moves are those from eighth to eighth of the known time, beyond a line through them: what a
+    steady fall does, or one that slows down, is no spread. Over other times they grow as a random
+    walk does.
+    """
+    levels = np.array([np.median(part) for part in np.array_split(log_h, MOVES)])
+    moves = np.diff(levels)
+    place = np.arange(len(moves)) - (len(moves) - 1) / 2
+    steady = moves.mean() + place * (place @ moves) / (place @ place)
+    spread = math.sqrt(float(((moves - steady) ** 2).sum()) / (len(moves) - 2))
+    ahead = MOVES * (at - time[-1]) / (time[-1] - time[0])
+    far = numbers.t_quantile(0.975, len(moves) - 2) * spread
+    return _entropy(float(levels[-1]) + far * math.sqrt(max(ahead, 0.0) + 1))
 
 
-def _decaying_to_nothing(time: Floats, h: Floats, at: float) -> float:
-    """H by d exp(-t/tau)."""
-    durations = rival_forms.DURATIONS
-    columns = np.exp(-time / durations[:, None])
-    along, power = columns @ h, np.einsum("ck,ck->c", columns, columns)
-    best = int(np.argmax(along**2 / power))
-    return float(along[best] / power[best] * np.exp(-at / durations[best]))
+def _entropy(log_h: float) -> float:
+    return math.exp(min(log_h, math.log(HIGHEST_ENTROPY_NATS)))
 
 
 END = 0.05
@@ -132,12 +117,13 @@ def forecast(cleaned: Cleaned, share: float) -> Forecast:
     fitted = identifiability.fit(early)
     course = onset.course(steps[before_cut], cleaned.entropy[before_cut])
     predicted = _predicted(fitted, course, end) if course is not None else None
+    why = _why_no_interval(fitted, predicted)
     last_value = float(early.reward[-_last(len(early)) :].mean()) if len(early) else None
     truth = float(end.reward.mean()) if len(end) else None
     return Forecast(
         value=predicted.value if predicted else None,
-        low=predicted.low if predicted else None,
-        high=predicted.high if predicted else None,
+        low=predicted.low if predicted and why is None else None,
+        high=predicted.high if predicted and why is None else None,
         from_step=cut,
         identified=identifiability.identified(fitted).a,
         last_value=last_value,
@@ -146,6 +132,7 @@ def forecast(cleaned: Cleaned, share: float) -> Forecast:
         last_value_error=last_value - truth
         if last_value is not None and truth is not None
         else None,
+        why=why,
     )
 
 
@@ -153,11 +140,22 @@ def _last(n: int) -> int:
     return max(1, round(END * n))
 
 
-def _predicted(fitted: Fitted, course: BinnedEntropy, end: Points) -> Interval | None:
-    """The mean reward of the points `end` by the law.
+def _why_no_interval(fitted: Fitted, predicted: Interval | None) -> str | None:
+    """One of results.NO_FORECAST; None where there is an interval."""
+    if predicted is None or fitted.line is None:
+        return "no_fit"
+    if not identifiability.identified(fitted).a:
+        return "a_not_identified"
+    moved = abs(fitted.line.a) * float(np.ptp(fitted.line.x))
+    return "entropy_unpredictable" if predicted.high - predicted.low > WIDEST * moved else None
 
-    Its 95% interval reaches from the guess of H that gives the least reward to the one that
-    gives the most, with the law's own uncertainty and the noise of such a mean beyond both.
+
+def _predicted(fitted: Fitted, course: BinnedEntropy, end: Points) -> Interval | None:
+    """The mean reward of the points `end` by the law, were H to go on along a line of log H.
+
+    Its 95% interval reaches from the reward of an H that rises as its past moves allow to that of
+    an H that is spent, since nothing that H did rules out that it collapses; with the law's own
+    uncertainty and the noise of such a mean beyond both.
     """
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not len(end):
@@ -165,13 +163,12 @@ def _predicted(fitted: Fitted, course: BinnedEntropy, end: Points) -> Interval |
     first, last = course.steps[0], course.steps[-1]
     time = (course.steps - first) / (last - first)
     at = float((end.steps.mean() - first) / (last - first))
-    guessed = guesses(time, course.log_h, at)
-    x = np.exp(np.array(list(guessed.values())))
+    likely = log_linear(time, course.log_h, at)
+    x = np.exp(np.array([likely, 0.0, max(highest(time, course.log_h, at), likely)]))
     sure = interval.band(spread.a, spread.b, spread.ceiling, x)
     half = np.hypot(sure, _noise(line.residuals, len(end)))
     reward = line.b - line.a * x
-    value = reward[list(guessed).index(LOG_LINEAR)]
-    return Interval(float(value), float((reward - half).min()), float((reward + half).max()))
+    return Interval(float(reward[0]), float((reward - half).min()), float((reward + half).max()))
 
 
 def _noise(residuals: Floats, points: int) -> float:

@@ -26,6 +26,7 @@ class Fitted:
     """The law fitted to one reward column. None where no number can be computed."""
 
     points: Points
+    """Without glitches."""
     calm: Points
     """Those without spikes."""
     line: Line | None
@@ -34,10 +35,11 @@ class Fitted:
 
 
 def fit(points: Points) -> Fitted:
-    calm = binning.calm(points)
+    plain = binning.plain(points)
+    calm = binning.calm(plain)
     line = estimate.fit(calm.entropy, calm.reward)
     spread = interval.spread(line) if line is not None else None
-    return Fitted(points, calm, line, spread, estimate.least_squares(points.x, points.reward))
+    return Fitted(plain, calm, line, spread, estimate.least_squares(points.x, points.reward))
 
 
 def enough(fitted: Fitted) -> bool:

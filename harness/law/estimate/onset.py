@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import binning, interval, numbers, segments
+from harness.law.estimate import binning, glitches, interval, numbers, segments
 from harness.law.estimate.segments import Knots
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
@@ -24,6 +24,16 @@ PROFILE_DROP = 8.0
 """Likelihood-ratio threshold of the interval, calibrated by simulation, not chi-square's 3.84."""
 DOUBLED, ROSE = 0.7, 0.4
 """In log H: what is an explosion, and what is a rise beyond doubt."""
+FELL = 0.35
+"""In log H: a trough so far below the start was fallen to."""
+NEAR_TROUGH, RISEN = 0.15, 0.7
+"""Shares of the rise, in log H: still near the trough, and most of it done."""
+FEWEST_BINS = 8
+"""Fewest bins that a knot is sought in."""
+STILL_RISES = 0.25
+"""Rise of R after a fall of H, as a share of its gain before, that says what H was spent on."""
+RISE_IN_NOISE = 0.4
+"""The same in standard deviations of the noise of one row, at least."""
 LEAST_START_NATS = 1e-6
 """A run that starts below it has no entropy to lose."""
 LOWEST_SHARE = 1e-3
@@ -74,7 +84,7 @@ def course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
     n = len(steps)
     if n < FEWEST_POINTS:
         return None
-    steps, entropy = binning.evenly(steps, entropy)
+    steps, entropy = binning.evenly(steps, glitches.removed(entropy))
     bins = binning.onset_bins(n)
     label = binning.labels(n, bins)
     h = binning.medians(entropy, label)
@@ -120,12 +130,15 @@ def _accelerates(before: float, after: float) -> bool:
     return after < 2 * min(before, 0.0) - 0.5
 
 
-def _located(kind: str, run: BinnedEntropy, knots: Knots) -> Onset:
-    """The first knot with its profile-likelihood interval, at least one bin to each side."""
+def _located(kind: str, run: BinnedEntropy, knots: Knots, first: int = 0) -> Onset:
+    """The first knot with its profile-likelihood interval, at least one bin to each side.
+
+    `first`: the bin of the run that is bin 0 of the fit.
+    """
     ssr = knots.first_knot
     drop = (len(ssr) - 6) / knots.tau * np.log(ssr / np.min(ssr))
-    inside = np.flatnonzero(drop <= PROFILE_DROP)
-    step = float(run.steps[knots.at[0]])
+    inside = first + np.flatnonzero(drop <= PROFILE_DROP)
+    step = float(run.steps[first + knots.at[0]])
     low = min(float(run.steps[inside[0]]), step) - run.width
     high = max(float(run.steps[inside[-1]]), step) + run.width
     return _clipped(kind, run, step, low, high)
@@ -145,7 +158,8 @@ def _reward_still_rises(rewards: Points, step: float) -> bool:
         return False
     edge = max(1, len(before) // 10)
     gain = float(before[-edge:].mean() - before[:edge].mean())
-    return rise.value > max(0.25 * gain, 0.02) and rise.value > 2.5 * rise.se
+    least = max(STILL_RISES * gain, RISE_IN_NOISE * interval.wobble(rewards.reward).sd)
+    return rise.value > least and rise.value > 2.5 * rise.se
 
 
 def _budget_spent(run: BinnedEntropy) -> Onset | None:
@@ -182,6 +196,8 @@ def _explosion(run: BinnedEntropy) -> Onset | None:
     doubled = end.over_trough > DOUBLED or min(end.over_trough, end.over_start) > ROSE
     if not doubled or end.headroom < 0.2:
         return None
+    if _fell(run):
+        return _after_the_trough(run)
     one = segments.one_knot(run.log_h)
     if one.f > 12 and _rises_faster(*one.slopes):
         return _located("explosion", run, one)
@@ -189,6 +205,32 @@ def _explosion(run: BinnedEntropy) -> Onset | None:
     if two.f > 6 and _rises_faster(*two.slopes[:2]):
         return _located("explosion", run, two)
     return _from_the_start(run) if end.over_start > DOUBLED else None
+
+
+def _fell(run: BinnedEntropy) -> bool:
+    """Whether H fell before it rose: then the rise begins at the trough, not at the first step."""
+    return run.rise.over_trough - run.rise.over_start > FELL
+
+
+def _after_the_trough(run: BinnedEntropy) -> Onset | None:
+    """The knot of a broken line from where H comes near its trough to where most of the rise is
+    done: neither the fall before nor what H does on its new level bends it.
+    """
+    smooth, rise = _smooth(run.log_h), run.rise.over_trough
+    trough = int(np.argmin(smooth))
+    far = smooth > smooth[trough] + NEAR_TROUGH * rise
+    risen = trough + int(np.argmax(smooth[trough:] >= smooth[trough] + RISEN * rise))
+    before, after = np.flatnonzero(far[:trough]), np.flatnonzero(far[trough:])
+    first = int(before[-1]) if len(before) else 0
+    left = trough + int(after[0]) if len(after) else len(smooth)
+    beyond = max(risen, left) + segments.EDGE
+    beyond = min(max(beyond, first + FEWEST_BINS), len(smooth))
+    first = max(min(first, beyond - FEWEST_BINS), 0)
+    knots = segments.one_knot(run.log_h[first:beyond])
+    found = _located("explosion", run, knots, first)
+    lowest = float(run.steps[first + int(np.argmin(run.log_h[first:beyond]))])
+    at = max(found.step, lowest)
+    return _clipped("explosion", run, at, found.low, max(found.high, at + run.width))
 
 
 def _from_the_start(run: BinnedEntropy) -> Onset:

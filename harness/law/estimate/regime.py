@@ -20,13 +20,28 @@ PLATEAU_SLOPE = 0.25
 """R has levelled off when it rises at most at this share of the rate it rose at before."""
 
 
+DEAD = 0.05
+"""Share of R's range, above the lowest it ever has, that a dead reward keeps to."""
+ALIVE = 0.2
+"""The same for what it had before: well above."""
+FEWEST_DEAD, DEAD_SHARE = 8, 0.1
+"""Rows, and share of all rows, that a reward must have been dead for at the end."""
+DEATH_WINDOW = 5
+STILLER = 0.7
+"""Scatter from row to row of a dead reward, at most, as a share of what it was."""
+
+
 def landmarks(
-    run: BinnedEntropy | None, law_break: float | None, plateau: float | None
+    run: BinnedEntropy | None,
+    law_break: float | None,
+    plateau: float | None,
+    died: float | None = None,
 ) -> dict[str, float | None]:
     """headroom_P and entropy_P: the step from which no more than P% is left; None if none is.
 
     Headroom is exp(H) - 1, the reward still to be won under the law; law_break is the step at
-    which the law ends, if it does; reward_plateau the one from which R rises no more.
+    which the law ends, if it does; reward_plateau the one from which R rises no more; reward_died
+    the one from which it stays at its lowest.
     """
     marks: dict[str, float | None] = {}
     for percent in SHARES_PERCENT:
@@ -34,7 +49,7 @@ def landmarks(
         marks[f"headroom_{percent}"] = settles(run.steps, run.headroom, share) if run else None
     for percent in SHARES_PERCENT:
         marks[f"entropy_{percent}"] = _entropy_below(run, percent / 100) if run else None
-    return {**marks, "law_break": law_break, "reward_plateau": plateau}
+    return {**marks, "law_break": law_break, "reward_plateau": plateau, "reward_died": died}
 
 
 def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
@@ -46,13 +61,42 @@ def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
     """
     if len(points) < FEWEST_POINTS:
         return None
-    shape = shape or breaks.binned(binning.calm(points))
+    shape = shape or breaks.binned(binning.calm(binning.plain(points)))
     knot = shape.reward_knot
     before, after = knot.slopes
     levels_off = before > 0 and after <= PLATEAU_SLOPE * before
     if not levels_off or knot.f <= PLATEAU_F:
         return None
     return float(shape.steps[knot.at[0]])
+
+
+def reward_died(points: Points) -> float | None:
+    """The step from which R stays for good at the lowest level it ever has, with less noise.
+
+    None where it does not, or was never well above it, or below 16 points. All limits are shares
+    of R's own range: R and s R + c, s > 0, die at one step. A median of 5 rows forgives lone ones.
+    """
+    n = len(points)
+    if n < FEWEST_POINTS:
+        return None
+    padded = binning.mirrored(points.reward, DEATH_WINDOW // 2)
+    reward = numbers.running_median(padded, DEATH_WINDOW)
+    floor, span = float(reward.min()), float(np.ptp(reward))
+    alive = np.flatnonzero(reward > floor + DEAD * span)
+    dead_from = int(alive[-1]) + 1 if len(alive) else 0
+    if n - dead_from < max(FEWEST_DEAD, DEAD_SHARE * n):
+        return None
+    before = reward[:dead_from]
+    if len(before) < 2 or numbers.median(before) <= floor + ALIVE * span:
+        return None
+    scatter = np.abs(np.diff(points.reward))
+    stiller = numbers.median(scatter[dead_from:]) <= STILLER * numbers.median(scatter[:dead_from])
+    return float(points.steps[dead_from]) if stiller else None
+
+
+def ends(points: Points, shape: Binned | None = None) -> tuple[float | None, float | None]:
+    """reward_plateau and reward_died."""
+    return reward_plateau(points, shape), reward_died(points)
 
 
 def _entropy_below(run: BinnedEntropy, share: float) -> float | None:

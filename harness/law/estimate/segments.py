@@ -29,7 +29,11 @@ class Knots:
     f: float
     """Against a straight line, deflated by the residuals' autocorrelation."""
     first_knot: Floats
-    """SSR with the first knot at bin k, the rest at their best; inf where none may be. (K,)"""
+    """SSR with the first knot at bin k and the second where it is; inf where none may be. (K,)
+
+    Were the second free at each k, it would take over the bend that the first leaves, and the first
+    could wander over the whole run.
+    """
     tau: float
     """(1 + rho) / (1 - rho) of the residuals."""
 
@@ -84,7 +88,7 @@ def two_knots(y: Floats) -> Knots:
     )
     gain = np.where(_allowed(len(y)), above / basis.determinants, -np.inf)
     first, second = np.unravel_index(int(np.argmax(gain)), gain.shape)
-    return _knots(y, (int(first), int(second)), gain.max(axis=1))
+    return _knots(y, (int(first), int(second)), gain[:, second])
 
 
 def slopes_around(y: Floats, knot: int) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-LONGEST_NAME = 32
+LONGEST_NAME, LONGEST_GROUP = 32, 60
+"""Characters of a run's and of a group's entry in a legend."""
+FEW_SHARED = 4
+"""Characters kept of what all labels begin or end with."""
 TIE = "\u00a0"
 """A blank at which no line breaks."""
 FONT = "DejaVu Sans"
@@ -223,6 +226,31 @@ def label(value: object, most: int = LONGEST_NAME) -> str:
     drawable = _drawable()
     text = visible(str(value))
     return shortened("".join(c if ord(c) in drawable else escaped(c) for c in text), most)
+
+
+def labels(values: Iterable[str], most: int = LONGEST_NAME) -> dict[str, str]:
+    """Each value's label, no two alike: where shortening would make them so, without what all begin
+    and end with.
+    """
+    names = list(dict.fromkeys(values))
+    found = {name: label(name, most) for name in names}
+    if len(set(found.values())) == len(names):
+        return found
+    start = _shared(names)
+    end = max(_shared([name[start:][::-1] for name in names]) - FEW_SHARED, 0)
+    start = max(start - FEW_SHARED, 0)
+    before, after = "..." if start else "", "..." if end else ""
+    room = most - len(before) - len(after)
+    found = {n: f"{before}{label(n[start : len(n) - end], room)}{after}" for n in names}
+    if len(set(found.values())) == len(names):
+        return found
+    return {name: f"{number}: {found[name]}" for number, name in enumerate(names, 1)}
+
+
+def _shared(names: Sequence[str]) -> int:
+    """How many characters all begin with."""
+    alike = (len(set(characters)) == 1 for characters in zip(*names, strict=False))
+    return sum(1 for _ in itertools.takewhile(bool, alike))
 
 
 def wrapped(sentence: str, width: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.law.results import Floats
 from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, Limits, label
+from harness.report.figures.canvas import Drawing, Limits
 from harness.report.figures.figure_specs import AxisNames
 from harness.report.figures.group_series import Pool, PoolPanel
 from harness.report.figures.run_series import Panel, Trace
@@ -97,9 +97,10 @@ def _onsets(axes: Axes, traces: Sequence[Trace]) -> None:
 def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     traces = [trace for panel in panels for trace in panel.traces]
     entries: canvas.Legend = {}
+    labels = canvas.labels(trace.legend for trace in traces)
     for trace in sorted(traces, key=lambda t: t.slot):
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[label(trace.legend)] = canvas.line(color=colour, marker=marker, ms=4)
+        entries[labels[trace.legend]] = canvas.line(color=colour, marker=marker, ms=4)
     if any(trace.onset is not None for trace in traces):
         entries["onset"] = canvas.line(color=canvas.INK, ls=DASHES)
         entries["its 95% interval"] = canvas.patch(color=canvas.INK, alpha=0.15, lw=0)

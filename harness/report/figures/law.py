@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.law.results import Floats
 from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, label
+from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import AxisNames
 from harness.report.figures.group_series import Pool, PoolPanel
 from harness.report.figures.run_series import Curve, Panel, Trace
@@ -142,9 +142,10 @@ def _ceiling(axes: Axes, trace: Trace, shared: Frame, place: float) -> None:
 def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     traces = [trace for panel in panels for trace in panel.traces]
     entries: canvas.Legend = {}
+    labels = canvas.labels(trace.legend for trace in traces)
     for trace in sorted(traces, key=lambda t: t.slot):
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[label(trace.legend)] = canvas.line(color=colour, marker=marker, ls="", ms=5)
+        entries[labels[trace.legend]] = canvas.line(color=colour, marker=marker, ls="", ms=5)
     ink = canvas.INK
     hollow: dict[str, Any] = {"color": ink, "marker": "o", "mfc": "none", "ls": "", "ms": 5}
     if any((trace.after_onset & ~trace.unjudged).any() for trace in traces):

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.law.results import Floats
 from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, Grid, Limits, label
+from harness.report.figures.canvas import Drawing, Grid, Limits
 from harness.report.figures.figure_specs import AxisNames
 from harness.report.figures.group_series import Middle, PoolPanel
 from harness.report.figures.run_series import Panel, Trace
@@ -130,9 +130,10 @@ def _middle(axes: Axes, values: Middle | None, slot: int) -> None:
 
 def _entries(traces: Sequence[Trace]) -> canvas.Legend:
     entries: canvas.Legend = {}
+    labels = canvas.labels(trace.legend for trace in traces)
     for trace in sorted(traces, key=lambda t: t.slot):
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[label(trace.legend)] = canvas.line(color=colour, marker=marker, ls="", ms=5)
+        entries[labels[trace.legend]] = canvas.line(color=colour, marker=marker, ls="", ms=5)
     if any(trace.after_onset.any() for trace in traces):
         entries["after the onset"] = canvas.line(
             color=canvas.INK, marker="o", mfc="none", ls="", ms=5
@@ -142,8 +143,9 @@ def _entries(traces: Sequence[Trace]) -> canvas.Legend:
 
 def _pool_entries(panels: Sequence[PoolPanel]) -> canvas.Legend:
     slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
+    labels = canvas.labels(slots, canvas.LONGEST_GROUP)
     entries: canvas.Legend = {
-        label(legend, 60): canvas.line(color=canvas.colour(slot))
+        labels[legend]: canvas.line(color=canvas.colour(slot))
         for legend, slot in sorted(slots.items(), key=lambda item: item[1])
     }
     entries["10% to 90% of runs"] = canvas.patch(color=canvas.INK, alpha=0.18, lw=0)

@@ -140,8 +140,9 @@ def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
 def group_legend(panels: Sequence[PoolPanel]) -> Legend:
     """The groups of all panels, and the band around their medians."""
     slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
+    labels = canvas.labels(slots, canvas.LONGEST_GROUP)
     entries: Legend = {
-        label(legend, 60): canvas.line(color=canvas.colour(slot), marker=canvas.marker(slot))
+        labels[legend]: canvas.line(color=canvas.colour(slot), marker=canvas.marker(slot))
         for legend, slot in sorted(slots.items(), key=lambda item: item[1])
     }
     entries[BAND] = canvas.patch(color=canvas.INK, alpha=0.18, lw=0)

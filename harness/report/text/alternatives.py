@@ -82,6 +82,10 @@ def against_linear(runs: Sequence[RunResult]) -> str:
     )
 
 
+NO_INTERVAL = "without an interval: by its past moves H may end anywhere"
+"""Of an identified forecast, which lacks an interval for this reason only."""
+
+
 def forecast(run: RunResult) -> str:
     """Compare the forecast with what came; empty where no forecast was asked for."""
     prediction = run.forecast
@@ -95,13 +99,17 @@ def forecast(run: RunResult) -> str:
 
 def _predicted(prediction: Forecast) -> str:
     value = _estimate(prediction)
-    return f"R of the last {END:.0%} {value}, over five ways for H to go on"
+    return f"R of the last {END:.0%} {value}{_room(prediction)}"
+
+
+def _room(prediction: Forecast) -> str:
+    return "" if prediction.why else ", with room for an H that is spent, or rises as it did before"
 
 
 def _estimate(prediction: Forecast) -> str:
     assert prediction.value is not None
-    assert prediction.low is not None
-    assert prediction.high is not None
+    if prediction.low is None or prediction.high is None:
+        return f"{number(prediction.value)} ({NO_INTERVAL})"
     return wording.estimate(prediction.value, prediction.low, prediction.high)
 
 
@@ -132,15 +140,22 @@ def _sum(identified: Sequence[RunResult], asked: int) -> str:
     came = [run.forecast for run in identified if run.forecast and run.forecast.error is not None]
     if not came:
         return f"No forecast for {plural(asked, 'run')}: a is not identified from the first part."
-    held = sum(map(_holds, came))
     off = statistics.median(abs(f.error or 0.0) for f in came)
     last = statistics.median(abs(f.last_value_error or 0.0) for f in came)
     without = asked - len(came)
     return (
         f"Forecasts of {plural(len(came), 'run')}, if the law continues: off by {number(off)} at "
-        f"the median, the last value by {number(last)}; {held} of {len(came)} intervals hold what "
-        f"came" + (f"; none for {without}, a not identified." if without else ".")
+        f"the median, the last value by {number(last)}; {_held(came)}"
+        + (f"; none for {without}, a not identified." if without else ".")
     )
+
+
+def _held(came: Sequence[Forecast]) -> str:
+    """`2 of 3 intervals hold what came`"""
+    intervals = [prediction for prediction in came if prediction.why is None]
+    if not intervals:
+        return "no intervals, since by its past moves H may end anywhere"
+    return f"{sum(map(_holds, intervals))} of {len(intervals)} intervals hold what came"
 
 
 def _holds(prediction: Forecast) -> bool:

@@ -1,0 +1,118 @@
+"""Runs that turn: H falls and then rises, R dies, rows go wrong, H goes ways that no line foresees.
+
+Made like those of synthetic.py, with the steps at which they turn known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+
+from harness.testing import synthetic
+from harness.testing.synthetic import Floats, Log, Noise
+
+
+@dataclass(frozen=True)
+class Turned:
+    """A run whose H falls first and rises from `log.onset` on."""
+
+    log: Log
+    trough: float
+    """The first step at which H without noise is at its lowest."""
+
+
+def _bent(u: Floats) -> Floats:
+    """log H that falls to a quarter, ever slower."""
+    return np.log(0.25 + 0.75 * np.exp(-u / 0.15))
+
+
+def _leap(after: Floats, height: float, within: float) -> Floats:
+    return height * np.minimum(after / within, 1.0)
+
+
+RISES: dict[str, Callable[[Floats, float], Floats]] = {
+    "falls, rises": lambda u, at: -1.4 * np.minimum(u / at, 1) + _leap(_after(u, at), 1.8, 1 - at),
+    "bends, rises": lambda u, at: _bent(u) + _leap(_after(u, at), 1.8, 1 - at),
+    "bends, rises steeply": lambda u, at: _bent(u) + _leap(_after(u, at), 1.8, 0.225),
+    "stays, rises": lambda u, at: (
+        -1.4 * np.minimum(u / 0.15, 1) + _leap(_after(u, at), 1.8, 1 - at)
+    ),
+    "stays, leaps": lambda u, at: -1.4 * np.minimum(u / 0.15, 1) + _leap(_after(u, at), 1.8, 0.02),
+    "falls, leaps": lambda u, at: -1.4 * np.minimum(u / at, 1) + _leap(_after(u, at), 1.8, 0.02),
+    "falls, leaps, sinks": lambda u, at: (
+        -1.4 * np.minimum(u / at, 1) + _leap(_after(u, at), 2.2, 0.03) - _after(u, at + 0.03)
+    ),
+    "stays, leaps by half": lambda u, at: -np.minimum(u / 0.2, 1) + _leap(_after(u, at), 1.2, 0.05),
+}
+"""log H over the run, u in [0, 1), that rises from `at` on."""
+
+
+def _after(u: Floats, at: float) -> Floats:
+    return np.maximum(u - at, 0.0)
+
+
+def risen(shape: str, seed: int, n: int, noise: Noise) -> Turned:
+    """H falls first, and rises from some step between 30 and 80% of the run; R follows it."""
+    rng, u = np.random.default_rng(seed), np.arange(n) / n
+    at = rng.uniform(0.3, 0.8)
+    log_h = RISES[shape](u, at)
+    log = synthetic.lawful(
+        seed, n, noise, lambda _: np.exp(log_h), lambda h: synthetic.law(h, a=0.1, b=0.9)
+    )
+    lowest = int(np.argmax(log_h <= log_h.min() + 1e-9))
+    return Turned(replace(log, onset=1 + at * n), 1.0 + lowest)
+
+
+DEATHS: dict[str, Callable[[Generator, int], Floats]] = {
+    "0": lambda rng, rows: np.zeros(rows),
+    "far below": lambda rng, rows: np.full(rows, -1.0),
+    "0.02 with noise": lambda rng, rows: 0.02 + 0.008 * rng.normal(size=rows),
+    "0 but for one row": lambda rng, rows: np.where(np.arange(rows) == 3, 0.5, 0.0),
+}
+"""What a reward is once it is dead."""
+
+
+def died(death: str, seed: int, n: int, noise: Noise) -> Log:
+    """A lawful run whose R dies between 30 and 85%; `onset` is the step."""
+    log, rng = synthetic.lawful(seed, n, noise), np.random.default_rng([seed, 1])
+    at = int(rng.uniform(0.3, 0.85) * n)
+    reward = np.append(log.reward[:at], DEATHS[death](rng, n - at))
+    return replace(log, reward=reward, onset=1.0 + at)
+
+
+def glitched(log: Log, seed: int, value: float, burst: bool, share: float = 0.01) -> Log:
+    """`share` of the rows with an H of `value`, in single rows or in bursts of two or three."""
+    rng, n = np.random.default_rng([seed, 2]), len(log.steps)
+    entropy, left = log.entropy.copy(), max(1, round(share * n))
+    while left > 0:
+        rows = min(left, int(rng.integers(2, 4)) if burst else 1)
+        at = rng.integers(0, n - rows + 1)
+        entropy[at : at + rows] = value
+        left -= rows
+    return replace(log, entropy=entropy)
+
+
+def _two_phases(u: Floats, rng: Generator) -> tuple[Floats, Floats]:
+    """Shares of the way down: of an H that falls, then stays, and of one that stays, then falls."""
+    at = rng.uniform(0.2, 0.8)
+    return np.minimum(u / at, 1), np.maximum((u - at) / (1 - at), 0.0)
+
+
+PATHS: dict[str, Callable[[Floats, Generator], Floats]] = {
+    "exponential": lambda u, rng: np.exp(-3 * u),
+    "exponential to a floor": lambda u, rng: 0.5 + 0.5 * np.exp(-u / 0.25),
+    "linear": lambda u, rng: 1 - 0.9 * u,
+    "falls, then stays": lambda u, rng: 1 - 0.7 * _two_phases(u, rng)[0],
+    "stays, then falls": lambda u, rng: 1 - 0.7 * _two_phases(u, rng)[1],
+    "random": lambda u, rng: 0.8 * np.exp(0.6 * np.cumsum(rng.normal(size=len(u))) / len(u) ** 0.5),
+}
+"""H over the run."""
+
+
+def along(path: str, seed: int, n: int, noise: Noise) -> Log:
+    """A run that follows the law exactly while H takes that path."""
+    h = PATHS[path](np.arange(n) / n, np.random.default_rng([seed, 3]))
+    return synthetic.lawful(seed, n, noise, lambda _: h)

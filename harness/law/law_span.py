@@ -14,7 +14,8 @@ from harness.law.estimate import breaks, identifiability
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import Points
-from harness.law.results import Identified, Onset, Rival
+from harness.law.prediction_results import Rival
+from harness.law.results import Identified, Onset
 from harness.law.verdict import Verdict
 
 

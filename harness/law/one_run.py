@@ -33,6 +33,7 @@ from harness.law.io.identity import Identity
 from harness.law.io.integrity import Integrity
 from harness.law.io.table import FAULTS, ReadError, Table
 from harness.law.law_span import JudgedLaw, Span
+from harness.law.prediction_results import Rival
 from harness.law.results import (
     ColumnLaw,
     Identified,
@@ -40,7 +41,6 @@ from harness.law.results import (
     LeastSquares,
     Onset,
     ReadProblem,
-    Rival,
     RunResult,
     RunSeries,
     Spikes,

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.law.prediction_results import Forecast, Rival
 from harness.records.validity import Validity
 
 VERDICTS = ("holds", "holds_form_open", "linear", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
 POLICY_VERDICTS = ("listens", "template", "deaf")
-NO_FORECAST = ("no_fit", "a_not_identified", "entropy_unpredictable")
 ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")
 
 Floats = NDArray[np.float64]
@@ -115,40 +115,6 @@ class ColumnLaw(LawNumbers):
     out_of_time_skill: float | None
     same_batch: bool
     gain: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class Rival:
-    """The score of another curve through the same points (Hurvich and Tsai 1989)."""
-
-    aicc: float
-    delta_aicc: float
-    """Its AICc minus the law's."""
-    out_of_time_rmse: float
-    """Error over the last third of the run, fitted on what comes before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """The reward at the end of a run by the law of its first part, and what came.
-
-    value, low and high (95%, if the law continues) are None where no law or no course of H can be
-    computed, low and high also where `why` says so; errors are predicted minus true.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    from_step: float
-    """The last step that the forecast knows of."""
-    identified: bool
-    """Whether a was by then, without which a forecast is worth nothing."""
-    last_value: float | None
-    truth: float | None
-    error: float | None
-    last_value_error: float | None
-    why: str | None
-    """Why there is no interval, one of NO_FORECAST."""
 
 
 @dataclass(frozen=True, slots=True)

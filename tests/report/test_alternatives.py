@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 
 from harness.law import verdict
 from harness.law.group_results import Analysis
-from harness.law.results import AtOnset, Forecast, NetOfNull, Onset, Rival
+from harness.law.prediction_results import Forecast, Rival
+from harness.law.results import AtOnset, NetOfNull, Onset
 from harness.report.figures import registry, run_series
 from harness.report.figures.canvas import Drawing
 from harness.report.tables import csv_files

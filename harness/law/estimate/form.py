@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.law.estimate import estimate, identifiability, interval, misfit, rivals
 from harness.law.estimate.estimate import Line
 from harness.law.estimate.identifiability import Fitted
-from harness.law.results import Rival
+from harness.law.prediction_results import Rival
 
 BETTER = 10.0
 """Difference in AICc from which on another curve is called the better one."""

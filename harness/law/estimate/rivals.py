@@ -10,7 +10,8 @@ import numpy as np
 from harness.law.estimate import binning, estimate, numbers
 from harness.law.estimate.rival_forms import STEP_FORMS
 from harness.law.io.clean import Points
-from harness.law.results import Floats, Rival
+from harness.law.prediction_results import Rival
+from harness.law.results import Floats
 
 FEWEST_BINS = 8
 LOWEST_ENTROPY_NATS = 1e-4

@@ -23,7 +23,7 @@ easy
 0-easy-seed1    0.30         1.10         0.80         learning   holds
 n = 60          [0.29, 0.31] [1.09, 1.11] [0.79, 0.81] no onset
 1-easy-seed2    0.30         1.10         0.80         collapsed  holds until
-n = 60          [0.29, 0.31] [1.09, 1.11] [0.79, 0.81] onset 40   onset
+n = 60          [0.29, 0.31] [1.09, 1.11] [0.79, 0.81] onset 40   the onset
                                                        [35, 45]   law break
 mean of 2       0.30                      0.80         onset 40
                 [0.28, 0.32]              [0.75, 0.85] none in 1

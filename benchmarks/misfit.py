@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.estimate import identifiability
-from harness.law.results import VERDICTS
+from harness.law.estimate import ceiling, identifiability, rivals
+from harness.law.results import VERDICTS, Interval
 from harness.testing import cells, misfits, promises
 from harness.testing.misfits import MISFITS, PATHS, SCATTERS, USUAL
 from harness.testing.promises import CLAIMED, HOLDS, Promise
@@ -43,6 +43,7 @@ FALSE_HOLDS: dict[str, Mapping[int, float]] = {
 }
 """Per cent of runs by length, at most."""
 FORMS = {"law": misfits.lawful, "line in H": misfits.linear_in_h}
+FALLS = (misfits.high, misfits.half, misfits.even, misfits.line, misfits.late)
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,39 @@ def slope(path: str, scatter: str, n: int, runs: int) -> Slope:
     )
 
 
+@dataclass(frozen=True)
+class Ceiling:
+    """The reward at H = 0 where one curve made R, over one kind of H; percentages of runs."""
+
+    name: str
+    n: int
+    over_forms: float
+    """Of intervals averaged over curves, that hold it."""
+    of_law: float
+    """Of the law's own."""
+    half_width: float
+    """Median, averaged over curves, in units of reward."""
+
+
+def ceiling_of(path: misfits.Path, form: str, n: int, runs: int) -> Ceiling:
+    reward, truth = misfits.FORMS[form]
+    averaged, own = [], []
+    for seed in range(FIRST_SEED, FIRST_SEED + runs):
+        log = misfits.make(seed, n, path, reward, USUAL)
+        fitted = identifiability.fit(cells.points_of(log))
+        found = ceiling.over_forms(fitted, rivals.compare(fitted.points), None)
+        if found is not None and fitted.spread is not None:
+            averaged.append(Interval(found.value, found.low, found.high))
+            own.append(fitted.spread.ceiling)
+    return Ceiling(
+        f"{form}, {path.__name__}",
+        n,
+        cells.covered(averaged, truth),
+        cells.covered(own, truth),
+        float(np.median([(i.high - i.low) / 2 for i in averaged])),
+    )
+
+
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     began = time.perf_counter()
@@ -127,11 +161,13 @@ def main() -> None:
         lawful = list(pool.map(of_law, *kinds, repeat(runs)))
         forms = list(pool.map(of_form, *_columns(FORMS, LENGTHS), repeat(runs)))
         slopes = list(pool.map(slope, *kinds, repeat(runs)))
+        ends = list(pool.map(ceiling_of, *_columns(FALLS, misfits.FORMS, LENGTHS), repeat(runs)))
     print(f"{runs} runs a cell, seeds from {FIRST_SEED}\n")
     _print_words("Rewards that no law made", lawless, _of_lawless(lawless))
     _print_words("Laws", lawful, _of_lawful(lawful))
     _print_words("Forms, H from 1.8 to .1", forms, _of_forms(forms))
     _print_slopes(slopes)
+    _print_ceilings(ends)
     print(f"\n{time.perf_counter() - began:.0f} s", file=sys.stderr)
 
 
@@ -209,6 +245,19 @@ def _print_slopes(measured: Sequence[Slope]) -> None:
         promises.at_least("early fall: interval of a above 0, %", above, 95),
         promises.at_least("early fall: interval covers, %", covers, 91),
     ]
+    print(f"\nPromised:\n\n{promises.table(kept)}")
+
+
+def _print_ceilings(measured: Sequence[Ceiling]) -> None:
+    print("\n## The reward at H = 0, by the curve that made R and the path of H\n")
+    print("Intervals over curves that hold it, (the law's own), %; half-width.\n")
+    print("| run | " + " | ".join(f"n {n}" for n in LENGTHS) + " |\n|" + "---|" * 5)
+    for name in dict.fromkeys(m.name for m in measured):
+        row = [m for m in measured if m.name == name]
+        text = [f"{m.over_forms:.0f} ({m.of_law:.0f}); {m.half_width:.3f}" for m in row]
+        print(f"| {name} | " + " | ".join(text) + " |")
+    covers = {f"{m.name} n {m.n}": m.over_forms for m in measured}
+    kept = [promises.at_least("ceiling over curves: covers, %", covers, 90)]
     print(f"\nPromised:\n\n{promises.table(kept)}")
 
 

@@ -13,6 +13,7 @@ from harness.law.compare import replicates
 from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
     breaks,
+    ceiling,
     forecast,
     glitches,
     identifiability,
@@ -162,7 +163,7 @@ def _result(
     told, until = law.verdict, law.span.until
     won, ends = regime.gain(points), _ends(log, who)
     silent = signals.silent_share(log.table, cleaned)
-    compared, share = fits.compared, choice.forecast_from
+    share = choice.forecast_from
     heading = None if law.span.fails else law.fitted
     signs = signals.read(log.table, cleaned, run_onset, heading, until)
     return RunResult(
@@ -184,8 +185,7 @@ def _result(
             course, told.law_break, *regime.ends(law.whole.points, fits.shape)
         ),
         spikes=Spikes(glitches.count(cleaned.entropy), glitches.count(points.reward)),
-        rivals=compared,
-        against_linear=rivals.against_linear(compared),
+        **_curves(log, fits, who),
         forecast=forecast.forecast(cleaned, share) if share is not None else None,
         fits=_other_fits(log, fits.others, who),
         config=who.config,
@@ -208,6 +208,19 @@ def _result(
         reliability_from_se=signs.reliability_from_se,
         remedy_acted=signs.remedy_acted,
     )
+
+
+def _curves(log: _Log, fits: _Fits, who: Identity) -> dict[str, Any]:
+    """Fields of the run's row about other curves than exp(H)."""
+    bounds = columns.reward_range(log.reward, who.ours)
+    whole = fits.law.span.until is None
+    compared = fits.compared if whole else rivals.compare(fits.law.fitted.points)
+    known = None if fits.law.span.fails else ceiling.over_forms(fits.law.fitted, compared, bounds)
+    return {
+        "rivals": fits.compared,
+        "against_linear": rivals.against_linear(fits.compared),
+        "ceiling_over_forms": known,
+    }
 
 
 def _ends(log: _Log, who: Identity) -> dict[str, Yardsticks]:

@@ -1,7 +1,8 @@
-"""What other curves and the law ahead of time say of a run: parts of its row of law.json."""
+"""What other curves, and the law ahead of time, say of a run: parts of its row of law.json."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 NO_FORECAST = ("no_fit", "a_not_identified", "entropy_unpredictable")
@@ -39,3 +40,19 @@ class Forecast:
     last_value_error: float | None
     why: str | None
     """Why there is no interval, one of NO_FORECAST."""
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingOverForms:
+    """The reward at H = 0, averaged over the curves in H that AICc cannot tell apart."""
+
+    value: float
+    low: float
+    high: float
+    """95% interval; all three within the reward's range where that is known."""
+    weights: Mapping[str, float]
+    """Curve, as in `rivals` -> its weight; those below .003 are left out."""
+    beyond_nats: float
+    """The lowest H seen: as far below it H = 0 lies."""
+    at_bound: bool
+    """Whether the interval ends at the reward's range."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.prediction_results import Forecast, Rival
+from harness.law.prediction_results import CeilingOverForms, Forecast, Rival
 from harness.records.validity import Validity
 
 VERDICTS = ("holds", "holds_form_open", "linear", "holds_until_onset", "fails", "undetermined")
@@ -289,6 +289,9 @@ class RunResult:
     def until(self) -> float | None:
         """The step before which its law was judged; None where that is the whole run."""
         return self.onset.step if self.whole_run is not None and self.onset is not None else None
+
+    ceiling_over_forms: CeilingOverForms | None = None
+    """The reward at H = 0 where the form of the law is not known; None where it fails."""
 
     def setting(self, group: str, key: str) -> Any:
         """The value of GROUP.KEY in its config; None where that is not known."""

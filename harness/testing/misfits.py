@@ -168,6 +168,14 @@ def linear_in_h(run: _Made) -> Floats:
     return np.asarray(law(np.array(top)) + slope * (top - run.h))
 
 
+FORMS: dict[str, tuple[Reward, float]] = {
+    "exp(H)": (lawful, CEILING),
+    "H": (lambda run: 0.75 - 0.35 * run.h, 0.75),
+    "log(1 + H)": (lambda run: 0.75 - 0.45 * np.log1p(run.h), 0.75),
+}
+"""Curves in H, and the reward of each at H = 0."""
+
+
 def bounces(u: Floats) -> Floats:
     """From 1 to .3 and back by a quarter of the way, then down again."""
     return even(u) + 0.24 * np.exp(-(((u - 0.6) / 0.12) ** 2))

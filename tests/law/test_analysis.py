@@ -245,5 +245,5 @@ def test_rivals_are_given_with_their_distance_to_the_law(tmp_path: Path) -> None
     assert run.rivals is not None
     assert run.rivals["law"].delta_aicc == 0
     assert run.against_linear == "law_better"
-    assert run.rivals["log_h"].delta_aicc > 2
+    assert run.rivals["log_1_plus_h"].delta_aicc > 2
     assert run.rivals["last_value"].delta_aicc > 10

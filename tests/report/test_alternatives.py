@@ -23,7 +23,7 @@ from tests.report import made
 from tests.report.test_tables import printed
 
 DELTAS = {
-    "law": 0.0, "linear_in_h": 0.4, "log_h": 7.0, "saturating": 5.0, "sigmoid": 9.0,
+    "law": 0.0, "linear_in_h": 0.4, "log_1_plus_h": 7.0, "saturating": 5.0, "sigmoid": 9.0,
     "last_value": 30.0,
 }  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_explain_gives_every_rival_and_what_follows() -> None:
     text = printed(one(**compared(sigmoid=-7.0)), explain=True)
     assert (
         "Rivals, AICc above the law's (under 6 is nothing) / error over the last third "
-        "(law 0.020): linear in H +0.4 / 0.020, log H +7.0 / 0.020, saturating in step +5.0 / "
+        "(law 0.020): linear in H +0.4 / 0.020, log(1 + H) +7.0 / 0.020, saturating in step +5.0 / "
         "0.020, sigmoid in step -7.0 / 0.020, last value +30.0 / 0.020. Not distinguishable from "
         "linear in H; sigmoid in step is better than the law.\n" in text
     )

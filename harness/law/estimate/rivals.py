@@ -14,10 +14,8 @@ from harness.law.prediction_results import Rival
 from harness.law.results import Floats
 
 FEWEST_BINS = 8
-LOWEST_ENTROPY_NATS = 1e-4
-"""H is floored here before its logarithm is taken."""
 PARAMETERS = {
-    "law": 3, "linear_in_h": 3, "log_h": 3, "saturating": 4, "sigmoid": 5, "last_value": 2
+    "law": 3, "linear_in_h": 3, "log_1_plus_h": 3, "saturating": 4, "sigmoid": 5, "last_value": 2
 }  # fmt: skip
 """Parameters of each model, with the variance of its residuals; the order in law.json."""
 LEAST_WORTH = max(PARAMETERS.values()) + 2.0
@@ -81,7 +79,7 @@ def _entropy_forms(h: Floats) -> dict[str, Floats]:
     return {
         "law": np.exp(h),
         "linear_in_h": h,
-        "log_h": np.log(np.maximum(h, LOWEST_ENTROPY_NATS)),
+        "log_1_plus_h": np.log1p(h),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from harness.law.io.table import ReadError, Table, ours
 from harness.law.results import Floats
 
 EVALUATION = "eval/reward"
+_EVALUATED = re.compile(r"eval/(\w+/)?reward")
 TRAINING = "reward"
 ENTROPY = "entropy"
 
@@ -37,6 +39,11 @@ class Chosen:
     """The one the verdict is about."""
     training: str
     """The reward of the same batch."""
+
+
+def reward_range(column: str, ours: bool) -> tuple[float, float] | None:
+    """Lowest and highest value there can be; None where the column does not say."""
+    return (0.0, 1.0) if ours and _EVALUATED.fullmatch(column) else None
 
 
 def to_read(choice: Choice, beside: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from harness.config.run import LEVELS
 from harness.law.compare.groups import over_seeds, pooled
 from harness.law.group_results import Analysis, Gap, GroupResult, Pooled
+from harness.law.prediction_results import CeilingOverForms
 from harness.law.results import Bounded, Interval, Onset, RunResult, Yardsticks
 from harness.records.outcomes import OWN
 from harness.report.tables import listening
@@ -51,7 +52,9 @@ LAW_COLUMNS = (
     "run", "level", "seed", "status", "error", "message", "n_valid", "dropped", "reward",
     "entropy", "n_fitted", "n_eff", "verdict", "reasons", "regime", "a", "a_low", "a_high",
     "a_identified", "b", "b_low", "b_high", "ceiling", "ceiling_low", "ceiling_high",
-    "ceiling_identified", "whole_run_a", "whole_run_a_low", "whole_run_a_high",
+    "ceiling_identified", "ceiling_over_forms", "ceiling_over_forms_low",
+    "ceiling_over_forms_high", "ceiling_beyond_nats", "ceiling_at_bound",
+    "whole_run_a", "whole_run_a_low", "whole_run_a_high",
     "whole_run_ceiling", "whole_run_ceiling_low", "whole_run_ceiling_high",
     "cov_ab", "reliability", "out_of_time_skill", "intervened", "ols_a", "ols_b", "ols_r2",
     "onset_kind", "onset", "onset_low", "onset_high", "gain", "gain_low", "gain_high",
@@ -97,6 +100,7 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         **_interval("b", run.b),
         **_interval("ceiling", run.ceiling),
         "ceiling_identified": identified.ceiling if identified else None,
+        **_over_forms(run.ceiling_over_forms),
         **_interval("whole_run_a", whole.a if whole else None),
         **_interval("whole_run_ceiling", whole.ceiling if whole else None),
         **{f"ols_{name}": getattr(run.ols, name, None) for name in ("a", "b", "r2")},
@@ -110,6 +114,17 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         **_interval("silent_share", run.silent_share),
         **_interval("reward_left", run.at_onset.reward_left if run.at_onset else None),
         **_yardsticks((run.yardsticks or {}).get(OWN)),
+    }
+
+
+def _over_forms(found: CeilingOverForms | None) -> dict[str, float | bool | None]:
+    if found is None:
+        return {}
+    interval = Interval(found.value, found.low, found.high)
+    return {
+        **_interval("ceiling_over_forms", interval),
+        "ceiling_beyond_nats": found.beyond_nats,
+        "ceiling_at_bound": found.at_bound,
     }
 
 

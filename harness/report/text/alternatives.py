@@ -16,7 +16,7 @@ from harness.report.text.wording import number, plural
 
 RIVALS = {
     "linear_in_h": "linear in H",
-    "log_h": "log H",
+    "log_1_plus_h": "log(1 + H)",
     "saturating": "saturating in step",
     "sigmoid": "sigmoid in step",
     "last_value": "last value",

@@ -33,7 +33,8 @@ POLICIES = {
 
 def of_run(run: RunResult) -> list[str]:
     """A few sentences on one run with status ok."""
-    sentences = [_rows(run), _law(run), _ceiling(run), _least_squares(run)]
+    sentences = [_rows(run), _law(run), _ceiling(run), _over_forms(run)]
+    sentences += [_least_squares(run)]
     sentences += [_onset(run), _regime(run)]
     sentences += [alternatives.rivals(run), alternatives.forecast(run), other_laws(run)]
     sentences += [at_onset(run), null_control(run), _policy(run)]
@@ -76,10 +77,23 @@ def _ceiling(run: RunResult) -> str:
     found = f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}"
     if run.verdict == "fails":
         return f"{found}: not identified, since the law fails."
-    return (
-        f"{found}: {identified}, which asks for an interval within "
-        f"{number(identifiability.LARGEST_CEILING)}."
+    asked = f"within {number(identifiability.LARGEST_CEILING)} of the reward's standard deviation"
+    return f"{found}: {identified}, which asks for an interval {asked}, and for a known form."
+
+
+def _over_forms(run: RunResult) -> str:
+    """The ceiling by all curves in H that are not told apart."""
+    found = run.ceiling_over_forms
+    if found is None:
+        return ""
+    value = wording.estimate(found.value, found.low, found.high)
+    curves = ", ".join(
+        f"{alternatives.RIVALS.get(name, 'exp(H)')} {weight:.0%}"
+        for name, weight in found.weights.items()
     )
+    bound = ", at the bound of the reward's range" if found.at_bound else ""
+    below = f"H = 0 lies {number(found.beyond_nats)} nats below the lowest H seen"
+    return f"Over the curves that AICc cannot tell apart ({curves}) it is {value}{bound}; {below}."
 
 
 def _least_squares(run: RunResult) -> str:

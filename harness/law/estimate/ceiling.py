@@ -1,0 +1,81 @@
+"""The reward at H = 0 by every curve in H that the points cannot tell apart, averaged.
+
+R = b - a f(H) with f(H) = exp(H), H or log(1 + H), weights exp(-AICc / 2) (Burnham and Anderson
+2002, section 2.9), and for the average the error that holds the curves' disagreement as well as
+each one's own (Buckland, Burnham and Augustin 1997). The farther H = 0 lies below the lowest H that
+was seen, the more the curves disagree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from harness.law.estimate import binning, estimate, interval
+from harness.law.estimate.identifiability import Fitted
+from harness.law.prediction_results import CeilingOverForms, Rival
+from harness.law.results import Floats, Interval
+
+FORMS: dict[str, Callable[[Floats], Floats]] = {
+    "law": np.exp,
+    "linear_in_h": np.asarray,
+    "log_1_plus_h": np.log1p,
+}
+"""Name of the curve in `rivals` -> f; all of them have a value at H = 0."""
+LEAST_WEIGHT = 0.003
+"""A curve with less is left out."""
+HALF_WIDTHS_OF_SPREAD = 2.5
+"""Standard errors in the half-width of an interval: so many times the curves disagree."""
+
+
+def over_forms(
+    law: Fitted, compared: Mapping[str, Rival] | None, bounds: tuple[float, float] | None
+) -> CeilingOverForms | None:
+    """None where the curves were not compared or one that counts has no interval.
+
+    `bounds`: lowest and highest reward there can be, where that is known.
+    """
+    if compared is None or law.spread is None:
+        return None
+    best = min(compared[name].aicc for name in FORMS)
+    odds = {name: math.exp((best - compared[name].aicc) / 2) for name in FORMS}
+    odds = {name: odd for name, odd in odds.items() if odd >= LEAST_WEIGHT * sum(odds.values())}
+    weights = {name: odd / sum(odds.values()) for name, odd in odds.items()}
+    found = {name: _at_zero(law, name) for name in weights}
+    if any(at_zero is None for at_zero in found.values()):
+        return None
+    ends = {name: at_zero for name, at_zero in found.items() if at_zero is not None}
+    value = sum(weight * ends[name].value for name, weight in weights.items())
+    half = sum(weight * _half(ends[name], value) for name, weight in weights.items())
+    low, high = value - half, value + half
+    least, most = bounds or (-math.inf, math.inf)
+    return CeilingOverForms(
+        value=min(max(value, least), most),
+        low=min(max(low, least), most),
+        high=min(max(high, least), most),
+        weights=weights,
+        beyond_nats=_lowest(law.calm.entropy),
+        at_bound=high > most or low < least,
+    )
+
+
+def _at_zero(law: Fitted, name: str) -> Interval | None:
+    """R at H = 0 by one curve, with its interval."""
+    if name == "law":
+        return law.spread.ceiling if law.spread is not None else None
+    line = estimate.through(FORMS[name](law.calm.entropy), law.calm.reward)
+    spread = interval.spread(line) if line is not None else None
+    return spread.b if spread is not None else None
+
+
+def _half(one: Interval, value: float) -> float:
+    apart = HALF_WIDTHS_OF_SPREAD * (one.value - value)
+    return math.hypot(interval.half_width(one), apart)
+
+
+def _lowest(entropy: Floats) -> float:
+    """The lowest mean of H over time bins."""
+    label = binning.labels(len(entropy), binning.fit_bins(len(entropy)))
+    return float(np.min(binning.means(entropy, label)))

@@ -161,7 +161,8 @@ def _result(
 ) -> RunResult:
     points, course, run_onset, law = cleaned.points, log.course, fits.onset, fits.law
     told, until = law.verdict, law.span.until
-    won, ends = regime.gain(points), _ends(log, who)
+    won = regime.gain(points, columns.is_evaluation(log.reward))
+    ends = _ends(log, who)
     silent = signals.silent_share(log.table, cleaned)
     share = choice.forecast_from
     heading = None if law.span.fails else law.fitted
@@ -288,7 +289,7 @@ def _other_fits(log: _Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict
             reasons=_reasons(law.verdict, who),
             out_of_time_skill=law.verdict.skill,
             same_batch=column == log.training,
-            gain=regime.gain(law.whole.points),
+            gain=regime.gain(law.whole.points, columns.is_evaluation(column)),
         )
         for column, law in laws.items()
     }

@@ -18,6 +18,7 @@ from harness.law.compare.pairs import Side
 from harness.law.compare.random_effects import Sample, sample, unweighted
 from harness.law.compare.replicates import ENDS, mean_of_measured
 from harness.law.estimate import null_control, numbers, onset, regime
+from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import NO_SERIES
 from harness.law.results import Floats, Interval
@@ -83,7 +84,8 @@ def _ceiling(member: Member, footing: Footing) -> Interval | None:
 
 def _gain(member: Member, footing: Footing) -> Interval | None:
     points = footing.points(member)
-    return regime.gain(points) if points is not None else None
+    exact = columns.is_evaluation(footing.column_of(member))
+    return regime.gain(points, exact) if points is not None else None
 
 
 def _final_reward(member: Member, footing: Footing) -> Interval | None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from harness.law.estimate import binning, interval, regime
 from harness.law.estimate.interval import half_width
+from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.identity import Identity
 from harness.law.results import Floats, Interval, NetOfNull, RunResult, RunSeries
@@ -100,17 +101,21 @@ def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str,
     fell, *null_falls = (_fall_until(series[r.run], until) for r in (run, *nulls))
     mean_null_fall = _mean(null_falls)
     points, *null_points = (_points(series[r.run]) for r in (run, *nulls))
+    exact = columns.is_evaluation(run.reward or "")
     same_column = all(null.reward == run.reward for null in nulls)
     return Net(
         null_share=share(mean_null_fall, fell) if fell and mean_null_fall else None,
         fall=beyond(fell, null_falls),
-        gain=gain_beyond(points, null_points, until) if same_column else None,
+        gain=gain_beyond(points, null_points, until, exact) if same_column else None,
     )
 
 
-def gain_beyond(run: Points, nulls: Sequence[Points], until: float) -> Interval | None:
+def gain_beyond(
+    run: Points, nulls: Sequence[Points], until: float, exact_start: bool = False
+) -> Interval | None:
     """Gain of R of a run minus the mean gain of its null controls, of the steps up to `until`."""
-    gain, *null_gains = (regime.gain(p.where(p.steps <= until)) for p in (run, *nulls))
+    inside = [points.where(points.steps <= until) for points in (run, *nulls)]
+    gain, *null_gains = (regime.gain(points, exact_start) for points in inside)
     return beyond(gain, null_gains)
 
 

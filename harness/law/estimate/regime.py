@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -110,18 +111,22 @@ SILENT = 0.5
 BY_ONSET = {"terminal_fall": "collapsed", "budget_spent": "spent"}
 
 
-def gain(points: Points) -> Interval | None:
+def gain(points: Points, exact_start: bool = False) -> Interval | None:
     """Mean reward of the last tenth minus that of the first, of three values at least, its 95%
-    interval by AR(1) errors.
+    interval by AR(1) errors. None below 16 points.
 
-    None below 16 points.
+    With `exact_start` minus the first value alone: that of the policy before its first update, on
+    held-out users, which all runs from the same weights share. By the first tenth of its
+    evaluations a run that learns fast has learnt, and would seem to have gained less.
     """
     n = len(points)
     if n < FEWEST_POINTS:
         return None
     edge = max(3, n // 10)
-    value = numbers.mean(points.reward[-edge:]) - numbers.mean(points.reward[:edge])
-    half = interval.wobble(points.reward).half_width(edge) * 2**0.5
+    start = 1 if exact_start else edge
+    value = numbers.mean(points.reward[-edge:]) - numbers.mean(points.reward[:start])
+    noise = interval.wobble(points.reward)
+    half = math.hypot(noise.half_width(edge), noise.half_width(start))
     return Interval(value, value - half, value + half)
 
 

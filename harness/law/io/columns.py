@@ -43,7 +43,14 @@ class Chosen:
 
 def reward_range(column: str, ours: bool) -> tuple[float, float] | None:
     """Lowest and highest value there can be; None where the column does not say."""
-    return (0.0, 1.0) if ours and _EVALUATED.fullmatch(column) else None
+    return (0.0, 1.0) if ours and is_evaluation(column) else None
+
+
+def is_evaluation(column: str) -> bool:
+    """Whether it is the reward on held-out users, as runs of this project call it; its first value
+    is that of the policy before its first update.
+    """
+    return _EVALUATED.fullmatch(column) is not None
 
 
 def to_read(choice: Choice, beside: Sequence[str]) -> list[str]:

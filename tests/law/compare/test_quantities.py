@@ -125,7 +125,7 @@ def _at_steps(h: Floats) -> Points:
 @pytest.mark.parametrize(
     ("name", "truth"),
     [
-        ("gain", 0.01 * (80 - 8)),
+        ("gain", 0.01 * (80 - 1 - 3.5)),
         ("fall", 0.01 * (80 - 1 - 3.5 - 1)),
         ("final_reward", 0.01 * (80 - 1 - 3.5)),
         ("probe_fall", 0.01 * (80 - 1 - 3.5)),

@@ -12,6 +12,9 @@ from harness.law.verdict import REASONS
 EVAL_EVERY = "trainer.eval_every"
 ENOUGH_POINTS = 20
 """Evaluations; 16 are the fewest that a verdict takes."""
+FIXED_USERS = (
+    "Evaluations meet the same users throughout: with 16 of them the verdict is about eval/reward."
+)
 
 
 def what_would_decide(analysis: Analysis) -> list[str]:
@@ -31,7 +34,8 @@ def _of_verdicts(analysis: Analysis) -> list[str]:
     counts = Counter(reason for run in open_runs for reason in run.reasons or ())
     lines = [f"{len(open_runs)} of {len(fitted)} runs undetermined:"]
     lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in counts.most_common()]
-    return lines + _commands(open_runs[0], counts)
+    of_one_law = [run for run in open_runs if "stages" not in (run.reasons or ())]
+    return lines + (_commands(of_one_law[0], counts) if of_one_law else [FIXED_USERS])
 
 
 def _less_noise(run: RunResult) -> str:

@@ -152,7 +152,8 @@ class GroupResult:
     """Runs that diverged: censored in a, ceiling, gain, and in onset but for those that
     had one before."""
     law_fails: Sequence[str] = ()
-    """Runs whose law fails on `reward`: censored in a and ceiling."""
+    """Runs without a single law on `reward` (it fails, or there is one per stage): censored in a
+    and ceiling."""
 
     @property
     def every(self) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law import law_span, verdict
+from harness.law import law_span, stage_laws, verdict
 from harness.law.compare import replicates
 from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
@@ -21,6 +21,7 @@ from harness.law.estimate import (
     regime,
     rivals,
     signals,
+    stages,
     yardsticks,
 )
 from harness.law.estimate.estimate import Line
@@ -31,6 +32,7 @@ from harness.law.io.clean import FEWEST_POINTS, Cleaned
 from harness.law.io.columns import EVALUATION, Choice
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
+from harness.law.io.importers.aliases import EVALUATIONS
 from harness.law.io.integrity import Integrity
 from harness.law.io.table import FAULTS, ReadError, Table
 from harness.law.law_span import JudgedLaw, Span
@@ -77,7 +79,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     if run.problem is not None or run.metrics is None:
         return _failed(run, run.problem, {}, integrity.without_log(who))
     try:
-        beside = (*columns.AUXILIARY, *replicates.COLUMNS, *yardsticks.COLUMNS)
+        beside = (*columns.AUXILIARY, *replicates.COLUMNS, *yardsticks.COLUMNS, *stages.COLUMNS)
         wanted = columns.to_read(choice, beside)
         table = reading.read(run.metrics, wanted, who.status == "running", choice.step)
     except ReadError as error:
@@ -96,6 +98,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     run_onset = onset.find(course, cleaned.points) if course is not None else None
     fitted = _fitted(log, cleaned, run_onset, who)
     result = _result(run, who, log, cleaned, choice, standing, fitted)
+    result = replace(result, **fitted.of_stages)
     judging = Judging(run_onset, course, who.intervened)
     replicate = replicates.of(table, chosen, cleaned, judging, fitted.spans(log.reward))
     return Analysed(result, _series(run, who, cleaned), replicate)
@@ -112,6 +115,8 @@ class _Fits:
     compared: Mapping[str, Rival] | None
     """The law and its rivals on all points of that column."""
     others: Mapping[str, JudgedLaw]
+    of_stages: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of RunResult: the law on the training reward by stages of a curriculum."""
 
     def spans(self, reward: str) -> dict[str, Span]:
         """Reward column -> the part of the run that its law was judged on."""
@@ -123,7 +128,21 @@ def _fitted(log: _Log, cleaned: Cleaned, run_onset: Onset | None, who: Identity)
     shape = breaks.binned(whole.calm) if len(cleaned.points) >= FEWEST_POINTS else None
     compared = rivals.compare(whole.points)
     law = law_span.judge(whole, run_onset, log.course, who.intervened, shape, compared)
-    return _Fits(run_onset, law, shape, compared, _other_laws(log, run_onset, who))
+    fits = _Fits(run_onset, law, shape, compared, _other_laws(log, run_onset, who))
+    return _by_stages(fits, log, cleaned, who)
+
+
+def _by_stages(fits: _Fits, log: _Log, cleaned: Cleaned, who: Identity) -> _Fits:
+    """The law on the training reward judged anew where the users changed in stages."""
+    is_evaluation = log.reward.startswith(EVALUATIONS)
+    law = fits.others.get(log.training) if is_evaluation else fits.law
+    if law is None:
+        return fits
+    staged = stage_laws.judge(law, log.table, cleaned, fits.onset, who.intervened)
+    if is_evaluation:
+        others = {**fits.others, log.training: staged.law}
+        return replace(fits, others=others, of_stages=staged.fields)
+    return replace(fits, law=staged.law, of_stages=staged.fields)
 
 
 def _nothing_valid(log: _Log, cleaned: Cleaned) -> ReadProblem:

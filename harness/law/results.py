@@ -118,6 +118,20 @@ class ColumnLaw(LawNumbers):
 
 
 @dataclass(frozen=True, slots=True)
+class StageLaw:
+    """The law on the training reward where it met the same users, from step to step."""
+
+    from_step: float
+    to_step: float
+    what: Mapping[str, float]
+    """Column of the curriculum -> its mean."""
+    a: Interval | None
+    ceiling: Interval | None
+    verdict: str
+    reasons: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class AtOnset:
     """The state of a run around its onset."""
 
@@ -284,6 +298,11 @@ class RunResult:
     spikes: Spikes | None = None
     yardsticks: Mapping[str, Yardsticks] | None = None
     """`own` and each named level -> the end of the run there; None where none was evaluated."""
+    stages: Sequence[StageLaw] | None = None
+    """None where its users did not change in stages."""
+    stages_a: str | None = None
+    """common or separate: whether the stages can have one a, by `stages_a_p`."""
+    stages_a_p: float | None = None
 
     @property
     def until(self) -> float | None:

@@ -63,6 +63,8 @@ REASONS = {
     "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
     "entropy_rises": "H ends well above its lowest",
     "reward_died": "reward falls to the lowest level it ever has and stays there to the end",
+    "stages": "the users changed while it trained: one law per stage, see `stages`",
+    "mixed": "the users changed from step to step as it trained: one law over all of them",
     "intervened": "a remedy acts on entropy; the law is not claimed there",
     "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
     "than the last value",

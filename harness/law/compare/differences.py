@@ -235,11 +235,11 @@ def _until_diverged(pair: Pair) -> str:
 
 
 def _lawless(pair: Pair, quantity: str, footing: Footing) -> str | None:
-    """Where a law that fails leaves a group too few runs with an a or a ceiling: which, and why."""
+    """Where runs without a single law leave a group too few with an a or a ceiling: which."""
     for side in pair.sides if quantity in ("a", "ceiling") else ():
         failing = sum(footing.law_fails(member) for member in side.members)
         if failing and len(side.members) - failing < FEWEST_SEEDS:
-            return f"the law fails in {failing} of {len(side.members)} runs of {side.name}"
+            return f"no single law in {failing} of {len(side.members)} runs of {side.name}"
     return None
 
 

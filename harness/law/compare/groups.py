@@ -65,11 +65,15 @@ def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | N
 
 
 def law_fails(run: RunResult, column: str | None) -> bool:
-    """Whether a run follows no law on `column`, so that there is no a and no ceiling of it."""
+    """Whether a run follows no one law on `column`, so that there is no a and no ceiling of it."""
     if column is not None and column == run.reward:
-        return run.verdict == "fails"
+        return _no_law(run.verdict, run.reasons)
     law = (run.fits or {}).get(column or "")
-    return law is not None and law.verdict == "fails"
+    return law is not None and _no_law(law.verdict, law.reasons)
+
+
+def _no_law(verdict: str | None, reasons: Sequence[str] | None) -> bool:
+    return verdict == "fails" or "stages" in (reasons or ())
 
 
 NO_AXES = {"seed", "schema"}

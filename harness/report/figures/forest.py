@@ -72,7 +72,7 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     heading += f"; {plural(out, 'unfinished run')} excluded" if out else ""
     failing = sum(len(group.law_fails) for group in groups)
     heading += (
-        f"; no a and no ceiling of {plural(failing, 'run')} whose law fails" if failing else ""
+        f"; no a and no ceiling of {plural(failing, 'run')} without a single law" if failing else ""
     )
     ticks = [line.tick for line in lines["a"][:shown]]
     grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND, ticks)

@@ -165,7 +165,7 @@ def _group_cells(group: GroupResult) -> list[Text]:
     without = f"none in {group.onset.censored}" if group.onset.censored else ""
     diverged = f"{len(group.diverged)} diverged" if group.diverged else ""
     unknown = "seeds unknown" if group.unknown_seeds else ""
-    failing = f"law fails in {len(group.law_fails)}, left out" if group.law_fails else ""
+    failing = f"no law in {len(group.law_fails)}, left out" if group.law_fails else ""
     beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
     axes = wording.group_name(beside) if beside else ""
     return [

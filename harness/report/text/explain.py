@@ -37,6 +37,7 @@ def of_run(run: RunResult) -> list[str]:
     sentences += [_least_squares(run)]
     sentences += [_onset(run), _regime(run)]
     sentences += [alternatives.rivals(run), alternatives.forecast(run), other_laws(run)]
+    sentences += [stages(run)]
     sentences += [at_onset(run), null_control(run), _policy(run)]
     return [sentence for sentence in [*sentences, *_verdict(run)] if sentence]
 
@@ -188,6 +189,26 @@ def other_laws(run: RunResult) -> str:
         a, ceiling = _bounded(law.a), _bounded(law.ceiling)
         sentences.append(f"On {column!r}{label}: a = {a}, ceiling {ceiling}, {verdict}.")
     return " ".join(sentences)
+
+
+def stages(run: RunResult) -> str:
+    """`By stages of its users: steps 1 to 100 (easy 1.00): a = 0.30 [0.28, 0.32], ...`"""
+    if not run.stages:
+        return ""
+    parts = []
+    for stage in run.stages:
+        users = ", ".join(
+            f"{column.rpartition('/')[2].replace('_', ' ')} {number(value)}"
+            for column, value in stage.what.items()
+            if value
+        )
+        of = f"steps {stage.from_step:.0f} to {stage.to_step:.0f}{f' ({users})' if users else ''}"
+        verdict = wording.VERDICT_WORDS.get(stage.verdict, stage.verdict)
+        a, ceiling = _bounded(stage.a), _bounded(stage.ceiling)
+        parts.append(f"{of}: a = {a}, ceiling {ceiling}, {verdict}")
+    alike = {"common": "They may share one a", "separate": "Their a differ"}.get(run.stages_a or "")
+    p = f" {alike} (p = {run.stages_a_p:.2g})." if alike and run.stages_a_p is not None else ""
+    return f"The training reward by stages of its users: {'; '.join(parts)}.{p}"
 
 
 def null_control(run: RunResult) -> str:

@@ -95,7 +95,7 @@ def test_a_law_that_fails_is_in_no_mean_and_is_named(tmp_path: Path) -> None:
     assert contrast(analysis, "ceiling").seeds == (2, 3)
     fails = next(run for run in analysis.runs if run.run in hard.law_fails)
     assert fails.identified == Identified(a=False, ceiling=False)
-    assert "law fails in 1," in " ".join(printed(analysis).split())
+    assert "no law in 1," in " ".join(printed(analysis).split())
 
 
 def test_levels_without_a_law_have_no_ceiling_to_compare(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_levels_without_a_law_have_no_ceiling_to_compare(tmp_path: Path) -> None
     for quantity in ("a", "ceiling"):
         one = contrast(analysis, quantity)
         assert (one.decision, one.difference) == ("not_comparable", None)
-        assert one.why == "the law fails in 3 of 3 runs of difficulty=hard"
+        assert one.why == "no single law in 3 of 3 runs of difficulty=hard"
     assert by_level(analysis)["hard"].ceiling.mean is None
     assert contrast(analysis, "gain").primary
     assert contrast(analysis, "gain").decision == "differs"

@@ -1,0 +1,151 @@
+"""Stages of a curriculum: stretches of a run in which it trained with the same mix of users.
+
+Where users get harder R drops while H falls on, so one line through all stages has the wrong slope,
+even the wrong sign (Simpson 1951). The law can hold within each stage all the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from harness.config.run import LEVELS
+from harness.law.estimate import interval, numbers
+from harness.law.io.clean import FEWEST_POINTS
+from harness.law.results import Floats
+
+COLUMNS = (*(f"curriculum/level_share/{name}" for name in LEVELS), "curriculum/replies_before")
+"""What a row says of its users: shares of its conversations, and a number of replies."""
+SAME = 0.05
+"""A share, or number of replies, that differs by no more is the same."""
+LEAP = 0.2
+"""Neighbouring stages differ by so much at least: a slow drift has none."""
+COVERED = 0.8
+"""Share of the rows that must lie in stages."""
+WINDOW = 5
+"""Rows of the running median that forgives lone odd ones."""
+RUN_DF = 7.0
+"""Degrees of freedom of a stage's own error: a jackknife over eight blocks of time."""
+ONE_LAW_P = 0.01
+SAME_A_P = 0.05
+
+
+@dataclass(frozen=True)
+class Stage:
+    """From its first step to its last, both included."""
+
+    first: float
+    last: float
+    users: Mapping[str, float]
+    """Column -> its mean."""
+
+
+@dataclass(frozen=True)
+class Users:
+    """How the users of a run changed while it trained."""
+
+    stages: tuple[Stage, ...] = ()
+    """Empty, or two at least."""
+    mixed: bool = False
+    """Whether they changed without stages that could be told apart."""
+
+
+CONSTANT = Users()
+
+
+def find(steps: Floats, columns: Mapping[str, Floats]) -> Users:
+    """The stages in the columns, NaN where one was not measured; `steps` ascend, shape (rows,)."""
+    measured = {name: values for name, values in columns.items() if np.isfinite(values).any()}
+    values = np.array(list(measured.values())).reshape(len(measured), len(steps))
+    whole = np.isfinite(values).all(axis=0)
+    steps, values = steps[whole], values[:, whole]
+    if not measured or len(steps) < 2 * FEWEST_POINTS or not np.ptp(values, axis=1).any():
+        return CONSTANT
+    calm = np.array([_without_lone_rows(column) for column in values])
+    if np.ptp(calm, axis=1).max() <= SAME:
+        return CONSTANT
+    parts = [part for part in _stretches(calm) if part[1] - part[0] >= FEWEST_POINTS]
+    merged = _merged(parts, calm)
+    inside = sum(end - start for start, end in merged)
+    leaps = [_apart(calm, one, next_one) >= LEAP for one, next_one in itertools.pairwise(merged)]
+    if inside < COVERED * len(steps) or not all(leaps):
+        return Users(mixed=True)
+    if len(merged) < 2:
+        return CONSTANT
+    means = [numbers.row_means(values[:, start:end])[:, 0].tolist() for start, end in merged]
+    return Users(
+        tuple(
+            Stage(
+                float(steps[start]), float(steps[end - 1]), dict(zip(measured, mean, strict=True))
+            )
+            for (start, end), mean in zip(merged, means, strict=True)
+        )
+    )
+
+
+def one_law(residuals: Sequence[Floats]) -> bool:
+    """Whether the residuals of one law are level over its stages, of five values at least each.
+
+    A chi-square of their means, each with its AR(1) error, at the level ONE_LAW_P. The line took
+    part of what differs, so it rejects less often than that where one law holds.
+    """
+    q = 0.0
+    for left in residuals:
+        noise = interval.wobble(left)
+        error = noise.half_width(len(left)) / noise.t
+        q += (numbers.mean(left) / error) ** 2 if error > 0 else 0.0
+    return bool(special.chdtrc(len(residuals) - 1, q) >= ONE_LAW_P)
+
+
+def p_same(values: Floats, errors: Floats) -> float | None:
+    """p of the hypothesis that all are estimates of one number; None below two, or without errors.
+
+    Welch 1951: Cochran's Q, over what it is when the errors are estimates themselves, as an F.
+    """
+    k = len(values)
+    if k < 2 or not (errors > 0).all():
+        return None
+    weights = errors**-2.0
+    shares = weights / weights.sum()
+    q = float(weights @ (values - shares @ values) ** 2)
+    estimated = float(((1 - shares) ** 2).sum()) / RUN_DF
+    f = q / (k - 1) / (1 + 2 * (k - 2) / (k**2 - 1) * estimated)
+    return float(special.fdtrc(k - 1, (k**2 - 1) / (3 * estimated), f))
+
+
+def _without_lone_rows(values: Floats) -> Floats:
+    half = WINDOW // 2
+    padded = np.concatenate((values[:1].repeat(half), values, values[-1:].repeat(half)))
+    return numbers.running_median(padded, WINDOW)
+
+
+def _stretches(calm: Floats) -> list[tuple[int, int]]:
+    """First row and the one after the last, of rows that keep to the value of their first."""
+    rows = calm.T.tolist()
+    starts, first = [0], rows[0]
+    for at, row in enumerate(rows):
+        if any(abs(now - then) > SAME for now, then in zip(row, first, strict=True)):
+            starts.append(at)
+            first = row
+    return list(itertools.pairwise((*starts, len(rows))))
+
+
+def _merged(parts: Sequence[tuple[int, int]], calm: Floats) -> list[tuple[int, int]]:
+    """Those of the same users are one, with the few rows in between."""
+    merged: list[tuple[int, int]] = []
+    for part in parts:
+        if merged and _apart(calm, merged[-1], part) <= SAME / 2:
+            merged[-1] = (merged[-1][0], part[1])
+        else:
+            merged.append(part)
+    return merged
+
+
+def _apart(calm: Floats, one: tuple[int, int], other: tuple[int, int]) -> float:
+    """How far apart two stretches are, in the column where they are farthest."""
+    first, second = (numbers.row_means(calm[:, start:end]) for start, end in (one, other))
+    return float(np.abs(first - second).max())

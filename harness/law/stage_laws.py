@@ -1,0 +1,117 @@
+"""The law on a training reward in each stage of a curriculum, and what that says of the run.
+
+Evaluations meet the same users throughout: their law is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harness.law import law_span
+from harness.law.compare.random_effects import RUN_95
+from harness.law.estimate import identifiability, interval, onset, stages
+from harness.law.estimate.stages import Stage
+from harness.law.io.clean import FEWEST_POINTS, Cleaned, Points
+from harness.law.io.table import Table
+from harness.law.law_span import JudgedLaw, Span
+from harness.law.results import Onset, StageLaw
+from harness.law.verdict import Verdict
+
+ONE_LAW = ("holds", "holds_form_open")
+"""Verdicts on all rows that can stand where R does not leave that law at a change of users."""
+STANDING = ("entropy_rises", "reward_died", "intervened")
+"""Reasons that say nothing of the law, and so stay."""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The law on the training reward of a run, and its stages where it has some."""
+
+    law: JudgedLaw
+    laws: tuple[StageLaw, ...] = ()
+    p_same_a: float | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Of RunResult."""
+        if not self.laws:
+            return {}
+        p = self.p_same_a
+        word = None if p is None else "common" if p >= stages.SAME_A_P else "separate"
+        return {"stages": list(self.laws), "stages_a": word, "stages_a_p": p}
+
+
+def judge(
+    law: JudgedLaw, table: Table, cleaned: Cleaned, run_onset: Onset | None, intervened: bool
+) -> Staged:
+    """The law of all rows judged anew in the light of its stages; as it is where there are none."""
+    held = {name: table.columns[name] for name in stages.COLUMNS if name in table.names}
+    users = stages.find(cleaned.steps, {n: column[cleaned.rows] for n, column in held.items()})
+    if users.mixed:
+        told = replace(law.verdict, reasons=(*law.verdict.reasons, "mixed"))
+        return Staged(replace(law, verdict=told))
+    points = [(stage, _inside(stage, law.whole.points)) for stage in users.stages]
+    judged = [
+        (stage, _of_stage(stage, rows, run_onset, intervened))
+        for stage, rows in points
+        if len(rows)
+    ]
+    if len(judged) < 2:
+        return Staged(law)
+    laws = tuple(_plain(stage, found) for stage, found in judged)
+    a = [one.a for one in laws if one.a is not None]
+    errors = np.array([interval.half_width(one) / RUN_95 for one in a])
+    p = stages.p_same(np.array([one.value for one in a]), errors)
+    told = _told(law, [found.verdict for _, found in judged], users.stages)
+    if told is law.verdict:
+        return Staged(law, laws, p)
+    # rows of several laws: their one line is no law, and nothing of it may enter a mean
+    return Staged(JudgedLaw(told, law.whole, law.whole, Span(fails=True)), laws, p)
+
+
+def _inside(stage: Stage, points: Points) -> Points:
+    return points.where((points.steps >= stage.first) & (points.steps <= stage.last))
+
+
+def _of_stage(stage: Stage, points: Points, run_onset: Onset | None, intervened: bool) -> JudgedLaw:
+    """Judged as a run is, with the run's onset where it lies within."""
+    within = run_onset is not None and stage.first < run_onset.step <= stage.last
+    course = onset.course(points.steps, points.entropy)
+    whole = identifiability.fit(points)
+    return law_span.judge(whole, run_onset if within else None, course, intervened)
+
+
+def _plain(stage: Stage, law: JudgedLaw) -> StageLaw:
+    spread = law.fitted.spread
+    return StageLaw(
+        from_step=stage.first,
+        to_step=stage.last,
+        what=stage.users,
+        a=spread.a if spread else None,
+        ceiling=spread.ceiling if spread else None,
+        verdict=law.verdict.word,
+        reasons=list(law.verdict.reasons),
+    )
+
+
+def _told(law: JudgedLaw, judged: list[Verdict], found: tuple[Stage, ...]) -> Verdict:
+    """The verdict on the run: fails only where every stage that says anything does."""
+    decided = [one for one in judged if one.word != "undetermined"]
+    if decided and all(one.word == "fails" for one in decided):
+        why = dict.fromkeys(reason for one in decided for reason in one.reasons)
+        return Verdict("fails", (*why, "stages"), skill=law.verdict.skill)
+    if law.verdict.word in ONE_LAW and _is_one_law(law, found):
+        return law.verdict
+    standing = [reason for reason in law.verdict.reasons if reason in STANDING]
+    return Verdict("undetermined", ("stages", *standing), skill=law.verdict.skill)
+
+
+def _is_one_law(law: JudgedLaw, found: tuple[Stage, ...]) -> bool:
+    steps, line = law.whole.points.steps, law.whole.line
+    if line is None:
+        return False
+    left = [line.residuals[(steps >= s.first) & (steps <= s.last)] for s in found]
+    return stages.one_law([part for part in left if len(part) >= FEWEST_POINTS])

@@ -1,0 +1,48 @@
+"""Runs whose users change in stages, each stage with a law of its own that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.law.estimate.stages import COLUMNS
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, Floats, Noise
+
+SHARES, REPLIES = COLUMNS[:3], COLUMNS[3]
+HARDER = (1.25, 1.0, 0.75)
+"""b of a curriculum whose users get harder."""
+Rows = list[dict[str, Any]]
+
+
+def with_users(rows: Sequence[Mapping[str, Any]], level: Floats) -> Rows:
+    """The rows with what a curriculum logs of its users.
+
+    `level`: 0 easy, 1 medium, 2 hard, a mix of two between them; shape (rows,).
+    """
+    shares = np.maximum(0.0, 1 - np.abs(level[:, None] - np.arange(len(SHARES))))
+    return [
+        {**row, **dict(zip(SHARES, of_row, strict=True)), REPLIES: None}
+        for row, of_row in zip(rows, shares.tolist(), strict=True)
+    ]
+
+
+def lawful_rows(
+    lengths: Sequence[int],
+    b: Sequence[float] = HARDER,
+    a: Sequence[float] = (synthetic.TRUE_A,) * 3,
+    end: float = 0.3,
+    seed: int = 1,
+    noise: Noise = LOW,
+) -> Rows:
+    """Stages of so many rows, easy first, each with its own a and b, as H decays to about `end`."""
+    stage = np.repeat(np.arange(len(lengths)), lengths)
+
+    def follows(h: Floats) -> Floats:
+        of_row: Floats = np.array(b)[stage] - np.array(a)[stage] * np.exp(h)
+        return of_row
+
+    log = synthetic.lawful(seed, sum(lengths), noise, synthetic.exponential(end), follows)
+    return with_users(synthetic.rows(log), stage.astype(float))

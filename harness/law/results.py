@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.config import trainer
 from harness.law.prediction_results import Forecast, Rival
 from harness.records.validity import Validity
 
@@ -325,3 +326,11 @@ def setting(config: Mapping[str, Any] | None, group: str, key: str) -> Any:
     """The value of GROUP.KEY in a config of any version; None where it has none."""
     values = (config or {}).get(group)
     return values.get(key) if isinstance(values, dict) else None
+
+
+def evaluated_every(config: Mapping[str, Any] | None) -> int | None:
+    """Steps between the evaluations of a run with this config; None where it does not say."""
+    steps, every = setting(config, "trainer", "steps"), setting(config, "trainer", "eval_every")
+    if not isinstance(steps, int) or not isinstance(every, int | None):
+        return None
+    return trainer.evaluated_every(steps, every)

@@ -18,8 +18,8 @@ from harness.testing.commands import here
 
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "read_a_sweep.ipynb"
 SWEEP = ("policy=tabular", "difficulty=easy,hard", "seed=1,2", "algorithm.null_control=false")
-SMALL = ("trainer.steps=20", "trainer.conversations=8", "trainer.conversations_every=10",
-         "eval.users=4", "eval.prefixes=4")  # fmt: skip
+SMALL = ("trainer.steps=20", "trainer.eval_every=10", "trainer.conversations=8",
+         "trainer.conversations_every=10", "eval.users=4", "eval.prefixes=4")  # fmt: skip
 
 
 @runtime_checkable

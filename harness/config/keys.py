@@ -87,11 +87,12 @@ CHANGES_NO_RUN = ".unchecked"
 
 def used_values(config: RunConfig) -> dict[str, Any]:
     """The values of all keys that a run of `config` uses: two runs with the same are one run."""
-    return {
+    used = {
         key.name: value_at(config, key.name)
         for key in every_key()
         if no_effect(config, key) is None and not key.name.endswith(CHANGES_NO_RUN)
     }
+    return {**used, "trainer.eval_every": config.trainer.evaluated_every}
 
 
 @functools.cache

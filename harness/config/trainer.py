@@ -11,6 +11,8 @@ from harness.config.ranges import Address, Between, ByOption, OneOf, Only, SomeO
 from harness.errors import ConfigError
 
 LAST_STEP = 10_000_000
+EVALUATIONS = 20
+"""The fewest of a run that sets none and has the steps; 16 are the fewest that a verdict takes."""
 ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
 TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
 MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", "vllm_server"))
@@ -33,9 +35,10 @@ class TrainerConfig:
     """Steps between checkpoints."""
     keep_every: Annotated[int, Between(0, LAST_STEP), Unit("steps")] = 0
     """Steps between checkpoints that are kept to the end, beside the two newest. 0: none are."""
-    eval_every: Annotated[int, Between(0, LAST_STEP), Unit("steps")] = 10
-    """Steps between evaluations, counted from step 1; the last step is evaluated too. 0: none
-    is made."""
+    eval_every: Annotated[int | None, Between(0, LAST_STEP), Unit("steps")] = None
+    """Steps between evaluations, counted from step 1; the last step is evaluated too. null for a
+    twentieth of trainer.steps, rounded down: at least 20 evaluations, or one at each step of a run
+    that has fewer. 0: none is made."""
     conversations_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
     """Steps between writing all turns to conversations/; the first and the last step are always
     written."""
@@ -80,3 +83,13 @@ class TrainerConfig:
                 "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "
                 f"empty for the others, got {self.engine_url!r} with {self.engine}"
             )
+
+    @property
+    def evaluated_every(self) -> int:
+        """Steps between evaluations; 0 where none is made."""
+        return evaluated_every(self.steps, self.eval_every)
+
+
+def evaluated_every(steps: int, eval_every: int | None) -> int:
+    """Steps between the evaluations of a run of so many steps, by what its config holds."""
+    return max(1, steps // EVALUATIONS) if eval_every is None else eval_every

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from harness.config.trainer import EVALUATIONS
 from harness.law.compare import differences
 from harness.law.group_results import Analysis, Contrast
 from harness.law.results import RunResult
+from harness.law.settings import evaluated_every
 from harness.law.verdict import REASONS
 
 EVAL_EVERY = "trainer.eval_every"
-ENOUGH_POINTS = 20
-"""Evaluations; 16 are the fewest that a verdict takes."""
 FIXED_USERS = (
     "Evaluations meet the same users throughout: with 16 of them the verdict is about eval/reward."
 )
@@ -55,11 +55,11 @@ def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
     """The words to add to a sweep of runs like `run`; a log of another program has its own."""
     if not counts["too_few_steps"] and not counts["identification_range"]:
         return [_less_noise(run) if counts["law_break"] else _more_seeds(run)]
-    steps, every = _trainer(run, "steps"), _trainer(run, "eval_every")
+    steps, every = _trainer(run, "steps"), evaluated_every(run.config)
     more = "More steps would decide, if H falls further in them"
     lines = [f"{more}."]
     if steps is not None:
-        enough = max(steps * 4, ENOUGH_POINTS * (every or 1))
+        enough = max(steps * 4, EVALUATIONS * (every or 1))
         lines = [f"{more}: add trainer.steps={enough} to the sweep."]
     if every is not None and every > 1 and counts["identification_range"]:
         lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
@@ -70,7 +70,7 @@ def _of_contrasts(analysis: Analysis) -> list[str]:
     """The words that give more points to the evaluations on which a was to be compared."""
     runs = {run.run: run for run in analysis.runs}
     wanting = [
-        (contrast.on, _trainer(runs[group.every[0]], "eval_every"))
+        (contrast.on, evaluated_every(runs[group.every[0]].config))
         for group in analysis.groups
         for contrast in group.contrasts
         if _wants_points(contrast)

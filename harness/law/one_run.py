@@ -48,8 +48,8 @@ from harness.law.results import (
     RunSeries,
     Spikes,
     Yardsticks,
-    setting,
 )
+from harness.law.settings import setting
 from harness.law.verdict import Verdict
 from harness.records.outcomes import OWN
 

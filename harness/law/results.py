@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.law.prediction_results import CeilingOverForms, Forecast, Rival
+from harness.law.settings import setting
 from harness.records.validity import Validity
 
 VERDICTS = ("holds", "holds_form_open", "linear", "holds_until_onset", "fails", "undetermined")
@@ -303,14 +304,13 @@ class RunResult:
     stages_a: str | None = None
     """common or separate: whether the stages can have one a, by `stages_a_p`."""
     stages_a_p: float | None = None
+    ceiling_over_forms: CeilingOverForms | None = None
+    """The reward at H = 0 where the form of the law is not known; None where it fails."""
 
     @property
     def until(self) -> float | None:
         """The step before which its law was judged; None where that is the whole run."""
         return self.onset.step if self.whole_run is not None and self.onset is not None else None
-
-    ceiling_over_forms: CeilingOverForms | None = None
-    """The reward at H = 0 where the form of the law is not known; None where it fails."""
 
     def setting(self, group: str, key: str) -> Any:
         """The value of GROUP.KEY in its config; None where that is not known."""
@@ -341,9 +341,3 @@ class Skipped:
 
     path: str
     reason: str
-
-
-def setting(config: Mapping[str, Any] | None, group: str, key: str) -> Any:
-    """The value of GROUP.KEY in a config of any version; None where it has none."""
-    values = (config or {}).get(group)
-    return values.get(key) if isinstance(values, dict) else None

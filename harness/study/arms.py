@@ -62,7 +62,7 @@ def doubts(planned: Planned) -> Iterator[str]:
     configs = [point.config for _, point in planned.distinct().values()]
     least = min(configs, key=cost.evaluations)
     if asked and cost.evaluations(least) < FEWEST_POINTS:
-        steps, every = least.trainer.steps, least.trainer.eval_every
+        steps, every = least.trainer.steps, least.trainer.evaluated_every
         yield (
             f"trainer.steps: no link on {', '.join(sorted(asked))} will be decided, since that "
             f"takes {FEWEST_POINTS} evaluations, got {cost.evaluations(least)} in {steps} steps "

@@ -77,12 +77,13 @@ def _cpu_s(config: RunConfig) -> float | None:
 
 
 def evaluations(config: RunConfig) -> int:
-    """Evaluations of a whole run: at its first step, unless eval.at_start is false, every
-    trainer.eval_every, and its last; none if that is 0.
+    """Evaluations of a whole run: at its first step, unless eval.at_start is false, those that
+    trainer.eval_every sets, and its last; none if that is 0.
     """
-    if not config.trainer.eval_every:
+    every = config.trainer.evaluated_every
+    if not every:
         return 0
-    later = math.ceil((config.trainer.steps - 1) / config.trainer.eval_every)
+    later = math.ceil((config.trainer.steps - 1) / every)
     return later + config.eval.at_start
 
 

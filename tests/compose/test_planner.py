@@ -114,6 +114,12 @@ def test_two_ways_to_write_one_run_are_refused() -> None:
         planner.plan(["trainer.grace_s=5,5.0"])
 
 
+def test_the_evaluations_of_the_default_typed_as_a_number_are_the_same_run() -> None:
+    with pytest.raises(ConfigError, match=r"runs 0 and 1 of the sweep are the same: .*=5"):
+        planner.plan(["trainer.steps=100", "trainer.eval_every=null,5"])
+    assert len(planner.plan(["trainer.steps=100,200", "trainer.eval_every=null"]).points) == 2
+
+
 def test_planning_leaves_loggers_the_folder_and_hydra_as_they_were() -> None:
     before, where = list(logging.getLogger().handlers), Path.cwd()
     planner.plan(["seed=1,2"])

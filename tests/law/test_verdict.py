@@ -209,6 +209,14 @@ def test_a_short_run_is_told_of_steps_that_have_points_enough(tmp_path: Path) ->
     assert said[-1].endswith("add trainer.steps=100 to the sweep.")
 
 
+def test_evaluations_that_grow_with_the_run_ask_for_longer_ones_alone(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    config = {"trainer": {"steps": 3, "eval_every": None}}
+    short = replace(open_run("too_few_steps"), config=config)
+    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
+    assert said[-1].endswith("add trainer.steps=20 to the sweep.")
+
+
 def test_what_noise_leaves_open_asks_for_seeds_and_a_decided_run_for_nothing(
     tmp_path: Path,
 ) -> None:

@@ -153,6 +153,18 @@ def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> N
     assert compatibility.changed(run, replace(older, seed=4)) is not None
 
 
+@pytest.mark.parametrize("kept", ["run-before-checksums", "2026-11-22/run", "2026-11-23/run"])
+def test_a_config_of_before_evaluations_followed_the_steps_is_what_it_was(kept: str) -> None:
+    """It holds its number: the hash is that of its day, and the number stands."""
+    run = RunFolder(Path(__file__).parents[1] / "golden" / kept)
+    values = yaml.safe_load(run.config.read_text())
+    config = run_folder.read_config(run)
+    assert config_file.hash_of(values) == run_folder.read_status(run).config_hash
+    assert config.trainer.evaluated_every == config.trainer.eval_every
+    assert config.trainer.eval_every == values["trainer"]["eval_every"]
+    assert to_dict(config)["trainer"]["eval_every"] == values["trainer"]["eval_every"]
+
+
 def test_a_whole_number_is_fine_where_a_number_is_wanted(tmp_path: Path) -> None:
     values = to_dict(RunConfig())
     values["policy"]["temperature"] = 2

@@ -40,10 +40,15 @@ def test_links_that_no_run_could_decide_are_named_before_the_first(
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     assert list(arms.doubts(planned())) == [
-        "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 2 in "
-        "3 steps evaluated every 10"
+        "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 3 in "
+        "3 steps evaluated every 1"
     ]
-    assert list(arms.doubts(planned("trainer.steps=16", "trainer.eval_every=1"))) == []
+    assert list(arms.doubts(planned("trainer.steps=100", "trainer.eval_every=10"))) == [
+        "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 11 "
+        "in 100 steps evaluated every 10"
+    ]
+    assert list(arms.doubts(planned("trainer.steps=16"))) == []
+    assert list(arms.doubts(planned("trainer.steps=100"))) == []
 
 
 @pytest.mark.slow
@@ -140,7 +145,7 @@ def test_a_damaged_study_json_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_cost_is_that_of_all_runs_or_not_known() -> None:
     trainer = dataclasses.replace(RunConfig().trainer, steps=300, conversations=8)
     tabular = PolicyConfig(name="tabular", kind="tabular")
-    a_run = 3.0 + 31 * 2 * 0.2 + 300 * 8 * 1.4e-3
+    a_run = 3.0 + 21 * 2 * 0.2 + 300 * 8 * 1.4e-3
     configs = [RunConfig(policy=tabular, trainer=trainer)] * 4
     assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
     assert "(1.4 ms a conversation and 0.2 s an evaluation" in cost.sentence(configs)
@@ -229,6 +234,7 @@ def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path: Path) -> None:
         ({"steps": 21, "eval_every": 10}, {}, 3, 2),
         ({"steps": 21, "eval_every": 10}, {"deaf": False}, 3, 1),
         ({"steps": 21, "eval_every": 0}, {}, 0, 1),
+        ({"steps": 100}, {"deaf": False}, 21, 1),
         ({"steps": 25, "eval_every": 10}, {"at_start": False, "users": 16}, 3, 1 / 2),
         ({"steps": 25, "eval_every": 10}, {"levels": ["hard"], "repeats": 2}, 4, 4 / 3),
     ],

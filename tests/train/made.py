@@ -98,7 +98,7 @@ def tabular(
         levels=LEVELS,
         policy=PolicyConfig(name="tabular", kind="tabular"),
         algorithm=AlgorithmConfig(**({"learning_rate": 8.0} | (algorithm or {}))),
-        trainer=TrainerConfig(**({"steps": 12, "conversations": 16} | trainer)),
+        trainer=TrainerConfig(**({"steps": 12, "conversations": 16, "eval_every": 10} | trainer)),
     )
 
 

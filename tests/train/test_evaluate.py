@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.config.run import (
     DifficultyConfig,
@@ -18,6 +20,7 @@ from harness.config.run import (
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
+from harness.study import cost
 from harness.train.loop import tabular_step
 from harness.train.metrics import card, evaluate, held_out
 from harness.train.metrics.held_out import Meeting
@@ -60,6 +63,34 @@ def test_evaluation_is_due_at_the_first_every_nth_and_the_last_step(
 ) -> None:
     config = tabular(steps=steps, eval_every=every)
     assert [n for n in range(1, steps + 1) if evaluate.due(n, config)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("steps", "count"),
+    [(1, 1), (5, 5), (19, 19), (20, 20), (39, 39), (40, 21), (100, 21), (600, 21)],
+)
+def test_a_run_that_says_nothing_is_evaluated_often_enough_for_its_law(
+    steps: int, count: int
+) -> None:
+    config = tabular(steps=steps, eval_every=None)
+    when = [n for n in range(1, steps + 1) if evaluate.due(n, config)]
+    assert len(when) == cost.evaluations(config) == count
+
+
+@given(st.integers(1, 3000))
+def test_by_default_there_are_20_evaluations_the_first_and_the_last_step_among_them(
+    steps: int,
+) -> None:
+    config = tabular(steps=steps, eval_every=None)
+    when = [n for n in range(1, steps + 1) if evaluate.due(n, config)]
+    assert len(when) == cost.evaluations(config)
+    assert min(steps, 20) <= len(when) < 40
+    assert (when[0], when[-1]) == (1, steps)
+
+
+@given(st.integers(1, 3000), st.integers(0, 3000))
+def test_a_typed_number_stands_whatever_the_length(steps: int, every: int) -> None:
+    assert tabular(steps=steps, eval_every=every).trainer.evaluated_every == every
 
 
 def test_the_first_step_can_be_left_out() -> None:

@@ -15,7 +15,8 @@ from harness.law.compare.pairs import Pair, Side
 from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
 from harness.law.io.clean import FEWEST_POINTS
-from harness.law.results import Interval, setting
+from harness.law.results import Interval
+from harness.law.settings import setting
 
 TOLD_BY_H = ("a", "ceiling", "onset", "fall")
 ON_VISITED_STATES = ("a", "onset", "fall")

@@ -17,7 +17,8 @@ from harness.law.estimate import binning, identifiability
 from harness.law.estimate.identifiability import Fitted
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import EVALUATION, TRAINING
-from harness.law.results import Floats, Interval, setting
+from harness.law.results import Floats, Interval
+from harness.law.settings import evaluated_every, setting
 
 OWN = (EVALUATION, TRAINING)
 """Columns that runs may have been fitted on, the better one first."""
@@ -75,8 +76,8 @@ def _points(member: Member, column: str) -> int:
 def _often_enough(member: Member) -> int | None:
     """The trainer.eval_every that gives a run of its length FEWEST_POINTS; None if its own does."""
     config = member.identity.config
-    steps, every = setting(config, "trainer", "steps"), setting(config, "trainer", "eval_every")
-    if not isinstance(steps, int) or not isinstance(every, int):
+    steps, every = setting(config, "trainer", "steps"), evaluated_every(config)
+    if not isinstance(steps, int) or every is None:
         return None
     needed = steps // FEWEST_POINTS
     return needed if needed > 0 and (not every or needed < every) else None

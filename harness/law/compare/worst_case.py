@@ -14,7 +14,7 @@ from harness.config.run import STRATEGIES
 from harness.law.compare.footing import Footing
 from harness.law.compare.groups import Member
 from harness.law.compare.quantities import NATS, Quantity
-from harness.law.results import setting
+from harness.law.settings import setting
 
 SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
     "gain": (-1.0, 1.0),

@@ -18,7 +18,7 @@ from harness.config.run import EvalConfig
 from harness.errors import DataError
 from harness.law.io import difficulty_card
 from harness.law.io.difficulty_card import Cards
-from harness.law.results import setting
+from harness.law.settings import setting
 from harness.records import compatibility as planned
 from harness.records import config_file, plain_file, run_folder
 from harness.records import validity as user_validity

@@ -113,7 +113,7 @@ def most_tokens(config: RunConfig, turns: int) -> int:
 def levels_met(config: RunConfig) -> list[DifficultyConfig]:
     """The levels of a run's conversations, those of its evaluations included."""
     levels = held_out.levels_of(config)
-    met = [levels.every[n] for n in levels.met] if config.trainer.eval_every else []
+    met = [levels.every[n] for n in levels.met] if config.trainer.evaluated_every else []
     return [config.difficulty, *met]
 
 

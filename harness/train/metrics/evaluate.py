@@ -45,13 +45,13 @@ Timed = Callable[[str], AbstractContextManager[object]]
 
 
 def due(step: int, config: RunConfig) -> bool:
-    """Whether step `step` is evaluated: 1 unless eval.at_start is false, every
-    trainer.eval_every after it, and the last.
+    """Whether step `step` is evaluated: 1 unless eval.at_start is false, those that
+    trainer.eval_every sets after it, and the last.
     """
     trainer = config.trainer
-    if not trainer.eval_every or (step == 1 and not config.eval.at_start):
+    if not trainer.evaluated_every or (step == 1 and not config.eval.at_start):
         return False
-    return (step - 1) % trainer.eval_every == 0 or step == trainer.steps
+    return (step - 1) % trainer.evaluated_every == 0 or step == trainer.steps
 
 
 Keep = Callable[[Mapping[str, FloatArray]], None]

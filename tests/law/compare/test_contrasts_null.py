@@ -142,20 +142,25 @@ def test_a_run_is_held_against_its_null_control_whichever_comes_first(
     assert "2 pairs of groups not compared" in notes
 
 
-def test_a_compared_on_too_few_evaluations_asks_for_more_of_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("planned", "advised"), [(10, 2), (None, 3)])
+def test_a_compared_on_too_few_evaluations_asks_for_more_of_them(
+    tmp_path: Path, planned: int | None, advised: int
+) -> None:
+    """Of 300 steps planned without a number each 15th is evaluated."""
     for level, end in (("easy", 0.05), ("hard", 0.6)):
         for seed in SEEDS:
             log = synthetic.lawful(seed, 300, LOW, synthetic.exponential(end))
             lines = synthetic.rows(log)
             for line in lines:
                 line[COMMON] = line["reward"] if line["step"] % 10 == 1 else None
-            synthetic.write_run(tmp_path / f"{level}{seed}", lines, seed=seed, level=level)
+            run = synthetic.write_run(tmp_path / f"{level}{seed}", lines, seed=seed, level=level)
+            synthetic.planned_with(run, "trainer", steps=300, eval_every=planned)
     found = analyse([tmp_path])
     a = next(c for g in found.groups for c in g.contrasts if c.quantity == "a")
     assert a.decision == "not_comparable"
     assert advice.what_would_decide(found)[-1] == (
         "Evaluated more often, a may be comparable on eval/medium/reward: "
-        "add trainer.eval_every=2 to the sweep."
+        f"add trainer.eval_every={advised} to the sweep."
     )
 
 

@@ -27,7 +27,11 @@ def of_levels(folder: Path, every: int | None) -> Contrast:
         ]  # fmt: skip
 
     logs = dict.fromkeys(("easy", "hard"), lambda seed: synthetic.lawful(seed, STEPS, LOW))
-    return contrast(analyse([levels(folder, logs, seeds=2, lines=lines)]), "ceiling")
+    runs = levels(folder, logs, seeds=2, lines=lines)
+    if every is not None:
+        for config in runs.rglob("config.yaml"):
+            synthetic.planned_with(config.parent, "trainer", eval_every=every)
+    return contrast(analyse([runs]), "ceiling")
 
 
 def test_too_few_evaluations_in_common_are_counted_and_the_setting_is_named(tmp_path: Path) -> None:

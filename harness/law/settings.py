@@ -1,0 +1,22 @@
+"""Values of a run's config.yaml, of whatever version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.config import trainer
+
+
+def setting(config: Mapping[str, Any] | None, group: str, key: str) -> Any:
+    """The value of GROUP.KEY in a config of any version; None where it has none."""
+    values = (config or {}).get(group)
+    return values.get(key) if isinstance(values, dict) else None
+
+
+def evaluated_every(config: Mapping[str, Any] | None) -> int | None:
+    """Steps between the evaluations of a run with this config; None where it does not say."""
+    steps, every = setting(config, "trainer", "steps"), setting(config, "trainer", "eval_every")
+    if not isinstance(steps, int) or not isinstance(every, int | None):
+        return None
+    return trainer.evaluated_every(steps, every)

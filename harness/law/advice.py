@@ -15,6 +15,7 @@ EVAL_EVERY = "trainer.eval_every"
 FIXED_USERS = (
     "Evaluations meet the same users throughout: with 16 of them the verdict is about eval/reward."
 )
+MISFIT = "No number of rows takes a misfit away: residuals.png shows when R moves beside H."
 
 
 def what_would_decide(analysis: Analysis) -> list[str]:
@@ -53,6 +54,8 @@ def _more_seeds(run: RunResult) -> str:
 
 def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
     """The words to add to a sweep of runs like `run`; a log of another program has its own."""
+    if counts["misfit"] == counts.total():
+        return [MISFIT]
     if not counts["too_few_steps"] and not counts["identification_range"]:
         return [_less_noise(run) if counts["law_break"] else _more_seeds(run)]
     steps, every = _trainer(run, "steps"), evaluated_every(run.config)

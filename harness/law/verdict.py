@@ -46,6 +46,8 @@ VALIDATED_FROM_STEPS = 1000
 """From a run this long on, `holds` asks for skill out of time; in shorter ones too many true laws
 would fail it."""
 
+LARGE_MISFIT = 0.25
+"""Share of what the law moves R by, that something else may move it by without denying the law."""
 DIVERSE = 0.5
 """Share of the H of its start above which a policy counts as diverse."""
 LISTENS = 0.1
@@ -246,25 +248,28 @@ def _by_form(verdict: Verdict, fitted: Fitted, compared: Mapping[str, Rival] | N
     A line in H leaves the law somewhere, so it is looked at before a break of the law is believed.
     """
     if verdict.before is not None:
-        fits = form.fits_either(verdict.before)
-        return verdict if fits else _misfitting(verdict, verdict.before)
+        share = form.of_either(verdict.before)
+        return _misfitting(verdict, verdict.before, share) if share else verdict
     found = form.of(fitted, compared)
     if found.linear:
         kept = tuple(reason for reason in verdict.reasons if reason not in LOOKS)
         return replace(verdict, word="linear", reasons=kept, law_break=None)
     if verdict.word != "holds":
         return verdict
-    if not found.fits:
-        verdict = _misfitting(verdict, fitted)
+    if found.misfit:
+        verdict = _misfitting(verdict, fitted, found.misfit)
     elif found.is_open:
         verdict = replace(verdict, word="holds_form_open")
     better = ("rival_better",) if found.rival_better else ()
     return replace(verdict, reasons=(*verdict.reasons, *better))
 
 
-def _misfitting(verdict: Verdict, law: Fitted) -> Verdict:
-    """Where a is not known a misfit may be of the noise of H."""
-    word = "fails" if identifiability.identified(law).a else "undetermined"
+def _misfitting(verdict: Verdict, law: Fitted, share: float) -> Verdict:
+    """Where a is not known a misfit may be of the noise of H; and a small one beside the law leaves
+    open whether R follows H.
+    """
+    large = share > LARGE_MISFIT and identifiability.identified(law).a
+    word = "fails" if large else "undetermined"
     return replace(verdict.because(word, "misfit"), before=None)
 
 

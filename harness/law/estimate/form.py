@@ -24,8 +24,9 @@ class Form:
     """R follows a line in H, and exp(H) is the worse curve by more than 10 AICc."""
     is_open: bool
     """Of exp(H) and a line in H neither is the better curve."""
-    fits: bool
-    """Beside exp(H), or beside H where the form is open, nothing moves R."""
+    misfit: float
+    """Of what the law moves R by, the share that something moves it by beside exp(H), or beside H
+    where that is less and the form is open; 0 where nothing does."""
     rival_better: bool
     """Some curve is better than the law by more than 10 AICc."""
 
@@ -39,14 +40,15 @@ def of(law: Fitted, compared: Mapping[str, Rival] | None) -> Form:
     return Form(
         linear=ahead < -BETTER and _follows(_along_h(law)),
         is_open=is_open,
-        fits=fits_either(law) if is_open else _fits(law.line),
+        misfit=of_either(law) if is_open else _misfit(law.line),
         rival_better=best < -BETTER,
     )
 
 
-def fits_either(law: Fitted) -> bool:
-    """Whether nothing moves R beside exp(H), or nothing beside H."""
-    return _fits(law.line) or _fits(_along_h(law))
+def of_either(law: Fitted) -> float:
+    """The misfit beside exp(H) or that beside H, whichever is less."""
+    beside_exp = _misfit(law.line)
+    return min(beside_exp, _misfit(_along_h(law))) if beside_exp else 0.0
 
 
 def confirms_break(line: Line) -> bool:
@@ -67,9 +69,9 @@ def _follows(line: Line | None) -> bool:
     spread = interval.spread(line) if line is not None else None
     if spread is None or spread.n_eff < identifiability.FEWEST_EFFECTIVE:
         return False
-    return spread.a.low > 0 and _fits(line)
+    return spread.a.low > 0 and not _misfit(line)
 
 
-def _fits(line: Line | None) -> bool:
+def _misfit(line: Line | None) -> float:
     found = misfit.test(line) if line is not None else None
-    return found is None or not found.found
+    return found.share if found is not None and found.found else 0.0

@@ -225,7 +225,7 @@ def test_what_noise_leaves_open_asks_for_seeds_and_a_decided_run_for_nothing(
     assert advice.what_would_decide(decided) == []
     doubtful = replace(decided, runs=(open_run("entropy_rises"),))
     assert advice.what_would_decide(doubtful)[-1] == "More seeds would decide."
-    moved = replace(doubtful, runs=[replace(r, reasons=["misfit"]) for r in doubtful.runs])
+    moved = replace(doubtful, runs=(open_run("misfit"),))
     assert advice.what_would_decide(moved)[-1].startswith("No number of rows takes a misfit away")
     ours = replace(open_run("entropy_rises"), config={"trainer": {"conversations": 64}})
     told = advice.what_would_decide(replace(decided, runs=(ours,)))

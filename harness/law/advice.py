@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 from harness.config.trainer import EVALUATIONS
 from harness.law.compare import differences
@@ -19,7 +20,12 @@ MISFIT = "No number of rows takes a misfit away: residuals.png shows when R move
 
 
 def what_would_decide(analysis: Analysis) -> list[str]:
-    """Sentences for undetermined runs and for a that cannot be compared: why, and what to run."""
+    """Sentences for undetermined runs and for a that cannot be compared: why, and what to run.
+
+    Each is shown on made runs to decide more than it leaves open (tests/law/test_advice.py); where
+    H falls little under strongly autocorrelated noise, four times the steps decide 4 runs in 10.
+    No number of seeds decides a run: each seed has a verdict of its own.
+    """
     lines = _of_verdicts(analysis)
     if any(EVAL_EVERY in line for line in lines):
         return lines
@@ -35,38 +41,52 @@ def _of_verdicts(analysis: Analysis) -> list[str]:
     counts = Counter(reason for run in open_runs for reason in run.reasons or ())
     lines = [f"{len(open_runs)} of {len(fitted)} runs undetermined:"]
     lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in counts.most_common()]
-    of_one_law = [run for run in open_runs if "stages" not in (run.reasons or ())]
-    return lines + (_commands(of_one_law[0], counts) if of_one_law else [FIXED_USERS])
+    for advise in dict.fromkeys(DECIDES[r] for r, _ in counts.most_common() if r in DECIDES):
+        why = {reason for reason, advice in DECIDES.items() if advice is advise}
+        lines += advise(next(run for run in open_runs if why.intersection(run.reasons or ())))
+    return lines
 
 
-def _less_noise(run: RunResult) -> str:
-    """A break lies inside a run: other seeds have breaks of their own."""
-    sentence = "A break within a run is told by less noise in R"
-    held = _trainer(run, "conversations")
-    return f"{sentence}." if held is None else f"{sentence}: add trainer.conversations={held * 4}."
-
-
-def _more_seeds(run: RunResult) -> str:
-    sentence = "More seeds would decide"
-    is_ours = _trainer(run, "conversations") is not None
-    return f"{sentence}: add seed=1,2,3,4,5 to the sweep." if is_ours else f"{sentence}."
-
-
-def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
+def _more_steps(run: RunResult) -> list[str]:
     """The words to add to a sweep of runs like `run`; a log of another program has its own."""
-    if counts["misfit"] == counts.total():
-        return [MISFIT]
-    if not counts["too_few_steps"] and not counts["identification_range"]:
-        return [_less_noise(run) if counts["law_break"] else _more_seeds(run)]
     steps, every = _trainer(run, "steps"), evaluated_every(run.config)
     more = "More steps would decide, if H falls further in them"
     lines = [f"{more}."]
     if steps is not None:
         enough = max(steps * 4, EVALUATIONS * (every or 1))
         lines = [f"{more}: add trainer.steps={enough} to the sweep."]
-    if every is not None and every > 1 and counts["identification_range"]:
+    if every is not None and every > 1 and "identification_range" in (run.reasons or ()):
         lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
     return lines
+
+
+def _less_noise(run: RunResult) -> list[str]:
+    """A break lies inside a run: other seeds have breaks of their own."""
+    sentence = "A break within a run is told by less noise in R"
+    held = _trainer(run, "conversations")
+    return [
+        f"{sentence}." if held is None else f"{sentence}: add trainer.conversations={held * 4}."
+    ]
+
+
+def _no_number_of_rows(run: RunResult) -> list[str]:
+    return [MISFIT]
+
+
+def _fixed_users(run: RunResult) -> list[str]:
+    return [FIXED_USERS]
+
+
+DECIDES: Mapping[str, Callable[[RunResult], list[str]]] = {
+    "too_few_steps": _more_steps,
+    "identification_range": _more_steps,
+    "entropy_rises": _more_steps,
+    "not_validated_out_of_time": _more_steps,
+    "law_break": _less_noise,
+    "misfit": _no_number_of_rows,
+    "stages": _fixed_users,
+}
+"""Reason that leaves a verdict open -> what would close it, given a run that has it."""
 
 
 def _of_contrasts(analysis: Analysis) -> list[str]:

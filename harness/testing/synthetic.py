@@ -35,6 +35,8 @@ Floats = NDArray[np.float64]
 TRUE_A, TRUE_B = 0.3, 1.1
 TRUE_CEILING = TRUE_B - TRUE_A
 WANDER_RHO = 0.98
+CONVERSATIONS = 64
+"""R is a mean over so many a step."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def _wandering(rng: Generator, skeleton: Floats, noise: Noise) -> Floats:
 
 def _logged(rng: Generator, h: Floats, mean: Floats, noise: Noise) -> Log:
     n = len(h)
-    sampling = np.clip(0.64 * mean * (1 - mean), 0.0, None) / 64
+    sampling = np.clip(0.64 * mean * (1 - mean), 0.0, None) / CONVERSATIONS
     sd = np.sqrt(sampling + 0.015**2)
     seen = h * np.exp(noise.sigma_h * ar1(rng, n, noise.rho))
     return Log(np.arange(1.0, n + 1), seen, mean + sd * ar1(rng, n, noise.rho))

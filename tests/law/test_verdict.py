@@ -1,4 +1,4 @@
-"""The verdict on regimes that are known; its reasons; and what would decide an open one."""
+"""The verdict on regimes that are known; and its reasons."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.law import advice, law_json
+from harness.law import law_json
 from harness.law import verdict as verdict
 from harness.law.analysis import analyse
 from harness.law.estimate import identifiability, onset, regime
 from harness.law.estimate.onset import BinnedEntropy
-from harness.law.results import Identified, Interval, Onset, RunResult
+from harness.law.results import Identified, Interval, Onset
 from harness.testing import cells, promises, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
@@ -176,69 +176,6 @@ def test_the_gain_is_known_within_its_interval() -> None:
     assert sum(held) >= 85
     flat = [regime.gain(cells.points_of(synthetic.flat(s, 300, LOW))) for s in range(100)]
     assert sum(won is not None and won.low > 0 for won in flat) <= 8
-
-
-def open_run(reason: str, steps: int | None = 100) -> RunResult:
-    config = None if steps is None else {"trainer": {"steps": steps}}
-    return RunResult(
-        "r", "ok", None, 11, {}, verdict="undetermined", reasons=[reason], config=config
-    )
-
-
-def test_the_log_of_another_program_is_not_told_of_our_sweeps(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 12, LOW)))
-    said = advice.what_would_decide(analyse([tmp_path]))
-    assert said[0] == "1 of 1 runs undetermined:"
-    assert "1 x too_few_steps: fewer than 16 points" in said[1]
-    assert said[2:] == ["More steps would decide, if H falls further in them."]
-
-
-def test_advice_for_runs_of_ours_names_longer_ones_of_the_same_kind(tmp_path: Path) -> None:
-    rows = synthetic.rows(synthetic.lawful(1, 12, LOW))
-    synthetic.write_run(tmp_path / "run", rows)
-    said = advice.what_would_decide(analyse([tmp_path]))
-    more = "More steps would decide, if H falls further in them"
-    assert said[-1] == f"{more}: add trainer.steps=400 to the sweep."
-
-
-def test_a_short_run_is_told_of_steps_that_have_points_enough(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
-    config = {"trainer": {"steps": 3, "eval_every": 5}}
-    short = replace(open_run("too_few_steps"), config=config)
-    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
-    assert said[-1].endswith("add trainer.steps=100 to the sweep.")
-
-
-def test_evaluations_that_grow_with_the_run_ask_for_longer_ones_alone(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
-    config = {"trainer": {"steps": 3, "eval_every": None}}
-    short = replace(open_run("too_few_steps"), config=config)
-    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
-    assert said[-1].endswith("add trainer.steps=20 to the sweep.")
-
-
-def test_what_noise_leaves_open_asks_for_seeds_and_a_decided_run_for_nothing(
-    tmp_path: Path,
-) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
-    decided = analyse([tmp_path])
-    assert advice.what_would_decide(decided) == []
-    doubtful = replace(decided, runs=(open_run("entropy_rises"),))
-    assert advice.what_would_decide(doubtful)[-1] == "More seeds would decide."
-    moved = replace(doubtful, runs=(open_run("misfit"),))
-    assert advice.what_would_decide(moved)[-1].startswith("No number of rows takes a misfit away")
-    ours = replace(open_run("entropy_rises"), config={"trainer": {"conversations": 64}})
-    told = advice.what_would_decide(replace(decided, runs=(ours,)))
-    assert told[-1] == "More seeds would decide: add seed=1,2,3,4,5 to the sweep."
-
-
-def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
-    broken = replace(open_run("law_break"), config={"trainer": {"conversations": 64}})
-    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(broken,)))
-    assert said[-1] == (
-        "A break within a run is told by less noise in R: add trainer.conversations=256."
-    )
 
 
 def test_the_law_of_a_run_is_that_until_its_onset_beside_that_of_the_whole_run(

@@ -1,0 +1,143 @@
+"""What would decide an open verdict, and that on made runs it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.law import advice
+from harness.law.analysis import analyse
+from harness.law.results import RunResult
+from harness.law.verdict import REASONS
+from harness.testing import cells, synthetic
+from harness.testing.synthetic import HIGH, LOW, Log, Noise
+
+Make = Callable[[int, int, Noise], Log]
+RUNS = 30
+
+
+def open_run(reason: str, steps: int | None = 100) -> RunResult:
+    config = None if steps is None else {"trainer": {"steps": steps}}
+    return RunResult(
+        "r", "ok", None, 11, {}, verdict="undetermined", reasons=[reason], config=config
+    )
+
+
+def test_the_log_of_another_program_is_not_told_of_our_sweeps(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 12, LOW)))
+    said = advice.what_would_decide(analyse([tmp_path]))
+    assert said[0] == "1 of 1 runs undetermined:"
+    assert "1 x too_few_steps: fewer than 16 points" in said[1]
+    assert said[2:] == ["More steps would decide, if H falls further in them."]
+
+
+def test_advice_for_runs_of_ours_names_longer_ones_of_the_same_kind(tmp_path: Path) -> None:
+    rows = synthetic.rows(synthetic.lawful(1, 12, LOW))
+    synthetic.write_run(tmp_path / "run", rows)
+    said = advice.what_would_decide(analyse([tmp_path]))
+    more = "More steps would decide, if H falls further in them"
+    assert said[-1] == f"{more}: add trainer.steps=400 to the sweep."
+
+
+def test_a_short_run_is_told_of_steps_that_have_points_enough(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    config = {"trainer": {"steps": 3, "eval_every": 5}}
+    short = replace(open_run("too_few_steps"), config=config)
+    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
+    assert said[-1].endswith("add trainer.steps=100 to the sweep.")
+
+
+def test_evaluations_that_grow_with_the_run_ask_for_longer_ones_alone(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    config = {"trainer": {"steps": 3, "eval_every": None}}
+    short = replace(open_run("too_few_steps"), config=config)
+    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
+    assert said[-1].endswith("add trainer.steps=20 to the sweep.")
+
+
+def test_a_decided_run_asks_for_nothing(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    decided = analyse([tmp_path])
+    assert advice.what_would_decide(decided) == []
+    moved = replace(decided, runs=(open_run("misfit"),))
+    assert advice.what_would_decide(moved)[-1].startswith("No number of rows takes a misfit away")
+
+
+def test_each_kind_of_advice_is_given_once(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    reasons = ("too_few_steps", "identification_range", "law_break")
+    runs = tuple(open_run(reason, None) for reason in reasons)
+    assert advice.what_would_decide(replace(analyse([tmp_path]), runs=runs))[4:] == [
+        "More steps would decide, if H falls further in them.",
+        "A break within a run is told by less noise in R.",
+    ]
+
+
+def test_every_reason_that_opens_a_verdict_has_advice() -> None:
+    beside = {"reward_died", "intervened", "mixed", "invalid_users", "noise_driven"}
+    of_a_decided_run = {
+        "wrong_sign",
+        "no_relation",
+        "rival_better",
+        "reward_falls_while_entropy_falls",
+    }
+    assert advice.DECIDES.keys() | beside | of_a_decided_run == REASONS.keys()
+
+
+def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    broken = replace(open_run("law_break"), config={"trainer": {"conversations": 64}})
+    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(broken,)))
+    assert said[-1] == (
+        "A break within a run is told by less noise in R: add trainer.conversations=256."
+    )
+
+
+def opened(make: Make, n: int, noise: Noise, reason: str) -> list[int]:
+    """Seeds of runs that are undetermined for that reason."""
+    found = [(seed, cells.judged(make(seed, n, noise))) for seed in range(RUNS)]
+    return [s for s, v in found if v.word == "undetermined" and reason in v.reasons]
+
+
+def decided(make: Make, seeds: list[int], n: int, noise: Noise) -> float:
+    """Share of these runs whose verdict is not undetermined."""
+    words = [cells.judged(make(seed, n, noise)).word for seed in seeds]
+    return sum(word != "undetermined" for word in words) / len(words)
+
+
+@pytest.mark.parametrize(
+    ("reason", "regime", "n", "noise"),
+    [
+        ("too_few_steps", "law", 12, LOW),
+        ("too_few_steps", "wrong_sign", 12, LOW),
+        ("too_few_steps", "explode", 12, LOW),
+        ("identification_range", "law_narrow", 40, LOW),
+        ("identification_range", "unrelated", 100, LOW),
+        ("entropy_rises", "explode_level", 40, LOW),
+        ("not_validated_out_of_time", "explode_level", 40, LOW),
+    ],
+)
+def test_more_steps_decide_most_runs_that_ask_for_them(
+    reason: str, regime: str, n: int, noise: Noise
+) -> None:
+    assert advice.DECIDES[reason] is advice._more_steps
+    seeds = opened(cells.REGIMES[regime], n, noise, reason)
+    assert len(seeds) >= 5
+    assert decided(cells.REGIMES[regime], seeds, 4 * n, noise) > 0.5
+
+
+def test_less_noise_decides_most_breaks_that_are_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = opened(synthetic.kink, 100, HIGH, "law_break")
+    assert len(seeds) >= 5
+    halved = Noise(HIGH.rho, HIGH.sigma_h / 2, HIGH.wander)
+    monkeypatch.setattr(synthetic, "CONVERSATIONS", 4 * synthetic.CONVERSATIONS)
+    assert decided(synthetic.kink, seeds, 100, halved) > 0.5
+
+
+def test_no_number_of_rows_takes_a_misfit_away() -> None:
+    seeds = opened(synthetic.saturating, 300, LOW, "misfit")
+    assert len(seeds) >= 5
+    assert not any(cells.judged(synthetic.saturating(s, 1200, LOW)).word == "holds" for s in seeds)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from harness.law.estimate import binning, identifiability
+from harness.law.estimate import identifiability, spikes
 from harness.law.estimate.interval import half_width
 from harness.law.io.clean import Points
 from harness.law.results import Floats
@@ -76,7 +76,7 @@ def known_variance(run: Seen) -> Estimate | None:
 
 
 def known_variance_no_spikes(run: Seen) -> Estimate | None:
-    still = binning.without_spikes
+    still = spikes.without_spikes
     return _less_noise(still(run.entropy), run.se, still(run.reward))
 
 

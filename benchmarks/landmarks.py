@@ -167,7 +167,9 @@ def _glitches(seeds: range) -> Iterator[str]:
         logs = [cells.REGIMES[name](seed, n, NOISES[noise]) for seed in seeds]
         words = [cells.judged(log).word for log in logs]
         cell = f"{name} n{n} {noise}"
-        false[cell] = float(np.mean([glitches.count(log.entropy) for log in logs]))
+        false[cell] = float(
+            np.mean([glitches.count(log.entropy, glitches.removed(log.entropy)) for log in logs])
+        )
         for (value, burst), kind in zip(kinds, names, strict=True):
             spoiled = [
                 turning.glitched(log, seed, value, burst)

@@ -70,7 +70,8 @@ def judge(
     span = Span(_until(judged, onset), fails=judged.word == "fails")
     if span.until is None:
         return JudgedLaw(judged, whole, whole, span)
-    before = judged.before or identifiability.fit(span.of(whole.points))
+    rows = span.of(whole.points)
+    before = judged.before or identifiability.fit(rows, plain=rows)
     return JudgedLaw(judged, before, whole, span)
 
 

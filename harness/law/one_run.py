@@ -2,53 +2,41 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law import law_span, stage_laws, verdict
+from harness.law import law_numbers, run_laws, verdict
 from harness.law.compare import replicates
 from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
-    breaks,
     ceiling,
     forecast,
     glitches,
-    identifiability,
-    onset,
     regime,
     rivals,
     signals,
     stages,
     yardsticks,
 )
-from harness.law.estimate.estimate import Line
-from harness.law.estimate.identifiability import Fitted
-from harness.law.estimate.onset import BinnedEntropy
-from harness.law.io import clean, columns, integrity, reading
-from harness.law.io.clean import FEWEST_POINTS, Cleaned
-from harness.law.io.columns import EVALUATION, Choice
+from harness.law.io import columns, integrity, reading
+from harness.law.io.clean import Cleaned
+from harness.law.io.columns import Choice
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
-from harness.law.io.importers.aliases import EVALUATIONS
 from harness.law.io.integrity import Integrity
 from harness.law.io.table import FAULTS, ReadError, Table
-from harness.law.law_span import JudgedLaw, Span
-from harness.law.prediction_results import Rival
+from harness.law.law_span import JudgedLaw
 from harness.law.results import (
     ColumnLaw,
-    Identified,
-    LawNumbers,
-    LeastSquares,
-    Onset,
     ReadProblem,
     RunResult,
     RunSeries,
     Spikes,
     Yardsticks,
 )
+from harness.law.run_laws import Log, RunLaws
 from harness.law.settings import setting
 from harness.law.verdict import Verdict
 from harness.records.outcomes import OWN
@@ -61,17 +49,6 @@ class Analysed:
     result: RunResult
     series: RunSeries | None
     replicate: Replicate = field(default_factory=Replicate)
-
-
-@dataclass(frozen=True)
-class _Log:
-    """A table with the columns that were decided on, and the course H takes in it."""
-
-    table: Table
-    entropy: str
-    reward: str
-    training: str
-    course: BinnedEntropy | None
 
 
 def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
@@ -89,68 +66,25 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
         chosen = columns.choose(table, choice, who.ours)
     except ReadError as error:
         return _failed(run, error.problem, {}, standing)
-    cleaned = clean.clean(table, chosen.entropy, chosen.reward)
-    course = onset.course(cleaned.steps, cleaned.entropy)
-    log = _Log(table, chosen.entropy, chosen.reward, chosen.training, course)
+    log = run_laws.log_of(table, chosen)
+    cleaned = log.cleaned
     if len(cleaned.points) == 0:
         dropped = {**cleaned.dropped, **standing.dropped}
-        return _failed(run, _nothing_valid(log, cleaned), dropped, standing)
-    run_onset = onset.find(course, cleaned.points) if course is not None else None
-    fitted = _fitted(log, cleaned, run_onset, who)
-    result = _result(run, who, log, cleaned, choice, standing, fitted)
-    result = replace(result, **fitted.of_stages)
-    judging = Judging(run_onset, course, who.intervened)
-    replicate = replicates.of(table, chosen, cleaned, judging, fitted.spans(log.reward))
+        return _failed(run, _nothing_valid(log), dropped, standing)
+    laws = run_laws.fit(log, who.intervened)
+    result = _result(run, who, log, choice, standing, laws)
+    judging = Judging(laws.onset, log.course, who.intervened)
+    replicate = replicates.of(table, chosen, cleaned, judging, laws.spans(chosen.reward))
     return Analysed(result, _series(run, who, cleaned), replicate)
 
 
-@dataclass(frozen=True)
-class _Fits:
-    """The laws of a run, each with its verdict."""
-
-    onset: Onset | None
-    law: JudgedLaw
-    """On the column that the run's row is about."""
-    shape: breaks.Binned | None
-    compared: Mapping[str, Rival] | None
-    """The law and its rivals on all points of that column."""
-    others: Mapping[str, JudgedLaw]
-    of_stages: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of RunResult: the law on the training reward by stages of a curriculum."""
-
-    def spans(self, reward: str) -> dict[str, Span]:
-        """Reward column -> the part of the run that its law was judged on."""
-        return {reward: self.law.span} | {c: law.span for c, law in self.others.items()}
-
-
-def _fitted(log: _Log, cleaned: Cleaned, run_onset: Onset | None, who: Identity) -> _Fits:
-    whole = identifiability.fit(cleaned.points)
-    shape = breaks.binned(whole.calm) if len(cleaned.points) >= FEWEST_POINTS else None
-    compared = rivals.compare(whole.points)
-    law = law_span.judge(whole, run_onset, log.course, who.intervened, shape, compared)
-    fits = _Fits(run_onset, law, shape, compared, _other_laws(log, run_onset, who))
-    return _by_stages(fits, log, cleaned, who)
-
-
-def _by_stages(fits: _Fits, log: _Log, cleaned: Cleaned, who: Identity) -> _Fits:
-    """The law on the training reward judged anew where the users changed in stages."""
-    is_evaluation = log.reward.startswith(EVALUATIONS)
-    law = fits.others.get(log.training) if is_evaluation else fits.law
-    if law is None:
-        return fits
-    staged = stage_laws.judge(law, log.table, cleaned, fits.onset, who.intervened)
-    if is_evaluation:
-        others = {**fits.others, log.training: staged.law}
-        return replace(fits, others=others, of_stages=staged.fields)
-    return replace(fits, law=staged.law, of_stages=staged.fields)
-
-
-def _nothing_valid(log: _Log, cleaned: Cleaned) -> ReadProblem:
+def _nothing_valid(log: Log) -> ReadProblem:
+    cleaned = log.cleaned
     reasons = ", ".join(f"{n} {reason}" for reason, n in cleaned.dropped.items())
     line = min((min(lines) for lines in cleaned.first_lines.values()), default=1)
     rule = "a valid row has a finite step, an entropy in [0, 20] and a finite reward"
     left_out = f"left out: {reasons or 'every row, not evaluated'}"
-    names = ("step", log.entropy, log.reward)
+    names = ("step", log.columns.entropy, log.columns.reward)
     first = ", ".join(f"{name} {_of_first_row(log.table, name)}" for name in names)
     message = f"{log.table.path}:{line}: {rule}; {left_out}; the first row has {first}"
     return ReadProblem("no_valid_rows", message)
@@ -172,52 +106,43 @@ def _failed(
 def _result(
     run: Found,
     who: Identity,
-    log: _Log,
-    cleaned: Cleaned,
+    log: Log,
     choice: Choice,
     standing: Integrity,
-    fits: _Fits,
+    laws: RunLaws,
 ) -> RunResult:
-    points, course, run_onset, law = cleaned.points, log.course, fits.onset, fits.law
-    told, until = law.verdict, law.span.until
-    won = regime.gain(points, columns.is_evaluation(log.reward))
+    cleaned, law, run_onset = log.cleaned, laws.law, laws.onset
+    until, heading = law.span.until, None if law.span.fails else law.fitted
     ends = _ends(log, who)
-    silent = signals.silent_share(log.table, cleaned)
     share = choice.forecast_from
-    heading = None if law.span.fails else law.fitted
     signs = signals.read(log.table, cleaned, run_onset, heading, until)
     return RunResult(
         run=run.run,
         status="ok",
         error=None,
-        n_valid=len(points),
-        **_by_name(_numbers(law)),
+        n_valid=len(cleaned.points),
+        **law_numbers.fields_of(law),
         dropped={**cleaned.dropped, **standing.dropped},
-        reward=log.reward,
-        entropy=log.entropy,
-        verdict=told.word,
-        reasons=_reasons(told, who),
-        regime=regime.regime(course, won, run_onset, silent),
-        out_of_time_skill=told.skill,
+        reward=log.columns.reward,
+        entropy=log.columns.entropy,
+        verdict=law.verdict.word,
+        reasons=_reasons(law.verdict, who),
+        out_of_time_skill=law.verdict.skill,
         intervened=who.intervened,
         onset=run_onset,
-        landmarks=regime.landmarks(
-            course, told.law_break, *regime.ends(law.whole.points, fits.shape)
-        ),
-        spikes=Spikes(glitches.count(cleaned.entropy), glitches.count(points.reward)),
-        **_curves(log, fits, who),
+        **_course(log, laws),
+        **_curves(log, laws, who),
+        **laws.of_stages,
         forecast=forecast.forecast(cleaned, share) if share is not None else None,
-        fits=_other_fits(log, fits.others, who),
+        fits=_other_fits(log, laws.others, who),
         config=who.config,
         level=who.level,
         seed=who.seed,
         difficulty=who.cards.measures,
-        gain=won,
-        whole_run=None if until is None else _on(law.whole, identifiability.identified(law.whole)),
+        whole_run=None if until is None else law_numbers.whole_run(law),
         dropped_at=_dropped_at(run, cleaned, standing),
-        silent_share=silent,
         transfer=replicates.level_ends(log.table),
-        same_batch=log.reward == log.training,
+        same_batch=log.columns.reward == log.columns.training,
         unfinished=standing.unfinished,
         checksums=standing.checksums,
         validity=who.validity,
@@ -230,20 +155,53 @@ def _result(
     )
 
 
-def _curves(log: _Log, fits: _Fits, who: Identity) -> dict[str, Any]:
-    """Fields of the run's row about other curves than exp(H)."""
-    bounds = columns.reward_range(log.reward, who.ours)
-    whole = fits.law.span.until is None
-    compared = fits.compared if whole else rivals.compare(fits.law.fitted.points)
-    known = None if fits.law.span.fails else ceiling.over_forms(fits.law.fitted, compared, bounds)
+def _course(log: Log, laws: RunLaws) -> dict[str, Any]:
+    """Fields of the run's row about where H and R went, whatever the law."""
+    points, plain = log.cleaned.points, log.plain
+    gain = regime.gain(points, columns.is_evaluation(log.columns.reward))
+    silent = signals.silent_share(log.table, log.cleaned)
+    ends = regime.ends(laws.law.whole.points, laws.shape)
     return {
-        "rivals": fits.compared,
-        "against_linear": rivals.against_linear(fits.compared),
+        "gain": gain,
+        "silent_share": silent,
+        "regime": regime.regime(log.course, gain, laws.onset, silent),
+        "landmarks": regime.landmarks(log.course, laws.law.verdict.law_break, *ends),
+        "spikes": Spikes(
+            glitches.count(log.cleaned.entropy, plain.entropy),
+            glitches.count(points.reward, plain.points.reward),
+        ),
+    }
+
+
+def _curves(log: Log, laws: RunLaws, who: Identity) -> dict[str, Any]:
+    """Fields of the run's row about other curves than exp(H)."""
+    bounds = columns.reward_range(log.columns.reward, who.ours)
+    law, whole = laws.law, laws.law.span.until is None
+    compared = laws.compared if whole else rivals.compare(law.fitted.points)
+    known = None if law.span.fails else ceiling.over_forms(law.fitted, compared, bounds)
+    return {
+        "rivals": laws.compared,
+        "against_linear": rivals.against_linear(laws.compared),
         "ceiling_over_forms": known,
     }
 
 
-def _ends(log: _Log, who: Identity) -> dict[str, Yardsticks]:
+def _other_fits(log: Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict[str, ColumnLaw]:
+    return {
+        column: ColumnLaw(
+            **law_numbers.fields_of(law),
+            n_valid=len(law.whole.points),
+            verdict=law.verdict.word,
+            reasons=_reasons(law.verdict, who),
+            out_of_time_skill=law.verdict.skill,
+            same_batch=column == log.columns.training,
+            gain=regime.gain(law.whole.points, columns.is_evaluation(column)),
+        )
+        for column, law in laws.items()
+    }
+
+
+def _ends(log: Log, who: Identity) -> dict[str, Yardsticks]:
     return yardsticks.read(log.table, who.cards.anchors, setting(who.config, "eval", "users"))
 
 
@@ -259,63 +217,6 @@ def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, 
         for reason, numbers in cleaned.first_lines.items()
     }
     return lines | standing.dropped_at(run.metrics)
-
-
-def _numbers(law: JudgedLaw) -> LawNumbers:
-    """Of the rows that the verdict speaks of."""
-    return _on(law.fitted, law.identified)
-
-
-def _on(fitted: Fitted, identified: Identified) -> LawNumbers:
-    line, spread, ols = fitted.line, fitted.spread, fitted.ols
-    return LawNumbers(
-        n_fitted=len(fitted.points),
-        n_eff=spread.n_eff if spread else None,
-        a=spread.a if spread else None,
-        b=spread.b if spread else None,
-        ceiling=spread.ceiling if spread else None,
-        cov_ab=spread.cov_ab if spread else None,
-        identified=identified,
-        reliability=_reliability(ols, line) if ols and line else None,
-        ols=ols,
-    )
-
-
-def _reliability(ols: LeastSquares, line: Line) -> float | None:
-    ratio = ols.a / line.a if line.a else math.inf
-    return ratio if math.isfinite(ratio) else None
-
-
-def _other_laws(log: _Log, run_onset: Onset | None, who: Identity) -> dict[str, JudgedLaw]:
-    """The law on the log's other reward columns, where it has them."""
-    laws = {}
-    for column in (EVALUATION, log.training):
-        if column == log.reward or column not in log.table.names:
-            continue
-        points = clean.clean(log.table, log.entropy, column).points
-        if len(points):
-            whole = identifiability.fit(points)
-            laws[column] = law_span.judge(whole, run_onset, log.course, who.intervened)
-    return laws
-
-
-def _other_fits(log: _Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict[str, ColumnLaw]:
-    return {
-        column: ColumnLaw(
-            **_by_name(_numbers(law)),
-            n_valid=len(law.whole.points),
-            verdict=law.verdict.word,
-            reasons=_reasons(law.verdict, who),
-            out_of_time_skill=law.verdict.skill,
-            same_batch=column == log.training,
-            gain=regime.gain(law.whole.points, columns.is_evaluation(column)),
-        )
-        for column, law in laws.items()
-    }
-
-
-def _by_name(numbers: LawNumbers) -> dict[str, Any]:
-    return {field.name: getattr(numbers, field.name) for field in fields(numbers)}
 
 
 def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:

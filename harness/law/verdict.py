@@ -115,7 +115,8 @@ class _Parts:
         points = self.fitted.points
         if self.onset == np.inf:
             return self.fitted
-        return identifiability.fit(points.where(points.steps < self.onset))
+        before = points.where(points.steps < self.onset)
+        return identifiability.fit(before, plain=before)
 
     @property
     def after(self) -> Points:
@@ -202,7 +203,7 @@ def _by_break(
     parts = _Parts(fitted, np.inf if onset is None else onset.step)
     best = breaks.law_break(shape)
     broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line, shape)
-    broken = broken and form.confirms_break(fitted.line)
+    broken = broken and form.confirms_break(fitted)
     step = best.step
     if fall is not None and not broken:
         short = breaks.shortfall(parts.before, parts.after)

@@ -13,7 +13,7 @@ import numpy as np
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Pair, Side, axes, moves_scale
 from harness.law.compare.replicates import COMMON
-from harness.law.estimate import binning, identifiability
+from harness.law.estimate import bins, identifiability
 from harness.law.estimate.identifiability import Fitted
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import EVALUATION, TRAINING
@@ -113,7 +113,7 @@ def slope_within(points: Points, within: Range) -> Interval | None:
 def smooth(entropy: Floats) -> Floats:
     """H averaged over a window of steps, so that its noise does not pick the points."""
     n = len(entropy)
-    window = min(max(SMALLEST_WINDOW, n // max(binning.fit_bins(n), 1)), n)
+    window = min(max(SMALLEST_WINDOW, n // len(bins.for_fit(n))), n)
     ones = np.ones(window)
     return np.convolve(entropy, ones, "same") / np.convolve(np.ones(n), ones, "same")
 

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.estimate import binning, estimate, interval, numbers, segments
+from harness.law.estimate import bins, estimate, interval, numbers, segments
 from harness.law.estimate.estimate import Line
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.segments import Knots
@@ -73,12 +73,11 @@ class Shortfall:
 
 def binned(points: Points) -> Binned:
     """At least 16 points, without spikes."""
-    bins = binning.onset_bins(len(points))
-    label = binning.labels(len(points), bins)
-    even = binning.evenly(points.steps, points.x, points.reward)
-    steps, x, reward = (binning.means(values, label) for values in even)
-    noise = interval.wobble(points.reward).sd
-    return Binned(steps, (np.arange(bins) + 0.5) / bins, x, reward, noise)
+    onset_bins = bins.for_onset(len(points))
+    even = bins.evenly(points.steps, points.x, points.reward)
+    steps, x, reward = (onset_bins.means(values) for values in even)
+    noise, count = interval.wobble(points.reward).sd, len(onset_bins)
+    return Binned(steps, (np.arange(count) + 0.5) / count, x, reward, noise)
 
 
 def matters(unexplained: float, line: Line, run: Binned) -> bool:
@@ -89,29 +88,29 @@ def matters(unexplained: float, line: Line, run: Binned) -> bool:
 
 def law_break(run: Binned) -> Break:
     """The best k of R = b - a*x_min(t,k) + d*(t - k)+ against the law over the whole run."""
-    bins = len(run.time)
-    until, after, power = _breaks(bins)
+    count = len(run.time)
+    until, after, power = _breaks(count)
     held = run.x.take(until)
     held -= numbers.row_means(held)
     slopes, ssr = _two_regressors(held, after, power, run.reward)
     best = int(np.argmin(ssr))
     k, (on_x, on_time) = best + segments.EDGE, slopes[best]
     left = numbers.centred(run.reward) - on_x * held[best] - on_time * after[best]
-    end = max(1, bins // 20)
+    end = max(1, count // 20)
     moved = on_time * (1 - run.time[k]) - on_x * (numbers.mean(run.x[-end:]) - run.x[k])
     return Break(float(run.steps[k]), _f(run, left, extra=3, parameters=5), abs(float(moved)))
 
 
 @lru_cache(maxsize=32)
-def _breaks(bins: int) -> tuple[Places, Floats, Floats]:
+def _breaks(count: int) -> tuple[Places, Floats, Floats]:
     """Regressors of a law that ends at each bin but those at the edges: min(t, k), (t - k)+ minus
     its mean, shape (breaks, bins), and the sum of squares of that, shape (breaks,).
     """
-    time = (np.arange(bins) + 0.5) / bins
-    knots = np.arange(segments.EDGE, bins - segments.EDGE)[:, None]
+    time = (np.arange(count) + 0.5) / count
+    knots = np.arange(segments.EDGE, count - segments.EDGE)[:, None]
     after = np.maximum(time - time[knots], 0.0)
     after -= after.mean(axis=1, keepdims=True)
-    return np.minimum(np.arange(bins), knots), after, _row_products(after, after)
+    return np.minimum(np.arange(count), knots), after, _row_products(after, after)
 
 
 def _row_products(one: Floats, other: Floats) -> Floats:

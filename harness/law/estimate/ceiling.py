@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from harness.law.estimate import binning, estimate, interval
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate import bins, estimate, interval
+from harness.law.estimate.identifiability import Curve, Fitted
 from harness.law.prediction_results import CeilingOverForms, Rival
 from harness.law.results import Floats, Interval
 
@@ -65,9 +65,14 @@ def _at_zero(law: Fitted, name: str) -> Interval | None:
     """R at H = 0 by one curve, with its interval."""
     if name == "law":
         return law.spread.ceiling if law.spread is not None else None
-    line = estimate.through(FORMS[name](law.calm.entropy), law.calm.reward)
-    spread = interval.spread(line) if line is not None else None
+    spread = _curve(law, name).spread
     return spread.b if spread is not None else None
+
+
+def _curve(law: Fitted, name: str) -> Curve:
+    if name == "linear_in_h":
+        return law.along_h
+    return Curve(estimate.through(FORMS[name](law.calm.entropy), law.calm.reward))
 
 
 def _half(one: Interval, value: float) -> float:
@@ -77,5 +82,4 @@ def _half(one: Interval, value: float) -> float:
 
 def _lowest(entropy: Floats) -> float:
     """The lowest mean of H over time bins."""
-    label = binning.labels(len(entropy), binning.fit_bins(len(entropy)))
-    return float(np.min(binning.means(entropy, label)))
+    return float(np.min(bins.for_fit(len(entropy)).means(entropy)))

@@ -14,7 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import binning, numbers
+from harness.law.estimate import bins, numbers, spikes
+from harness.law.estimate.bins import Bins
 from harness.law.results import Floats, LeastSquares
 
 FEWEST_BINS_FOR_BIAS = 3
@@ -26,12 +27,12 @@ def without_noise_bias(entropy: Floats, x: Floats, noise_share: float) -> Floats
     How the noise goes along the run is what H does in each bin around the line through the bins
     beside it; how much of that is noise, `noise_share` of the variance of x says.
     """
-    label = binning.labels(len(x), binning.fit_bins(len(x)))
-    bin_means = binning.means(entropy, label)
+    binned = bins.for_fit(len(x))
+    bin_means = binned.means(entropy)
     if len(bin_means) < FEWEST_BINS_FOR_BIAS or noise_share == 0:
         return x
-    around = binning.clipped(entropy - binning.between_neighbours(bin_means, len(x))) ** 2
-    variance = binning.spread_out(binning.means(around, label), len(x))
+    around = spikes.clipped(entropy - binned.between_neighbours(bin_means)) ** 2
+    variance = binned.spread_out(binned.means(around))
     moved, most = numbers.centred(x), float(x**2 @ variance)
     if most == 0:
         return x
@@ -88,8 +89,7 @@ def fit(entropy: Floats, reward: Floats) -> Line | None:
 
 def through(x: Floats, reward: Floats) -> Line | None:
     """The instrumental-variable line through points that hold no spikes."""
-    label = binning.labels(len(x), binning.fit_bins(len(x)))
-    return _by_instrument(x, reward, *_instrument(x, label))
+    return _by_instrument(x, reward, *_instrument(x, bins.for_fit(len(x))))
 
 
 def _by_instrument(x: Floats, reward: Floats, z: Floats, f: float) -> Line | None:
@@ -137,16 +137,16 @@ def lag1(residuals: Floats, coefficients: int = 1) -> float:
     return min(max(raw + lost, 0.0), LARGEST_AUTOCORRELATION)
 
 
-def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
+def _instrument(x: Floats, binned: Bins) -> tuple[Floats, float]:
     """The instrument, minus its mean, and the first-stage F of the neighbours' one."""
-    bin_means = binning.means(x, label)
+    bin_means = binned.means(x)
     if len(bin_means) < 3:
         return numbers.centred(x), 0.0
-    neighbours = numbers.centred(binning.between_neighbours(bin_means, len(x)))
+    neighbours = numbers.centred(binned.between_neighbours(bin_means))
     f = _first_stage_f(x, neighbours)
     if f > STRONG_FIRST_STAGE:
         return neighbours, f
-    return numbers.centred(binning.spread_out(bin_means, len(x))), f
+    return numbers.centred(binned.spread_out(bin_means)), f
 
 
 def _first_stage_f(x: Floats, z: Floats) -> float:
@@ -164,7 +164,7 @@ def _first_stage_f(x: Floats, z: Floats) -> float:
     most = float(left @ left) / (len(x) - 2) * LARGEST_TAU
     if slope**2 * power > FAR_ABOVE * STRONG_FIRST_STAGE * most:
         return slope**2 * power / most if most > 0 else np.inf
-    left = binning.clipped(left)
+    left = spikes.clipped(left)
     rho = lag1(left)
     noise = float(left @ left) / (len(x) - 2) * (1 + rho) / (1 - rho)
     return slope**2 * power / noise if noise > 0 else np.inf

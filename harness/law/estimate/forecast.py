@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from harness.law.estimate import (
-    binning,
+    bins,
     estimate,
     identifiability,
     interval,
@@ -48,9 +48,9 @@ def out_of_time(x: Floats, reward: Floats) -> float | None:
 
 def _half_moved(x: Floats) -> int:
     """The number of points before half of the movement of x, in time bins, is done."""
-    label = binning.labels(len(x), binning.fit_bins(len(x)))
-    moved = np.cumsum(np.abs(np.diff(binning.means(x, label))))
-    return int(np.argmax(label > np.argmax(moved >= moved[-1] / 2)))
+    binned = bins.for_fit(len(x))
+    moved = np.cumsum(np.abs(np.diff(binned.means(x))))
+    return int(binned.starts[np.argmax(moved >= moved[-1] / 2) + 1])
 
 
 def _skill(x: Floats, reward: Floats, split: int) -> float | None:
@@ -59,9 +59,10 @@ def _skill(x: Floats, reward: Floats, split: int) -> float | None:
     if line is None:
         return None
     rest = len(x) - split
-    label = binning.labels(rest, max(FEWEST_BINS_AHEAD, binning.fit_bins(len(x)) * rest // len(x)))
-    truth = binning.means(reward[split:], label)
-    predicted = line.b - line.a * binning.means(x[split:], label)
+    ahead = max(FEWEST_BINS_AHEAD, len(bins.for_fit(len(x))) * rest // len(x))
+    binned = bins.of(rest, ahead)
+    truth = binned.means(reward[split:])
+    predicted = line.b - line.a * binned.means(x[split:])
     last = numbers.mean(reward[split - max(1, round(LAST_OF_FITTED * split)) : split])
     against = float(((truth - last) ** 2).sum())
     return 1 - float(((truth - predicted) ** 2).sum()) / against if against > 0 else None

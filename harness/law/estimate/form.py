@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.law.estimate import estimate, identifiability, interval, misfit, rivals
-from harness.law.estimate.estimate import Line
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate import identifiability, rivals
+from harness.law.estimate.identifiability import Curve, Fitted
+from harness.law.estimate.misfit import Misfit
 from harness.law.prediction_results import Rival
 
 BETTER = 10.0
@@ -38,40 +38,33 @@ def of(law: Fitted, compared: Mapping[str, Rival] | None) -> Form:
     best = min((rival.delta_aicc for rival in scores.values()), default=0.0)
     is_open = ahead < rivals.TELLS_APART
     return Form(
-        linear=ahead < -BETTER and _follows(_along_h(law)),
+        linear=ahead < -BETTER and _follows(law.along_h),
         is_open=is_open,
-        misfit=of_either(law) if is_open else _misfit(law.line),
+        misfit=of_either(law) if is_open else _share(law.misfit),
         rival_better=best < -BETTER,
     )
 
 
 def of_either(law: Fitted) -> float:
     """The misfit beside exp(H) or that beside H, whichever is less."""
-    beside_exp = _misfit(law.line)
-    return min(beside_exp, _misfit(_along_h(law))) if beside_exp else 0.0
+    beside_exp = _share(law.misfit)
+    return min(beside_exp, _share(law.along_h.misfit)) if beside_exp else 0.0
 
 
-def confirms_break(line: Line) -> bool:
+def confirms_break(law: Fitted) -> bool:
     """Whether the test of fit sees something too. It uses the instrument; the F of a break uses
     means of exp(H), whose noise shrinks a and leaves R a course of its own.
     """
-    found = misfit.test(line)
-    return found is None or found.p < CONFIRMED
+    return law.misfit is None or law.misfit.p < CONFIRMED
 
 
-def _along_h(law: Fitted) -> Line | None:
-    """The line through R and H itself, in place of exp(H)."""
-    return estimate.through(law.calm.entropy, law.calm.reward)
-
-
-def _follows(line: Line | None) -> bool:
+def _follows(curve: Curve) -> bool:
     """Whether R rises as H falls along this line, and nothing else moves it."""
-    spread = interval.spread(line) if line is not None else None
+    spread = curve.spread
     if spread is None or spread.n_eff < identifiability.FEWEST_EFFECTIVE:
         return False
-    return spread.a.low > 0 and not _misfit(line)
+    return spread.a.low > 0 and not _share(curve.misfit)
 
 
-def _misfit(line: Line | None) -> float:
-    found = misfit.test(line) if line is not None else None
+def _share(found: Misfit | None) -> float:
     return found.share if found is not None and found.found else 0.0

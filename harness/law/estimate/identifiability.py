@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import binning, estimate, interval
+from harness.law.estimate import estimate, interval, misfit, spikes
 from harness.law.estimate.estimate import Line
 from harness.law.estimate.interval import Spread
+from harness.law.estimate.misfit import Misfit
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Identified, LeastSquares
 
@@ -19,6 +21,21 @@ SAME_A = 0.10
 LARGEST_RELATIVE_A = 0.5
 LARGEST_CEILING = 0.5
 """Half-width of the ceiling's interval in standard deviations of R over the run, at most."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """R = b - a f(H) by the instrument, for one f. What is asked of it twice is reckoned once."""
+
+    line: Line | None
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        return interval.spread(self.line) if self.line is not None else None
+
+    @cached_property
+    def misfit(self) -> Misfit | None:
+        return misfit.test(self.line) if self.line is not None else None
 
 
 @dataclass(frozen=True)
@@ -33,10 +50,25 @@ class Fitted:
     spread: Spread | None
     ols: LeastSquares | None
 
+    @cached_property
+    def misfit(self) -> Misfit | None:
+        """What moves R beside the law; None where that cannot be tested."""
+        return misfit.test(self.line) if self.line is not None else None
 
-def fit(points: Points) -> Fitted:
-    plain = binning.plain(points)
-    calm = binning.calm(plain)
+    @cached_property
+    def along_h(self) -> Curve:
+        """The line through R and H itself, in place of exp(H)."""
+        return Curve(estimate.through(self.calm.entropy, self.calm.reward))
+
+
+def fit(points: Points, plain: Points | None = None) -> Fitted:
+    """Fits points as they were logged; `plain`: the same without glitches, where they are known.
+
+    Least squares alone is of the points as logged: it is what a script gives that knows nothing of
+    glitches.
+    """
+    plain = spikes.plain(points) if plain is None else plain
+    calm = spikes.calm(plain)
     line = estimate.fit(calm.entropy, calm.reward)
     spread = interval.spread(line) if line is not None else None
     return Fitted(plain, calm, line, spread, estimate.least_squares(points.x, points.reward))

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.law.estimate import binning, estimate, numbers
+from harness.law.estimate import bins, estimate, numbers
 from harness.law.estimate.estimate import Line
 from harness.law.results import Floats, Interval
 
@@ -189,6 +189,5 @@ def _polynomials(n: int, degree: int) -> Floats:
 
 def batch_half_width(values: Floats) -> float:
     """Half-width of the mean's 95% interval, from 8 blocks of time around a parabola. n >= 8."""
-    label = binning.labels(len(values), BATCHES)
-    blocks = wobble(binning.means(values, label), degree=2)
+    blocks = wobble(bins.of(len(values), BATCHES).means(values), degree=2)
     return numbers.t_quantile(0.975, BATCHES - 3) * blocks.sd / math.sqrt(BATCHES)

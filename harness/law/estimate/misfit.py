@@ -15,8 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.law.estimate import binning, estimate, numbers
-from harness.law.estimate.binning import Labels
+from harness.law.estimate import bins, estimate, numbers
+from harness.law.estimate.bins import Places
 from harness.law.estimate.estimate import Line
 from harness.law.results import Floats
 
@@ -79,17 +79,14 @@ class _Binned:
 def test(line: Line) -> Misfit | None:
     """None where the bins are too few for the polynomial or nothing is left to explain."""
     n = len(line.x)
-    bins = min(n, MOST_BINS)
-    label = binning.labels(n, bins)
-    run = _Binned(
-        *(numbers.centred(binning.means(v, label)) for v in (line.residuals, line.z, line.x))
-    )
+    binned = bins.of(n, min(n, MOST_BINS))
+    run = _Binned(*(numbers.centred(binned.means(v)) for v in (line.residuals, line.z, line.x)))
     moved = abs(line.a) * float(np.ptp(run.x))
-    if bins < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not moved > 0:
+    if len(binned) < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not moved > 0:
         return None
     p, smooth = _smooth(run)
     f, at, leap = _leap(run)
-    return Misfit(p, f, at, bins, max(smooth, leap) / moved)
+    return Misfit(p, f, at, len(binned), max(smooth, leap) / moved)
 
 
 def _smooth(run: _Binned) -> tuple[float, float]:
@@ -113,10 +110,10 @@ def _local_sd(left: Floats, coefficients: int, rho: float) -> Floats:
 
     exp() makes noise of H large where H is high. Shape (K,).
     """
-    bins, tau = len(left), (1 + rho) / (1 - rho)
-    kept = max(1 - 2 * tau / bins, SMALLEST_VARIANCE_LEFT) * (1 - coefficients / bins)
-    label = binning.labels(bins, STRETCHES)
-    local = binning.spread_out(binning.means(left**2, label), bins)
+    n, tau = len(left), (1 + rho) / (1 - rho)
+    kept = max(1 - 2 * tau / n, SMALLEST_VARIANCE_LEFT) * (1 - coefficients / n)
+    stretches = bins.of(n, STRETCHES)
+    local = stretches.spread_out(stretches.means(left**2))
     even = numbers.mean(left**2)
     return np.sqrt(np.maximum(local, SMALLEST_LOCAL * even) / kept)
 
@@ -150,17 +147,17 @@ def _leap(run: _Binned) -> tuple[float, int, float]:
 
 
 @lru_cache(maxsize=32)
-def _polynomials(bins: int, degree: int) -> Floats:
-    """Orthonormal ones of degree 1 to `degree`. Shape (degree, bins)."""
-    powers = np.vander(np.linspace(-1, 1, bins), degree + 1, increasing=True)
+def _polynomials(n: int, degree: int) -> Floats:
+    """Orthonormal ones of degree 1 to `degree`. Shape (degree, n)."""
+    powers = np.vander(np.linspace(-1, 1, n), degree + 1, increasing=True)
     columns: Floats = np.linalg.qr(powers)[0][:, 1:].T
     return columns
 
 
 @lru_cache(maxsize=32)
-def _leaps(bins: int) -> tuple[Labels, Floats]:
-    """First bin after each leap, shape (m,), and the leaps, centred, shape (m, bins)."""
-    edge = max(2, round(EDGE * bins))
-    at = np.arange(edge, bins - edge + 1)
-    columns = (np.arange(bins) >= at[:, None]).astype(float)
+def _leaps(n: int) -> tuple[Places, Floats]:
+    """First bin after each leap, shape (m,), and the leaps, centred, shape (m, n)."""
+    edge = max(2, round(EDGE * n))
+    at = np.arange(edge, n - edge + 1)
+    columns = (np.arange(n) >= at[:, None]).astype(float)
     return at, columns - columns.mean(axis=1, keepdims=True)

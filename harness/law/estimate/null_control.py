@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.law.estimate import binning, interval, regime
+from harness.law.estimate import interval, regime, spikes
 from harness.law.estimate.interval import half_width
 from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Points
@@ -136,7 +136,7 @@ def fall(entropy: Floats, exact_start: bool = False) -> Interval | None:
     at either end from the fifth of the run there. None below 16 steps. `exact_start`: the first
     value alone is the start, and has no noise.
     """
-    h = binning.without_spikes(entropy)
+    h = spikes.without_spikes(entropy)
     n = len(h)
     if n < FEWEST_POINTS:
         return None

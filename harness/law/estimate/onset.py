@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import binning, glitches, interval, numbers, segments
+from harness.law.estimate import bins, glitches, interval, numbers, segments
 from harness.law.estimate.segments import Knots
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
@@ -80,21 +80,27 @@ class BinnedEntropy:
 
 
 def course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
-    """None where there are too few points, or there was no entropy to begin with."""
+    """H as it was logged, in bins; None where it has too few points, or none was there to begin
+    with.
+    """
+    return plain_course(steps, glitches.removed(entropy))
+
+
+def plain_course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
+    """The same of an H that holds no glitches."""
     n = len(steps)
     if n < FEWEST_POINTS:
         return None
-    steps, entropy = binning.evenly(steps, glitches.removed(entropy))
-    bins = binning.onset_bins(n)
-    label = binning.labels(n, bins)
-    h = binning.medians(entropy, label)
-    start = numbers.median(h[: max(1, round(0.02 * bins))])
+    steps, entropy = bins.evenly(steps, entropy)
+    binned = bins.for_onset(n)
+    h = binned.medians(entropy)
+    start = numbers.median(h[: max(1, round(0.02 * len(binned)))])
     if start < LEAST_START_NATS:
         return None
     log_h = np.log(np.maximum(h, LOWEST_SHARE * start))
     headroom = np.expm1(h) / np.expm1(start)
-    width = float(np.ptp(steps)) / bins
-    return BinnedEntropy(binning.means(steps, label), log_h, float(np.log(start)), headroom, width)
+    width = float(np.ptp(steps)) / len(binned)
+    return BinnedEntropy(binned.means(steps), log_h, float(np.log(start)), headroom, width)
 
 
 def find(run: BinnedEntropy, rewards: Points) -> Onset | None:

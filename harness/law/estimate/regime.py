@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.law.estimate import binning, breaks, interval, numbers
+from harness.law.estimate import breaks, interval, numbers, spikes
 from harness.law.estimate.breaks import Binned
 from harness.law.estimate.onset import BinnedEntropy, settles
 from harness.law.io.clean import FEWEST_POINTS, Points
@@ -62,7 +62,7 @@ def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
     """
     if len(points) < FEWEST_POINTS:
         return None
-    shape = shape or breaks.binned(binning.calm(binning.plain(points)))
+    shape = shape or breaks.binned(spikes.calm(spikes.plain(points)))
     knot = shape.reward_knot
     before, after = knot.slopes
     levels_off = before > 0 and after <= PLATEAU_SLOPE * before
@@ -80,7 +80,7 @@ def reward_died(points: Points) -> float | None:
     n = len(points)
     if n < FEWEST_POINTS:
         return None
-    padded = binning.mirrored(points.reward, DEATH_WINDOW // 2)
+    padded = spikes.mirrored(points.reward, DEATH_WINDOW // 2)
     reward = numbers.running_median(padded, DEATH_WINDOW)
     floor, span = float(reward.min()), float(np.ptp(reward))
     alive = np.flatnonzero(reward > floor + DEAD * span)

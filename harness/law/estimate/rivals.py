@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from harness.law.estimate import binning, estimate, numbers
+from harness.law.estimate import bins, estimate, numbers
+from harness.law.estimate.bins import Bins
 from harness.law.estimate.rival_forms import STEP_FORMS
 from harness.law.io.clean import Points
 from harness.law.prediction_results import Rival
@@ -37,22 +38,21 @@ def compare(points: Points) -> dict[str, Rival] | None:
     are too few.
     """
     n = len(points)
-    bins = binning.fit_bins(n)
-    if n < 2 * FEWEST_BINS or bins < FEWEST_BINS:
+    if n < 2 * FEWEST_BINS:
         return None
-    label = binning.labels(n, bins)
-    time, reward = _time(points, label), binning.means(points.reward, label)
-    by_entropy = _entropy_forms(binning.means(points.entropy, label))
-    left = _left(by_entropy, time, reward, bins)
-    late = _left(by_entropy, time, reward, 2 * bins // 3)
+    binned = bins.for_fit(n)
+    count, time, reward = len(binned), _time(points, binned), binned.means(points.reward)
+    by_entropy = _entropy_forms(binned.means(points.entropy))
+    left = _left(by_entropy, time, reward, count)
+    late = _left(by_entropy, time, reward, 2 * count // 3)
     tau = _tau(min((left[name] for name in PARAMETERS), key=lambda e: float(e @ e)))
-    worth = max(bins / tau, LEAST_WORTH)
+    worth = max(count / tau, LEAST_WORTH)
     scores = {name: _aicc(left[name], PARAMETERS[name], worth) for name in PARAMETERS}
     return {
         name: Rival(
             aicc=score,
             delta_aicc=score - scores["law"],
-            out_of_time_rmse=math.sqrt(numbers.mean(late[name][2 * bins // 3 :] ** 2)),
+            out_of_time_rmse=math.sqrt(numbers.mean(late[name][2 * count // 3 :] ** 2)),
         )
         for name, score in scores.items()
     }
@@ -68,10 +68,10 @@ def against_linear(compared: Mapping[str, Rival] | None) -> str | None:
     return "law_better" if ahead > 0 else "linear_better"
 
 
-def _time(points: Points, label: binning.Labels) -> Floats:
+def _time(points: Points, binned: Bins) -> Floats:
     """Mean step of each bin as a share of the run, above 0 and up to 1. Shape (bins,)."""
     first, last = points.steps[0], points.steps[-1]
-    share = binning.means((points.steps - first) / (last - first), label)
+    share = binned.means((points.steps - first) / (last - first))
     return np.maximum(share, EARLIEST)
 
 

@@ -51,12 +51,11 @@ def _at(table: Table, level: str, anchors: Anchors, users: int | None) -> Yardst
 
 
 def _evaluated(table: Table, column: str) -> Floats:
-    """The column where `step` was evaluated, NaN where it was not measured; a row a step."""
-    steps = table.columns["step"]
-    rows = clean.last_of_each_step(steps, np.isfinite(steps))
+    """The column in order of its steps, NaN where it was not measured; empty without it."""
     if column not in table.names:
-        return np.full(len(rows), np.nan)
-    return table.columns[column][rows]
+        return np.empty(0)
+    steps = table.columns["step"]
+    return table.columns[column][clean.last_of_each_step(steps, np.isfinite(steps))]
 
 
 def _end(values: Floats) -> float | None:

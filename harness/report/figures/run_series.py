@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.estimate import binning, estimate, interval
+from harness.law.estimate import bins, estimate, interval
 from harness.law.group_results import Analysis
 from harness.law.results import Floats, Interval, Onset, RunResult, RunSeries
 from harness.report.text import findings, naming
@@ -192,9 +192,8 @@ def course(series: RunSeries, most: int = MOST_POINTS) -> EntropySeries:
 
 def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
     n = len(arrays[0])
-    label = np.arange(n) * min(n, most) // max(n, 1)
-    counts = np.bincount(label)
-    return [np.bincount(label, values) / counts for values in arrays]
+    drawn = bins.of(n, min(n, most)) if n else None
+    return [drawn.means(values) if drawn else values for values in arrays]
 
 
 def curve(series: RunSeries, run: RunResult) -> Curve | None:
@@ -212,8 +211,8 @@ def curve(series: RunSeries, run: RunResult) -> Curve | None:
 def straight(series: RunSeries, run: RunResult) -> Straight | None:
     """Least squares of R on H through the bins of what was judged; None without rivals."""
     points = findings.part(series, findings.law(run))
-    label = binning.labels(len(points.steps), binning.fit_bins(len(points.steps)))
-    h, r = binning.means(points.entropy, label), binning.means(points.reward, label)
+    of_fit = bins.for_fit(len(points.steps))
+    h, r = of_fit.means(points.entropy), of_fit.means(points.reward)
     line = estimate.least_squares(h, r) if run.rivals else None
     if line is None:
         return None

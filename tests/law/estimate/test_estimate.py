@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from harness.law.estimate import binning, estimate, identifiability, interval
+from harness.law.estimate import estimate, identifiability, interval, spikes
 from harness.law.estimate.identifiability import Fitted
 from harness.law.io.clean import Points
 from harness.law.results import Identified
@@ -137,7 +137,7 @@ def test_the_steep_start_of_a_run_is_no_spike_and_a_lone_value_is() -> None:
     start = np.concatenate(([0.26, 0.68, 0.75, 0.86, 0.93], np.full(45, 0.94)))
     noisy = start + 0.003 * np.random.default_rng(1).normal(size=50)
     noisy[30] = 0.2
-    cleaned = binning.without_spikes(noisy)
+    cleaned = spikes.without_spikes(noisy)
     np.testing.assert_allclose(cleaned[:5], noisy[:5], atol=0.02)
     assert cleaned[30] == pytest.approx(0.94, abs=0.03)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import signal, stats
 
-from harness.law.estimate import binning, numbers
+from harness.law.estimate import bins, numbers, spikes
 from harness.law.results import Floats
 
 FINITE = st.floats(-1e6, 1e6)
@@ -33,7 +33,7 @@ def test_running_median(window: int, values: Floats) -> None:
 @given(arrays(np.float64, st.integers(7, 60), elements=FINITE))
 def test_values_mirrored_through_the_ends(values: Floats) -> None:
     padded = np.pad(values, 3, mode="reflect", reflect_type="odd")
-    np.testing.assert_array_equal(binning.mirrored(values, 3), padded)
+    np.testing.assert_array_equal(spikes.mirrored(values, 3), padded)
 
 
 @given(st.floats(1, 1e5), st.sampled_from([0.9, 0.95, 0.975, 0.995]))
@@ -55,6 +55,6 @@ def test_what_an_autoregression_carries_on(pair: Floats) -> None:
 
 
 def test_shared_arrays_cannot_be_written_to() -> None:
-    for shared in (binning.labels(100, 8), binning.centres(100, 8)):
+    for shared in (bins.of(100, 8).starts, bins.of(100, 8).counts):
         with pytest.raises(ValueError, match="read-only"):
             shared[0] = 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.law.estimate import binning, breaks, onset, regime
+from harness.law.estimate import bins, breaks, onset, regime
 from harness.law.io.clean import Points
 from harness.testing import cells, synthetic, uneven
 from harness.testing.promises import HOLDS
@@ -21,14 +21,14 @@ def test_even_steps_are_left_as_they_are_to_the_last_bit() -> None:
     tenths = np.arange(200) / 10
     for steps in (np.arange(0.0, 2000, 10), tenths):
         values = np.random.default_rng(1).random(200)
-        even, same = binning.evenly(steps, values)
+        even, same = bins.evenly(steps, values)
         assert even is steps
         assert same is values
 
 
 def test_uneven_steps_become_as_many_even_ones_with_the_series_in_between() -> None:
     steps = np.array([0.0, 1, 2, 3, 8])
-    even, line, square = binning.evenly(steps, 5 - 2 * steps, steps**2)
+    even, line, square = bins.evenly(steps, 5 - 2 * steps, steps**2)
     assert even == pytest.approx([0, 2, 4, 6, 8])
     assert line == pytest.approx([5, 1, -3, -7, -11])
     assert square == pytest.approx([0, 4, 20, 42, 64])

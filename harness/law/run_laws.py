@@ -1,0 +1,98 @@
+"""The laws of one run, one for each of its reward columns, each with its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harness.law import law_span, stage_laws
+from harness.law.estimate import breaks, identifiability, onset, rivals, spikes
+from harness.law.estimate.onset import BinnedEntropy
+from harness.law.io import clean
+from harness.law.io.clean import FEWEST_POINTS, Cleaned
+from harness.law.io.columns import EVALUATION, Chosen
+from harness.law.io.importers.aliases import EVALUATIONS
+from harness.law.io.table import Table
+from harness.law.law_span import JudgedLaw, Span
+from harness.law.prediction_results import Rival
+from harness.law.results import Onset
+
+
+@dataclass(frozen=True)
+class Log:
+    """A run's table with the columns that were decided on, and what is valid in them."""
+
+    table: Table
+    columns: Chosen
+    cleaned: Cleaned
+    """As it was logged."""
+    plain: Cleaned
+    """Without glitches."""
+    course: BinnedEntropy | None
+    """Of H."""
+
+
+@dataclass(frozen=True)
+class RunLaws:
+    """The laws of a run, each with its verdict."""
+
+    onset: Onset | None
+    law: JudgedLaw
+    """On the column that the run's row is about."""
+    shape: breaks.Binned | None
+    compared: Mapping[str, Rival] | None
+    """The law and its rivals on all points of that column."""
+    others: Mapping[str, JudgedLaw]
+    of_stages: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of RunResult: the law on the training reward by stages of a curriculum."""
+
+    def spans(self, reward: str) -> dict[str, Span]:
+        """Reward column -> the part of the run that its law was judged on."""
+        return {reward: self.law.span} | {c: law.span for c, law in self.others.items()}
+
+
+def log_of(table: Table, columns: Chosen) -> Log:
+    """Cleans the columns, and takes out their glitches once for all that follows."""
+    cleaned = clean.clean(table, columns.entropy, columns.reward)
+    plain = spikes.plain_log(cleaned)
+    return Log(table, columns, cleaned, plain, onset.plain_course(plain.steps, plain.entropy))
+
+
+def fit(log: Log, intervened: bool) -> RunLaws:
+    """Fits and judges the law on every reward column of a log that holds a point."""
+    points, course = log.plain.points, log.course
+    run_onset = onset.find(course, points) if course is not None else None
+    whole = identifiability.fit(log.cleaned.points, plain=points)
+    shape = breaks.binned(whole.calm) if len(points) >= FEWEST_POINTS else None
+    compared = rivals.compare(points)
+    law = law_span.judge(whole, run_onset, course, intervened, shape, compared)
+    laws = RunLaws(run_onset, law, shape, compared, _others(log, run_onset, intervened))
+    return _by_stages(laws, log, intervened)
+
+
+def _others(log: Log, run_onset: Onset | None, intervened: bool) -> dict[str, JudgedLaw]:
+    """The law on the log's other reward columns, where it has them."""
+    laws = {}
+    for column in (EVALUATION, log.columns.training):
+        if column == log.columns.reward or column not in log.table.names:
+            continue
+        points = clean.clean(log.table, log.columns.entropy, column).points
+        if len(points):
+            whole = identifiability.fit(points)
+            laws[column] = law_span.judge(whole, run_onset, log.course, intervened)
+    return laws
+
+
+def _by_stages(laws: RunLaws, log: Log, intervened: bool) -> RunLaws:
+    """The law on the training reward judged anew where the users changed in stages."""
+    training = log.columns.training
+    is_evaluation = log.columns.reward.startswith(EVALUATIONS)
+    law = laws.others.get(training) if is_evaluation else laws.law
+    if law is None:
+        return laws
+    staged = stage_laws.judge(law, log.table, log.cleaned, laws.onset, intervened)
+    if is_evaluation:
+        others = {**laws.others, training: staged.law}
+        return replace(laws, others=others, of_stages=staged.fields)
+    return replace(laws, law=staged.law, of_stages=staged.fields)

@@ -246,11 +246,13 @@ def fit(
     margins: Mapping[str, float] | None = None,
     pool_unlike: bool = False,
     with_unfinished: bool = False,
+    reward_range: tuple[float, float] | None = None,
 ) -> Law:
     """Fit R = -a*exp(H) + b (arXiv 2505.22617) to every run, and compare groups over seeds.
 
     As `harness fit-entropy-law` does (docs/law.md): `reward`, `entropy` and `step` name columns,
-    `margins` say how small a difference between groups counts as none, as {"a": 0.1}.
+    `margins` say how small a difference between groups counts as none, as {"a": 0.1}, and
+    `reward_range` the lowest and the highest value that R can take.
     """
     paths = (runs if isinstance(runs, Runs) else load(runs)).paths
     return Law(
@@ -262,6 +264,7 @@ def fit(
             margins=None if margins is None else {**DEFAULT_MARGINS, **margins},
             pool_unlike=pool_unlike,
             with_unfinished=with_unfinished,
+            reward_range=reward_range,
         )
     )
 

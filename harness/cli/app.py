@@ -114,6 +114,7 @@ def fit_entropy_law(
     pool_unlike: options.PoolUnlike = False,
     margin: options.Margins = None,
     with_unfinished: options.WithUnfinished = False,
+    reward_range: options.RewardRange = None,
 ) -> None:
     """Fit the law R = -a exp(H) + b and compare groups of runs.
 
@@ -134,7 +135,7 @@ def fit_entropy_law(
 
         wanted = fit.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()), with_unfinished, step,
+            tuple(margin or ()), with_unfinished, step, reward_range,
         )  # fmt: skip
         raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 

@@ -109,6 +109,14 @@ Results = Annotated[
     ),
 ]
 Reward = Annotated[str | None, typer.Option("--reward", help="Column to use as reward R.")]
+RewardRange = Annotated[
+    str | None,
+    typer.Option(
+        "--reward-range",
+        metavar="LOW,HIGH",
+        help="Lowest and highest value that R can take, such as 0,1: the ceiling lies within.",
+    ),
+]
 Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
 Step = Annotated[str | None, typer.Option("--step", help="Column to use as the step.")]
 Explain = Annotated[

@@ -94,6 +94,7 @@ def analyse(
     margins: Mapping[str, float] | None = None,
     pool: Executor | None = None,
     with_unfinished: bool = False,
+    reward_range: tuple[float, float] | None = None,
 ) -> Analysis:
     """Fit the law to every run at or below `paths`. A run that cannot be read is a row.
 
@@ -101,11 +102,12 @@ def analyse(
     least 16 values, else reward. A run's numbers do not depend on the other runs, but for what
     `null_control` fills in. `forecast_from` is the share of each run from which its end is
     predicted. `margins`: how small a difference between groups counts as none, as in DEFAULT.
-    Unfinished runs are in no mean and no contrast unless `with_unfinished`.
+    Unfinished runs are in no mean and no contrast unless `with_unfinished`. `reward_range`: the
+    lowest and the highest R there can be; rows beyond are left out, and the ceiling lies within.
     Processes of the `pool` (workers.others) share the runs where there are many; a script that
     gives one needs `if __name__ == "__main__":`, since each of them imports it.
     """
-    choice = Choice(reward, entropy, forecast_from, step)
+    choice = Choice(reward, entropy, forecast_from, step, reward_range)
     read = _read(paths, choice, _Counting(pool_unlike, with_unfinished), pool)
     members, series = read.members, read.series
     grouping = groups.group(members, pool_unlike, with_unfinished)

@@ -66,11 +66,11 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
         chosen = columns.choose(table, choice, who.ours)
     except ReadError as error:
         return _failed(run, error.problem, {}, standing)
-    log = run_laws.log_of(table, chosen)
+    log = run_laws.log_of(table, chosen, choice.reward_range)
     cleaned = log.cleaned
     if len(cleaned.points) == 0:
         dropped = {**cleaned.dropped, **standing.dropped}
-        return _failed(run, _nothing_valid(log), dropped, standing)
+        return _failed(run, _nothing_valid(log, choice), dropped, standing)
     laws = run_laws.fit(log, who.intervened)
     result = _result(run, who, log, choice, standing, laws)
     judging = Judging(laws.onset, log.course, who.intervened)
@@ -78,11 +78,14 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     return Analysed(result, _series(run, who, cleaned), replicate)
 
 
-def _nothing_valid(log: Log) -> ReadProblem:
+def _nothing_valid(log: Log, choice: Choice) -> ReadProblem:
     cleaned = log.cleaned
     reasons = ", ".join(f"{n} {reason}" for reason, n in cleaned.dropped.items())
     line = min((min(lines) for lines in cleaned.first_lines.values()), default=1)
-    rule = "a valid row has a finite step, an entropy in [0, 20] and a finite reward"
+    rewards = "a finite reward"
+    if choice.reward_range is not None:
+        rewards = "a reward in [{:g}, {:g}]".format(*choice.reward_range)
+    rule = f"a valid row has a finite step, an entropy in [0, 20] and {rewards}"
     left_out = f"left out: {reasons or 'every row, not evaluated'}"
     names = ("step", log.columns.entropy, log.columns.reward)
     first = ", ".join(f"{name} {_of_first_row(log.table, name)}" for name in names)
@@ -131,7 +134,7 @@ def _result(
         intervened=who.intervened,
         onset=run_onset,
         **_course(log, laws),
-        **_curves(log, laws, who),
+        **_curves(log, laws, who, choice),
         **laws.of_stages,
         forecast=forecast.forecast(cleaned, share) if share is not None else None,
         fits=_other_fits(log, laws.others, who),
@@ -173,9 +176,9 @@ def _course(log: Log, laws: RunLaws) -> dict[str, Any]:
     }
 
 
-def _curves(log: Log, laws: RunLaws, who: Identity) -> dict[str, Any]:
+def _curves(log: Log, laws: RunLaws, who: Identity, choice: Choice) -> dict[str, Any]:
     """Fields of the run's row about other curves than exp(H)."""
-    bounds = columns.reward_range(log.columns.reward, who.ours)
+    bounds = columns.reward_range(log.columns.reward, who.ours, choice)
     law, whole = laws.law, laws.law.span.until is None
     compared = laws.compared if whole else rivals.compare(law.fitted.points)
     known = None if law.span.fails else ceiling.over_forms(law.fitted, compared, bounds)

@@ -52,9 +52,12 @@ class RunLaws:
         return {reward: self.law.span} | {c: law.span for c, law in self.others.items()}
 
 
-def log_of(table: Table, columns: Chosen) -> Log:
-    """Cleans the columns, and takes out their glitches once for all that follows."""
-    cleaned = clean.clean(table, columns.entropy, columns.reward)
+def log_of(table: Table, columns: Chosen, declared: tuple[float, float] | None) -> Log:
+    """Cleans the columns, and takes out their glitches once for all that follows.
+
+    `declared`: the lowest and the highest reward there can be, where the user said so.
+    """
+    cleaned = clean.clean(table, columns.entropy, columns.reward, declared)
     plain = spikes.plain_log(cleaned)
     return Log(table, columns, cleaned, plain, onset.plain_course(plain.steps, plain.entropy))
 

@@ -69,13 +69,19 @@ class Cleaned:
     """Reason -> up to FIRST_FEW line numbers."""
 
 
-def clean(table: Table, entropy: str, reward: str) -> Cleaned:
+ANY = (-LARGEST, LARGEST)
+
+
+def clean(
+    table: Table, entropy: str, reward: str, within: tuple[float, float] | None = None
+) -> Cleaned:
     """Pairs of H and R with a finite step, H in [0, 20] and a finite R; the last of a step wins.
 
-    A null reward in an evaluation column is a step without evaluation, not damage.
+    A null reward in an evaluation column is a step without evaluation, not damage. `within`: the
+    lowest and the highest R there can be, where that was declared; a row beyond is out of range.
     """
     every, h, r = table.columns["step"], table.columns[entropy], table.columns[reward]
-    reasons = _reasons(table, entropy, reward)
+    reasons = _reasons(table, entropy, reward, within or ANY)
     valid = reasons == 0
     paired = last_of_each_step(every, valid)
     points = Points(every[paired], h[paired], r[paired])
@@ -90,14 +96,15 @@ def clean(table: Table, entropy: str, reward: str) -> Cleaned:
     return Cleaned(points, steps, course, measured, *_counted(table, reasons))
 
 
-def _reasons(table: Table, entropy: str, reward: str) -> Reasons:
+def _reasons(table: Table, entropy: str, reward: str, within: tuple[float, float]) -> Reasons:
     reasons = np.zeros(len(table.lines), np.int8)
     absent = NO_EVALUATION if reward.startswith(EVALUATIONS) else "missing_reward"
     _mark(reasons, table.faults[reward], absent)
     values = table.columns[entropy]
     reasons[(values < 0) | (values > HIGHEST_ENTROPY_NATS)] = REASONS.index("out_of_range")
-    for name in ("step", reward):
-        reasons[np.abs(table.columns[name]) > LARGEST] = REASONS.index("out_of_range")
+    for name, (least, most) in (("step", ANY), (reward, within)):
+        column = table.columns[name]
+        reasons[(column < least) | (column > most)] = REASONS.index("out_of_range")
     _mark(reasons, table.faults[entropy], "missing_entropy")
     _mark(reasons, table.faults["step"], "missing_step")
     return reasons

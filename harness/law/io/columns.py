@@ -28,6 +28,8 @@ class Choice:
     forecast_from: float | None = None
     """Share of each run from which its end is to be predicted."""
     step: str | None = None
+    reward_range: tuple[float, float] | None = None
+    """Lowest and highest value that R can take, as the user declared it."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,10 @@ class Chosen:
     """The reward of the same batch."""
 
 
-def reward_range(column: str, ours: bool) -> tuple[float, float] | None:
-    """Lowest and highest value there can be; None where the column does not say."""
-    return (0.0, 1.0) if ours and is_evaluation(column) else None
+def reward_range(column: str, ours: bool, choice: Choice) -> tuple[float, float] | None:
+    """Lowest and highest value there can be; None where neither user nor column says."""
+    known = (0.0, 1.0) if ours and is_evaluation(column) else None
+    return choice.reward_range or known
 
 
 def is_evaluation(column: str) -> bool:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import fit
+from harness.errors import ConfigError
 from harness.law.analysis import analyse
 from harness.law.estimate import ceiling, identifiability, rivals
 from harness.law.prediction_results import CeilingOverForms
@@ -51,6 +53,29 @@ def test_it_keeps_to_the_range_that_a_reward_has() -> None:
     assert bound.high == 1
     assert bound.at_bound
     assert bound.low == min(free.low, 1.0)
+
+
+def test_a_declared_range_bounds_it_and_leaves_out_what_lies_beyond(tmp_path: Path) -> None:
+    log = misfits.make(2, 100, misfits.high, misfits.lawful, misfits.USUAL)
+    log.reward[40] = 3.0
+    synthetic.write_rows(tmp_path, synthetic.rows(log))
+    (free,), (bound,) = (analyse([tmp_path], reward_range=r).runs for r in (None, (-5.0, 1.0)))
+    assert not present(free.ceiling_over_forms).at_bound
+    assert present(bound.ceiling_over_forms).at_bound
+    assert present(bound.ceiling_over_forms).high == 1
+    assert (free.dropped, bound.dropped) == ({}, {"out_of_range": 1})
+    assert present(bound.dropped_at)["out_of_range"] == [f"{tmp_path / 'metrics.jsonl'}:41"]
+    (none,) = analyse([tmp_path], reward_range=(5.0, 6.0)).runs
+    assert "and a reward in [5, 6]; left out: 100 out_of_range" in present(none.error).message
+
+
+@pytest.mark.parametrize("words", ["1", "1,0", "0,x", "0,nan", "0,1,2", "", "0,inf"])
+def test_a_range_is_two_numbers(words: str, tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.lawful_rows())
+    wanted = fit.Wanted((tmp_path,), None, None, None, "none", False, reward_range=words)
+    rule = "--reward-range: must be the lowest and the highest value that R can take, such as 0,1"
+    with pytest.raises(ConfigError, match=f"^{rule}, got {words!r}$"):
+        fit.fit(wanted, as_json=True, explain=False)
 
 
 def evaluated(root: Path, columns: list[str]) -> RunResult:

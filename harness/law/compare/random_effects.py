@@ -1,8 +1,9 @@
 """Means over seeds and their differences, where seeds are the replicates and steps are not.
 
 Random effects: DerSimonian and Laird 1986 for the variance between seeds, Hartung and Knapp 2001
-for the scale of the error, which is never taken below 1. Runs of one config differ by more than
-their own errors say: pooling those alone calls half of all null differences real.
+for the scale of the error. Runs of one config differ by more than their own errors say: pooling
+those alone calls half of all null differences real. Where seeds agree better than their errors
+allow, the scale is taken below 1 only as far as their number refutes these errors.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from harness.law.estimate import numbers
 from harness.law.results import Floats, Interval
@@ -21,6 +23,12 @@ those of a jackknife over eight blocks of time (estimate/interval.py)."""
 SHARPEST = 2 / 3
 """Share of the median error: a smaller one counts as this. A run whose reward stands at a bound
 has next to no noise, and would be the mean by itself."""
+REFUTED = 0.9
+"""Confidence with which the spread over seeds must lie below what their own errors say, for these
+errors to be scaled down. The intervals of runs are wide on purpose (estimate/interval.py)."""
+ALIKE = 1e-6
+"""Weighted sum of squares below which seeds are repeats of one another, or all at a bound: they
+tell nothing of the spread, and their errors count in full."""
 FEWEST_SEEDS = 2
 """With one there is no spread, and so no interval."""
 
@@ -107,8 +115,11 @@ def difference(first: Sample, second: Sample) -> Difference | None:
 def _weighed(seeds: Sample) -> tuple[float, float]:
     """Mean and error."""
     weights = 1 / (seeds.errors**2 + _between(seeds))
-    left = _left(seeds, weights) / (len(seeds) - 1)
-    return _centre(seeds, weights), float((max(1.0, left) / weights.sum()) ** 0.5)
+    left, df = _left(seeds, weights), len(seeds) - 1
+    highest = left / float(special.chdtri(df, REFUTED)) if left > ALIKE else 1.0
+    """Upper bound of the scale, with that confidence."""
+    scale = max(left / df, min(1.0, highest))
+    return _centre(seeds, weights), float((scale / weights.sum()) ** 0.5)
 
 
 def _centre(seeds: Sample, weights: Floats) -> float:

@@ -23,6 +23,7 @@ from harness.law.results import Floats
 MOST_BINS = 200
 """Longer runs are tested on so many means of neighbouring rows."""
 DEGREE = 5
+"""Of the polynomial in the step that a smooth course beside the law is sought by."""
 SMOOTH_LEVEL = 0.001
 """Level of the test against a polynomial of that degree in the step, from MOST_BINS on; with fewer
 it shrinks with their square. The noise of H and that of R are not one AR(1), and short runs exceed

@@ -91,10 +91,32 @@ def test_equal_errors_give_students_interval_where_the_seeds_differ_more_than_th
     assert found.interval().high == pytest.approx(2 + 4.302653 / 3**0.5)
 
 
-def test_seeds_closer_than_their_errors_do_not_shrink_the_interval() -> None:
-    found = random_effects.mean(Sample(np.array([1.0, 1.001, 0.999]), np.full(3, 0.3)))
+@pytest.mark.parametrize("apart", [0.1, 0.0])
+def test_seeds_closer_than_their_errors_by_chance_or_repeated_keep_these_errors(
+    apart: float,
+) -> None:
+    found = random_effects.mean(Sample(1 + apart * np.array([0.0, 1.0, -1.0]), np.full(3, 0.3)))
     assert found is not None
     assert found.error == pytest.approx(0.3 / 3**0.5)
+
+
+def test_errors_that_the_seeds_refute_are_scaled_to_the_most_that_they_allow() -> None:
+    found = random_effects.mean(Sample(np.array([1.0, 1.01, 0.99]), np.full(3, 0.3)))
+    assert found is not None
+    highest = 2 * 0.01**2 / stats.chi2.ppf(0.1, 2)
+    assert found.error == pytest.approx((highest / 3) ** 0.5)
+
+
+@pytest.mark.parametrize("wide", [1.0, 2.0, 5.0])
+@pytest.mark.parametrize("seeds", [2, 3, 5, 10])
+def test_the_mean_is_held_however_wide_the_errors_of_runs_are(seeds: int, wide: float) -> None:
+    rng, held = np.random.default_rng(13), 0
+    for _ in range(TRIALS):
+        errors = rng.uniform(0.5, 1.5, seeds)
+        found = random_effects.mean(Sample(rng.normal(0, np.hypot(1, errors)), wide * errors))
+        assert found is not None
+        held += found.interval().low <= 0 <= found.interval().high
+    assert share(held) >= 0.93
 
 
 def test_a_run_that_hardly_knows_its_number_hardly_counts() -> None:

@@ -1,0 +1,10 @@
+"""The public API: run folders and their law as pandas data frames.
+
+Everything is read from run folders and other programs' logs; nothing is written except by
+`Law.save`. Use it through the package: `harness.load`, `harness.fit`.
+"""
+
+from harness.api.fitted import Law, fit
+from harness.api.runs import Run, Runs, load
+
+__all__ = ["Law", "Run", "Runs", "fit", "load"]

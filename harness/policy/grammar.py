@@ -116,7 +116,8 @@ def slot_spans(text: str, heard: Sequence[str]) -> list[tuple[int, int]]:
         for pattern in _patterns():
             match = pattern.fullmatch(sentence)
             if match and _all_mentioned(match.groupdict(), mentions):
-                spans += [(start + a, start + b) for a, b in match.regs[1:]]
+                slots = range(1, match.re.groups + 1)
+                spans += [(start + match.start(slot), start + match.end(slot)) for slot in slots]
                 break
         start += len(sentence) + 1
     return spans

@@ -14,6 +14,7 @@ from harness.law.estimate import glitches, onset
 from harness.testing import cells, synthetic, turning
 from harness.testing.promises import HOLDS
 from harness.testing.synthetic import HIGH, LOW, NONE, Floats, Noise
+from tests.present import present
 
 RUNS = 20
 finite = st.floats(-1e6, 1e6, allow_nan=False)
@@ -113,3 +114,21 @@ def test_a_run_counts_what_was_put_back(tmp_path: Path) -> None:
     assert run.spikes is not None
     assert (run.spikes.entropy, run.spikes.reward) == (3, 1)
     assert run.verdict in HOLDS
+
+
+def test_in_a_run_evaluated_seldom_they_are_sought_among_all_its_rows(tmp_path: Path) -> None:
+    """Its 21 evaluations are too few to tell a glitch by themselves."""
+    log = synthetic.lawful(2, 400, NONE)
+    evaluated = [log.reward[at] if at % 20 == 0 else None for at in range(400)]
+    rows = [
+        {**row, "eval/reward": r} for row, r in zip(synthetic.rows(log), evaluated, strict=True)
+    ]
+    whole = synthetic.write_rows(tmp_path / "whole", rows)
+    spoiled = synthetic.write_rows(
+        tmp_path / "spoiled",
+        [{**row, "entropy": 12.0} if row["step"] == 201 else row for row in rows],
+    )
+    runs = analyse([whole, spoiled], reward="eval/reward").runs
+    a, of_spoiled = (present(run.a).value for run in runs)
+    assert of_spoiled == pytest.approx(a, rel=0.02)
+    assert [present(run.spikes).entropy for run in runs] == [0, 1]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Config = Mapping[str, Any]
 STEP_FILE = re.compile(r"step-\d+\.parquet")
-NESTED = ("config", "fits", "rivals", "contrasts", "compared")
+NESTED = ("config", "fits", "rivals", "contrasts", "compared", "population")
 """Parts of law.json that have no place in one row; `Law.to_json` has them."""
 
 
@@ -189,6 +189,19 @@ class Law:
             for contrast in group["contrasts"]
         ]
         return _frame(rows)
+
+    @cached_property
+    def levels(self) -> pd.DataFrame:
+        """What each group's seeds say of all seeds of its kind, one row a number: the share that
+        follows the law, a and ceiling with their spread between seeds, and collapse as survival.
+
+        `group`, `quantity` and `kind` say what a row is; `low` and `high` are its 95% interval.
+        Fields: docs/law.md.
+        """
+        from harness.report.tables import population
+
+        groups = [group for group in self.analysis.groups if group.population is not None]
+        return pd.DataFrame([*population.csv_rows(groups)], columns=[*population.COLUMNS])
 
     def to_json(self) -> dict[str, Any]:
         """The content of law.json."""

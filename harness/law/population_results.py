@@ -65,6 +65,17 @@ class Follows:
 
 
 @dataclass(frozen=True, slots=True)
+class RunOnset:
+    """When a run collapsed, or until when it had not."""
+
+    run: str
+    seed: int | None
+    step: float
+    """Its onset; without one its last step."""
+    collapsed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StepShare:
     """P(collapse by a step) with its 95% interval."""
 
@@ -103,12 +114,14 @@ class OnsetOverSeeds:
     """Of the censored, those that diverged."""
     not_judged: int
     """Runs of too few steps to look for an onset: they say nothing."""
+    runs: Sequence[RunOnset]
     last_step: float | None
     """The last step of any run."""
     before_end: Interval | None
     """P(collapse before the last step), Kaplan-Meier."""
     incidence: Sequence[StepShare]
-    """P(collapse by each step at which a run collapsed or was last seen), Kaplan-Meier."""
+    """P(collapse by a step), Kaplan-Meier: at step 0 and at each at which a run collapsed or was
+    last seen; the same in between."""
     parametric: ParametricOnset
 
 

@@ -48,7 +48,9 @@ def pooled(seeds: Sample) -> list[Interval | None]:
     variances = drawn * own + (1 - drawn) ** 2 / weights.sum(axis=1)[:, None]
     centre = centres.mean(axis=0)
     half = NORMAL_95 * np.sqrt(variances.mean(axis=0) + centres.var(axis=0))
-    return [Interval(*map(float, at)) for at in zip(centre, centre - half, centre + half, strict=True)]
+    return [
+        Interval(*map(float, at)) for at in zip(centre, centre - half, centre + half, strict=True)
+    ]
 
 
 def _profile(seeds: Sample) -> tuple[Floats | None, Floats | None]:

@@ -18,21 +18,22 @@ from harness.law.group_results import GroupResult, Pooled
 from harness.law.population import between_seeds, followers, log_normal, survival
 from harness.law.population.survival import Times
 from harness.law.population_results import (
+    Follows,
     LawOverSeeds,
     OnsetOverSeeds,
     OverSeeds,
     ParametricOnset,
     PooledRun,
     Population,
+    RunOnset,
+    StepShare,
 )
 from harness.law.results import Bounded, Interval, RunResult
 
 LOG_NORMAL = "log_normal"
 
 
-def described(
-    every: Sequence[GroupResult], members: Sequence[Member]
-) -> tuple[GroupResult, ...]:
+def described(every: Sequence[GroupResult], members: Sequence[Member]) -> tuple[GroupResult, ...]:
     """The groups, each with what its seeds say of all seeds of its kind."""
     by_run = {member.result.run: member for member in members}
     return tuple(replace(group, population=_population(group, by_run)) for group in every)
@@ -48,11 +49,18 @@ def _population(group: GroupResult, by_run: Mapping[str, Member]) -> Population:
             ceiling=_over_seeds(group, runs, "ceiling", group.ceiling),
             failing=len(group.law_fails),
         ),
-        follows=followers.share(
-            [*(groups.verdict_on(run, group.reward) for run in runs), *[None] * len(lost)]
-        ),
+        follows=_follows(group, runs, len(lost)),
         onset=_onset(counted, lost, bool(group.unknown_seeds)),
     )
+
+
+def _follows(group: GroupResult, runs: Sequence[RunResult], lost: int) -> Follows:
+    """Runs that diverged count as seeds of which nobody knows."""
+    verdicts = [groups.verdict_on(run, group.reward) for run in runs]
+    follows = followers.share([*verdicts, *[None] * lost])
+    if not group.unknown_seeds:
+        return follows
+    return replace(follows, share=None, decided=None, why="unknown_seeds")
 
 
 def _over_seeds(
@@ -94,33 +102,33 @@ def _onset(
 ) -> OnsetOverSeeds:
     judged = [member for member in counted if member.result.regime is not None]
     telling = [*judged, *lost]
+    runs = [_run_onset(member) for member in telling]
     times = Times(
-        np.array([_time(member) for member in telling], dtype=float),
-        np.array([_collapsed(member) for member in telling], dtype=bool),
+        np.array([run.step for run in runs], dtype=float),
+        np.array([run.collapsed for run in runs], dtype=bool),
     )
     last = max((_last_step(member) for member in telling), default=None)
     points = () if unknown_seeds or not telling else survival.incidence(times)
+    free = [member for member, run in zip(telling, runs, strict=True) if not run.collapsed]
     return OnsetOverSeeds(
-        events=int(times.collapsed.sum()),
-        censored=int((~times.collapsed).sum()),
-        diverged=sum(not _collapsed(member) for member in telling if member.diverged),
+        events=len(runs) - len(free),
+        censored=len(free),
+        diverged=sum(member.diverged for member in free),
         not_judged=len(counted) - len(judged),
+        runs=runs,
         last_step=last,
         before_end=_last(points),
         incidence=points,
-        parametric=_parametric(times, last, unknown_seeds),
+        parametric=_parametric(times, last, _why_no_fit(times, len(counted), unknown_seeds)),
     )
 
 
-def _collapsed(member: Member) -> bool:
+def _run_onset(member: Member) -> RunOnset:
     onset = member.result.onset
-    return onset is not None and onset.is_collapse
-
-
-def _time(member: Member) -> float:
-    """The step of its onset, or the last at which it had none."""
-    onset = member.result.onset
-    return onset.step if onset is not None and onset.is_collapse else _last_step(member)
+    who = (member.result.run, member.result.seed)
+    if onset is not None and onset.is_collapse:
+        return RunOnset(*who, onset.step, collapsed=True)
+    return RunOnset(*who, _last_step(member), collapsed=False)
 
 
 def _last_step(member: Member) -> float:
@@ -130,27 +138,25 @@ def _last_step(member: Member) -> float:
     return float(unfinished.last_step) if unfinished is not None else 0.0
 
 
-def _last(points: Sequence[survival.StepShare]) -> Interval | None:
+def _last(points: Sequence[StepShare]) -> Interval | None:
     return Interval(points[-1].value, points[-1].low, points[-1].high) if points else None
 
 
-def _parametric(times: Times, last: float | None, unknown_seeds: bool) -> ParametricOnset:
-    why = _why_no_fit(times, unknown_seeds)
+def _parametric(times: Times, last: float | None, why: str | None) -> ParametricOnset:
     found = None if why else log_normal.fit(times.onsets, times.free_until)
     if found is None or last is None:
         return ParametricOnset(LOG_NORMAL, None, None, None, why or "onsets_alike")
-    median = found.median()
-    beyond = median.value > last
-    within = None if beyond else Bounded(
-        median.value, median.low, median.high if median.high <= last else None
-    )  # fmt: skip
-    why = "beyond_the_runs" if beyond else None
-    return ParametricOnset(LOG_NORMAL, within, found.spread(), found.before(last), why)
+    median, spread, before_end = found.median(), found.spread(), found.before(last)
+    if median.value > last:
+        return ParametricOnset(LOG_NORMAL, None, spread, before_end, "beyond_the_runs")
+    high = median.high if median.high <= last else None
+    within = Bounded(median.value, median.low, high)
+    return ParametricOnset(LOG_NORMAL, within, spread, before_end, None)
 
 
-def _why_no_fit(times: Times, unknown_seeds: bool) -> str | None:
+def _why_no_fit(times: Times, counted: int, unknown_seeds: bool) -> str | None:
     if not len(times):
-        return "no_run"
+        return "too_few_steps" if counted else "no_run"
     if unknown_seeds:
         return "unknown_seeds"
     return {0: "no_onset", 1: "one_onset"}.get(len(times.onsets))

@@ -22,12 +22,15 @@ from harness.law.results import Floats, Interval
 
 FEWEST_ONSETS = 2
 """With fewer there is no posterior: nothing says how far onsets lie apart."""
-ZOOMS = ((32, 32), (32, 32), (72, 60))
-"""Points of s and of (m - centre) / s, of each grid: the last is where the weight is."""
+COARSE, ZOOMS = 32, 2
+"""Points a side of a grid that finds where the weight is, and how often it is narrowed."""
+POINTS, STRIDE = 4181, 2584
+"""Of the Fibonacci lattice that is summed over: two neighbours of Fibonacci's numbers, so that the
+points lie evenly in both coordinates and no two share one."""
 FIRST_LOG_S, FIRST_Z = (-3.0, 10.0), (-8.0, 8.0)
 """Range of log(s / the spread of the onsets seen), and of (m - their mean) / s."""
-NEGLIGIBLE = 18.0
-"""Points whose weight is below exp(-18) of the largest are outside of the next grid."""
+NEGLIGIBLE = 12.0
+"""Points whose weight is below exp(-12) of the largest are left out."""
 TAILS = (0.5, 0.025, 0.975)
 
 
@@ -58,7 +61,8 @@ class LogNormal:
 
 
 def fit(onsets: Floats, free_until: Floats) -> LogNormal | None:
-    """`onsets`: the steps of those seen; `free_until`: the last steps of runs without one.
+    """`onsets`: the steps of those seen; `free_until`: the last steps of runs without one. All are
+    above 0, but for runs that ended before they had begun: these say nothing.
 
     None where fewer than two are seen, or all at one step.
     """
@@ -67,33 +71,63 @@ def fit(onsets: Floats, free_until: Floats) -> LogNormal | None:
     if not spread > 0:
         return None
     centre = float(logs.mean())
-    ends, counts = np.unique(np.log(free_until) - centre, return_counts=True)
-    box = (
-        FIRST_LOG_S[0] + math.log(spread), FIRST_LOG_S[1] + math.log(spread), *FIRST_Z
-    )  # fmt: skip
-    for points in ZOOMS:
-        log_s, z = np.linspace(box[0], box[1], points[0]), np.linspace(box[2], box[3], points[1])
-        logs_w = _log_weights(log_s, z, len(logs), spread, ends, counts)
-        heavy = logs_w > logs_w.max() - NEGLIGIBLE
-        box = (*_around(log_s, heavy.any(axis=1)), *_around(z, heavy.any(axis=0)))
-    weights = np.exp(logs_w - logs_w.max()).ravel()
-    s, zs = np.meshgrid(np.exp(log_s), z, indexing="ij")
-    return LogNormal(centre, s.ravel(), zs.ravel(), weights / weights.sum())
+    ends, counts = np.unique(np.log(free_until[free_until > 0]) - centre, return_counts=True)
+    seen = _Seen(len(logs), spread, ends, counts.astype(float))
+    shift = math.log(spread)
+    box = _Box((FIRST_LOG_S[0] + shift, FIRST_LOG_S[1] + shift), FIRST_Z)
+    for _ in range(ZOOMS):
+        box = seen.narrowed(box)
+    at = np.arange(POINTS)
+    log_s = _across(box.log_s, (at + 0.5) / POINTS)
+    z = _across(box.z, (at * STRIDE % POINTS + 0.5) / POINTS)
+    weights = np.exp(seen.log_weights(log_s, z))
+    return LogNormal(centre, np.exp(log_s), z, weights / weights.sum())
 
 
-def _log_weights(
-    log_s: Floats, z: Floats, seen: int, spread: float, ends: Floats, counts: Floats
-) -> Floats:
-    """Log of likelihood times prior, shape (s, z), where a step in z is one of s z in m."""
-    of_s = -(seen - 1) * log_s - seen * spread**2 / 2 * np.exp(-2 * log_s)
-    total: Floats = of_s[:, None] - seen / 2 * z**2
-    for end, count in zip(ends, counts, strict=True):
-        total = total + count * special.log_ndtr(z - end * np.exp(-log_s)[:, None])
-    return total
+def _across(ends: tuple[float, float], share: Floats) -> Floats:
+    return ends[0] + (ends[1] - ends[0]) * share
 
 
-def _around(points: Floats, inside: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[float, float]:
-    """The range of the points inside, and one more on either side."""
+@dataclass(frozen=True)
+class _Box:
+    """A range of log(s) and one of z."""
+
+    log_s: tuple[float, float]
+    z: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the likelihood takes from the runs; logs of steps are from the centre."""
+
+    onsets: int
+    spread: float
+    """Of the logs of the onsets, with their number as the divisor."""
+    ends: Floats
+    counts: Floats
+    """Each log of a last step, and how many runs without an onset have it."""
+
+    def log_weights(self, log_s: Floats, z: Floats) -> Floats:
+        """Log of likelihood times prior, the largest 0, for arrays of one shape."""
+        inverse = np.exp(-log_s)
+        squares = self.spread**2 * inverse**2 + z**2
+        total: Floats = -(self.onsets - 1) * log_s - self.onsets / 2 * squares
+        for end, count in zip(self.ends, self.counts, strict=True):
+            total += count * special.log_ndtr(z - end * inverse)
+        total -= total.max()
+        return total
+
+    def narrowed(self, box: _Box) -> _Box:
+        """The part of a box that has the weight, one point wider on each side."""
+        log_s, z = np.linspace(*box.log_s, COARSE), np.linspace(*box.z, COARSE)
+        weights = self.log_weights(*np.meshgrid(log_s, z, indexing="ij"))
+        heavy = weights > -NEGLIGIBLE
+        return _Box(_around(log_s, heavy.any(axis=1)), _around(z, heavy.any(axis=0)))
+
+
+def _around(
+    points: Floats, inside: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+) -> tuple[float, float]:
     places = np.flatnonzero(inside)
     step = points[1] - points[0]
     return float(points[places[0]] - step), float(points[places[-1]] + step)

@@ -9,14 +9,13 @@ where all seeds agree, and hold in half of all draws of three.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from harness.law.population_results import StepShare
-from harness.law.results import Floats, Interval
+from harness.law.results import Floats
 
 TAIL = 0.025
 
@@ -41,11 +40,10 @@ class Times:
 
 
 def incidence(times: Times) -> tuple[StepShare, ...]:
-    """P(collapse by step s) at each step at which a run collapsed or was last seen, in order.
-
-    It stays the same in between; so do its limits.
+    """P(collapse by step s) at step 0 and at each step at which a run collapsed or was last seen,
+    in order. It stays the same in between; so do its limits.
     """
-    steps = np.unique(times.steps)
+    steps = np.union1d(times.steps, [0.0])
     collapsing = _counts(steps, times.onsets)
     leaving = _counts(steps, times.free_until)
     gone = np.cumsum(collapsing + leaving)
@@ -57,7 +55,12 @@ def incidence(times: Times) -> tuple[StepShare, ...]:
     return tuple(
         StepShare(float(step), value, min(of_low, value), max(of_high, value), int(n))
         for step, value, of_low, of_high, n in zip(
-            steps, (1 - left).tolist(), (1 - high).tolist(), (1 - low).tolist(), at_risk, strict=True
+            steps,
+            (1 - left).tolist(),
+            (1 - high).tolist(),
+            (1 - low).tolist(),
+            at_risk,
+            strict=True,
         )
     )
 
@@ -73,7 +76,7 @@ def _limits(at_risk: Floats, collapsing: Floats, free: Floats) -> tuple[Floats, 
     after = at_risk - collapsing
     first = np.where(some, (after + 1) / (at_risk + 1), 1.0)
     second = np.where(some, first * (after + 2) / (at_risk + 2), 1.0)
-    one, two = np.cumprod(first), np.cumprod(second)
+    one, two = (np.cumprod(np.asarray(of, dtype=float)) for of in (first, second))
     high = _beta(one, two, 1 - TAIL)
     next_one, next_two = one * free / (free + 1), two * free / (free + 2)
     low = _beta(next_one, next_two, TAIL)
@@ -88,11 +91,3 @@ def _beta(first: Floats, second: Floats, share: float) -> Floats:
     both = safe * (1 - safe) / np.where(proper, variance, 0.05) - 1
     found: Floats = special.betaincinv(safe * both, (1 - safe) * both, share)
     return np.where(proper, found, first)
-
-
-def by(step: float, points: Sequence[StepShare], before_any: int) -> Interval:
-    """P(collapse by the step); of `before_any` runs where it lies before all points."""
-    at = [point for point in points if point.step <= step]
-    if at:
-        return Interval(at[-1].value, at[-1].low, at[-1].high)
-    return Interval(0.0, 0.0, 1 - float(TAIL ** (1 / before_any)))

@@ -39,7 +39,7 @@ from harness.testing.promises import at_least, table
 from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log
 
 FIRST_SEED = 2_000_000
-POOL = 300
+POOL = 200
 SEEDS = (3, 5, 10)
 STEPS = 300
 """Of runs with onsets."""

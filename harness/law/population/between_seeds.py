@@ -17,6 +17,9 @@ from harness.law.results import Floats, Interval
 POINTS = 160
 LEAST, MOST = 1e-4, 1e4
 """Ends of the grid of t, in units of the spread of the numbers."""
+LEAST_ERROR, MOST_ERROR = 0.7, RUN_95 / NORMAL_95
+"""What a seed's own error may be, as a share of what its run says: errors are estimated too. The
+upper limit is that of the least errors, the lower of the greatest (benchmarks/levels.md)."""
 SHARES = (np.arange(40) + 0.5) / 40
 """Of the distribution of t, to average over."""
 
@@ -25,22 +28,22 @@ def spread(seeds: Sample, estimate: float) -> Interval | None:
     """The standard deviation of the true numbers, `estimate` with its 95% interval; None below two
     seeds, and where they are all the same.
     """
-    grid, squares = _profile(seeds)
-    if grid is None or squares is None:
+    low = _quantiles(Sample(seeds.values, MOST_ERROR * seeds.errors), np.array([0.025]))
+    high = _quantiles(Sample(seeds.values, LEAST_ERROR * seeds.errors), np.array([0.975]))
+    if low is None or high is None:
         return None
-    low, high = _at(grid, squares, np.array([0.025, 0.975]), len(seeds))
-    return Interval(estimate, min(low, estimate), max(high, estimate))
+    return Interval(estimate, min(float(low[0]), estimate), max(float(high[0]), estimate))
 
 
 def pooled(seeds: Sample) -> list[Interval | None]:
     """Each seed's number where the others have their say in it; None where no spread is known, or
     the seeds' own errors are not.
     """
-    grid, squares = _profile(seeds)
-    if grid is None or squares is None or not seeds.weighable:
+    quantiles = _quantiles(seeds, SHARES)
+    if quantiles is None or not seeds.weighable:
         return [None] * len(seeds)
-    t = _at(grid, squares, SHARES, len(seeds))[:, None] ** 2
-    own = (seeds.errors * RUN_95 / NORMAL_95) ** 2
+    t = quantiles[:, None] ** 2
+    own = (MOST_ERROR * seeds.errors) ** 2
     weights = 1 / (own + t)
     mean = (weights @ seeds.values / weights.sum(axis=1))[:, None]
     drawn = t / (own + t)
@@ -53,20 +56,17 @@ def pooled(seeds: Sample) -> list[Interval | None]:
     ]
 
 
-def _profile(seeds: Sample) -> tuple[Floats | None, Floats | None]:
-    """Values of t and Q(t)."""
+def _quantiles(seeds: Sample, shares: Floats) -> Floats | None:
+    """Of the spread t: below its quantile Q(t) lies above that of chi-squared from the other side.
+    0 where even Q(0) does not; None of seeds that are all alike, and of one.
+    """
     scale = float(seeds.values.std()) if len(seeds) > 1 else 0.0
     if not scale > 0:
-        return None, None
+        return None
     grid = scale * np.geomspace(LEAST, MOST, POINTS)
     weights = 1 / (seeds.errors**2 + grid[:, None] ** 2)
     mean = (weights @ seeds.values / weights.sum(axis=1))[:, None]
-    squares: Floats = (weights * (seeds.values - mean) ** 2).sum(axis=1)
-    return grid, squares
-
-
-def _at(grid: Floats, squares: Floats, shares: Floats, seeds: int) -> Floats:
-    """Quantiles of t: it is below its `share` where Q is above that quantile of chi-squared."""
-    wanted = special.chdtri(seeds - 1, shares)
+    squares = (weights * (seeds.values - mean) ** 2).sum(axis=1)
+    wanted = special.chdtri(len(seeds) - 1, shares)
     found: Floats = np.exp(np.interp(-np.log(wanted), -np.log(squares), np.log(grid)))
     return np.where(wanted > squares[0], 0.0, found)

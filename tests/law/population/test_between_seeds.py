@@ -31,11 +31,12 @@ def test_without_errors_of_their_own_the_limits_are_those_of_a_standard_deviatio
     assert (found.low, found.high) == pytest.approx(tuple(bounds), rel=0.01)
 
 
-def test_the_limits_solve_the_weighted_sum_of_squares() -> None:
+def test_the_limits_solve_the_weighted_sum_of_squares_for_great_and_for_small_errors() -> None:
     seeds = sample([0.5, 0.7, 0.62, 0.9, 0.55, 0.71], [0.02, 0.1, 0.03, 0.2, 0.05, 0.04])
     found = present(between_seeds.spread(seeds, random_effects.between(seeds)))
-    for t, share in ((found.low, 0.975), (found.high, 0.025)):
-        weights = 1 / (seeds.errors**2 + t**2)
+    limits = ((found.low, 0.975, 2.364624 / 1.959964), (found.high, 0.025, 0.7))
+    for t, share, errors in limits:
+        weights = 1 / ((errors * seeds.errors) ** 2 + t**2)
         mean = weights @ seeds.values / weights.sum()
         squares = weights @ (seeds.values - mean) ** 2
         assert squares == pytest.approx(stats.chi2(5).ppf(share), rel=0.02)

@@ -76,7 +76,9 @@ class Counted:
             return "none"
         given = f", given in {100 * len(self.held) / self.asked:.0f}%"
         lacking = given if len(self.held) < self.asked else ""
-        return f"{self.percent:.1f} ({float(np.median(self.widths)):.2g}{lacking})"
+        width = float(np.median(self.widths))
+        told = f"{width:.2g}" if np.isfinite(width) else "open"
+        return f"{self.percent:.1f} ({told}{lacking})"
 
 
 @dataclass(frozen=True)

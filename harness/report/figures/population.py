@@ -25,10 +25,13 @@ ROW, AROUND, LEAST = 0.5, 0.5, 2.3
 MOST_GROUPS = 40
 MOST_CURVES, MOST_BANDS = 14, 3
 """Groups whose curves, and bands of curves, one panel can show."""
+REACH = 1.0
+"""An interval may widen the axis by this share of what the seeds span; a wider one runs off."""
 TICK, MOST = 30, 60
 """Characters of a line of a level's name, and of all its lines."""
-BELOW, SPREAD = 0.2, 0.16
-"""How far below its seeds an estimate stands, and seeds from one another, in rows."""
+BELOW, SPREAD, MOST_APART = 0.2, 0.16, 0.12
+"""How far below its level an estimate stands and above it its seeds, and how far seeds of one value
+stand from one another at most, in rows."""
 NO, OPEN, YES = 0.0, 0.5, 1.0
 """Where seeds stand that follow the law, or not, or of which nobody knows."""
 DASHES = ("-", "--")
@@ -67,7 +70,8 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_yticks(range(len(shown)), ticks if position == 0 else [""] * len(shown))
         axes.grid(axis="y", visible=False)
-    _dress(follows, ceiling, onset, curves)
+    _dress(follows, onset, curves, shown)
+    _within(ceiling, shown)
     canvas.legend(grid.figure, _entries(shown))
     return Drawing(name, grid.figure, population.COLUMNS, tuple(population.csv_rows(groups)))
 
@@ -124,14 +128,16 @@ def _onset(axes: Axes, place: _Place, onset: OnsetOverSeeds) -> None:
 
 def _dots(axes: Axes, place: _Place, values: Sequence[float], symbol: str, fill: str) -> None:
     """Seeds, those of equal value above one another."""
-    for value in dict.fromkeys(values):
-        count = values.count(value)
-        apart = min(0.12, 2 * SPREAD / max(count - 1, 1))
-        heights = place.row - SPREAD + apart * (np.arange(count) - (count - 1) / 2)
-        axes.plot(
-            [value] * count, heights, symbol, color=place.colour, mfc=fill, ms=4.5, alpha=0.8,
-            clip_on=False,
-        )  # fmt: skip
+    at = np.sort(np.array(values, dtype=float))
+    _, first, counts = np.unique(at, return_index=True, return_counts=True)
+    among = np.arange(len(at)) - np.repeat(first, counts)
+    many = np.repeat(counts, counts)
+    apart = np.minimum(MOST_APART, 2 * SPREAD / np.maximum(many - 1, 1))
+    heights = place.row - SPREAD + apart * (among - (many - 1) / 2)
+    axes.scatter(
+        at, heights, 20, marker=symbol, edgecolors=place.colour, facecolors=fill, alpha=0.8,
+        clip_on=False,
+    )  # fmt: skip
 
 
 def _estimate(
@@ -170,17 +176,38 @@ def _curves(axes: Axes, shown: Sequence[_Place]) -> None:
             )  # fmt: skip
 
 
-def _dress(follows: Axes, ceiling: Axes, onset: Axes, curves: Axes) -> None:
+def _dress(follows: Axes, onset: Axes, curves: Axes, shown: Sequence[_Place]) -> None:
     follows.set_xlim(-0.05, 1.05)
     follows.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
-    follows.set_xlabel("P(law)")
-    ceiling.set_xlabel("reward at H = 0")
-    onset.set_xlabel("step")
-    onset.set_xlim(left=0)
-    curves.set_xlim(left=0)
+    follows.set_xlabel("P(law); seeds at 1 follow it, at 0 do not")
+    last = max((population.answers(p.group).onset.last_step or 1.0 for p in shown), default=1.0)
+    for axes in (onset, curves):
+        axes.set_xlim(0, 1.03 * last)
+        axes.set_xlabel("step")
     curves.set_ylim(-0.02, 1.02)
-    curves.set_xlabel("step")
     curves.set_ylabel("P(collapse by this step)")
+
+
+def _within(ceiling: Axes, shown: Sequence[_Place]) -> None:
+    """Limits around the seeds; an interval that is much wider runs off, at an arrow."""
+    told = [(place, population.answers(place.group).law.ceiling) for place in shown]
+    seeds = np.array([run.own.value for _, of in told for run in of.runs])
+    means = [(place, of.mean) for place, of in told if of.mean is not None]
+    ceiling.set_xlabel("reward at H = 0")
+    ceiling.locator_params(axis="x", nbins=5)
+    if not len(seeds):
+        ceiling.set_xlim(0, 1)
+        return
+    air = REACH * (float(np.ptp(seeds)) or max(abs(float(seeds[0])), 0.1))
+    ends = [e for _, mean in means for e in (mean.value, mean.low, mean.high) if e is not None]
+    reached = np.clip(np.array(ends), seeds.min() - air, seeds.max() + air)
+    left, right = canvas.limits([seeds, reached])
+    ceiling.set_xlim(left, right)
+    for place, mean in means:
+        for end, edge, head, side in ((mean.low, left, "<", -1), (mean.high, right, ">", 1)):
+            if end is not None and side * (end - edge) > 0:
+                at = place.row + BELOW
+                ceiling.plot([edge], [at], head, color=canvas.INK, ms=5, clip_on=False)
 
 
 def _entries(shown: Sequence[_Place]) -> canvas.Legend:

@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -195,12 +196,20 @@ def with_followers(law: Sequence[Member], other: Sequence[Member], share: float)
     return Cell(f"{share:.0%} follow", draw)
 
 
+class Distribution(Protocol):
+    """A distribution of scipy's with its parameters."""
+
+    def ppf(self, q: Any) -> Any: ...
+    def cdf(self, x: Any) -> Any: ...
+    def rvs(self, size: Any = ..., random_state: Any = ...) -> Any: ...
+
+
 @dataclass(frozen=True)
 class Onsets:
     """A distribution of onsets, scaled so that `before_end` of them come before the last step."""
 
     name: str
-    shape: stats.rv_continuous
+    shape: Distribution
     before_end: float
 
     @property
@@ -219,7 +228,7 @@ class Onsets:
         }
 
 
-SHAPES: dict[str, stats.rv_continuous] = {
+SHAPES: dict[str, Distribution] = {
     "log-normal, s = 0.25": stats.lognorm(0.25),
     "log-normal, s = 0.5": stats.lognorm(0.5),
     "Weibull, shape 4": stats.weibull_min(4),
@@ -239,7 +248,7 @@ class Pools:
     def of(self, rng: Generator, at: float) -> Member:
         """A run whose onset is at the share `at` of its steps; above 1 it has none."""
         if at >= 1:
-            return self.lawful[rng.integers(len(self.lawful))]
+            return self.lawful[int(rng.integers(len(self.lawful)))]
         place = min(int(at * len(self.collapsing)), len(self.collapsing) - 1)
         member = self.collapsing[place]
         onset = member.result.onset

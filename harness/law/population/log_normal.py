@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from harness.law.results import Floats, Interval
@@ -122,15 +123,13 @@ class _Seen:
         log_s, z = np.linspace(*box.log_s, COARSE), np.linspace(*box.z, COARSE)
         weights = self.log_weights(*np.meshgrid(log_s, z, indexing="ij"))
         heavy = weights > -NEGLIGIBLE
-        return _Box(_around(log_s, heavy.any(axis=1)), _around(z, heavy.any(axis=0)))
+        of_s, of_z = np.nonzero(heavy)
+        return _Box(_around(log_s, of_s), _around(z, of_z))
 
 
-def _around(
-    points: Floats, inside: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-) -> tuple[float, float]:
-    places = np.flatnonzero(inside)
-    step = points[1] - points[0]
-    return float(points[places[0]] - step), float(points[places[-1]] + step)
+def _around(points: Floats, places: NDArray[np.intp]) -> tuple[float, float]:
+    step = float(points[1] - points[0])
+    return float(points[places.min()]) - step, float(points[places.max()]) + step
 
 
 def _quantiles(values: Floats, weights: Floats) -> tuple[float, ...]:

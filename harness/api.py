@@ -192,12 +192,7 @@ class Law:
 
     @cached_property
     def levels(self) -> pd.DataFrame:
-        """What each group's seeds say of all seeds of its kind, one row a number: the share that
-        follows the law, a and ceiling with their spread between seeds, and collapse as survival.
-
-        `group`, `quantity` and `kind` say what a row is; `low` and `high` are its 95% interval.
-        Fields: docs/law.md.
-        """
+        """What each group's seeds say of all seeds, one row a number (docs/law.md)."""
         from harness.report.tables import population
 
         groups = [group for group in self.analysis.groups if group.population is not None]
@@ -305,18 +300,9 @@ def _axes_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     if not (folder / sweep_file.FILE).is_file():
         return {}
     try:
-        sweep = sweep_file.read(folder)
+        return sweep_file.read(folder).by_run()
     except DataError:  # its runs are readable without it
         return {}
-    return {
-        row.name: {
-            key: value
-            for key, values in sweep.axes.items()
-            for value in values
-            if f"{key}={value}" in row.overrides
-        }
-        for row in sweep.runs
-    }
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from harness.law.results import Bounded, Interval
 
 WHY = (
-    "no_run", "no_law", "no_common_reward", "one_seed", "unknown_seeds", "no_onset", "one_onset",
-    "onsets_alike", "beyond_the_runs", "too_few_steps",
+    "no_run", "no_law", "no_common_reward", "one_seed", "seeds_alike", "unknown_seeds",
+    "no_onset", "one_onset", "onsets_alike", "beyond_the_runs", "too_few_steps",
 )  # fmt: skip
 
 

@@ -20,8 +20,16 @@ LEAST, MOST = 1e-4, 1e4
 LEAST_ERROR, MOST_ERROR = 0.7, RUN_95 / NORMAL_95
 """What a seed's own error may be, as a share of what its run says: errors are estimated too. The
 upper limit is that of the least errors, the lower of the greatest (benchmarks/levels.md)."""
+ALIKE, TINY = 1e-9, 1e-300
+"""Numbers no further apart than this share of themselves are one number, copied; a sum of squares
+that is no number of its own."""
 SHARES = (np.arange(40) + 0.5) / 40
 """Of the distribution of t, to average over."""
+
+
+def alike(values: Floats) -> bool:
+    """Whether the numbers are one, or copies of one."""
+    return len(values) < 2 or not values.std() > ALIKE * np.abs(values).max()
 
 
 def spread(seeds: Sample, estimate: float) -> Interval | None:
@@ -60,13 +68,14 @@ def _quantiles(seeds: Sample, shares: Floats) -> Floats | None:
     """Of the spread t: below its quantile Q(t) lies above that of chi-squared from the other side.
     0 where even Q(0) does not; None of seeds that are all alike, and of one.
     """
-    scale = float(seeds.values.std()) if len(seeds) > 1 else 0.0
-    if not scale > 0:
+    if alike(seeds.values):
         return None
-    grid = scale * np.geomspace(LEAST, MOST, POINTS)
+    grid = float(seeds.values.std()) * np.geomspace(LEAST, MOST, POINTS)
     weights = 1 / (seeds.errors**2 + grid[:, None] ** 2)
     mean = (weights @ seeds.values / weights.sum(axis=1))[:, None]
     squares = (weights * (seeds.values - mean) ** 2).sum(axis=1)
     wanted = special.chdtri(len(seeds) - 1, shares)
-    found: Floats = np.exp(np.interp(-np.log(wanted), -np.log(squares), np.log(grid)))
+    found: Floats = np.exp(
+        np.interp(-np.log(wanted), -np.log(np.maximum(squares, TINY)), np.log(grid))
+    )
     return np.where(wanted > squares[0], 0.0, found)

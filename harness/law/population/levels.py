@@ -83,18 +83,20 @@ def _over_seeds(
             PooledRun(run.run, run.seed, own, pooled)
             for (run, own), pooled in zip(told, drawn, strict=True)
         ],
-        why=_why_no_spread(group, len(told)),
+        why=_why_no_spread(group, [number.value for _, number in told]),
     )
 
 
-def _why_no_spread(group: GroupResult, told: int) -> str | None:
+def _why_no_spread(group: GroupResult, told: Sequence[float]) -> str | None:
     if not group.runs:
         return "no_run"
     if group.reward is None:
         return "no_common_reward"
     if group.unknown_seeds:
         return "unknown_seeds"
-    return {0: "no_law", 1: "one_seed"}.get(told)
+    if len(told) > 1:
+        return "seeds_alike" if between_seeds.alike(np.array(told)) else None
+    return "one_seed" if told else "no_law"
 
 
 def _onset(

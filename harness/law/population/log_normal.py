@@ -23,6 +23,8 @@ from harness.law.results import Floats, Interval
 
 FEWEST_ONSETS = 2
 """With fewer there is no posterior: nothing says how far onsets lie apart."""
+ALIKE = 1e-9
+"""Onsets no further apart than this, in logs, are one step."""
 COARSE, ZOOMS = 32, 2
 """Points a side of a grid that finds where the weight is, and how often it is narrowed."""
 POINTS, STRIDE = 4181, 2584
@@ -69,7 +71,7 @@ def fit(onsets: Floats, free_until: Floats) -> LogNormal | None:
     """
     logs = np.log(onsets)
     spread = float(logs.std()) if len(logs) >= FEWEST_ONSETS else 0.0
-    if not spread > 0:
+    if not spread > ALIKE:
         return None
     centre = float(logs.mean())
     ends, counts = np.unique(np.log(free_until[free_until > 0]) - centre, return_counts=True)

@@ -22,6 +22,7 @@ WHY = {
     "no_law": "no law",
     "no_common_reward": "no common reward",
     "one_seed": "one seed",
+    "seeds_alike": "seeds alike",
     "unknown_seeds": "seeds unknown",
     "no_onset": "no onset",
     "one_onset": "one onset",

@@ -51,6 +51,7 @@ def test_seeds_no_further_apart_than_their_errors_may_have_no_spread() -> None:
 def test_one_seed_and_equal_seeds_tell_of_no_spread() -> None:
     assert between_seeds.spread(sample([0.7], [0.1]), 0.0) is None
     assert between_seeds.spread(sample([0.7, 0.7], [0.1, 0.1]), 0.0) is None
+    assert between_seeds.spread(sample([0.7, np.nextafter(0.7, 1)], [0.1, 0.1]), 0.0) is None
     assert between_seeds.pooled(sample([0.7], [0.1])) == [None]
 
 

@@ -45,12 +45,12 @@ def test_the_command_says_what_seeds_say_of_each_level(folder: Path, tmp_path: P
     said = done.stdout
     table = said[said.index("Over seeds, by level") : said.index("collapse: Kaplan-Meier")]
     for sentence in (
-        "easy", "100%", "[40%, 100%]", "4 of 4", "0 of 4", "no onset", "by step 300",
-        "medium", "75%", "[19%, 99%]", "3 of 4", "later]",
-        "hard", "no law", "[0%, 60%]",
+        "easy", "100%", "[40%, 100%]", "4 of 4", "0 of 4", "no onset",
+        "medium", "75%", "[19%, 99%]", "3 of 4", "later]", "collapse by",
+        "hard", "no law in 4", "[0%, 60%]",
     ):  # fmt: skip
-        assert sentence in table
-    assert "follow the law: of the seeds that are decided" in said
+        assert sentence in table, sentence
+    assert "P(law): share of seeds that follow the law, of the decided" in said
 
 
 def test_levels_stand_from_easy_to_hard(analysed: Analysis) -> None:

@@ -13,8 +13,9 @@ from harness.law.population_results import Follows, OnsetOverSeeds, Population
 from harness.law.results import Bounded, Interval
 from harness.report.tables.grid import grid
 from harness.report.text import wording
-from harness.utils.safe_text import text
+from harness.utils.safe_text import shortened, text
 
+LONGEST_NAME = 28
 MOST_ROWS = 40
 """Groups that are shown; levels.csv and law.json have them all."""
 WHY = {
@@ -30,8 +31,8 @@ WHY = {
     "too_few_steps": "too few steps",
 }
 FOOTNOTES = (
-    "follow the law: of the seeds that are decided; the interval holds whatever the others are",
-    "ceiling: mean over the seeds with a law; sd: how far true ceilings of seeds lie apart",
+    "P(law): share of seeds that follow the law, of the decided; its interval holds for any others",
+    "ceiling: mean over the seeds with a law; sd: how far the true ceilings of seeds lie apart",
     "collapse: Kaplan-Meier, runs without an onset censored at their last step;"
     " median onset: log-normal",
 )
@@ -70,18 +71,18 @@ def answers(group: GroupResult) -> Population:
 
 def table(groups: Sequence[GroupResult]) -> Table:
     """A row a group."""
-    found = grid("level", "seeds", "follow the law", "ceiling", "sd of seeds", "collapse",
-                 "median onset")  # fmt: skip
+    last = {answers(group).onset.last_step for group in groups} - {None}
+    by = f" by step {last.pop():.0f}" if len(last) == 1 else ""
+    found = grid("level", "P(law)", "ceiling", "sd", f"collapse{by}", "median onset")
     for group in groups[:MOST_ROWS]:
         told = answers(group)
-        left_out = f"{told.law.failing} without a law" if told.law.failing else ""
+        left_out = f"no law in {told.law.failing}" if told.law.failing else ""
         found.add_row(
-            text(name(group)),
-            text(str(seeds(group))),
+            text(shortened(name(group), LONGEST_NAME)),
             _stacked(*_follows(told.follows)),
             _stacked(*_number(told.law.ceiling.mean, told.law.ceiling.why), left_out),
             _stacked(*_number(told.law.ceiling.between, None)),
-            _stacked(*_collapse(told.onset)),
+            _stacked(*_collapse(told.onset, told_once=bool(by))),
             _stacked(*_median(told.onset)),
         )
     if len(groups) > MOST_ROWS:
@@ -104,10 +105,11 @@ def _number(number: Interval | Bounded | None, why: str | None) -> Iterator[str]
         yield from wording.estimate(number.value, number.low, number.high).split(" ", 1)
 
 
-def _collapse(onset: OnsetOverSeeds) -> Iterator[str]:
+def _collapse(onset: OnsetOverSeeds, told_once: bool) -> Iterator[str]:
+    """`told_once`: the heading says by which step."""
     yield from _percent(onset.before_end)
     yield f"{onset.events} of {onset.events + onset.censored}"
-    yield f"by step {onset.last_step:.0f}" if onset.last_step is not None else ""
+    yield "" if told_once or onset.last_step is None else f"by step {onset.last_step:.0f}"
     yield f"{onset.diverged} diverged" if onset.diverged else ""
 
 

@@ -31,7 +31,7 @@ IMPORTERS = (
 )  # fmt: skip
 """Keys of OURS of harness.law.io.reading, whose import takes numpy."""
 FIGURES = (
-    "entropy_law", "entropy_curves", "residuals", "forest", "onset_by_difficulty",
+    "entropy_law", "entropy_curves", "residuals", "levels", "forest", "onset_by_difficulty",
     "reward_by_listening", "law", "contrasts", "transfer", "listening",
 )  # fmt: skip
 """Names of files that harness.report writes, whose import takes numpy likewise."""

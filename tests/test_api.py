@@ -114,8 +114,16 @@ def test_the_law_is_that_of_the_command(root: Path, law: harness.Law) -> None:
     assert repr(law).startswith("Law(4 runs; ")
 
 
+def test_what_seeds_say_of_a_level_is_one_row_a_number(law: harness.Law) -> None:
+    assert set(law.levels["group"]) == {"difficulty=easy", "difficulty=hard"}
+    ends = law.levels[law.levels["kind"] == "before_end"]
+    written = [group["population"]["onset"]["before_end"] for group in law.to_json()["groups"]]
+    assert ends["high"].tolist() == [end["high"] for end in written]
+    assert "population" not in law.groups
+
+
 def test_every_figure_can_be_drawn_and_another_name_lists_them(law: harness.Law) -> None:
-    for name in ("entropy_law", "entropy_curves", "residuals", "forest"):
+    for name in ("entropy_law", "entropy_curves", "residuals", "levels", "forest"):
         figure = law.plot(name)
         assert isinstance(figure, matplotlib.figure.Figure)
         assert isinstance(figure, ShownInNotebooks)

@@ -20,7 +20,7 @@ from harness.law.group_results import Analysis
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NESTED = ("config", "fits", "rivals", "contrasts", "compared")
+NESTED = ("config", "fits", "rivals", "contrasts", "compared", "population")
 """Parts of law.json that have no place in one row; `Law.to_json` has them."""
 
 
@@ -60,6 +60,14 @@ class Law:
             for contrast in group["contrasts"]
         ]
         return _frame(rows)
+
+    @cached_property
+    def levels(self) -> pd.DataFrame:
+        """What each group's seeds say of all seeds, one row a number (docs/law.md)."""
+        from harness.report.tables import population
+
+        groups = [group for group in self.analysis.groups if group.population is not None]
+        return pd.DataFrame([*population.csv_rows(groups)], columns=[*population.COLUMNS])
 
     def to_json(self) -> dict[str, Any]:
         """The content of law.json."""

@@ -183,18 +183,9 @@ def _axes_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     if not (folder / sweep_file.FILE).is_file():
         return {}
     try:
-        sweep = sweep_file.read(folder)
+        return sweep_file.read(folder).by_run()
     except DataError:  # its runs are readable without it
         return {}
-    return {
-        row.name: {
-            key: value
-            for key, values in sweep.axes.items()
-            for value in values
-            if f"{key}={value}" in row.overrides
-        }
-        for row in sweep.runs
-    }
 
 
 def _get(config: Config, group: str, key: str) -> Any:

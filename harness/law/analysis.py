@@ -25,6 +25,7 @@ from harness.law.io.columns import Choice
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
 from harness.law.one_run import Analysed
+from harness.law.population import levels
 from harness.law.results import RunResult, RunSeries, Skipped
 from harness.utils import process_pool
 from harness.utils.process_pool import FEWEST_RUNS
@@ -111,12 +112,13 @@ def analyse(
     read = _read(paths, choice, _Counting(pool_unlike, with_unfinished), pool)
     members, series = read.members, read.series
     grouping = groups.group(members, pool_unlike, with_unfinished)
+    compared = contrasts.contrasted(
+        grouping.groups, members, margins or DEFAULT_MARGINS, pool_unlike
+    )
     repeated = tuple(Skipped(path, f"repeat of {chosen}") for path, chosen in read.repeats.items())
     return Analysis(
         runs=read.runs,
-        groups=contrasts.contrasted(
-            grouping.groups, members, margins or DEFAULT_MARGINS, pool_unlike
-        ),
+        groups=levels.described(compared, members),
         skipped=(*read.skipped, *repeated, *grouping.skipped),
         series=series,
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.law.population_results import Population
 from harness.law.results import Interval, RunResult, RunSeries, Skipped
 
 Axes = Mapping[str, Any]
@@ -154,6 +155,8 @@ class GroupResult:
     law_fails: Sequence[str] = ()
     """Runs without a single law on `reward` (it fails, or there is one per stage): censored in a
     and ceiling."""
+    population: Population | None = None
+    """What its seeds say of all seeds of its kind."""
 
     @property
     def every(self) -> list[str]:

@@ -42,6 +42,18 @@ class Sweep:
     command: Sequence[str] = ()
     """The words that were typed; a resume takes the launcher from them."""
 
+    def by_run(self) -> dict[str, dict[str, Any]]:
+        """Run -> swept key -> its value."""
+        return {
+            row.name: {
+                key: value
+                for key, values in self.axes.items()
+                for value in values
+                if f"{key}={value}" in row.overrides
+            }
+            for row in self.runs
+        }
+
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **dataclasses.asdict(self)}
 

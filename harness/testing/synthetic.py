@@ -96,17 +96,27 @@ def lawful(
     return _logged(rng, h, follows(h), noise)
 
 
-def kink(seed: int, n: int, noise: Noise, fall: float = 12.0, post: float = -0.15) -> Log:
-    """Lawful until about the middle; then log H falls by `fall` a run and R moves by `post`."""
+def kink(
+    seed: int,
+    n: int,
+    noise: Noise,
+    fall: float = 12.0,
+    post: float = -0.15,
+    at: float | None = None,
+) -> Log:
+    """Lawful until `at`, a share of the run, or about its middle; then log H falls by `fall` a run
+    and R moves by `post`. Above 1 it is lawful to its end.
+    """
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    at = rng.uniform(0.4, 0.65)
+    drawn = rng.uniform(0.4, 0.65)
+    at = drawn if at is None else at
     skeleton = np.exp(-0.8 * u - fall * np.maximum(u - at, 0.0))
     h = _wandering(rng, np.maximum(skeleton, 0.01), noise)
     before = law(h)
     held = before[u < at][-max(1, n // 20) :].mean()
     mean = np.where(u < at, before, held + post * (u - at) / (1 - at))
     log = _logged(rng, h, mean, noise)
-    return Log(log.steps, log.entropy, log.reward, onset=1 + at * n)
+    return Log(log.steps, log.entropy, log.reward, onset=1 + at * n if at < 1 else None)
 
 
 def hack(seed: int, n: int, noise: Noise) -> Log:

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 
 from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.population_results import (
+    Follows,
+    LawOverSeeds,
+    OnsetOverSeeds,
+    OverSeeds,
+    ParametricOnset,
+    PooledRun,
+    Population,
+    RunOnset,
+    StepShare,
+)
 from harness.law.results import (
+    Bounded,
     Identified,
     Interval,
     LeastSquares,
@@ -86,6 +98,34 @@ def analysis(
 def group(key: Mapping[str, Any], runs: Sequence[str], ceiling: Pooled) -> GroupResult:
     nothing = Pooled(None, None, None, 0, len(runs))
     return GroupResult(key, runs, Pooled(0.3, 0.28, 0.32, 3, 0), ceiling, nothing, nothing)
+
+
+def population(runs: Sequence[str]) -> Population:
+    """Of seeds that all follow the law and collapse, two steps apart, but for the last one."""
+    onsets = [
+        RunOnset(run, seed, 40.0 + 2 * seed, collapsed=run != runs[-1])
+        for seed, run in enumerate(runs)
+    ]
+    share, seen = Interval(1.0, 0.5, 1.0), len(runs) - 1
+    points = [
+        StepShare(0.0, 0.0, 0.0, 0.6, len(runs)),
+        *(StepShare(run.step, 0.4, 0.1, 0.9, 1) for run in onsets),
+    ]
+    number = OverSeeds(
+        Bounded(0.8, 0.7, 0.9),
+        Interval(0.02, 0.0, 0.1),
+        [
+            PooledRun(run, seed, around(0.8, 0.1), around(0.8, 0.05))
+            for seed, run in enumerate(runs)
+        ],
+        None,
+    )
+    fit = ParametricOnset("log_normal", Bounded(42.0, 35.0, None), share, share, None)
+    return Population(
+        LawOverSeeds(number, number, 0),
+        Follows(share, share, len(runs), 0, 0, None),
+        OnsetOverSeeds(seen, 1, 0, 0, onsets, 60.0, share, points, fit),
+    )
 
 
 def ladder(levels: int = 3, seeds: int = 3) -> Analysis:

@@ -72,7 +72,8 @@ def everything(level: str = "easy") -> Analysis:
     for name in (level, "hard"):
         paths = [result.run for result, _ in runs if result.level == name]
         group = made.group({"difficulty": name}, paths, Pooled(0.8, 0.7, 0.9, 2, 0))
-        groups.append(replace(group, compared=compared(paths)))
+        seeds = made.population(paths)
+        groups.append(replace(group, compared=compared(paths), population=seeds))
     return made.analysis(runs, groups=groups)
 
 

@@ -64,6 +64,14 @@ def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | N
     return on_other
 
 
+def verdict_on(run: RunResult, column: str | None) -> str | None:
+    """The verdict on `column`; on the run's own where runs share none."""
+    if column is None or column == run.reward:
+        return run.verdict
+    law = (run.fits or {}).get(column)
+    return law.verdict if law is not None else None
+
+
 def law_fails(run: RunResult, column: str | None) -> bool:
     """Whether a run follows no one law on `column`, so that there is no a and no ceiling of it."""
     if column is not None and column == run.reward:

@@ -114,7 +114,7 @@ def difference(first: Sample, second: Sample) -> Difference | None:
 
 def _weighed(seeds: Sample) -> tuple[float, float]:
     """Mean and error."""
-    weights = 1 / (seeds.errors**2 + _between(seeds))
+    weights = 1 / (seeds.errors**2 + between(seeds) ** 2)
     left, df = _left(seeds, weights), len(seeds) - 1
     highest = left / float(special.chdtri(df, REFUTED)) if left > ALIKE else 1.0
     """Upper bound of the scale, with that confidence."""
@@ -131,8 +131,14 @@ def _left(seeds: Sample, weights: Floats) -> float:
     return float(weights @ (seeds.values - _centre(seeds, weights)) ** 2)
 
 
-def _between(seeds: Sample) -> float:
-    """Variance between seeds, by the moments of the weighted residuals."""
+def between(seeds: Sample) -> float:
+    """Standard deviation of the true numbers, by the moments of the weighted residuals; without
+    errors to weigh by, that of the numbers. 0 below two seeds.
+    """
+    if len(seeds) < FEWEST_SEEDS:
+        return 0.0
+    if not seeds.weighable:
+        return float(seeds.values.std(ddof=1))
     weights = 1 / seeds.errors**2
     c = float(weights.sum() - weights @ weights / weights.sum())
-    return max(0.0, (_left(seeds, weights) - (len(seeds) - 1)) / c)
+    return float(max(0.0, (_left(seeds, weights) - (len(seeds) - 1)) / c) ** 0.5)

@@ -13,7 +13,7 @@ from harness.law import advice
 from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
 from harness.records.outcomes import OWN
-from harness.report.tables import contrasts, listening, validity
+from harness.report.tables import contrasts, listening, population, validity
 from harness.report.text import alternatives, dropped_rows, explain, findings, naming, wording
 from harness.utils.safe_text import text
 
@@ -47,6 +47,11 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
     if heard:
         console.print(listening.table(heard))
         _lines(console, listening.notes(heard), "dim")
+    levels = population.order(analysis)
+    if levels:
+        _lines(console, ["Over seeds, by level"], "bold")
+        console.print(population.table(levels))
+        _lines(console, population.FOOTNOTES, "dim")
     _lines(console, dropped_rows.unknown_seeds(analysis))
     _lines(console, dropped_rows.unfinished(analysis, called))
     for pair, table in contrasts.blocks(analysis, console.width):

@@ -1,0 +1,194 @@
+"""What the seeds of each level say of all seeds: a table for the terminal, and tidy rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from harness.law.group_results import Analysis, GroupResult
+from harness.law.population_results import Follows, OnsetOverSeeds, Population
+from harness.law.results import Bounded, Interval
+from harness.report.tables.grid import grid
+from harness.report.text import wording
+from harness.utils.safe_text import shortened, text
+
+LONGEST_NAME = 28
+MOST_ROWS = 40
+"""Groups that are shown; levels.csv and law.json have them all."""
+WHY = {
+    "no_run": "no run",
+    "no_law": "no law",
+    "no_common_reward": "no common reward",
+    "one_seed": "one seed",
+    "seeds_alike": "seeds alike",
+    "unknown_seeds": "seeds unknown",
+    "no_onset": "no onset",
+    "one_onset": "one onset",
+    "onsets_alike": "onsets alike",
+    "too_few_steps": "too few steps",
+}
+FOOTNOTES = (
+    "P(law): share of seeds that follow the law, of the decided; its interval holds for any others",
+    "ceiling: mean over the seeds with a law; sd: how far the true ceilings of seeds lie apart",
+    "collapse: Kaplan-Meier, runs without an onset censored at their last step;"
+    " median onset: log-normal",
+)
+
+
+def order(analysis: Analysis) -> list[GroupResult]:
+    """The groups, from the lowest level up; none where no group has two seeds."""
+    known = [group for group in analysis.groups if group.population is not None]
+    if not any(seeds(group) > 1 for group in known):
+        return []
+    place = {id(group): at for at, group in enumerate(known)}
+    return sorted(
+        known,
+        key=lambda g: (g.compared is None, g.compared.order if g.compared else place[id(g)]),
+    )
+
+
+def seeds(group: GroupResult) -> int:
+    """Its runs that count, and those that diverged."""
+    return len({*group.runs, *group.diverged})
+
+
+def name(group: GroupResult) -> str:
+    """`hard`, where the level alone tells groups apart, else every axis."""
+    if set(group.key) == {"difficulty"}:
+        return str(group.key["difficulty"])
+    return wording.group_name(group.key)
+
+
+def answers(group: GroupResult) -> Population:
+    """Its population. Raises ValueError of a group that was not described."""
+    if group.population is None:
+        raise ValueError(f"{wording.group_name(group.key)}: must be described over its seeds")
+    return group.population
+
+
+def table(groups: Sequence[GroupResult]) -> Table:
+    """A row a group."""
+    last = {answers(group).onset.last_step for group in groups} - {None}
+    by = f" by step {last.pop():.0f}" if len(last) == 1 else ""
+    found = grid("level", "P(law)", "ceiling", "sd", f"collapse{by}", "median onset")
+    for group in groups[:MOST_ROWS]:
+        told = answers(group)
+        left_out = f"no law in {told.law.failing}" if told.law.failing else ""
+        found.add_row(
+            text(shortened(name(group), LONGEST_NAME)),
+            _stacked(*_follows(told.follows)),
+            _stacked(*_number(told.law.ceiling.mean, told.law.ceiling.why), left_out),
+            _stacked(*_number(told.law.ceiling.between, None)),
+            _stacked(*_collapse(told.onset, told_once=bool(by))),
+            _stacked(*_median(told.onset)),
+        )
+    if len(groups) > MOST_ROWS:
+        found.add_row(text(f"{len(groups) - MOST_ROWS} more in levels.csv"))
+    return found
+
+
+def _follows(follows: Follows) -> Iterator[str]:
+    yield from _percent(follows.share)
+    yield f"{follows.followers} of {follows.followers + follows.others}"
+    yield f"{follows.undetermined} undetermined" if follows.undetermined else ""
+
+
+def _number(number: Interval | Bounded | None, why: str | None) -> Iterator[str]:
+    if number is None:
+        yield WHY.get(why or "", "-")
+    elif number.low is None or number.high is None:
+        yield wording.number(number.value)
+    else:
+        yield from wording.estimate(number.value, number.low, number.high).split(" ", 1)
+
+
+def _collapse(onset: OnsetOverSeeds, told_once: bool) -> Iterator[str]:
+    """`told_once`: the heading says by which step."""
+    yield from _percent(onset.before_end)
+    yield f"{onset.events} of {onset.events + onset.censored}"
+    yield "" if told_once or onset.last_step is None else f"by step {onset.last_step:.0f}"
+    yield f"{onset.diverged} diverged" if onset.diverged else ""
+
+
+def _median(onset: OnsetOverSeeds) -> Iterator[str]:
+    fit = onset.parametric
+    if fit.median is None:
+        later = f"after step {onset.last_step:.0f}" if fit.why == "beyond_the_runs" else None
+        yield later or WHY.get(fit.why or "", "-")
+        return
+    low, high = fit.median.low, fit.median.high
+    yield f"{fit.median.value:.0f}"
+    yield f"[{low:.0f}, {'later' if high is None else f'{high:.0f}'}]" if low is not None else ""
+
+
+def _percent(share: Interval | None) -> list[str]:
+    return ["-"] if share is None else wording.percent(share).split(" ", 1)
+
+
+def _stacked(*lines: str) -> Text:
+    return Text("\n").join(text(line) for line in lines if line)
+
+
+COLUMNS = ("group", "quantity", "kind", "run", "seed", "step", "value", "low", "high", "n", "why")
+"""One row a number, what it is of by `quantity` and `kind`."""
+Row = dict[str, Any]
+
+
+def csv_rows(groups: Sequence[GroupResult]) -> Iterator[Row]:
+    """Every number over seeds, and those of the seeds."""
+    for group in groups:
+        same = {"group": wording.group_name(group.key)}
+        for row in _rows(answers(group)):
+            yield same | row
+
+
+def _rows(told: Population) -> Iterator[Row]:
+    follows, onset = told.follows, told.onset
+    decided = follows.followers + follows.others
+    yield _row("follows", "share", follows.share, n=decided, why=follows.why)
+    yield _row("follows", "share_of_decided", follows.decided, n=decided, why=follows.why)
+    counts = {"followers": follows.followers, "others": follows.others}
+    for kind, count in {**counts, "undetermined": follows.undetermined}.items():
+        yield {"quantity": "follows", "kind": kind, "value": count}
+    for quantity, of in (("a", told.law.a), ("ceiling", told.law.ceiling)):
+        yield _row(quantity, "mean", of.mean, n=len(of.runs), why=of.why)
+        yield _row(quantity, "between_seeds_sd", of.between, n=len(of.runs), why=of.why)
+        for run in of.runs:
+            who = {"run": run.run, "seed": run.seed}
+            yield _row(quantity, "seed", run.own) | who
+            yield _row(quantity, "pooled_seed", run.pooled) | who
+    yield from _onset_rows(onset)
+
+
+def _onset_rows(onset: OnsetOverSeeds) -> Iterator[Row]:
+    n, fit = onset.events + onset.censored, onset.parametric
+    for run in onset.runs:
+        kind = "seed" if run.collapsed else "censored_seed"
+        who = {"run": run.run, "seed": run.seed}
+        yield {"quantity": "onset", "kind": kind, **who, "value": run.step}
+    yield _row("onset", "median", fit.median, n=n, why=fit.why)
+    yield _row("onset", "log_sd", fit.spread, n=n, why=fit.why)
+    end = {"step": onset.last_step}
+    yield _row("collapse", "before_end", onset.before_end, n=n) | end
+    yield _row("collapse", "before_end_log_normal", fit.before_end, n=n, why=fit.why) | end
+    for at in onset.incidence:
+        yield {
+            "quantity": "collapse", "kind": "by_step", "step": at.step, "value": at.value,
+            "low": at.low, "high": at.high, "n": at.at_risk,
+        }  # fmt: skip
+
+
+def _row(
+    quantity: str,
+    kind: str,
+    number: Interval | Bounded | None,
+    n: int | None = None,
+    why: str | None = None,
+) -> Row:
+    ends: Mapping[str, float | None] = (
+        {} if number is None else {"value": number.value, "low": number.low, "high": number.high}
+    )
+    return {"quantity": quantity, "kind": kind, **ends, "n": n, "why": why}

@@ -12,6 +12,7 @@ from harness.law.group_results import Analysis
 from harness.report.figures import registry
 from harness.report.figures.canvas import Drawing
 from harness.report.tables import population
+from harness.report.text import wording
 from harness.report.write import write_results
 from harness.testing.commands import here
 from tests.law.population import sweep
@@ -50,7 +51,9 @@ def test_the_command_says_what_seeds_say_of_each_level(folder: Path, tmp_path: P
         "hard", "no law in 4", "[0%, 60%]",
     ):  # fmt: skip
         assert sentence in table, sentence
-    assert "P(law): share of seeds that follow the law, of the decided" in said
+    assert "P(law): share of the decided seeds that follow the law; open: undetermined" in " ".join(
+        said.split()
+    )
 
 
 def test_levels_stand_from_easy_to_hard(analysed: Analysis) -> None:
@@ -105,3 +108,19 @@ def test_as_many_levels_as_there_are_are_rows(levels: int, tmp_path: Path) -> No
     assert len(figure.axes[0].get_yticks()) == levels
     shown = [text.get_text() for text in figure.axes[3].texts]
     assert bool(shown) == (levels == 16)
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ({"difficulty": "hard"}, "hard"),
+        ({"difficulty": "hard", "remedy": "none", "algorithm.null_control": False}, "hard"),
+        ({"difficulty": "easy", "remedy": "clip_cov"}, "easy, clip cov"),
+        ({"difficulty": "easy", "algorithm.null_control": True}, "easy, null control"),
+        ({"algorithm.std_floor": 0, "seed": 3}, "std_floor=0, seed=3"),
+        ({"remedy": "none"}, "remedy=none"),
+        ({}, "all runs"),
+    ],
+)
+def test_a_group_is_named_by_what_others_may_not_have(key: dict[str, object], name: str) -> None:
+    assert wording.short_name(key) == name

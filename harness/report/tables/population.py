@@ -15,7 +15,7 @@ from harness.report.tables.grid import grid
 from harness.report.text import wording
 from harness.utils.safe_text import shortened, text
 
-LONGEST_NAME = 28
+LONGEST_NAME = 40
 MOST_ROWS = 40
 """Groups that are shown; levels.csv and law.json have them all."""
 WHY = {
@@ -31,7 +31,8 @@ WHY = {
     "too_few_steps": "too few steps",
 }
 FOOTNOTES = (
-    "P(law): share of seeds that follow the law, of the decided; its interval holds for any others",
+    "P(law): share of the decided seeds that follow the law; open: undetermined, and the interval"
+    " holds whatever they are",
     "ceiling: mean over the seeds with a law; sd: how far the true ceilings of seeds lie apart",
     "collapse: Kaplan-Meier, runs without an onset censored at their last step;"
     " median onset: log-normal",
@@ -56,10 +57,8 @@ def seeds(group: GroupResult) -> int:
 
 
 def name(group: GroupResult) -> str:
-    """`hard`, where the level alone tells groups apart, else every axis."""
-    if set(group.key) == {"difficulty"}:
-        return str(group.key["difficulty"])
-    return wording.group_name(group.key)
+    """`hard, entropy bonus`: the level and what else was set."""
+    return wording.short_name(group.key)
 
 
 def answers(group: GroupResult) -> Population:
@@ -93,7 +92,7 @@ def table(groups: Sequence[GroupResult]) -> Table:
 def _follows(follows: Follows) -> Iterator[str]:
     yield from _percent(follows.share)
     yield f"{follows.followers} of {follows.followers + follows.others}"
-    yield f"{follows.undetermined} undetermined" if follows.undetermined else ""
+    yield f"{follows.undetermined} open" if follows.undetermined else ""
 
 
 def _number(number: Interval | Bounded | None, why: str | None) -> Iterator[str]:

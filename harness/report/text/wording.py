@@ -18,6 +18,8 @@ VERDICT_WORDS = {
     "fails": "law fails",
     "undetermined": "law undetermined",
 }
+NAMED_BY_VALUE = ("difficulty", "remedy", "curriculum", "policy")
+"""Axes whose values tell what they are of."""
 ONSET_WORDS = {
     "terminal_fall": "collapse from step",
     "budget_spent": "entropy spent by step",
@@ -112,3 +114,17 @@ def verdicts(runs: Sequence[RunResult]) -> str:
 def group_name(values: Mapping[str, Any]) -> str:
     """`difficulty=easy, policy=tiny`; of the only group, `all runs`."""
     return ", ".join(f"{axis}={value}" for axis, value in values.items()) or "all runs"
+
+
+def short_name(values: Mapping[str, Any]) -> str:
+    """`hard, entropy bonus, null control`: a group by what it has that others may not."""
+    words = [_part(axis, value) for axis, value in values.items()]
+    return ", ".join(filter(None, words)) or group_name(values)
+
+
+def _part(axis: str, value: Any) -> str:
+    if value is None or value is False or value == "none":
+        return ""
+    if axis == "algorithm.null_control":
+        return "null control"
+    return plain(str(value)) if axis in NAMED_BY_VALUE else f"{axis.rpartition('.')[2]}={value}"

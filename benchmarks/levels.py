@@ -108,7 +108,7 @@ def _numbers(
     told: Population, truth: Mapping[str, float]
 ) -> Iterator[tuple[str, Interval | Bounded | None, float]]:
     """Those of which something is known to be true."""
-    onset, fit = told.onset, told.onset.parametric
+    onset = told.onset
     numbers: dict[str, Interval | Bounded | None] = {
         "mean a": told.law.a.mean,
         "mean ceiling": told.law.ceiling.mean,
@@ -118,9 +118,7 @@ def _numbers(
         "share that follows, of the decided": told.follows.decided,
         "P(collapse before the end)": onset.before_end,
         "P(collapse before the middle)": _by(onset.incidence, (onset.last_step or 0) / 2),
-        "P(before the end), log-normal": fit.before_end,
-        "median onset": fit.median,
-        "sd of log(onset)": fit.spread,
+        "median onset": onset.parametric.median,
     }
     yield from ((name, numbers[name], true) for name, true in truth.items() if name in numbers)
     for of, name in ((told.law.a, "a"), (told.law.ceiling, "ceiling")):
@@ -218,13 +216,10 @@ class Onsets:
         return float(self.shape.ppf(self.before_end))
 
     def truth(self) -> dict[str, float]:
-        logs = np.log(self.shape.ppf((np.arange(20_000) + 0.5) / 20_000))
-        share = {"P(collapse before the end)": self.before_end}
-        return share | {
-            "P(before the end), log-normal": self.before_end,
+        return {
+            "P(collapse before the end)": self.before_end,
             "P(collapse before the middle)": float(self.shape.cdf(self.end / 2)),
             "median onset": STEPS * float(self.shape.ppf(0.5)) / self.end,
-            "sd of log(onset)": float(logs.std()),
         }
 
 

@@ -95,10 +95,9 @@ class ParametricOnset:
     median: Bounded | None
     """The step by which half of all seeds collapse; `high` is None where it may lie beyond the last
     step of the runs, `median` itself where its estimate does."""
-    spread: Interval | None
-    """The standard deviation of log(onset) over seeds."""
-    before_end: Interval | None
-    """P(collapse before the last step) by this distribution."""
+    spread: float | None
+    """The standard deviation of log(onset) over seeds: an estimate, since its interval does not
+    hold for other distributions (benchmarks/levels.md)."""
     why: str | None
 
 

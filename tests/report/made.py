@@ -120,7 +120,7 @@ def population(runs: Sequence[str]) -> Population:
         ],
         None,
     )
-    fit = ParametricOnset("log_normal", Bounded(42.0, 35.0, None), share, share, None)
+    fit = ParametricOnset("log_normal", Bounded(42.0, 35.0, None), 0.1, None)
     return Population(
         LawOverSeeds(number, number, 0),
         Follows(share, share, len(runs), 0, 0, None),

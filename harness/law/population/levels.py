@@ -147,13 +147,13 @@ def _last(points: Sequence[StepShare]) -> Interval | None:
 def _parametric(times: Times, last: float | None, why: str | None) -> ParametricOnset:
     found = None if why else log_normal.fit(times.onsets, times.free_until)
     if found is None or last is None:
-        return ParametricOnset(LOG_NORMAL, None, None, None, why or "onsets_alike")
-    median, spread, before_end = found.median(), found.spread(), found.before(last)
+        return ParametricOnset(LOG_NORMAL, None, None, why or "onsets_alike")
+    median, spread = found.median(), found.spread().value
     if median.value > last:
-        return ParametricOnset(LOG_NORMAL, None, spread, before_end, "beyond_the_runs")
+        return ParametricOnset(LOG_NORMAL, None, spread, "beyond_the_runs")
     high = median.high if median.high <= last else None
     within = Bounded(median.value, median.low, high)
-    return ParametricOnset(LOG_NORMAL, within, spread, before_end, None)
+    return ParametricOnset(LOG_NORMAL, within, spread, None)
 
 
 def _why_no_fit(times: Times, counted: int, unknown_seeds: bool) -> str | None:

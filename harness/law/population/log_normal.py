@@ -57,11 +57,6 @@ class LogNormal:
         """The standard deviation of log(onset) over seeds."""
         return Interval(*_quantiles(self.s, self.weights))
 
-    def before(self, step: float) -> Interval:
-        """P(collapse before the step)."""
-        at = (math.log(step) - self.centre) / self.s - self.z
-        return Interval(*map(float, special.ndtr(_quantiles(at, self.weights))))
-
 
 def fit(onsets: Floats, free_until: Floats) -> LogNormal | None:
     """`onsets`: the steps of those seen; `free_until`: the last steps of runs without one. All are

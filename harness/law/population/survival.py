@@ -3,8 +3,8 @@
 The limits are those of the beta product (Fay, Brittain and Proschan, Biostatistics 14(4), 2013): a
 seed that collapses with n at risk multiplies what is left by a beta variable of n and 1, and the
 product is matched to a beta by its first two moments. Without censoring they are Clopper and
-Pearson's. Greenwood's limits, of which scipy and lifelines have several kinds, collapse to a point
-where all seeds agree, and hold in half of all draws of three.
+Pearson's. Greenwood's limits, which scipy and lifelines have, are a point where all seeds agree: of
+three seeds they hold a share of 0.7 in 63% of draws.
 """
 
 from __future__ import annotations

@@ -169,10 +169,9 @@ def _onset_rows(onset: OnsetOverSeeds) -> Iterator[Row]:
         who = {"run": run.run, "seed": run.seed}
         yield {"quantity": "onset", "kind": kind, **who, "value": run.step}
     yield _row("onset", "median", fit.median, n=n, why=fit.why)
-    yield _row("onset", "log_sd", fit.spread, n=n, why=fit.why)
+    yield {"quantity": "onset", "kind": "log_sd", "value": fit.spread, "n": n}
     end = {"step": onset.last_step}
     yield _row("collapse", "before_end", onset.before_end, n=n) | end
-    yield _row("collapse", "before_end_log_normal", fit.before_end, n=n, why=fit.why) | end
     for at in onset.incidence:
         yield {
             "quantity": "collapse", "kind": "by_step", "step": at.step, "value": at.value,

@@ -44,8 +44,6 @@ def test_of_many_censored_runs_it_is_the_fit_of_scipy() -> None:
     found = fitted(steps[seen], steps[~seen])
     assert found.median().value == pytest.approx(scale, rel=0.01)
     assert found.spread().value == pytest.approx(shape, rel=0.02)
-    by_scipy = stats.lognorm(shape, scale=scale).cdf(280)
-    assert found.before(280).value == pytest.approx(by_scipy, abs=0.01)
 
 
 @pytest.mark.parametrize("onsets", [[], [200.0], [200.0, 200.0]])
@@ -66,17 +64,15 @@ def test_the_median_scales_with_the_steps(onsets: list[int], free: int, by: floa
     one, other = found.median(), scaled.median()
     ends = [by * one.value, by * one.low, by * one.high]
     assert [other.value, other.low, other.high] == pytest.approx(ends, rel=1e-5)
-    assert scaled.before(by * 300).value == pytest.approx(found.before(300).value, abs=1e-6)
+    assert scaled.spread().value == pytest.approx(found.spread().value, rel=1e-5)
 
 
 @given(ONSETS, st.integers(0, 6))
-def test_intervals_hold_their_estimates_and_shares_are_shares(onsets: list[int], free: int) -> None:
+def test_intervals_hold_their_estimates_whatever_the_order(onsets: list[int], free: int) -> None:
     assume(len(set(onsets)) > 1)
     found = fitted([float(step) for step in onsets], [300.0] * free)
-    for interval in (found.median(), found.spread(), found.before(300)):
+    for interval in (found.median(), found.spread()):
         assert interval.low <= interval.value <= interval.high
-    assert found.before(300).low >= 0
-    assert found.before(300).high <= 1
-    assert found.before(100).value <= found.before(300).value
+    assert found.spread().low > 0
     other = fitted([float(step) for step in reversed(onsets)], [300.0] * free)
     assert other.median().value == pytest.approx(found.median().value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from harness.planning.decision import Rule
 from harness.planning.effects import Effect, check_range
 from harness.planning.pilot import Pilot
 from harness.planning.power import MadeStudies, Power
-from harness.planning.search import Planned, Task
+from harness.planning.search import OutOfReach, Planned, Task
 from harness.planning.settings import EVERY, REPEATS, STEPS, USERS, Asked
 from harness.study import cost
 
@@ -73,8 +73,8 @@ class Answer:
     pilot_seeds: tuple[int, ...]
     """Of each level."""
     column: str | None
-    command: str
-    """What to paste: the design's sweep, or that of a pilot."""
+    command: str | None
+    """What to paste: the design's sweep, or that of a pilot; None where no size is enough."""
     planned: Planned | None = None
     eval_every: int | None = None
     conversations: int = 0
@@ -82,6 +82,8 @@ class Answer:
     why: str | None = None
     """Why there is no design, where there is none."""
     pilot_cost: str | None = None
+    reach: float | None = None
+    """Where no size is enough: the smallest difference that power.MOST seeds decide."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """Key of a design -> why it was not varied."""
     around: tuple[Around, ...] = ()
@@ -136,11 +138,15 @@ def task_of(question: Question, asked: Asked, pilot: Pilot) -> Task:
 
 def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
     task = task_of(question, asked, pilot)
-    unclear = _why_unclear(task)
+    unclear, hopeless = _why_unclear(task)
     made = search.made_studies(task)
     found = unclear or search.plan(task, made)
+    if isinstance(found, OutOfReach):
+        reach = replace(_unknown(question, asked, pilot, _out_of_reach(task, found)), command=None)
+        return replace(reach, reach=found.least, pilot_cost=None)
     if isinstance(found, str):
-        return _unknown(question, asked, pilot, found)
+        unknown = _unknown(question, asked, pilot, found)
+        return replace(unknown, command=None, pilot_cost=None) if hopeless else unknown
     design = found.design
     every = _every(pilot, design.size.steps)
     sizes = {STEPS: design.size.steps, USERS: design.size.users, REPEATS: design.size.repeats}
@@ -168,17 +174,24 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
     )
 
 
-def _why_unclear(task: Task) -> str | None:
+def _why_unclear(task: Task) -> tuple[str | None, bool]:
+    """Why nothing can be planned, and whether another pilot of the kind would tell no more."""
     pilot, quantity = task.pilot, task.effect.quantity
     if pilot.seeds < random_effects.FEWEST_SEEDS:
         return (
             "a seed is the replicate, and the pilot has a level with "
             f"{pilot.seeds}: how much seeds differ is not known"
-        )
+        ), False
     if task.effect.is_contrast and quantity not in pilot.tested:
         why = pilot.why_not.get(quantity, "too few of its runs have one")
-        return f"the pilot's levels cannot be compared by {quantity}: {why}"
-    return None
+        return f"the pilot's levels cannot be compared by {quantity}: {why}", True
+    return None, False
+
+
+def _out_of_reach(task: Task, found: OutOfReach) -> str:
+    name = task.effect.quantity
+    least = "no difference" if found.least is None else f"{name}={found.least:.2g}"
+    return f"{power.MOST} seeds a level would decide {least}, not {task.effect}"
 
 
 def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) -> Answer:

@@ -17,13 +17,16 @@ from scipy import special, stats
 from harness.law.compare import claims
 from harness.law.results import Floats, Interval
 from harness.planning.decision import Rule
-from harness.planning.spread import STREAM
 
+STREAM = 20_261_123
+"""Seed of the made studies: the same pilot gives the same plan."""
 FEWEST, MOST = 3, 200
 """Seeds a level that a plan asks for: two are decided on, but with an interval five times wider
 than their spread."""
 STUDIES = 1000
 """Made studies: the power is known to 2.5 points."""
+SHUFFLE = 83
+"""Coprime to the draws, which are in order: studies take them from all over."""
 GROWTH = 1.15
 """From one number of seeds to the next that is tried."""
 
@@ -102,8 +105,11 @@ class Power:
 class MadeStudies:
     """Studies with the same chance in every design, so that more seeds never look worse by luck."""
 
-    def __init__(self, rule: Rule, levels: int, errors: Sequence[Floats] = ()) -> None:
+    def __init__(
+        self, rule: Rule, levels: int, errors: Sequence[Floats] = (), studies: int = STUDIES
+    ) -> None:
         self.rule = rule
+        self.studies = studies
         self.units = len(rule.pairs) if rule.paired else levels
         self.errors = errors
         """Of each level the half-widths of runs' own intervals, where they are weighed."""
@@ -111,19 +117,19 @@ class MadeStudies:
     @functools.cached_property
     def normal(self) -> Floats:
         """Each run's place in its level."""
-        shape = (STUDIES, self.units, MOST)
+        shape = (self.studies, self.units, MOST)
         return np.random.default_rng([STREAM, 1]).standard_normal(shape)
 
     @functools.cached_property
     def uniform(self) -> Floats:
         """Below the level's share of runs that tell: whether a run does, and by which error."""
-        return np.random.default_rng([STREAM, 2]).random((STUDIES, self.units, MOST))
+        return np.random.default_rng([STREAM, 2]).random((self.studies, self.units, MOST))
 
-    def power(self, pair: Drawn, seeds: int, studies: int = STUDIES) -> Power:
+    def power(self, pair: Drawn, seeds: int) -> Power:
         """Of `seeds` a level."""
-        decided = sum(self._decided(pair, seeds, number) for number in range(studies))
-        interval = stats.binomtest(decided, studies).proportion_ci(method="wilson")
-        return Power(decided / studies, float(interval.low), float(interval.high))
+        decided = sum(self._decided(pair, seeds, number) for number in range(self.studies))
+        interval = stats.binomtest(decided, self.studies).proportion_ci(method="wilson")
+        return Power(decided / self.studies, float(interval.low), float(interval.high))
 
     def _decided(self, pair: Drawn, seeds: int, number: int) -> bool:
         later, baseline = self.rule.pairs[pair.at]
@@ -143,7 +149,7 @@ class MadeStudies:
         self, pair: Drawn, seeds: int, number: int, place: int, mean: float
     ) -> list[Interval]:
         variances = pair.variances[place]
-        spread = float(variances[number % len(variances)]) ** 0.5
+        spread = float(variances[SHUFFLE * number % len(variances)]) ** 0.5
         values = mean + spread * self.normal[number, place, :seeds]
         if pair.telling[place] < 1:
             values = values[self.uniform[number, place, :seeds] < pair.telling[place]]

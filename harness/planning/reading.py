@@ -61,29 +61,37 @@ def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
     """The pilot of the levels asked for, each given by its runs, in their order."""
     folders = [one.folder for level in chosen for one in level]
     members = analysis.members(folders)
+    names = [[str(one.folder) for one in level] for level in chosen]
+    return of_members(source, members, names, [level[0].config for level in chosen])
+
+
+def of_members(
+    source: str,
+    members: Sequence[Member],
+    names: Sequence[Sequence[str]],
+    configs: Sequence[Mapping[str, Any]],
+) -> Pilot:
+    """The same of runs that were analysed; `names` and `configs`: those of each level."""
     grouping = groups.group(members, pool_unlike=False).groups
-    by_level = _sides(pairs.sides(grouping, members), chosen)
+    by_level = _sides(pairs.sides(grouping, members), names)
     sides = [side for side in by_level if side is not None]
     tested, why_not = _tested(
         contrasts.contrasted(grouping, members, DEFAULT_MARGINS, pool_unlike=False)
     )
     column = scales.column_for(sides) if sides else None
-    spent_by = _outcomes(folders, column)
+    outcomes = _outcomes([Path(member.result.run) for member in members], column)
     within = over_shared_range(sides, Footing(column)) if sides else None
     levels = tuple(
-        _level(side, level[0].config, column, within, spent_by)
-        for side, level in zip(by_level, chosen, strict=True)
+        _level(side, config, column, within, outcomes)
+        for side, config in zip(by_level, configs, strict=True)
     )
     return Pilot(source, levels, column, tested, why_not)
 
 
-def _sides(sides: Sequence[Side], chosen: Sequence[Sequence[Candidate]]) -> list[Side | None]:
+def _sides(sides: Sequence[Side], names: Sequence[Sequence[str]]) -> list[Side | None]:
     """The side of each level; None where none of its runs has numbers."""
     by_run = {member.result.run: side for side in sides for member in side.members}
-    return [
-        next((by_run[str(one.folder)] for one in level if str(one.folder) in by_run), None)
-        for level in chosen
-    ]
+    return [next((by_run[run] for run in level if run in by_run), None) for level in names]
 
 
 def _tested(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:

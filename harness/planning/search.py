@@ -23,6 +23,8 @@ from harness.planning.spread import OF_EVALUATIONS, Spreads
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Users or repeats of an evaluation, as multiples of the pilot's."""
 FEWEST_USERS = 16
+BEYOND = 1000.0
+"""Times the stated difference: no larger one is looked for."""
 WORTH = 0.05
 """Another design than the pilot's own must save this share of its hours."""
 FIXED_LENGTH = ("staged", "reverse")
@@ -74,6 +76,14 @@ class Planned:
     seeds_high: int | None
 
 
+@dataclass(frozen=True)
+class OutOfReach:
+    """No design of power.MOST seeds decides the difference."""
+
+    least: float | None
+    """The difference that so many seeds of the pilot's own size decide; None where none does."""
+
+
 def drawn(task: Task, size: Size) -> list[Drawn] | str:
     """Each pair of levels in a design of that size; in words why not, where too little is known."""
     quantity, pilot = task.effect.quantity, task.pilot
@@ -81,13 +91,18 @@ def drawn(task: Task, size: Size) -> list[Drawn] | str:
     if isinstance(spreads, str):
         return spreads
     middle = float(np.mean([mean_of(pilot, place, quantity) for place in range(len(pilot.levels))]))
-    variances = tuple(spreads.drawn())
     telling = tuple(one.telling for one in spreads.each)
     own = [float(np.median(halves)) / RUN_95 for halves in errors_of(task)]
     least = float(np.mean(np.square(own))) if own else 0.0
     effect = task.effect.absolute(middle)
     return [
-        Drawn(at, effect * share_there(task, pair, size.steps), variances, telling, least)
+        Drawn(
+            at,
+            effect * share_there(task, pair, size.steps),
+            spreads.drawn((at,) if task.rule.paired else pair),
+            telling,
+            least,
+        )
         for at, pair in enumerate(task.rule.pairs)
     ]
 
@@ -199,7 +214,7 @@ def _repeats(task: Task, own: Size) -> list[int]:
     return sorted({max(1, int(own.repeats * factor)) for factor in FACTORS})
 
 
-def cheapest(task: Task) -> Design | str:
+def cheapest(task: Task) -> Design | OutOfReach | str:
     """By the closed form; in words why there is none."""
     best: Design | None = None
     for size in sizes(task):
@@ -217,8 +232,29 @@ def cheapest(task: Task) -> Design | str:
         if best is None or _is_cheaper(design, best):
             best = design
     if best is None:
-        return f"no design of up to {power.MOST} seeds a level decides it"
+        return OutOfReach(_least(task, own_size(task)))
     return best
+
+
+def _least(task: Task, size: Size) -> float | None:
+    """By bisection, to a hundredth of it."""
+    pairs = drawn(task, size)
+    assert not isinstance(pairs, str)
+    low, high = 1.0, 1.0
+    while not all(_reaches(task, pair, high) for pair in pairs):
+        high *= 2
+        if high > BEYOND:
+            return None
+    while high / low > 1.01:
+        middle = (low * high) ** 0.5
+        low, high = (
+            (low, middle) if all(_reaches(task, p, middle) for p in pairs) else (middle, high)
+        )
+    return task.effect.value * high
+
+
+def _reaches(task: Task, pair: Drawn, by: float) -> bool:
+    return _closed_power(task, scaled(pair, by), power.MOST) >= task.wanted
 
 
 def _cannot_beat(best: Design, task: Task, size: Size) -> bool:
@@ -242,22 +278,22 @@ def hours(task: Task, size: Size, seeds: int) -> Hours:
     return costs.hours(task.pilot, task.configs, size, seeds)
 
 
-def made_studies(task: Task) -> MadeStudies:
+def made_studies(task: Task, studies: int = power.STUDIES) -> MadeStudies:
     """Those that settle the seeds of a design."""
-    return MadeStudies(task.rule, len(task.pilot.levels), errors_of(task))
+    return MadeStudies(task.rule, len(task.pilot.levels), errors_of(task), studies)
 
 
-def plan(task: Task, made: MadeStudies) -> Planned | str:
+def plan(task: Task, made: MadeStudies) -> Planned | OutOfReach | str:
     """The cheapest design, its seeds settled by made studies; in words why there is none."""
     found = cheapest(task)
-    if isinstance(found, str):
+    if not isinstance(found, Design):
         return found
     pairs = drawn(task, found.size)
     assert not isinstance(pairs, str)
     hardest = min(pairs, key=lambda pair: _closed_power(task, pair, found.seeds))
     seeds, reached = made.settled(hardest, found.seeds, task.wanted)
     if seeds is None:
-        return f"no design of up to {power.MOST} seeds a level decides it"
+        return OutOfReach(_least(task, found.size))
     design = replace(found, seeds=seeds, hours=hours(task, found.size, seeds))
     low, high = power.sizes(task.rule, hardest, task.wanted)
     return Planned(design, reached, hardest.at, low, high)

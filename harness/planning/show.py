@@ -24,9 +24,8 @@ def show(answer: Answer, console: Console) -> None:
     if planned is None:
         for line in _unknown(answer):
             console.print(text(line, "bold"), soft_wrap=True)
-        console.print(text(f"  {answer.command}"), soft_wrap=True)
-        if answer.pilot_cost:
-            console.print(text(answer.pilot_cost, "dim"), soft_wrap=True)
+        for line in _gaps(answer):
+            console.print(text(line, "dim"), soft_wrap=True)
         return
     console.print(text(_sentence(answer, planned), "bold"), soft_wrap=True)
     console.print()
@@ -39,12 +38,19 @@ def show(answer: Answer, console: Console) -> None:
 
 
 def _unknown(answer: Answer) -> Iterator[str]:
-    what = f"{answer.effect} between {' and '.join(answer.levels)}"
-    yield f"not known: what decides {what}"
+    between = " and ".join(answer.levels)
+    out = answer.reach is not None
+    what = "out of reach:" if out else "not known: what decides"
+    yield f"{what} {answer.effect} between {between}"
     yield f"{answer.why}"
     if answer.source is not None:
-        yield f"more seeds of the pilot tell more; the {_seeds(answer)} of {answer.source} do not"
-    yield "a pilot:"
+        yield f"spread: of {_seeds(answer)}, {answer.source}"
+    if answer.command is None:
+        return
+    yield ""
+    yield answer.command
+    yield ""
+    yield f"{answer.pilot_cost}"
 
 
 def _seeds(answer: Answer) -> str:
@@ -87,7 +93,7 @@ def _command(answer: Answer) -> Iterator[str]:
         yield "sweeps/studies/planned.yaml:"
         yield from (f"    {line}" for line in answer.study.splitlines())
         yield ""
-    yield answer.command
+    yield f"{answer.command}"
 
 
 def _table(answer: Answer) -> Table:
@@ -113,13 +119,17 @@ def _rests_on(answer: Answer, planned: Planned) -> Iterator[str]:
         "the mean over what it may be, its interval that of the made studies"
     )
     yield f"decided by {answer.decided_by}"
-    for gap in answer.own:
-        if gap.low is not None and gap.high is not None:
-            shown = wording.estimate(gap.value, gap.low, gap.high)
-            yield f"there: {gap.later} minus {gap.baseline} is {shown}"
+    yield from _gaps(answer)
     if planned.design.there < 1:
         step, there = planned.design.size.steps, planned.design.there
         yield f"of the difference at the end, {there:.0%} is sure to be there at step {step}"
     for key, why in answer.kept.items():
         yield f"{key} kept: {why}"
     yield f"cost: {planned.design.hours.how}"
+
+
+def _gaps(answer: Answer) -> Iterator[str]:
+    for gap in answer.own:
+        if gap.low is not None and gap.high is not None:
+            shown = wording.estimate(gap.value, gap.low, gap.high)
+            yield f"there: {gap.later} minus {gap.baseline} is {shown}"

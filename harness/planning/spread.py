@@ -1,11 +1,15 @@
 """How much the seeds of a level will differ in a design, and how well that is known.
 
-A level's variance over seeds s^2 was seen with d degrees of freedom; what it may be is
-s^2 d / chi^2(d) (its fiducial distribution, which for a variance is also the posterior under the
-prior 1 / sigma^2). A plan takes the mean of the power over it: then power holds on average over
-pilots, since the ratio of the size to sigma^2 is spread alike in both readings. A size that took
-s^2 for sigma^2 would fall short: with three seeds it is too small as often as too large, and loses
-more power where it is too small.
+A variance over seeds s^2 was seen with d degrees of freedom; what it may be is s^2 d / chi^2(d),
+its fiducial distribution (for a variance also the posterior under the prior 1 / sigma^2). A plan
+takes the mean of the power over it: then power holds on average over pilots, since the ratio
+of the size to sigma^2 is spread alike in both readings. A size that took s^2 for sigma^2 would fall
+short: with three seeds it is too small as often as too large, and loses more power where it is too
+small.
+
+What counts of two levels is the sum of their variances, whose d is Satterthwaite's (1946): both are
+drawn by one chi^2. Drawn apart, each with its own, they would be thought wider than they are, and
+the studies too large: with pilots of three seeds, by half (benchmarks/plan.md).
 
 Of s^2 a part is the evaluation's: other users, other draws (`Level.evaluation_variance`). It falls
 with their number, and nothing else does.
@@ -25,8 +29,6 @@ from harness.planning.pilot import Level, Pilot
 Met = tuple[int, int]
 """Users and repeats of an evaluation."""
 DRAWS = 200
-STREAM = 20_261_123
-"""Seed of the order of the draws: the same pilot gives the same plan."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,10 @@ class Spread:
     telling: float = 1.0
     """Share of the runs that have the quantity."""
 
-    def drawn(self, quantiles: Floats, known: bool) -> Floats:
-        """What the variance may be in the design, one for each quantile; with `known` what was
-        seen alone.
-        """
-        seen = np.full(len(quantiles), self.variance)
-        if not known:
-            seen = self.variance * self.df / special.chdtri(self.df, 1 - quantiles)
-        result: Floats = np.maximum(seen - self.evaluation, 0.0) + self.resized
+    def drawn(self, factors: Floats) -> Floats:
+        """What the variance may be in the design, if what was seen is off by each of `factors`."""
+        of_training = np.maximum(self.variance * factors - self.evaluation, 0.0)
+        result: Floats = of_training + self.resized
         return result
 
 
@@ -61,11 +59,20 @@ class Spreads:
     known: bool = False
     """Whether they are taken as exact."""
 
-    def drawn(self) -> list[Floats]:
-        """For each, DRAWS variances; those of different levels are drawn apart."""
-        grid = (np.arange(DRAWS) + 0.5) / DRAWS
-        rng = np.random.default_rng(STREAM)
-        return [one.drawn(rng.permutation(grid), self.known) for one in self.each]
+    def drawn(self, places: Sequence[int]) -> tuple[Floats, ...]:
+        """For each, what its variance may be, shape (DRAWS,), as the variances of `places` tell:
+        the levels of the pair that is looked at.
+        """
+        df = self.df(places)
+        quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
+        factors = np.ones(DRAWS) if self.known else df / special.chdtri(df, 1 - quantiles)
+        return tuple(one.drawn(factors) for one in self.each)
+
+    def df(self, places: Sequence[int]) -> float:
+        """Degrees of freedom of the sum of the variances of `places`."""
+        looked_at = [self.each[place] for place in places]
+        total = sum(one.variance for one in looked_at)
+        return total**2 / sum(one.variance**2 / one.df for one in looked_at)
 
 
 def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> Spreads | str:

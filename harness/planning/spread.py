@@ -29,6 +29,8 @@ from harness.planning.pilot import Level, Pilot
 Met = tuple[int, int]
 """Users and repeats of an evaluation."""
 DRAWS = 200
+ROUNDING = 1e-18
+"""A variance that is no more than this is of numbers that are the same."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> Spreads | str
         if min(len(whole), len(cut)) < 2:
             return _too_few(quantity, len(level.seeds), len(cut))
         variance = max(float(whole.var(ddof=1)), float(cut.var(ddof=1)))
-        if not variance > 0:
+        if variance <= ROUNDING:
             return f"the seeds do not differ in {quantity}, so that their spread is not known"
         share = len(whole) / len(level.seeds)
         each.append(
@@ -105,7 +107,7 @@ def of_pairs(
             shared = len(set(later.seeds) & set(baseline.seeds))
             return _too_few(quantity, shared, len(gaps[1]))
         variance = max(float(gap.var(ddof=1)) for gap in gaps)
-        if not variance > 0:
+        if variance <= ROUNDING:
             return f"the pairs do not differ in {quantity}, so that their spread is not known"
         share = len(gaps[0]) / len(set(later.seeds) & set(baseline.seeds))
         each.append(

@@ -232,7 +232,7 @@ def _kept(task: Task) -> dict[str, str]:
     reasons = {
         STEPS: search.why_length(task),
         USERS: search.why_users(task),
-        "trainer.conversations": "no pilot of ours has several numbers of conversations a step",
+        "trainer.conversations": "what other numbers of a step change was not measured",
     }
     if reasons[STEPS] is None and not _any_shorter(task):
         reasons[STEPS] = "no shorter run is sure to show the difference: the pilot's seeds vary"

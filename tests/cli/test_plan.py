@@ -72,5 +72,5 @@ def test_out_of_reach_names_no_command(runs: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("power", [0.0, 0.49, 1.0, float("nan")])
 def test_a_power_that_is_none_is_refused(power: float) -> None:
-    with pytest.raises(ConfigError, match="--power: must be a probability from 0.5 to 0.99"):
+    with pytest.raises(ConfigError, match="--power: must be a probability from"):
         command.plan(Wanted(WORDS, power=power))

@@ -1,6 +1,6 @@
 """Whether studies of the planned size decide as often as `harness plan` says.
 
-    python -m benchmarks.plan made [plans per cell] [first seed]
+    python -m benchmarks.plan made [plans per cell] [first seed] [number of a truth...]
     python -m benchmarks.plan law [plans per cell] [first seed]
     python -m benchmarks.plan real PATH... [plans] [first seed]
     python -m benchmarks.plan ship PATH...       writes harness/planning/spreads.json
@@ -47,8 +47,10 @@ from harness.testing.sweeps import Level as TrueLevel
 
 FIRST_SEED = 2_000_000
 PLANS = 200
-STUDIES = 200
-"""Made studies inside of each plan: a command takes 1,000, and a benchmark plans hundreds."""
+STUDIES = 1000
+"""Made studies inside of each plan of two levels: a command takes 4,000."""
+FEWER_STUDIES = 200
+"""The same of more levels, whose studies are asked one by one; a command takes 1,000."""
 WANTED, LOW, HIGH = 0.8, 75.0, 90.0
 STEPS, EVERY, USERS = 600, 25, 64
 EVALUATIONS = (*range(1, STEPS, EVERY), STEPS)
@@ -110,6 +112,7 @@ def share(step: int) -> float:
 def cells() -> Iterator[Truth]:
     gain, end = parse("gain=0.05"), parse("final_reward=0.05")
     yield Truth(gain, (0.012, 0.012))
+    yield Truth(gain, (0.03, 0.03))
     yield Truth(gain, (0.01, 0.04))
     yield Truth(gain, (0.02, 0.02, 0.02))
     yield Truth(end, (0.02, 0.02), others=())
@@ -155,7 +158,8 @@ class Tried:
 def planned(task: Task, known: bool) -> search.Planned | None:
     """None where no size is enough, or too little is known."""
     task = replace(task, known=known)
-    found = search.plan(task, search.made_studies(task, STUDIES))
+    plain = len(task.rule.pairs) == 1 and not search.errors_of(task)
+    found = search.plan(task, search.made_studies(task, STUDIES if plain else FEWER_STUDIES))
     return None if isinstance(found, OutOfReach | str) else found
 
 
@@ -214,12 +218,14 @@ def head() -> None:
     print(f"|{'---|' * (HEAD.count('|') + 1)}", flush=True)
 
 
-def made(plans: int, first: int) -> None:
-    """Every truth, with its spread known and with pilots of 3, 5 and 10 seeds."""
+def made(plans: int, first: int, chosen: Sequence[int]) -> None:
+    """The `chosen` truths, or all, with their spread known and with pilots of 3, 5 and 10 seeds."""
     head()
     figures: dict[str, dict[str, float]] = {"known": {}, "pilots": {}}
     pooled: dict[int | None, list[Tried]] = {}
     for number, truth in enumerate(cells()):
+        if chosen and number not in chosen:
+            continue
         asked = asked_of(truth)
         for seeds in (None, 3, 5, 10):
             rng = np.random.default_rng([first, number, seeds or 0])
@@ -291,7 +297,7 @@ def _of_law(known: Sequence[Member], rng: Generator, seeds: int) -> Tried:
 def _says(study: Sequence[Any], quantity: str) -> Iterator[bool]:
     """Whether each contrast says that the later level, which is the higher one, differs."""
     for _, _, contrast in sweeps.of_quantity(study, quantity):
-        yield contrast.decision == "differs" and contrast.difference > 0
+        yield contrast.decision == "differs" and (contrast.difference or 0.0) > 0
 
 
 PILOT_SEEDS = 3
@@ -434,14 +440,16 @@ def main(words: Sequence[str]) -> None:
     kind, rest = words[0], words[1:]
     numbers = [int(word) for word in rest if word.isdigit()]
     paths = [Path(word) for word in rest if not word.isdigit()]
-    plans, first = [*numbers, *(PLANS, FIRST_SEED)[len(numbers) :]]
+    plans, first = [*numbers[:2], *(PLANS, FIRST_SEED)[len(numbers) :]]
     began = time.process_time()
     if kind == "ship":
         ship(paths)
     elif kind == "real":
         real(paths, plans, first)
+    elif kind == "law":
+        law(plans, first)
     else:
-        {"made": made, "law": law}[kind](plans, first)
+        made(plans, first, numbers[2:])
     print(f"\n{time.process_time() - began:.0f} s of CPU", file=sys.stderr)
 
 

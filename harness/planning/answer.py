@@ -15,8 +15,8 @@ from harness.planning import matching, power, search, settings, shipped, study_f
 from harness.planning.costs import Hours, Size
 from harness.planning.decision import Rule
 from harness.planning.effects import Effect, check_range
+from harness.planning.made_studies import MadeStudies, Power
 from harness.planning.pilot import Pilot
-from harness.planning.power import MadeStudies, Power
 from harness.planning.search import OutOfReach, Planned, Task
 from harness.planning.settings import EVERY, REPEATS, STEPS, USERS, Asked
 from harness.study import cost

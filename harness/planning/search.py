@@ -15,8 +15,9 @@ from harness.planning import costs, power, shorter, spread
 from harness.planning.costs import Hours, Size
 from harness.planning.decision import Rule
 from harness.planning.effects import Effect
+from harness.planning.made_studies import MadeStudies, Power
 from harness.planning.pilot import Pilot
-from harness.planning.power import Drawn, MadeStudies, Power
+from harness.planning.power import Drawn
 from harness.planning.settings import REPEATS, STEPS, USERS
 from harness.planning.spread import OF_EVALUATIONS, Spreads
 
@@ -278,7 +279,7 @@ def hours(task: Task, size: Size, seeds: int) -> Hours:
     return costs.hours(task.pilot, task.configs, size, seeds)
 
 
-def made_studies(task: Task, studies: int = power.STUDIES) -> MadeStudies:
+def made_studies(task: Task, studies: int | None = None) -> MadeStudies:
     """Those that settle the seeds of a design."""
     return MadeStudies(task.rule, len(task.pilot.levels), errors_of(task), studies)
 

@@ -14,7 +14,7 @@ from harness.law.results import Floats
 from harness.planning.pilot import Level
 
 SHARES = np.arange(1, 21) / 20
-ONE_SIDED = 0.95
+ONE_SIDED = 0.80
 
 
 def share_at(later: Level, baseline: Level, quantity: str, step: int, paired: bool) -> float:

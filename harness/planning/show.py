@@ -10,7 +10,7 @@ from rich.table import Table
 from harness.planning import power
 from harness.planning.answer import Answer, Around
 from harness.planning.costs import Hours
-from harness.planning.power import Power
+from harness.planning.made_studies import Power
 from harness.planning.search import Planned
 from harness.report.tables.grid import grid
 from harness.report.text import wording

@@ -67,7 +67,9 @@ class Spreads:
         """
         df = self.df(places)
         quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
-        factors = np.ones(DRAWS) if self.known else df / special.chdtri(df, 1 - quantiles)
+        factors: Floats = df / np.asarray(special.chdtri(df, 1 - quantiles), dtype=float)
+        if self.known:
+            factors = np.ones(DRAWS)
         return tuple(one.drawn(factors) for one in self.each)
 
     def df(self, places: Sequence[int]) -> float:

@@ -12,15 +12,21 @@ from scipy import special, stats
 
 from harness.law.results import Interval
 from harness.planning import power, search
+from harness.planning.costs import Size
 from harness.planning.decision import Rule
-from harness.planning.power import Drawn, MadeStudies
+from harness.planning.made_studies import MadeStudies
+from harness.planning.pilot import Level
+from harness.planning.power import Drawn
+from harness.planning.spread import DRAWS
 from tests.planning.made import level, pilot, task
 
 WELCH = Rule("gain", ((1, 0),))
 
 
 def drawn(difference: float, *variances: float) -> Drawn:
-    return Drawn(0, difference, tuple(np.array([v]) for v in variances), (1.0,) * len(variances))
+    return Drawn(
+        0, difference, tuple(np.full(DRAWS, v) for v in variances), (1.0,) * len(variances)
+    )
 
 
 def test_one_quantity_of_two_levels_is_decided_by_welch() -> None:
@@ -108,19 +114,31 @@ def test_both_variances_of_a_pair_are_as_sure_as_satterthwaite_says() -> None:
     assert np.allclose(factors, 8 / special.chdtri(8, 1 - quantiles))
 
 
-def _sized(*levels: object) -> tuple[search.Task, search.Size]:
-    made = task(pilot(*levels))  # type: ignore[arg-type]
+def _sized(*levels: Level) -> tuple[search.Task, Size]:
+    made = task(pilot(*levels))
     return made, search.own_size(made)
 
 
 def test_more_users_take_off_the_evaluations_part_alone() -> None:
-    told = {"per_user": 0.015**2 * 64}
-    made, own = _sized(level(seeds=400, **told), level(0.3, seeds=400, **told))
-    task_known = replace(made, known=True)
-    (pair,) = search.drawn(task_known, replace(own, users=256))  # type: ignore[misc]
-    assert pair.variances[0] == pytest.approx(0.02**2 - 0.75 * 0.015**2)
-    (pair,) = search.drawn(task_known, replace(own, users=16))  # type: ignore[misc]
-    assert pair.variances[0] == pytest.approx(0.02**2 + 3 * 0.015**2)
+    per_user = 0.015**2 * 64
+    levels = (level(mean, seeds=400, per_user=per_user) for mean in (0.4, 0.3))
+    made, own = _sized(*levels)
+    for users, variance in ((256, 0.02**2 - 0.75 * 0.015**2), (16, 0.02**2 + 3 * 0.015**2)):
+        pairs = search.drawn(replace(made, known=True), replace(own, users=users))
+        assert not isinstance(pairs, str)
+        assert pairs[0].variances[0] == pytest.approx(variance)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("telling", [1.0, 0.7])
+def test_all_studies_at_once_are_decided_as_each_by_the_rule(paired: bool, telling: float) -> None:
+    rule = Rule("gain", ((1, 0),), () if paired else ("ceiling", "fall"), paired)
+    made = MadeStudies(rule, 2, studies=150)
+    wide = np.linspace(0.01, 0.06, DRAWS) ** 2
+    pair = Drawn(0, 0.05, (wide, wide / 4), (telling, telling))
+    for seeds in (3, 7):
+        each = [made._decided(pair, seeds, number) for number in range(150)]
+        assert made._all_decided(pair, seeds).tolist() == each
 
 
 def test_three_levels_are_decided_as_contrasts_decide_them() -> None:

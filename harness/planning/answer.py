@@ -235,7 +235,7 @@ def _kept(task: Task) -> dict[str, str]:
         "trainer.conversations": "what other numbers of a step change was not measured",
     }
     if reasons[STEPS] is None and not _any_shorter(task):
-        reasons[STEPS] = "no shorter run is sure to show the difference: the pilot's seeds vary"
+        reasons[STEPS] = "the pilot does not show that a shorter run has the difference too"
     if reasons[USERS] is None and any(
         level.per_conversation is None for level in task.pilot.levels
     ):

@@ -60,7 +60,7 @@ class Design:
     size: Size
     hours: Hours
     there: float
-    """Share of the stated difference that is sure to be there at its last step."""
+    """Share of the stated difference that is counted on at its last step."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def scaled(pair: Drawn, by: float) -> Drawn:
 
 
 def share_there(task: Task, pair: tuple[int, int], step: int) -> float:
-    """Share of a pair's difference that is sure to be there at `step`."""
+    """Share of a pair's difference that is counted on at `step`."""
     if step >= task.end:
         return 1.0
     later, baseline = (task.pilot.levels[place] for place in pair)

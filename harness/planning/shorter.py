@@ -1,7 +1,7 @@
 """How much of a difference is there earlier in a run, as the pilot's own runs show it.
 
-Of the difference at the end, the share at an earlier step is what its 95% confidence interval
-(Fieller's, over seeds) leaves at least: where the pilot is not sure of any, none is assumed.
+Of the difference at the end, the share at an earlier step is the lower limit of its one-sided 80%
+interval (Fieller's, over seeds): where the pilot does not show that much of any, none is assumed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ONE_SIDED = 0.80
 
 
 def share_at(later: Level, baseline: Level, quantity: str, step: int, paired: bool) -> float:
-    """The largest share of the whole difference that is sure at `step`, at most 1; 0 for none."""
+    """The largest share of the whole difference to count on at `step`, at most 1; 0 for none."""
     if step >= later.steps:
         return 1.0
     ends, cuts = (
@@ -30,13 +30,13 @@ def share_at(later: Level, baseline: Level, quantity: str, step: int, paired: bo
     sign = 0.0 if whole is None else float(np.sign(whole[0]))
     if whole is None or not _lower(sign * whole[0], *whole[1:]) > 0:
         return 0.0
-    sure = 0.0
+    least = 0.0
     for share in SHARES:
         beyond = _contrast([cut - share * end for cut, end in zip(cuts, ends, strict=True)])
         if beyond is None or not _lower(sign * beyond[0], *beyond[1:]) > 0:
             break
-        sure = float(share)
-    return sure
+        least = float(share)
+    return least
 
 
 def _by_seed(later: Level, baseline: Level, of: list[Floats]) -> Floats:

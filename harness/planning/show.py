@@ -122,7 +122,7 @@ def _rests_on(answer: Answer, planned: Planned) -> Iterator[str]:
     yield from _gaps(answer)
     if planned.design.there < 1:
         step, there = planned.design.size.steps, planned.design.there
-        yield f"of the difference at the end, {there:.0%} is sure to be there at step {step}"
+        yield f"of the difference at the end, {there:.0%} is counted on at step {step}"
     for key, why in answer.kept.items():
         yield f"{key} kept: {why}"
     yield f"cost: {planned.design.hours.how}"

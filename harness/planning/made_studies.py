@@ -86,7 +86,8 @@ class MadeStudies:
         """What `_decided` says of each study; the moderation of two levels leaves Welch's test."""
         places = (pair.at,) if self.rule.paired else self.rule.pairs[pair.at]
         signs = (1.0, -1.0)
-        value, square, parts = np.full(self.studies, pair.difference), 0.0, 0.0
+        value = np.full(self.studies, pair.difference)
+        square, parts = np.zeros(self.studies), np.zeros(self.studies)
         enough = np.ones(self.studies, dtype=bool)
         for place, sign in zip(places, signs, strict=False):
             counts = self.uniform[:, place, :seeds] < pair.telling[place]

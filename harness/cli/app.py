@@ -159,6 +159,25 @@ def variance(
 
 
 @app.command()
+def plan(
+    overrides: options.Overrides = None,
+    effect: options.EffectOption = "gain=0.05",
+    pilot: options.PilotOption = None,
+    power: options.PowerOption = 0.8,
+    out: options.PlanResults = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say how many seeds decide a stated difference between levels, and what they cost.
+
+    Nothing is trained. Spreads are those of a pilot, or of the shipped runs of the tabular policy.
+    Example: harness plan policy=tabular difficulty=easy,hard --effect gain=0.05
+    """
+    from harness.cli import plan as command
+
+    command.plan(command.Wanted(tuple(overrides or ()), effect, pilot, power, out, as_json))
+
+
+@app.command()
 def study(
     name: options.StudyName = "",
     overrides: options.Overrides = None,

@@ -163,6 +163,37 @@ HalfWidth = Annotated[
     ),
 ]
 
+EffectOption = Annotated[
+    str,
+    typer.Option(
+        "--effect",
+        metavar="QUANTITY=VALUE",
+        help="Difference to decide: gain, final_reward, entropy_lost, ceiling, or a (as a share).",
+    ),
+]
+PilotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        parser=a_path,
+        help="Finished runs of these levels, two seeds each at least, that show the spread.",
+    ),
+]
+PowerOption = Annotated[
+    float,
+    typer.Option("--power", metavar="P", help="Probability with which it should be decided."),
+]
+PlanResults = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        parser=a_path,
+        help="Folder for plan.json and the figure of power; without it nothing is written.",
+    ),
+]
+
 # calibrate, chat, study, trust
 
 Cards = Annotated[

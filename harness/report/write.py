@@ -13,7 +13,7 @@ from harness.law import law_json as as_json
 from harness.law.compare.study_outcome import Outcome
 from harness.law.group_results import Analysis
 from harness.records import atomic
-from harness.report.figures import canvas, levels, registry, study
+from harness.report.figures import canvas, levels, power, registry, study
 from harness.report.figures.registry import Sketch
 from harness.report.tables import csv_files
 from harness.utils import process_pool
@@ -152,6 +152,23 @@ def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
     path = out / name
     atomic.write_json(path, measured)
     return path
+
+
+def write_plan(plan: Mapping[str, Any], shown: power.Shown, out: Path) -> list[Path]:
+    """Write plan.json, its figure and the numbers of that, each file whole.
+
+    The same plan gives the same bytes. Raises StorageError.
+    """
+    with atomic.storage(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with canvas.styled():
+        drawing = power.draw(shown)
+    atomic.write_json(out / "plan.json", plan)
+    atomic.write_text(out / f"{power.NAME}.csv", csv_files.table(drawing.columns, drawing.rows))
+    pictures = [out / f"{power.NAME}.{kind}" for kind in canvas.KINDS]
+    for path in pictures:
+        atomic.write_bytes(path, canvas.image(drawing.figure, path.suffix[1:]))
+    return [out / "plan.json", out / f"{power.NAME}.csv", *pictures]
 
 
 def write_study(outcome: Outcome, out: Path) -> list[Path]:

@@ -1,0 +1,71 @@
+"""The plan command: what would decide a stated difference, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.cli import exit_codes, options
+from harness.errors import ConfigError
+from harness.planning import answer as answers
+from harness.planning import effects, show
+from harness.planning.answer import Answer
+from harness.report import write
+from harness.report.figures import power
+from harness.utils import safe_text
+
+MOST_POWER = 0.99
+LEAST_POWER = 0.5
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Arguments of the command."""
+
+    overrides: tuple[str, ...]
+    effect: str = effects.DEFAULT
+    pilot: Path | None = None
+    power: float = 0.8
+    out: Path | None = None
+    as_json: bool = False
+
+
+def plan(wanted: Wanted) -> None:
+    """Print the plan; with --out write it, with its figure.
+
+    Raises ConfigError for what cannot be asked, DataError for a pilot without a finished run.
+    """
+    if not LEAST_POWER <= wanted.power <= MOST_POWER:
+        rule = f"must be a probability from {LEAST_POWER:g} to {MOST_POWER:g}"
+        raise ConfigError(f"--power: {rule}, got {wanted.power:g}")
+    out = options.results_folder(wanted.out, wanted.out) if wanted.out else None
+    question = answers.Question(
+        wanted.overrides, effects.parse(wanted.effect), wanted.pilot, wanted.power
+    )
+    found = answers.answer(question)
+    if out is not None:
+        _write(found, out)
+    with exit_codes.tolerate_closed_stdout():
+        if wanted.as_json:
+            print(json.dumps(found.to_json(), indent=1, allow_nan=False))
+        else:
+            show.show(found, Console())
+    if out is not None:
+        safe_text.say(f"results in {out}")
+
+
+def _write(found: Answer, out: Path) -> None:
+    if found.planned is None:
+        write.write_measured(found.to_json(), out, "plan.json")
+        return
+    title = f"{found.effect.quantity}: {' against '.join(found.levels)}"
+    curves = power.curves(found.curve)
+    seeds = found.planned.design.seeds
+    write.write_plan(
+        found.to_json(),
+        power.Shown(title, found.effect.unit, tuple(curves), seeds, found.wanted),
+        out,
+    )

@@ -1,0 +1,161 @@
+"""Made studies: how often the rule itself decides a difference.
+
+A study draws a value for each run around the level's mean, with a variance that the pilot allows,
+and asks `decision.Rule`. Where that is a t-test, all studies are asked at once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from harness.law.compare import claims
+from harness.law.compare.random_effects import FEWEST_SEEDS
+from harness.law.results import Floats, Interval
+from harness.planning.decision import Rule
+from harness.planning.power import FEWEST, MOST, Drawn
+from harness.planning.spread import DRAWS
+
+STREAM = 20_261_123
+"""Seed of the made studies: the same pilot gives the same plan."""
+STUDIES = 1000
+"""The power is known to 2.5 points."""
+PLAIN_STUDIES = 4000
+"""Where all are asked at once: to 1.2 points."""
+SHUFFLE = 83
+"""Coprime to the draws, which are in order: studies take them from all over."""
+GROWTH = 1.15
+"""From one number of seeds to the next that is tried."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """The share of made studies that decided the difference, with its 95% interval (Wilson)."""
+
+    value: float
+    low: float
+    high: float
+
+
+class MadeStudies:
+    """Studies with the same chance in every design, so that more seeds never look worse by luck."""
+
+    def __init__(
+        self, rule: Rule, levels: int, errors: Sequence[Floats] = (), studies: int | None = None
+    ) -> None:
+        self.rule = rule
+        self.units = len(rule.pairs) if rule.paired else levels
+        self.errors = errors
+        """Of each level the half-widths of runs' own intervals, where they are weighed."""
+
+        self.studies = studies or (PLAIN_STUDIES if self._is_plain else STUDIES)
+
+    @functools.cached_property
+    def normal(self) -> Floats:
+        """Each run's place in its level."""
+        shape = (self.studies, self.units, MOST)
+        return np.random.default_rng([STREAM, 1]).standard_normal(shape)
+
+    @functools.cached_property
+    def uniform(self) -> Floats:
+        """Below the level's share of runs that tell: whether a run does, and by which error."""
+        return np.random.default_rng([STREAM, 2]).random((self.studies, self.units, MOST))
+
+    def power(self, pair: Drawn, seeds: int) -> Power:
+        """Of `seeds` a level."""
+        if self._is_plain:
+            decided = int(self._all_decided(pair, seeds).sum())
+        else:
+            decided = sum(self._decided(pair, seeds, number) for number in range(self.studies))
+        interval = stats.binomtest(decided, self.studies).proportion_ci(method="wilson")
+        return Power(decided / self.studies, float(interval.low), float(interval.high))
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing but the two samples counts: then the rule is a t-test, of all studies at
+        once.
+        """
+        return self.rule.paired or (self.units == 2 and not len(self.errors))
+
+    def _all_decided(self, pair: Drawn, seeds: int) -> NDArray[np.bool_]:
+        """What `_decided` says of each study; the moderation of two levels leaves Welch's test."""
+        places = (pair.at,) if self.rule.paired else self.rule.pairs[pair.at]
+        signs = (1.0, -1.0)
+        value = np.full(self.studies, pair.difference)
+        square, parts = np.zeros(self.studies), np.zeros(self.studies)
+        enough = np.ones(self.studies, dtype=bool)
+        for place, sign in zip(places, signs, strict=False):
+            counts = self.uniform[:, place, :seeds] < pair.telling[place]
+            n = counts.sum(axis=1)
+            enough &= n >= FEWEST_SEEDS
+            drawn = np.where(counts, self.normal[:, place, :seeds], 0.0)
+            n = np.maximum(n, FEWEST_SEEDS)
+            mean = drawn.sum(axis=1) / n
+            left = np.where(counts, drawn - mean[:, None], 0.0)
+            variances = pair.variances[place][SHUFFLE * np.arange(self.studies) % DRAWS]
+            term = variances * (left**2).sum(axis=1) / (n - 1) / n
+            value = value + sign * np.sqrt(variances) * mean
+            square, parts = square + term, parts + term**2 / (n - 1)
+        square, parts = (np.where(enough, of, 1.0) for of in (square, parts))
+        p = 2 * special.stdtr(square**2 / parts, -np.abs(value) / np.sqrt(square))
+        found: NDArray[np.bool_] = enough & (p * self.rule.comparisons < claims.LEVEL) & (value > 0)
+        return found
+
+    def _decided(self, pair: Drawn, seeds: int, number: int) -> bool:
+        later, baseline = self.rule.pairs[pair.at]
+        if self.rule.paired:
+            gaps = self._values(pair, seeds, number, pair.at, pair.difference)
+            ends: list[list[Interval]] = [[] for _ in range(max(later, baseline) + 1)]
+            ends[later] = gaps
+            ends[baseline] = [Interval(0.0, 0.0, 0.0)] * len(gaps)
+            return self.rule.decided(ends, pair.at) == 1
+        # the levels beside the pair lie in its middle, where they help least
+        means = [0.0] * self.units
+        means[later], means[baseline] = pair.difference / 2, -pair.difference / 2
+        runs = [self._values(pair, seeds, number, at, mean) for at, mean in enumerate(means)]
+        return self.rule.decided(runs, pair.at) == 1
+
+    def _values(
+        self, pair: Drawn, seeds: int, number: int, place: int, mean: float
+    ) -> list[Interval]:
+        variances = pair.variances[place]
+        spread = float(variances[SHUFFLE * number % DRAWS]) ** 0.5
+        values = mean + spread * self.normal[number, place, :seeds]
+        if pair.telling[place] < 1:
+            values = values[self.uniform[number, place, :seeds] < pair.telling[place]]
+        if not len(self.errors):
+            return [Interval(float(v), -np.inf, np.inf) for v in values]
+        own = self.errors[place]
+        halves = own[
+            (self.uniform[number, place, :seeds][::-1][: len(values)] * len(own)).astype(int)
+        ]
+        return [
+            Interval(float(v), float(v - half), float(v + half))
+            for v, half in zip(values, halves, strict=True)
+        ]
+
+    def settled(self, pair: Drawn, start: int, wanted: float) -> tuple[int | None, Power]:
+        """The fewest seeds with which the made studies reach `wanted`, and their power; None
+        beyond MOST. `start` is where the closed form sees them.
+        """
+        seeds, power = start, self.power(pair, start)
+        short = FEWEST - 1
+        while power.value < wanted:
+            if seeds == MOST:
+                return None, power
+            short, seeds = seeds, min(MOST, max(seeds + 1, round(seeds * GROWTH)))
+            power = self.power(pair, seeds)
+        step = 1
+        while short < seeds - step:
+            fewer = self.power(pair, seeds - step)
+            if fewer.value < wanted:
+                short, step = seeds - step, 1
+                continue
+            seeds, power = seeds - step, fewer
+            step = max(1, (seeds - short) // 2) if short >= FEWEST else max(1, seeds // 10)
+        return seeds, power

@@ -1,0 +1,197 @@
+"""A pilot from run folders: the runs whose settings are asked for, as contrasts see them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.law import analysis
+from harness.law.compare import contrasts, groups, pairs, quantities, scales
+from harness.law.compare.claims import DEFAULT_MARGINS
+from harness.law.compare.footing import Footing, over_shared_range
+from harness.law.compare.groups import Member
+from harness.law.compare.pairs import Side
+from harness.law.compare.quantities import CONTRASTED, QUANTITIES
+from harness.law.compare.replicates import COMMON
+from harness.law.io import discover, identity
+from harness.law.io.clean import FEWEST_POINTS
+from harness.law.io.columns import EVALUATION
+from harness.law.results import Interval
+from harness.law.variance import components, parts, runs
+from harness.law.variance.runs import Outcome
+from harness.planning import spent
+from harness.planning.effects import DEFAULTS
+from harness.planning.pilot import Level, Pilot
+from harness.records.outcomes import OWN
+from harness.records.study_file import EVALUATION as STUDIED_ON
+
+BY_STEP = ("gain", "final_reward", "entropy_lost")
+"""Quantities that a run cut short has as well. A law is judged over the whole run, so that the
+ceiling and the slope of a shorter one are not known."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A finished run of ours, by its settings."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    """Dotted key -> value, without the seed."""
+    seed: int
+
+
+def candidates(path: Path) -> list[Candidate]:
+    """The finished runs at or below `path`."""
+    found = []
+    for run in discover.discover([path]).runs:
+        who = identity.read(run.folder)
+        if run.folder is None or who.full_config is None or who.seed is None:
+            continue
+        if who.status == "done":
+            found.append(Candidate(run.folder, groups.flat(dict(who.full_config)), who.seed))
+    return found
+
+
+def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
+    """The pilot of the levels asked for, each given by its runs, in their order."""
+    folders = [one.folder for level in chosen for one in level]
+    members = analysis.members(folders)
+    names = [[str(one.folder) for one in level] for level in chosen]
+    return of_members(source, members, names, [level[0].config for level in chosen])
+
+
+def of_members(
+    source: str,
+    members: Sequence[Member],
+    names: Sequence[Sequence[str]],
+    configs: Sequence[Mapping[str, Any]],
+) -> Pilot:
+    """The same of runs that were analysed; `names` and `configs`: those of each level."""
+    grouping = groups.group(members, pool_unlike=False).groups
+    by_level = _sides(pairs.sides(grouping, members), names)
+    sides = [side for side in by_level if side is not None]
+    tested, why_not = _tested(
+        contrasts.contrasted(grouping, members, DEFAULT_MARGINS, pool_unlike=False)
+    )
+    column = scales.column_for(sides) if sides else None
+    outcomes = _outcomes([Path(member.result.run) for member in members], column)
+    within = over_shared_range(sides, Footing(column)) if sides else None
+    levels = tuple(
+        _level(side, config, column, within, outcomes)
+        for side, config in zip(by_level, configs, strict=True)
+    )
+    return Pilot(source, levels, column, tested, why_not)
+
+
+def _sides(sides: Sequence[Side], names: Sequence[Sequence[str]]) -> list[Side | None]:
+    """The side of each level; None where none of its runs has numbers."""
+    by_run = {member.result.run: side for side in sides for member in side.members}
+    return [next((by_run[run] for run in level if run in by_run), None) for level in names]
+
+
+def _tested(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The quantities that some contrast could test, and why others cannot be."""
+    found = [contrast for group in every for contrast in group.contrasts]
+    tested = {contrast.quantity for contrast in found if contrast.p is not None}
+    why = {
+        contrast.quantity: contrast.why
+        for contrast in found
+        if contrast.quantity not in tested and contrast.why is not None
+    }
+    return tuple(q for q in quantities.CONTRASTED if q in tested), why
+
+
+def _level(
+    side: Side | None,
+    config: Mapping[str, Any],
+    column: str | None,
+    within: Footing | None,
+    outcomes: Mapping[str, Outcome],
+) -> Level:
+    if side is None:
+        return Level(config, (), {})
+    members = side.members
+    evaluated = _evaluations(members, column)
+    steps = int(config["trainer.steps"])
+    values: dict[str, dict[int, tuple[float | None, ...]]] = {}
+    errors: dict[str, tuple[float | None, ...]] = {}
+    for name in DEFAULTS:
+        quantity = QUANTITIES[name]
+        for step in _cuts(evaluated, steps) if name in BY_STEP else (steps,):
+            on = column if name in CONTRASTED or column in COMMON else STUDIED_ON
+            footing = Footing(on, until=float(step) if step < steps else None)
+            if name == "a":
+                footing = within or footing
+            of_runs = [quantity.value(member, footing) for member in members]
+            values.setdefault(name, {})[step] = tuple(map(_value, of_runs))
+        if quantity.weighed:
+            errors[name] = tuple(map(_half_width, of_runs))
+    mine = [outcomes[m.result.run] for m in members if m.result.run in outcomes]
+    per_user, per_conversation = _of_users(mine)
+    seeds = tuple(int(member.identity.seed or 0) for member in members)
+    return Level(
+        config, seeds, values, errors, evaluated, per_user, per_conversation,
+        spent.mean([Path(m.result.run) for m in members], mine, bool(config["trainer.gpus"])),
+    )  # fmt: skip
+
+
+def _value(interval: Interval | None) -> float | None:
+    return None if interval is None else interval.value
+
+
+def _half_width(interval: Interval | None) -> float | None:
+    return None if interval is None else (interval.high - interval.low) / 2
+
+
+def _evaluations(members: Sequence[Member], column: str | None) -> tuple[int, ...]:
+    """The steps that every run was evaluated at."""
+    points = [m.replicate.points_on(column or m.column, False) for m in members]
+    if any(p is None for p in points):
+        return ()
+    common = set.intersection(*({int(step) for step in p.steps} for p in points if p is not None))
+    return tuple(sorted(common))
+
+
+def _cuts(evaluated: Sequence[int], steps: int) -> list[int]:
+    """The lengths that a run could have been cut to, with evaluations enough, and its own."""
+    return sorted({*evaluated[FEWEST_POINTS - 1 :], steps})
+
+
+def _outcomes(folders: Sequence[Path], column: str | None) -> dict[str, Outcome]:
+    """Folder -> what the run's last evaluation on `column` came to, user by user."""
+    level = OWN if column in (None, EVALUATION) else str(column).split("/")[1]
+    return {one.run: one for one in runs.read(folders, level)[0]}
+
+
+def _of_users(level: Sequence[Outcome]) -> tuple[float | None, float | None]:
+    """Level.per_user and Level.per_conversation."""
+    table = parts.outcome_table(level)
+    if table is None:
+        return None, None
+    found = components.crossed(table)
+    crossed, repeats = found[components.SEED_USER].value, table.shape[2]
+    if repeats == 1:
+        return crossed, None
+    rest = found[components.REST].value
+    return crossed + rest / repeats, rest
+
+
+def differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The keys that two settings differ in."""
+    return sorted(k for k in one.keys() | other.keys() if _text(one.get(k)) != _text(other.get(k)))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def middle(level: Level, quantity: str, step: int) -> float:
+    """Mean over the seeds, NaN without one."""
+    values = level.at(quantity, step)
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")

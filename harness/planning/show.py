@@ -1,0 +1,135 @@
+"""The answer on a terminal: the plan in a sentence, the command, designs around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.planning import power
+from harness.planning.answer import Answer, Around
+from harness.planning.costs import Hours
+from harness.planning.made_studies import Power
+from harness.planning.search import Planned
+from harness.report.tables.grid import grid
+from harness.report.text import wording
+from harness.report.text.wording import plural
+from harness.utils.safe_text import text
+
+
+def show(answer: Answer, console: Console) -> None:
+    """Print the answer, the command, the table, and what it rests on."""
+    planned = answer.planned
+    if planned is None:
+        for line in _unknown(answer):
+            console.print(text(line, "bold"), soft_wrap=True)
+        for line in _gaps(answer):
+            console.print(text(line, "dim"), soft_wrap=True)
+        return
+    console.print(text(_sentence(answer, planned), "bold"), soft_wrap=True)
+    console.print()
+    for line in _command(answer):
+        console.print(text(line), soft_wrap=True)
+    console.print()
+    console.print(_table(answer))
+    for line in _rests_on(answer, planned):
+        console.print(text(line, "dim"), soft_wrap=True)
+
+
+def _unknown(answer: Answer) -> Iterator[str]:
+    between = " and ".join(answer.levels)
+    out = answer.reach is not None
+    what = "out of reach:" if out else "not known: what decides"
+    yield f"{what} {answer.effect} between {between}"
+    yield f"{answer.why}"
+    if answer.source is not None:
+        yield f"spread: of {_seeds(answer)}, {answer.source}"
+    if answer.command is None:
+        return
+    yield ""
+    yield answer.command
+    yield ""
+    yield f"{answer.pilot_cost}"
+
+
+def _seeds(answer: Answer) -> str:
+    counts = sorted(set(answer.pilot_seeds))
+    return " to ".join(str(n) for n in {counts[0]: 0, counts[-1]: 0}) + " seeds a level"
+
+
+def _sentence(answer: Answer, planned: Planned) -> str:
+    design, size = planned.design, planned.design.size
+    seeds = f"{plural(design.seeds, 'seed')} a level [{_ends(planned)}]"
+    held = f"{plural(size.users, 'user')} x {plural(size.repeats, 'repeat')}"
+    return (
+        f"{answer.effect} {answer.effect.unit}: {seeds}, {plural(size.steps, 'step')} of "
+        f"{plural(answer.conversations, 'conversation')}, {plural(size.evaluations, 'evaluation')} "
+        f"of {held}; {_hours(design.hours)}; decided with probability {_power(planned.power)}"
+    )
+
+
+def _ends(planned: Planned) -> str:
+    low, high = planned.seeds_low, planned.seeds_high
+    beyond = f"over {power.MOST}"
+    return f"{beyond if low is None else low}, {beyond if high is None else high}"
+
+
+def _power(value: Power | None) -> str:
+    return "not known" if value is None else wording.estimate(value.value, value.low, value.high)
+
+
+def _hours(hours: Hours) -> str:
+    cpu = "CPU hours not known" if hours.cpu is None else f"{_shown(hours.cpu)} CPU hours"
+    return cpu if hours.gpu is None else f"{_shown(hours.gpu)} GPU hours, {cpu}"
+
+
+def _shown(hours: float) -> str:
+    return f"{hours:.1f}" if hours >= 1 else f"{hours:.2g}"
+
+
+def _command(answer: Answer) -> Iterator[str]:
+    if answer.study is not None:
+        yield "sweeps/studies/planned.yaml:"
+        yield from (f"    {line}" for line in answer.study.splitlines())
+        yield ""
+    yield f"{answer.command}"
+
+
+def _table(answer: Answer) -> Table:
+    table = grid("", "seeds", "steps", "users x repeats", "power [95%]", "hours")
+    for row in answer.around:
+        table.add_row(*map(text, _cells(row)))
+    return table
+
+
+def _cells(row: Around) -> tuple[str, ...]:
+    size = row.size
+    met = f"{size.users} x {size.repeats}"
+    return (
+        row.what, str(row.seeds), str(size.steps), met, _power(row.power), _hours(row.hours),
+    )  # fmt: skip
+
+
+def _rests_on(answer: Answer, planned: Planned) -> Iterator[str]:
+    on = f" on {answer.column}" if answer.column else ""
+    yield f"spread: of {_seeds(answer)}{on}, {answer.source}"
+    yield (
+        "seeds in brackets: if the spread is as small, or as large, as it may be (95%); power is "
+        "the mean over what it may be, its interval that of the made studies"
+    )
+    yield f"decided by {answer.decided_by}"
+    yield from _gaps(answer)
+    if planned.design.there < 1:
+        step, there = planned.design.size.steps, planned.design.there
+        yield f"of the difference at the end, {there:.0%} is counted on at step {step}"
+    for key, why in answer.kept.items():
+        yield f"{key} kept: {why}"
+    yield f"cost: {planned.design.hours.how}"
+
+
+def _gaps(answer: Answer) -> Iterator[str]:
+    for gap in answer.own:
+        if gap.low is not None and gap.high is not None:
+            shown = wording.estimate(gap.value, gap.low, gap.high)
+            yield f"there: {gap.later} minus {gap.baseline} is {shown}"

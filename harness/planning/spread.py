@@ -1,0 +1,167 @@
+"""How much the seeds of a level will differ in a design, and how well that is known.
+
+A variance over seeds s^2 was seen with d degrees of freedom; what it may be is s^2 d / chi^2(d),
+its fiducial distribution (for a variance also the posterior under the prior 1 / sigma^2). A plan
+takes the mean of the power over it: then power holds on average over pilots, since the ratio
+of the size to sigma^2 is spread alike in both readings. A size that took s^2 for sigma^2 would fall
+short: with three seeds it is too small as often as too large, and loses more power where it is too
+small.
+
+What counts of two levels is the sum of their variances, whose d is Satterthwaite's (1946): both are
+drawn by one chi^2. Drawn apart, each with its own, they would be thought wider than they are, and
+the studies too large: with pilots of three seeds, by half (benchmarks/plan.md).
+
+Of s^2 a part is the evaluation's: other users, other draws (`Level.evaluation_variance`). It falls
+with their number, and nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from harness.law.results import Floats
+from harness.planning.pilot import Level, Pilot
+
+Met = tuple[int, int]
+"""Users and repeats of an evaluation."""
+DRAWS = 200
+ROUNDING = 1e-18
+"""A variance that is no more than this is of numbers that are the same."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The variance over seeds of one level, or of the differences of one pair."""
+
+    variance: float
+    df: int
+    evaluation: float = 0.0
+    """The part of it that is the evaluation's; at most all of it."""
+    resized: float = 0.0
+    """That part in evaluations of the design's size."""
+    telling: float = 1.0
+    """Share of the runs that have the quantity."""
+
+    def drawn(self, factors: Floats) -> Floats:
+        """What the variance may be in the design, if what was seen is off by each of `factors`."""
+        of_training = np.maximum(self.variance * factors - self.evaluation, 0.0)
+        result: Floats = of_training + self.resized
+        return result
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """Those of all levels, or of all pairs."""
+
+    each: tuple[Spread, ...]
+    known: bool = False
+    """Whether they are taken as exact."""
+
+    def drawn(self, places: Sequence[int]) -> tuple[Floats, ...]:
+        """For each, what its variance may be, shape (DRAWS,), as the variances of `places` tell:
+        the levels of the pair that is looked at.
+        """
+        df = self.df(places)
+        quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
+        factors: Floats = df / np.asarray(special.chdtri(df, 1 - quantiles), dtype=float)
+        if self.known:
+            factors = np.ones(DRAWS)
+        return tuple(one.drawn(factors) for one in self.each)
+
+    def df(self, places: Sequence[int]) -> float:
+        """Degrees of freedom of the sum of the variances of `places`."""
+        looked_at = [self.each[place] for place in places]
+        total = sum(one.variance for one in looked_at)
+        return total**2 / sum(one.variance**2 / one.df for one in looked_at)
+
+
+def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> Spreads | str:
+    """Of each level; in words why not, where one is not known. Of a shorter run the larger of its
+    own and of the whole run's: what looks smaller there may do so by chance.
+    """
+    each = []
+    for level in pilot.levels:
+        whole, cut = (_sample(level, quantity, at) for at in (level.steps, step))
+        if min(len(whole), len(cut)) < 2:
+            return _too_few(quantity, len(level.seeds), len(cut))
+        variance = max(float(whole.var(ddof=1)), float(cut.var(ddof=1)))
+        if variance <= ROUNDING:
+            return f"the seeds do not differ in {quantity}, so that their spread is not known"
+        share = len(whole) / len(level.seeds)
+        each.append(
+            _spread(variance, len(cut) - 1, share, [level], _resizable(pilot, quantity), met)
+        )
+    return Spreads(tuple(each))
+
+
+def of_pairs(
+    pilot: Pilot, pairs: Sequence[tuple[int, int]], quantity: str, step: int, met: Met
+) -> Spreads | str:
+    """Of the differences of each pair, seed by seed; in words why not, where one is not known."""
+    each = []
+    for later, baseline in (tuple(pilot.levels[place] for place in pair) for pair in pairs):
+        gaps = [_gaps(later, baseline, quantity, at) for at in (later.steps, step)]
+        if min(map(len, gaps)) < 2:
+            shared = len(set(later.seeds) & set(baseline.seeds))
+            return _too_few(quantity, shared, len(gaps[1]))
+        variance = max(float(gap.var(ddof=1)) for gap in gaps)
+        if variance <= ROUNDING:
+            return f"the pairs do not differ in {quantity}, so that their spread is not known"
+        share = len(gaps[0]) / len(set(later.seeds) & set(baseline.seeds))
+        each.append(
+            _spread(
+                variance,
+                len(gaps[1]) - 1,
+                share,
+                [later, baseline],
+                _resizable(pilot, quantity),
+                met,
+            )
+        )
+    return Spreads(tuple(each))
+
+
+def _sample(level: Level, quantity: str, step: int) -> Floats:
+    values = level.at(quantity, step)
+    known: Floats = values[np.isfinite(values)]
+    return known
+
+
+def _gaps(later: Level, baseline: Level, quantity: str, step: int) -> Floats:
+    one, other = (
+        dict(zip(level.seeds, level.at(quantity, step), strict=True)) for level in (later, baseline)
+    )
+    gaps = np.array([one[seed] - other[seed] for seed in one if seed in other], dtype=float)
+    known: Floats = gaps[np.isfinite(gaps)]
+    return known
+
+
+OF_EVALUATIONS = ("gain", "final_reward")
+"""Quantities that are means of the reward of evaluations, and so gain by larger ones."""
+
+
+def _resizable(pilot: Pilot, quantity: str) -> bool:
+    """Whether what is known of evaluations is of those that the quantity is a mean of."""
+    return quantity in OF_EVALUATIONS and pilot.column_of(quantity) == pilot.column
+
+
+def _spread(
+    variance: float, df: int, share: float, levels: Sequence[Level], resizable: bool, met: Met
+) -> Spread:
+    was = [level.evaluation_variance(level.users, level.repeats) for level in levels]
+    now = [level.evaluation_variance(*met) for level in levels]
+    if not resizable or None in was or None in now:
+        return Spread(variance, df, telling=share)
+    before, after = (sum(v for v in every if v is not None) for every in (was, now))
+    part = min(before, variance)
+    return Spread(variance, df, part, part * after / before if before else 0.0, share)
+
+
+def _too_few(quantity: str, seeds: int, telling: int) -> str:
+    if seeds < 2:
+        return "a seed is the replicate, and one of them shows no spread"
+    return f"{telling} of {seeds} runs of a level have {quantity}, and two of them show a spread"

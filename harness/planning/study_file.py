@@ -1,0 +1,45 @@
+"""The study that decides a quantity of links, as a file that `harness study` takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from harness.planning.search import Task
+from harness.planning.settings import Asked, swept_words
+
+NAME = "planned"
+
+
+def text(task: Task, asked: Asked, words: Sequence[str]) -> str:
+    """YAML for sweeps/studies/planned.yaml; a link for each pair of levels."""
+    common = [word for word in words if word not in swept_words(asked)]
+    arms = {_arm(name): _own_words(name) for name in asked.names}
+    lines = [
+        f"question: Do these levels differ in {task.effect.quantity}?",
+        "source: planned by harness plan",
+        "seeds: range(1,4)",
+        f"words: {json.dumps(common)}",
+        "arms:",
+        *(f"  {arm}: {json.dumps(own)}" for arm, own in arms.items()),
+        "links:",
+    ]
+    for later, baseline in task.rule.pairs:
+        one, other = (_arm(asked.names[place]) for place in (later, baseline))
+        link = {
+            "quantity": task.effect.quantity, "arm": one, "against": other,
+            "direction": "more", "margin": task.effect.value,
+            "evaluation": task.pilot.column_of(task.effect.quantity),
+        }  # fmt: skip
+        lines.append(f"  {one} against {other}: {json.dumps(link)}")
+    return "\n".join(lines) + "\n"
+
+
+def _arm(name: str) -> str:
+    """difficulty=hard, remedy=none -> hard_none"""
+    values = [part.partition("=")[2] for part in name.split(", ")]
+    return "_".join("".join(c if c.isalnum() else "_" for c in value) for value in values).lower()
+
+
+def _own_words(name: str) -> list[str]:
+    return name.split(", ")

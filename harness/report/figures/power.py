@@ -1,0 +1,92 @@
+"""Power against seeds: how sure a planned study decides, for differences of several sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.report.figures import canvas
+from harness.report.figures.canvas import Drawing
+
+NAME = "power"
+COLUMNS = ("effect", "seeds", "power", "low", "high")
+HEIGHT = 3.2
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Power against seeds for one difference."""
+
+    effect: float
+    seeds: tuple[int, ...]
+    power: tuple[float, ...]
+    low: tuple[float, ...]
+    """The middle 95% of what the spread may be begins here."""
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the figure is drawn of."""
+
+    title: str
+    unit: str
+    curves: tuple[Curve, ...]
+    """From the smallest difference to the largest; the middle one is what is planned for."""
+    planned: int
+    """Seeds."""
+    wanted: float
+
+
+def draw(plan: Shown) -> Drawing:
+    """One panel. The band is of the middle curve alone: three of them would hide each other."""
+    curves, planned, unit = plan.curves, plan.planned, plan.unit
+    grid = canvas.grid("Power before training", [plan.title], 1, HEIGHT)
+    axes = grid.panels[0][0]
+    entries: canvas.Legend = {}
+    for slot, curve in enumerate(curves):
+        colour = canvas.colour(slot)
+        axes.plot(curve.seeds, curve.power, "-", color=colour)
+        entries[f"difference {curve.effect:g} {unit}"] = canvas.line(color=colour)
+    middle = len(curves) // 2
+    shown = curves[middle]
+    shade = canvas.colour(middle)
+    axes.fill_between(shown.seeds, shown.low, shown.high, color=shade, alpha=0.15, lw=0)
+    entries[f"where {shown.effect:g} may lie, 95%"] = canvas.patch(color=shade, alpha=0.15)
+    axes.axhline(plan.wanted, color=canvas.GREY, lw=1.0, ls=":")
+    axes.axvline(planned, color=canvas.INK, lw=1.0, ls="--")
+    entries["power asked for"] = canvas.line(color=canvas.GREY, ls=":")
+    entries[f"planned: {planned} seeds a level"] = canvas.line(color=canvas.INK, ls="--", lw=1.0)
+    axes.set(ylim=(0.0, 1.02), xlim=(0, max(shown.seeds)))
+    axes.set_xlabel("seeds a level")
+    axes.set_ylabel("share of studies that decide it")
+    canvas.legend(grid.figure, entries)
+    return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(curves)))
+
+
+def _rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+    return [
+        {"effect": curve.effect, "seeds": seeds, "power": power, "low": low, "high": high}
+        for curve in curves
+        for seeds, power, low, high in zip(
+            curve.seeds, curve.power, curve.low, curve.high, strict=True
+        )
+    ]
+
+
+def curves(points: Sequence[Any]) -> list[Curve]:
+    """From points with effect, seeds, power, low and high, in the order of their effects."""
+    effects = dict.fromkeys(point.effect for point in points)
+    return [
+        Curve(
+            effect,
+            *(
+                tuple(np.array([getattr(p, name) for p in points if p.effect == effect]).tolist())
+                for name in COLUMNS[1:]
+            ),
+        )
+        for effect in effects
+    ]

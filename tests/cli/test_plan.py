@@ -1,0 +1,76 @@
+"""The plan command: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.cli import plan as command
+from harness.cli.plan import Wanted
+from harness.errors import ConfigError
+from tests.planning.made import write_runs
+
+WORDS = ("difficulty=easy,hard",)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_runs(tmp_path_factory.mktemp("pilot"))
+
+
+def test_the_answer_comes_first_then_the_command(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(runs.rglob("*"))
+    command.plan(Wanted(WORDS, pilot=runs))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("gain=0.05 reward: ")
+    assert "seeds a level [" in lines[0]
+    assert "CPU hours; decided with probability 0." in lines[0]
+    assert lines[2].startswith("harness sweep ")
+    assert any("half as many" in line for line in lines)
+    assert any(line.startswith("trainer.conversations kept: ") for line in lines)
+    assert sorted(runs.rglob("*")) == before
+
+
+def test_results_are_whole_and_the_same_twice(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = []
+    for name in ("one", "two"):
+        command.plan(Wanted(WORDS, pilot=runs, out=tmp_path / name, as_json=True))
+        printed = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+        files = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        assert json.loads(files["plan.json"]) == printed
+        written.append(files)
+    assert written[0] == written[1]
+    assert sorted(written[0]) == ["plan.json", "power.csv", "power.png", "power.svg"]
+    rows = list(csv.DictReader(written[0]["power.csv"].decode().splitlines()))
+    assert {row["effect"] for row in rows} == {"0.025", "0.05", "0.1"}
+    assert all(0 <= float(row["low"]) <= float(row["high"]) <= 1 for row in rows)
+
+
+def test_what_is_not_known_is_told_and_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.plan(Wanted(("policy=tiny", *WORDS), out=tmp_path / "out"))
+    printed = capsys.readouterr().out
+    assert "not known: what decides gain=0.05 between difficulty=easy and" in printed
+    assert "harness sweep policy=tiny difficulty=easy,hard 'seed=range(1,6)'" in printed
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["plan.json"]
+
+
+def test_out_of_reach_names_no_command(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.plan(Wanted(WORDS, "gain=0.0001", runs))
+    printed = capsys.readouterr().out
+    assert printed.startswith("out of reach: gain=0.0001")
+    assert "harness sweep" not in printed
+
+
+@pytest.mark.parametrize("power", [0.0, 0.49, 1.0, float("nan")])
+def test_a_power_that_is_none_is_refused(power: float) -> None:
+    with pytest.raises(ConfigError, match="--power: must be a probability from"):
+        command.plan(Wanted(WORDS, power=power))

@@ -1,0 +1,169 @@
+"""Answers from run folders, from shipped spreads, and without either."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.compose import planner
+from harness.errors import ConfigError, DataError
+from harness.planning import answer, pilot, shipped
+from harness.planning.answer import Answer, Question
+from harness.planning.effects import parse
+from tests.planning.made import SHORT, write_runs
+
+LEVELS = ("difficulty=easy,hard",)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_runs(tmp_path_factory.mktemp("pilot"))
+
+
+def ask(words: tuple[str, ...], path: Path | None = None, effect: str = "gain=0.05") -> Answer:
+    return answer.answer(Question(words, parse(effect), path, 0.8))
+
+
+def test_the_plan_keeps_the_settings_of_the_pilot(runs: Path) -> None:
+    found = ask(LEVELS, runs)
+    assert found.planned is not None
+    assert found.command is not None
+    design = found.planned.design
+    assert found.pilot_seeds == (3, 3)
+    assert found.column == "eval/medium/reward"
+    assert found.planned.power.value >= 0.8
+    program, name, *words = shlex.split(found.command)
+    assert (program, name) == ("harness", "sweep")
+    points = planner.plan(words).points
+    assert len(points) == 2 * design.seeds
+    assert points[0].config.trainer.conversations == 16
+    assert points[0].config.trainer.evaluated_every == 5
+    assert points[0].config.trainer.steps == design.size.steps
+    assert points[0].config.eval.users == design.size.users
+    assert not {point.config.seed for point in points} & {1, 2, 3}
+
+
+def test_the_same_pilot_gives_the_same_plan(runs: Path) -> None:
+    assert ask(LEVELS, runs) == ask(LEVELS, runs)
+
+
+def test_hours_are_those_of_the_pilots_own_events(runs: Path) -> None:
+    found = ask((*LEVELS, "trainer.steps=100", "eval.users=64"), runs)
+    assert found.planned is not None
+    design = found.planned.design
+    of_a_run = 20.8 / 3600  # CPU seconds of 100 steps by the clock of its events
+    assert design.hours.cpu == pytest.approx(2 * design.seeds * of_a_run, rel=0.02)
+    assert design.hours.gpu is None
+
+
+def test_designs_around_it_and_the_pilots_own_difference_are_told(runs: Path) -> None:
+    found = ask(LEVELS, runs)
+    assert [row.what for row in found.around] == [
+        "half as many seeds", "planned", "twice as many seeds", "the pilot's own size",
+    ]  # fmt: skip
+    powers = [row.power.value for row in found.around[:3] if row.power is not None]
+    assert powers == sorted(powers)
+    (gap,) = found.own
+    assert (gap.later, gap.baseline) == ("difficulty=hard", "difficulty=easy")
+    assert gap.value == pytest.approx(-0.1, abs=0.05)
+
+
+def test_a_link_gets_a_study_file_that_the_study_command_takes(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.study import arms, file
+
+    found = ask(LEVELS, runs, "final_reward=0.05")
+    assert found.study is not None
+    assert found.planned is not None
+    (tmp_path / "sweeps/studies").mkdir(parents=True)
+    (tmp_path / "sweeps/studies/planned.yaml").write_text(found.study, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    program, name, study, *words = shlex.split(str(found.command))
+    assert (program, name, study) == ("harness", "study", "planned")
+    planned = arms.plan(study, file.read(study), words)
+    assert len(planned.distinct()) == 2 * found.planned.design.seeds
+    assert yaml.safe_load(found.study)["links"]["hard against easy"]["quantity"] == "final_reward"
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (("difficulty=medium,hard",), "must hold finished runs of difficulty=medium"),
+        ((*LEVELS, "trainer.conversations=32"), "trainer.conversations=16 where 32 is asked for"),
+        ((*LEVELS, "policy=tiny"), "is asked for"),
+        ((*LEVELS, "trainer.steps=200"), "must hold runs of trainer.steps=200 or more"),
+        ((*LEVELS, "trainer.eval_every=4"), "must hold runs with trainer.eval_every=4"),
+    ],
+)
+def test_a_pilot_of_something_else_is_refused(
+    runs: Path, words: tuple[str, ...], rule: str
+) -> None:
+    with pytest.raises(ConfigError, match="--from: ") as refused:
+        ask(words, runs)
+    assert rule in str(refused.value)
+
+
+def test_a_pilot_without_a_run_is_no_data(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="a plan needs finished runs"):
+        ask(LEVELS, tmp_path)
+
+
+def test_one_seed_shows_no_spread_and_asks_for_a_pilot(tmp_path: Path) -> None:
+    found = ask(LEVELS, write_runs(tmp_path, seeds=1))
+    assert found.planned is None
+    assert found.why is not None
+    assert "how much seeds differ is not known" in found.why
+    assert found.command is not None
+    points = planner.plan(shlex.split(found.command)[2:]).points
+    assert {point.config.seed for point in points} == {2, 3, 4, 5, 6}
+    assert points[0].config.trainer.conversations == 16
+
+
+def test_a_rung_that_was_never_measured_asks_for_a_pilot_with_its_cost() -> None:
+    found = ask(("policy=tiny", *LEVELS))
+    assert found.planned is None
+    assert found.command == "harness sweep policy=tiny difficulty=easy,hard 'seed=range(1,6)'"
+    assert found.pilot_cost is not None
+    assert "about 2.8 CPU hours" in found.pilot_cost
+
+
+def test_the_shipped_rung_answers_by_itself() -> None:
+    found = ask(("policy=tabular", *LEVELS))
+    assert found.planned is not None
+    assert found.source is not None
+    assert "shipped runs of policy=tabular" in found.source
+    assert min(found.pilot_seeds) >= 10
+
+
+def test_shipped_levels_are_those_of_todays_config() -> None:
+    for rung in shipped.rungs().values():
+        assert {one.config["difficulty"] for one in rung["levels"]} == {"easy", "medium", "hard"}
+        for one in rung["levels"]:
+            assert pilot.from_json(pilot.to_json(one)) == one
+            assert len(one.seeds) == len(set(one.seeds)) >= 10
+            spreads = one.at("gain", one.steps)
+            assert 0.005 < float(spreads.std(ddof=1)) < 0.1
+
+
+def test_cut_short_before_sixteen_evaluations_there_is_nothing_to_plan_from(
+    tmp_path: Path,
+) -> None:
+    words = [word for word in SHORT if "eval_every" not in word]
+    found = ask(LEVELS, write_runs(tmp_path, [*words, "trainer.eval_every=20"]))
+    assert found.planned is None
+    assert found.command is None
+    assert "cannot be compared by gain" in str(found.why)
+
+
+def test_what_is_out_of_reach_says_what_is_in_reach(runs: Path) -> None:
+    found = ask(LEVELS, runs, "gain=0.0001")
+    assert found.planned is None
+    assert found.command is None
+    assert found.reach is not None
+    assert found.reach > 0.0001
+    assert replace(found, why=None).to_json()["planned"] is None

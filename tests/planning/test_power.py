@@ -1,0 +1,176 @@
+"""Power in closed form, by made studies, and by the functions that decide real ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from harness.law.results import Interval
+from harness.planning import power, search
+from harness.planning.costs import Size
+from harness.planning.decision import Rule
+from harness.planning.made_studies import MadeStudies
+from harness.planning.pilot import Level
+from harness.planning.power import Drawn
+from harness.planning.spread import DRAWS
+from tests.planning.made import level, pilot, task
+
+WELCH = Rule("gain", ((1, 0),))
+
+
+def drawn(difference: float, *variances: float) -> Drawn:
+    return Drawn(
+        0, difference, tuple(np.full(DRAWS, v) for v in variances), (1.0,) * len(variances)
+    )
+
+
+def test_one_quantity_of_two_levels_is_decided_by_welch() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        later, baseline = rng.normal(0.03, 0.02, 6), rng.normal(0.0, 0.05, 6)
+        runs = [[Interval(float(v), -np.inf, np.inf) for v in of] for of in (baseline, later)]
+        p = stats.ttest_ind(later, baseline, equal_var=False).pvalue
+        sign = np.sign(later.mean() - baseline.mean())
+        assert WELCH.decided(runs, 0) == (sign if p < 0.05 else 0)
+
+
+def test_a_link_is_decided_by_the_pairs() -> None:
+    rng, rule = np.random.default_rng(2), Rule("final_reward", ((1, 0),), paired=True)
+    for _ in range(200):
+        baseline = rng.normal(0.0, 0.1, 6)
+        later = baseline + rng.normal(0.02, 0.02, 6)
+        runs = [[Interval(float(v), -np.inf, np.inf) for v in of] for of in (baseline, later)]
+        p = stats.ttest_rel(later, baseline).pvalue
+        sign = np.sign(later.mean() - baseline.mean())
+        assert rule.decided(runs, 0) == (sign if p < 0.05 else 0)
+
+
+def test_other_quantities_leave_a_part_of_the_error() -> None:
+    assert Rule("gain", ((1, 0),)).comparisons == 1
+    assert Rule("ceiling", ((1, 0),), ("gain", "fall")).comparisons == pytest.approx(1 / 0.6)
+    assert Rule("gain", ((1, 0),), ("ceiling", "fall")).comparisons == pytest.approx(5)
+    three = ((1, 0), (2, 0), (2, 1))
+    assert Rule("gain", three, ("ceiling", "fall")).comparisons == pytest.approx(15)
+
+
+def test_the_closed_form_is_near_what_made_studies_decide() -> None:
+    made = MadeStudies(WELCH, 2)
+    for seeds, spread in ((4, 0.02), (8, 0.03), (15, 0.06)):
+        pair = drawn(0.05, spread**2, spread**2)
+        closed = float(power.closed(WELCH, pair, np.array([float(seeds)]))[0, 0])
+        assert made.power(pair, seeds).value == pytest.approx(closed, abs=0.06)
+
+
+@given(spread=st.floats(0.005, 0.2), ratio=st.floats(0.2, 5.0), difference=st.floats(0.02, 0.3))
+def test_more_seeds_and_larger_differences_never_lose_power(
+    spread: float, ratio: float, difference: float
+) -> None:
+    pair = drawn(difference, spread**2, (ratio * spread) ** 2)
+    seeds = np.arange(3.0, 60.0)
+    each = power.closed(WELCH, pair, seeds)[0]
+    assert (np.diff(each) >= -1e-9).all()
+    assert (power.closed(WELCH, search.scaled(pair, 1.5), seeds)[0] >= each - 1e-9).all()
+
+
+@given(spread=st.floats(0.005, 0.1), wanted=st.floats(0.6, 0.95))
+def test_the_size_is_the_fewest_seeds_with_the_power(spread: float, wanted: float) -> None:
+    pair = drawn(0.05, spread**2, spread**2)
+    seeds = power.size(WELCH, pair, wanted)
+    if seeds is None:
+        assert power.closed(WELCH, pair, np.array([float(power.MOST)])).mean() < wanted
+        return
+    reached = power.closed(WELCH, pair, np.array([seeds, seeds - 1.0]))[0]
+    assert reached[0] >= wanted
+    assert seeds == power.FEWEST or reached[1] < wanted
+
+
+def test_a_pilot_that_hardly_tells_the_spread_asks_for_more_seeds() -> None:
+    sizes = []
+    for seeds in (3, 5, 20):
+        found = search.plan(*_planned(seeds))
+        assert isinstance(found, search.Planned)
+        assert found.seeds_low is not None
+        assert found.seeds_low <= found.design.seeds <= (found.seeds_high or power.MOST)
+        sizes.append(found.design.seeds)
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1]
+
+
+def _planned(seeds: int) -> tuple[search.Task, MadeStudies]:
+    made = task(pilot(level(seeds=seeds), level(0.3, seeds=seeds)))
+    return made, search.made_studies(made, 200)
+
+
+def test_both_variances_of_a_pair_are_as_sure_as_satterthwaite_says() -> None:
+    alike = search.drawn(*_sized(level(seeds=5), level(0.3, seeds=5)))
+    assert not isinstance(alike, str)
+    factors = alike[0].variances[0] / 0.02**2
+    quantiles = (np.arange(len(factors)) + 0.5) / len(factors)
+    assert np.allclose(factors, 8 / special.chdtri(8, 1 - quantiles))
+
+
+def _sized(*levels: Level) -> tuple[search.Task, Size]:
+    made = task(pilot(*levels))
+    return made, search.own_size(made)
+
+
+def test_more_users_take_off_the_evaluations_part_alone() -> None:
+    per_user = 0.015**2 * 64
+    levels = (level(mean, seeds=400, per_user=per_user) for mean in (0.4, 0.3))
+    made, own = _sized(*levels)
+    for users, variance in ((256, 0.02**2 - 0.75 * 0.015**2), (16, 0.02**2 + 3 * 0.015**2)):
+        pairs = search.drawn(replace(made, known=True), replace(own, users=users))
+        assert not isinstance(pairs, str)
+        assert pairs[0].variances[0] == pytest.approx(variance)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("telling", [1.0, 0.7])
+def test_all_studies_at_once_are_decided_as_each_by_the_rule(paired: bool, telling: float) -> None:
+    rule = Rule("gain", ((1, 0),), () if paired else ("ceiling", "fall"), paired)
+    made = MadeStudies(rule, 2, studies=150)
+    wide = np.linspace(0.01, 0.06, DRAWS) ** 2
+    pair = Drawn(0, 0.05, (wide, wide / 4), (telling, telling))
+    for seeds in (3, 7):
+        each = [made._decided(pair, seeds, number) for number in range(150)]
+        assert made._all_decided(pair, seeds).tolist() == each
+
+
+def test_three_levels_are_decided_as_contrasts_decide_them() -> None:
+    made = task(pilot(level(0.5), level(0.45), level(0.4), tested=("ceiling", "gain")), "gain=0.08")
+    assert len(made.rule.pairs) == 3
+    assert made.rule.comparisons == pytest.approx(3 / 0.4)
+    found = search.plan(made, search.made_studies(made, 100))
+    assert isinstance(found, search.Planned)
+    assert found.power.value >= 0.8
+
+
+def test_runs_without_the_quantity_make_the_study_larger() -> None:
+    whole = level(seeds=8)
+    some = replace(
+        whole, values={"gain": {600: (*whole.values["gain"][600][:5], None, None, None)}}
+    )
+    other = level(0.3, seeds=8)
+    other = replace(other, values={"gain": {600: other.values["gain"][600]}})
+    full = replace(whole, values={"gain": {600: whole.values["gain"][600]}})
+    sizes = []
+    for one in (full, some):
+        made = task(pilot(one, other))
+        found = search.plan(made, search.made_studies(made, 200))
+        assert isinstance(found, search.Planned)
+        sizes.append(found.design.seeds)
+    assert sizes[1] > sizes[0]
+
+
+def test_what_no_study_decides_is_out_of_reach_and_says_what_is_in_reach() -> None:
+    made = task(pilot(level(), level(0.3)), "gain=0.001")
+    found = search.plan(made, search.made_studies(made, 50))
+    assert isinstance(found, search.OutOfReach)
+    assert found.least is not None
+    reached = task(pilot(level(), level(0.3)), f"gain={found.least:.6f}")
+    assert isinstance(search.cheapest(reached), search.Design)

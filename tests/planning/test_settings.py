@@ -1,0 +1,71 @@
+"""The words that are typed, the words of a pilot, and the words of a design."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.compose import planner
+from harness.errors import ConfigError
+from harness.planning import settings
+from tests.planning.made import SHORT, asked
+
+
+def test_levels_are_named_and_paired_by_what_is_swept() -> None:
+    two = asked("policy=tabular", "difficulty=easy,hard", "curriculum=none,adaptive")
+    assert two.names[0] == "difficulty=easy, curriculum=none"
+    assert two.axes == ("difficulty", "curriculum")
+    assert sorted(two.pairs) == [(1, 0), (2, 0), (3, 1), (3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ((), "needs two levels to compare at least, as difficulty=easy,hard; got one: no words"),
+        (("difficulty=easy",), "got one: difficulty=easy"),
+        (("difficulty=easy,hard", "seed=1,2"), "a plan says how many seeds there should be"),
+        (("difficulty=easy,hard", "eval.users=32,64"), "eval.users: a plan chooses one value"),
+        (("sweeps=seeds",), "a plan takes its levels as words"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(words: tuple[str, ...], rule: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        settings.asked(words)
+    assert rule in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("policy=tabular", "difficulty=hard", "trainer.eval_every=25"),
+        ("difficulty=hard", "difficulty.threshold=1.2", "algorithm.std_floor=null"),
+        ("policy=tabular", "curriculum=staged", "algorithm.learning_rate=1.5"),
+        ("policy=tabular", "eval.levels=[medium]", "reward=delta"),
+    ],
+)
+def test_the_words_of_a_run_make_it_again(words: tuple[str, ...]) -> None:
+    config = settings.flat(planner.point(words).config)
+    again = settings.words_of(config, frozenset())
+    assert settings.unlike(settings.flat(planner.point(again).config), config) == []
+
+
+def test_what_is_typed_is_not_taken_from_the_pilot() -> None:
+    config = settings.flat(planner.point(SHORT_HARD).config)
+    words = settings.words_of(config, frozenset({"difficulty", "trainer.steps"}))
+    assert not any(word.startswith(("difficulty", "trainer.steps")) for word in words)
+    assert "trainer.conversations=16" in words
+
+
+SHORT_HARD = ("policy=tabular", "difficulty=hard", "trainer.steps=100", "trainer.conversations=16")
+
+
+def test_a_design_replaces_the_words_of_its_sizes_and_keeps_the_rest() -> None:
+    sizes = {"trainer.steps": 100, "eval.users": 128, "trainer.eval_every": 10}
+    assert settings.sized(asked(*SHORT), sizes) == [
+        "policy=tabular", "difficulty=easy,hard", "trainer.steps=100", "trainer.conversations=16",
+        "eval.users=128", "trainer.eval_every=10",
+    ]  # fmt: skip
+
+
+def test_a_command_is_quoted_for_a_shell() -> None:
+    line = settings.command("harness sweep", ["difficulty=easy,hard", "eval.levels=[medium]"], 4, 3)
+    assert line == "harness sweep difficulty=easy,hard 'eval.levels=[medium]' 'seed=range(4,7)'"

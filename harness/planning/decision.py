@@ -46,9 +46,9 @@ class Rule:
             return "a link of a study: the pairs of each seed, 95% t interval"
         pairs = len(self.pairs)
         over = f", {pairs} pairs by Holm's correction" if pairs > 1 else ""
-        beside = f" beside {', '.join(self.others)}" if self.others else ""
+        beside = f", which it shares with {', '.join(self.others)}" if self.others else ""
         level = claims.LEVEL * pairs / self.comparisons
-        return f"a contrast of fit-entropy-law: {level:.2g} of the 5% error{beside}{over}"
+        return f"a contrast of fit-entropy-law at a level of {level:.2g} of the 0.05{beside}{over}"
 
     def decided(self, levels: Sequence[Runs], at: int) -> int:
         """Whether pair number `at` is said to differ: 1 where the later is higher, -1 where it is

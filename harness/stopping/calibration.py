@@ -1,0 +1,73 @@
+"""The constants of the rule: measured on finished runs, and kept beside it with how they were."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness.stopping.curve import Floats
+
+FILE = Path(__file__).with_name("calibration.json")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Weights of the forecast, its spread, and how its probabilities came true."""
+
+    made: str
+    """The command that made it, and the runs it was given."""
+    rise: float
+    """Expected gain per unit of rise x share of entropy left x log of the steps left."""
+    level: float
+    """Expected gain per unit of the level above the newest reward."""
+    spread_noise: float
+    spread_rise: float
+    spread_entropy: float
+    """Per unit of the reward's range x share of entropy left x log of the steps left."""
+    spread_fallen: float
+    loss_scale: float
+    """Loss that came true per unit of loss that the normal forecast expects."""
+    quantiles: tuple[float, float]
+    """Residuals over their spread below which 5% and 95% of the forecasts ended."""
+    predicted: Floats
+    """Probabilities of the normal forecast, ascending; the next three are at these."""
+    observed: Floats
+    """Share of the forecasts that came true."""
+    low: Floats
+    """95% interval of that share, runs being the replicates."""
+    high: Floats
+
+    def came_true(self, predicted: float) -> tuple[float, float, float]:
+        """The share of forecasts of this probability that came true, with its interval."""
+        value, low, high = (
+            float(np.interp(predicted, self.predicted, column))
+            for column in (self.observed, self.low, self.high)
+        )
+        return value, min(low, value), max(high, value)
+
+
+@functools.cache
+def shipped() -> Calibration:
+    """The calibration that is part of the package."""
+    return from_json(FILE.read_text(encoding="utf-8"))
+
+
+def from_json(text: str) -> Calibration:
+    """The calibration in a file like `calibration.json`."""
+    values = json.loads(text)
+    table = {name: np.array(values.pop(name)) for name in ("predicted", "observed", "low", "high")}
+    low, high = values.pop("quantiles")
+    return Calibration(**values, quantiles=(low, high), **table)
+
+
+def to_json(calibration: Calibration) -> str:
+    """The text of such a file."""
+    values = {
+        name: value.round(4).tolist() if isinstance(value, np.ndarray) else value
+        for name, value in vars(calibration).items()
+    }
+    return json.dumps(values, indent=1) + "\n"

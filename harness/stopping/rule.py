@@ -1,0 +1,137 @@
+"""The advice: what a run may still gain, how sure that is, and whether to stop.
+
+Causal: it is given the rows so far and the number of steps planned, nothing else. Every number is
+in the unit of the reward, so that the advice for s R + c is that for R if the range is s times as
+wide.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from harness.stopping import curve as curves
+from harness.stopping.calibration import Calibration, shipped
+from harness.stopping.curve import Curve, Reading
+
+RULES = ("flat", "collapsed")
+MOST_LOSS = 0.01
+"""Expected loss below which the advice is to stop, as a share of the reward's range."""
+MARGIN = 0.02
+"""The gain whose probability is told, as a share of the reward's range."""
+SPENT = 0.25
+"""Share of the starting entropy below which it counts as spent."""
+FELL = 3.0
+"""A reward counts as fallen where its level is so many times its noise below its best."""
+AHEAD = 2.0
+"""Where a log does not say how long it will be, it is judged as if it had so many times the steps
+it has."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the rows so far say of the rest. None where they do not."""
+
+    word: str
+    """`watch` (too few rows), `go on`, `flat` or `collapsed`; the last two advise to stop."""
+    reason: str
+    step: int
+    reading: Reading | None = None
+    expected_gain: float | None = None
+    """Final reward less the newest one."""
+    expected_loss: float | None = None
+    """Mean of the final reward less the newest one, counted as 0 where it is below."""
+    margin: float | None = None
+    p_gain: tuple[float, float, float] | None = None
+    """P(the final reward exceeds the newest by the margin), and its 95% interval."""
+    final: tuple[float, float] | None = None
+    """Interval that holds the final reward in 90%."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether the advice is to stop."""
+        return self.word in RULES
+
+    def obeys(self, rule: str) -> bool:
+        """Whether a run with `trainer.stop_when=rule` stops here."""
+        return self.word == rule or (rule == "flat" and self.stops)
+
+
+def advise(
+    curve: Curve,
+    last_step: float | None,
+    scale: float = 1.0,
+    calibration: Calibration | None = None,
+) -> Advice:
+    """The advice after the rows of `curve`.
+
+    `last_step`: the last one planned, None where nobody says; `scale`: width of the reward's range.
+    """
+    known = shipped() if calibration is None else calibration
+    step = int(curve.steps[-1]) if len(curve.steps) else 0
+    reading = curves.read(curve, AHEAD * step if last_step is None else last_step)
+    if isinstance(reading, str):
+        return Advice("watch", reading, step)
+    gain, spread = forecast(reading, scale, known)
+    loss = known.loss_scale * mean_above_0(gain, spread)
+    margin = MARGIN * scale
+    low, high = known.quantiles
+    word, reason = _judged(reading, gain, loss, scale)
+    return Advice(
+        word=word,
+        reason=reason,
+        step=step,
+        reading=reading,
+        expected_gain=gain,
+        expected_loss=loss,
+        margin=margin,
+        p_gain=known.came_true(exceeds(margin, gain, spread)),
+        final=(reading.now + gain + low * spread, reading.now + gain + high * spread),
+    )
+
+
+def forecast(reading: Reading, scale: float, known: Calibration) -> tuple[float, float]:
+    """Mean and standard deviation of the final reward less the newest one.
+
+    What was won so far is won again for every e-fold of the steps, in proportion to the entropy
+    that is left; and a reward off its curve comes back to it.
+    """
+    ahead = reading.entropy_left * reading.log_left
+    gain = known.rise * reading.rise * ahead + known.level * (reading.level - reading.now)
+    parts = (
+        known.spread_noise * reading.noise,
+        known.spread_rise * reading.rise * ahead,
+        known.spread_entropy * scale * ahead,
+        known.spread_fallen * reading.fallen,
+    )
+    return gain, math.hypot(*parts)
+
+
+def mean_above_0(mean: float, sd: float) -> float:
+    """Mean of the positive part of a normal variable."""
+    if sd <= 0:
+        return max(mean, 0.0)
+    z = mean / sd
+    return sd * math.exp(-z * z / 2) / math.sqrt(2 * math.pi) + mean * _below(z)
+
+
+def exceeds(margin: float, mean: float, sd: float) -> float:
+    """P(a normal variable exceeds the margin)."""
+    return float(mean > margin) if sd <= 0 else _below((mean - margin) / sd)
+
+
+def _below(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def _judged(reading: Reading, gain: float, loss: float, scale: float) -> tuple[str, str]:
+    told = f"expected loss {max(loss, 0.0):.3f}"
+    if not loss < MOST_LOSS * scale:
+        return "go on", f"{told}, not below {MOST_LOSS * scale:g}"
+    below = f"{told}, below {MOST_LOSS * scale:g}"
+    fell = reading.fallen > max(FELL * reading.noise, MARGIN * scale) and gain <= 0
+    if reading.entropy_left < SPENT:
+        return "collapsed", f"{below}; entropy is at {reading.entropy_left:.0%} of its start"
+    if fell:
+        return "collapsed", f"{below}; the reward fell by {reading.fallen:.3f} from its best"
+    return "flat", below

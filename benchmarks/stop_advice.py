@@ -26,13 +26,14 @@ from harness.stopping import calibration as shipped
 from harness.stopping import curve as curves
 from harness.stopping import rule
 from harness.stopping.calibration import Calibration
-from harness.stopping.curve import Curve, Reading
+from harness.stopping.curve import Curve, Reading, Unit
 
 Floats = NDArray[np.float64]
 MOST_LOSS, BIG_LOSS, MOST_BIG = 0.01, 0.05, 0.05
 CHOSEN_BIG = 0.04
 """Share of big losses among development runs: a point below what is promised."""
-FOLDS, SCORES, RESAMPLES = 8, 60, 400
+FOLDS, RESAMPLES = 8, 400
+RISKS = np.arange(0.2, 0.005, -0.005).round(4)
 MARGINS = (0.01, 0.02, 0.05)
 PREDICTED = np.array([0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0])
 PLAIN = "plain"
@@ -106,7 +107,7 @@ class Points:
     run: NDArray[np.intp]
     count: NDArray[np.intp]
     means: Floats
-    """What the expected gain is linear in. Shape (points, 2)."""
+    """What the expected gain is linear in. Shape (points, 3)."""
     spreads: Floats
     """What the squared spread is linear in, before squaring. Shape (points, 4)."""
     gain: Floats
@@ -116,16 +117,16 @@ def points(runs: Sequence[Run]) -> Points:
     rows = []
     for index, run in enumerate(runs):
         for count in range(curves.FEWEST_EVALUATIONS, run.evaluations):
-            reading = curves.read(run.curve(count), run.seen.steps)
+            reading = curves.read(run.curve(count), run.seen.steps, Unit())
             assert isinstance(reading, Reading)
-            ahead = reading.entropy_left * reading.log_left
-            means = (reading.rise * ahead, reading.level - reading.now)
-            spreads = (reading.noise, abs(means[0]), ahead, reading.fallen)
+            rise, room = reading.rise * reading.ahead, reading.room * reading.ahead
+            spreads = (reading.noise, rise, room, reading.fallen)
+            means = (rise, room, reading.level - reading.now)
             rows.append((index, count, *means, *spreads, run.gain(count)))
     table = np.array(rows)
     return Points(
         table[:, 0].astype(np.intp), table[:, 1].astype(np.intp),
-        table[:, 2:4], table[:, 4:8], table[:, 8],
+        table[:, 2:5], table[:, 5:9], table[:, 9],
     )  # fmt: skip
 
 
@@ -141,10 +142,10 @@ def calibrated(runs: Sequence[Run], made: str) -> Calibration:
         spread[fold == part] = np.sqrt(held.spreads[fold == part] ** 2 @ sd**2)
     low, high = np.quantile((held.gain - gain) / np.maximum(spread, 1e-9), (0.05, 0.95))
     observed, interval = _came_true(held, gain, spread)
-    scale = _loss_scale(runs, held, gain, spread)
     return Calibration(
         made, *np.round(weights[0], 4).tolist(), *np.round(weights[1], 4).tolist(),
-        round(scale, 4), (round(low, 3), round(high, 3)), PREDICTED, observed, *interval,
+        _most_risk(runs, held, gain, spread), (round(low, 3), round(high, 3)),
+        PREDICTED, observed, *interval,
     )  # fmt: skip
 
 
@@ -155,15 +156,14 @@ def _weights(held: Points, rows: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return mean, np.sqrt(squared)
 
 
-def _loss_scale(runs: Sequence[Run], held: Points, gain: Floats, spread: Floats) -> float:
-    """The smallest at which stopping below MOST_LOSS keeps what is promised, on these runs."""
-    loss = np.array([rule.mean_above_0(g, s) for g, s in zip(gain, spread, strict=True)])
-    for scale in np.geomspace(0.2, 4, SCORES):
-        stops = _first(runs, held, loss * scale < MOST_LOSS)
-        found = Outcome.of(runs, stops)
-        if found.lost_above_0 <= MOST_LOSS and found.big <= CHOSEN_BIG:
-            return float(scale)
-    raise SystemExit("no scale of the expected loss keeps what is promised")
+def _most_risk(runs: Sequence[Run], held: Points, gain: Floats, spread: Floats) -> float:
+    """The largest that keeps what is promised on these runs, with CHOSEN_BIG for MOST_BIG."""
+    risk = np.array([rule.exceeds(BIG_LOSS, g, s) for g, s in zip(gain, spread, strict=True)])
+    for most in RISKS:
+        stops = _first(runs, held, (gain < MOST_LOSS) & (risk <= most))
+        if Outcome.of(runs, stops).keeps(CHOSEN_BIG):
+            return float(most)
+    raise SystemExit("no risk keeps what is promised")
 
 
 def _first(runs: Sequence[Run], held: Points, stops: NDArray[np.bool_]) -> list[int]:
@@ -250,9 +250,7 @@ def _when(run: Run, stops: Callable[[Seen], bool]) -> int:
 
 def oracle(runs: Sequence[Run], most: float) -> list[int]:
     """The first evaluation within `most` of the last, which only the end can tell."""
-    return [
-        next(n for n in range(1, run.evaluations + 1) if run.gain(n) <= most) for run in runs
-    ]
+    return [next(n for n in range(1, run.evaluations + 1) if run.gain(n) <= most) for run in runs]
 
 
 def best_oracle(runs: Sequence[Run]) -> list[int]:

@@ -22,15 +22,17 @@ class Calibration:
     """The command that made it, and the runs it was given."""
     rise: float
     """Expected gain per unit of rise x share of entropy left x log of the steps left."""
+    room: float
+    """Likewise, per unit of the room above the level."""
     level: float
     """Expected gain per unit of the level above the newest reward."""
     spread_noise: float
     spread_rise: float
-    spread_entropy: float
-    """Per unit of the reward's range x share of entropy left x log of the steps left."""
+    spread_room: float
     spread_fallen: float
-    loss_scale: float
-    """Loss that came true per unit of loss that the normal forecast expects."""
+    most_risk: float
+    """The advice is to stop only where the normal forecast has less than this probability of a
+    big loss."""
     quantiles: tuple[float, float]
     """Residuals over their spread below which 5% and 95% of the forecasts ended."""
     predicted: Floats

@@ -48,10 +48,18 @@ class Reading:
     """How far the level is below the best reward, at least 0."""
     noise: float
     """Standard deviation of a reward about its curve, from second differences."""
+    room: float
+    """From the level to the highest reward there can be; the width of the range where nobody says
+    what that is."""
     log_left: float
     """Logarithm of the last step over this one."""
     entropy_left: float
     """H now as a share of H at the start, at most 1."""
+
+    @property
+    def ahead(self) -> float:
+        """How much is left to learn with, and to learn in."""
+        return self.entropy_left * self.log_left
 
 
 def blocked(curve: Curve) -> Curve:
@@ -70,7 +78,22 @@ def blocked(curve: Curve) -> Curve:
     return Curve(curve.steps[last], means, error, curve.entropy)
 
 
-def read(curve: Curve, last_step: float) -> Reading | str:
+@dataclass(frozen=True)
+class Unit:
+    """What counts as much or little of a reward."""
+
+    width: float = 1.0
+    """Of the range it lies in."""
+    highest: float | None = 1.0
+    """None where nobody says."""
+
+    @staticmethod
+    def seen(curve: Curve) -> Unit:
+        """That of a reward of which nobody says where it lies: the range it has shown."""
+        return Unit(float(np.ptp(curve.reward)) if len(curve.reward) else 1.0, None)
+
+
+def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
     """The numbers of the rule; a sentence where there are too few rows for them."""
     curve = blocked(curve)
     count = len(curve.steps)
@@ -90,6 +113,7 @@ def read(curve: Curve, last_step: float) -> Reading | str:
         rise=level - float(curve.reward[0]),
         fallen=max(best - level, 0.0),
         noise=_noise(curve),
+        room=unit.width if unit.highest is None else max(unit.highest - level, 0.0),
         log_left=max(float(np.log(last_step / curve.steps[-1])), 0.0),
         entropy_left=min(max(left, 0.0), 1.0),
     )

@@ -1,8 +1,7 @@
 """The advice: what a run may still gain, how sure that is, and whether to stop.
 
 Causal: it is given the rows so far and the number of steps planned, nothing else. Every number is
-in the unit of the reward, so that the advice for s R + c is that for R if the range is s times as
-wide.
+in the unit of the reward: the advice for s R + c, whose range is s times as wide, is that for R.
 """
 
 from __future__ import annotations
@@ -12,11 +11,13 @@ from dataclasses import dataclass
 
 from harness.stopping import curve as curves
 from harness.stopping.calibration import Calibration, shipped
-from harness.stopping.curve import Curve, Reading
+from harness.stopping.curve import Curve, Reading, Unit
 
 RULES = ("flat", "collapsed")
 MOST_LOSS = 0.01
 """Expected loss below which the advice is to stop, as a share of the reward's range."""
+BIG_LOSS = 0.05
+"""A loss that few stops may have, as a share of the reward's range."""
 MARGIN = 0.02
 """The gain whose probability is told, as a share of the reward's range."""
 SPENT = 0.25
@@ -40,7 +41,7 @@ class Advice:
     expected_gain: float | None = None
     """Final reward less the newest one."""
     expected_loss: float | None = None
-    """Mean of the final reward less the newest one, counted as 0 where it is below."""
+    """The same, 0 where the reward is expected to fall: what a stop here costs."""
     margin: float | None = None
     p_gain: tuple[float, float, float] | None = None
     """P(the final reward exceeds the newest by the margin), and its 95% interval."""
@@ -60,59 +61,54 @@ class Advice:
 def advise(
     curve: Curve,
     last_step: float | None,
-    scale: float = 1.0,
+    unit: Unit | None = None,
     calibration: Calibration | None = None,
 ) -> Advice:
     """The advice after the rows of `curve`.
 
-    `last_step`: the last one planned, None where nobody says; `scale`: width of the reward's range.
+    `last_step`: the last one planned, None where nobody says; `unit`: of the reward, by default of
+    one in [0, 1].
     """
     known = shipped() if calibration is None else calibration
+    unit = Unit() if unit is None else unit
     step = int(curve.steps[-1]) if len(curve.steps) else 0
-    reading = curves.read(curve, AHEAD * step if last_step is None else last_step)
+    reading = curves.read(curve, AHEAD * step if last_step is None else last_step, unit)
     if isinstance(reading, str):
         return Advice("watch", reading, step)
-    gain, spread = forecast(reading, scale, known)
-    loss = known.loss_scale * mean_above_0(gain, spread)
-    margin = MARGIN * scale
+    gain, spread = forecast(reading, known)
+    margin = MARGIN * unit.width
     low, high = known.quantiles
-    word, reason = _judged(reading, gain, loss, scale)
+    risk = exceeds(BIG_LOSS * unit.width, gain, spread)
+    word, reason = _judged(reading, gain, risk > known.most_risk, unit)
     return Advice(
         word=word,
         reason=reason,
         step=step,
         reading=reading,
         expected_gain=gain,
-        expected_loss=loss,
+        expected_loss=max(gain, 0.0),
         margin=margin,
         p_gain=known.came_true(exceeds(margin, gain, spread)),
         final=(reading.now + gain + low * spread, reading.now + gain + high * spread),
     )
 
 
-def forecast(reading: Reading, scale: float, known: Calibration) -> tuple[float, float]:
+def forecast(reading: Reading, known: Calibration) -> tuple[float, float]:
     """Mean and standard deviation of the final reward less the newest one.
 
-    What was won so far is won again for every e-fold of the steps, in proportion to the entropy
-    that is left; and a reward off its curve comes back to it.
+    Every e-fold of the steps wins a part of what was won so far and of what can be won, in
+    proportion to the entropy that is left; and a reward off its curve comes back to it.
     """
-    ahead = reading.entropy_left * reading.log_left
-    gain = known.rise * reading.rise * ahead + known.level * (reading.level - reading.now)
+    ahead = reading.ahead
+    gain = (known.rise * reading.rise + known.room * reading.room) * ahead
+    gain += known.level * (reading.level - reading.now)
     parts = (
         known.spread_noise * reading.noise,
         known.spread_rise * reading.rise * ahead,
-        known.spread_entropy * scale * ahead,
+        known.spread_room * reading.room * ahead,
         known.spread_fallen * reading.fallen,
     )
     return gain, math.hypot(*parts)
-
-
-def mean_above_0(mean: float, sd: float) -> float:
-    """Mean of the positive part of a normal variable."""
-    if sd <= 0:
-        return max(mean, 0.0)
-    z = mean / sd
-    return sd * math.exp(-z * z / 2) / math.sqrt(2 * math.pi) + mean * _below(z)
 
 
 def exceeds(margin: float, mean: float, sd: float) -> float:
@@ -124,14 +120,17 @@ def _below(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2))
 
 
-def _judged(reading: Reading, gain: float, loss: float, scale: float) -> tuple[str, str]:
-    told = f"expected loss {max(loss, 0.0):.3f}"
-    if not loss < MOST_LOSS * scale:
-        return "go on", f"{told}, not below {MOST_LOSS * scale:g}"
-    below = f"{told}, below {MOST_LOSS * scale:g}"
-    fell = reading.fallen > max(FELL * reading.noise, MARGIN * scale) and gain <= 0
+def _judged(reading: Reading, gain: float, risky: bool, unit: Unit) -> tuple[str, str]:
+    most, big = MOST_LOSS * unit.width, BIG_LOSS * unit.width
+    told = f"expected loss {max(gain, 0.0):.3g}"
+    if not gain < most:
+        return "go on", f"{told}, not below {most:.3g}"
+    if risky:
+        return "go on", f"{told}, but a gain above {big:.3g} is still likely enough"
+    below = f"{told}, below {most:.3g}"
+    fell = reading.fallen > max(FELL * reading.noise, MARGIN * unit.width) and gain <= 0
     if reading.entropy_left < SPENT:
         return "collapsed", f"{below}; entropy is at {reading.entropy_left:.0%} of its start"
     if fell:
-        return "collapsed", f"{below}; the reward fell by {reading.fallen:.3f} from its best"
+        return "collapsed", f"{below}; the reward is {reading.fallen:.3g} below its best"
     return "flat", below

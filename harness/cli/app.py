@@ -85,11 +85,15 @@ def train(
 
 
 @app.command()
-def resume(folder: options.RunOrSweep, events: options.EventsOption = None) -> None:
+def resume(
+    folder: options.RunOrSweep,
+    events: options.EventsOption = None,
+    stop_again: options.StopAgain = False,
+) -> None:
     """Continue a run, or the unfinished runs of a sweep."""
     from harness.cli import status as command
 
-    raise typer.Exit(command.resume(folder, events))
+    raise typer.Exit(command.resume(folder, events, stop_again))
 
 
 @app.command()

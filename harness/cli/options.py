@@ -87,6 +87,13 @@ EventsOption = Annotated[
     Events | None, typer.Option("--events", help="Write machine-readable events to stdout.")
 ]
 
+StopAgain = Annotated[
+    bool,
+    typer.Option(
+        "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
+    ),
+]
+
 # verify, fit-entropy-law
 
 AnyRuns = Annotated[

@@ -144,6 +144,31 @@ def fit_entropy_law(
 
 
 @app.command()
+def watch(
+    paths: options.Logs,
+    once: options.Once = False,
+    as_json: options.AsJson = False,
+    events: options.EventsOption = None,
+    reward: options.Reward = None,
+    entropy: options.Entropy = None,
+    step: options.Step = None,
+    steps: options.Steps = None,
+    bounds: options.RewardRange = None,
+    idle: options.Idle = 600.0,
+) -> None:
+    """Follow logs while they are written, and say when a run has nothing more to gain.
+
+    Ends when every run has ended; --json looks once. Example: harness watch runs/one
+    """
+    from harness.cli import watch as command
+
+    command.watch_words(
+        tuple(paths), (reward, entropy, step), steps, bounds, idle,
+        once=once, as_json=as_json, as_events=events is not None,
+    )  # fmt: skip
+
+
+@app.command()
 def variance(
     paths: options.Logs,
     as_json: options.AsJson = False,

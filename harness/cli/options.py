@@ -147,6 +147,26 @@ WithUnfinished = Annotated[
     bool, typer.Option("--with-unfinished", help="Include unfinished runs in averages.")
 ]
 
+# watch
+
+Once = Annotated[bool, typer.Option("--once", help="Look once and end.")]
+Steps = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help="Last step of a log that does not say it."),
+]
+RewardRange = Annotated[
+    str | None,
+    typer.Option("--range", metavar="LOW,HIGH", help="Lowest and highest reward of such a log."),
+]
+Idle = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        min=0.0,
+        help="Count such a log as ended once it has not grown for so long.",
+    ),
+]
+
 # variance
 
 On = Annotated[

@@ -24,7 +24,8 @@ def resume(path: Path, events: str | None, stop_again: bool = False) -> tuple[Sw
     """Continue the run (this process becomes it) or the sweep in `path`: its ledger and exit code.
 
     `stop_again`: of a run that trainer.stop_when has ended, obey that rule on. Raises ConfigError
-    if it is given for a sweep, whose runs are done where their rule ended them, DataError if there is nothing to resume, StoppedError if a live process holds it.
+    if it is given for a sweep, whose runs are done where their rule ended them; DataError if there
+    is nothing to resume, StoppedError if a live process holds it.
     """
     _look_into(path)
     if not is_sweep(path):

@@ -88,11 +88,7 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False) -> int:
     changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)
-    if (
-        status.is_over
-        and not soundness.damage(run, status)
-        and _rows_are_sound(run, status)
-    ):
+    if status.is_over and not soundness.damage(run, status) and _rows_are_sound(run, status):
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0

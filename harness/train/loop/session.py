@@ -220,8 +220,8 @@ class Session:
         """Save a checkpoint by `fill` if one is due, and end the run if a stop was requested.
 
         `unheard`: why there is nothing to learn from, as SignalWatch says; the run ends too. Raises
-        StoppedError for either, with the checkpoint of `step` on disk, EarlyEnd where
-        trainer.stop_when ends the run, and EndpointError where the users were out of reach too long.
+        StoppedError for either, with the checkpoint of `step` on disk; EarlyEnd where
+        trainer.stop_when ends it; EndpointError where the users were out of reach for too long.
         """
         trainer, asked = self.config.trainer, self.leaving.asked_by is not None
         early = self._rule.reason(step)

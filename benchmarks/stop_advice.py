@@ -12,6 +12,7 @@ same held-out users. benchmarks/stop_advice.md holds a dated result.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, nnls
 
-from benchmarks.stop_rivals import RIVALS, Seen
+from benchmarks.stop_rivals import RIVALS, Rival, Seen
 from harness.stopping import calibration as shipped
 from harness.stopping import curve as curves
 from harness.stopping import rule
@@ -142,18 +143,21 @@ def calibrated(runs: Sequence[Run], made: str) -> Calibration:
         spread[fold == part] = np.sqrt(held.spreads[fold == part] ** 2 @ sd**2)
     low, high = np.quantile((held.gain - gain) / np.maximum(spread, 1e-9), (0.05, 0.95))
     observed, interval = _came_true(held, gain, spread)
+    risk = _most_risk(runs, held, gain, spread)
+    rise, room, level = np.round(weights[0], 4).tolist()
+    noise, by_rise, by_room, fallen = np.round(weights[1], 4).tolist()
     return Calibration(
-        made, *np.round(weights[0], 4).tolist(), *np.round(weights[1], 4).tolist(),
-        _most_risk(runs, held, gain, spread), (round(low, 3), round(high, 3)),
-        PREDICTED, observed, *interval,
+        made, rise, room, level, noise, by_rise, by_room, fallen, risk,
+        (round(low, 3), round(high, 3)), PREDICTED, observed, *interval,
     )  # fmt: skip
 
 
 def _weights(held: Points, rows: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    mean = np.linalg.lstsq(held.means[rows], held.gain[rows], rcond=None)[0]
+    fitted = np.linalg.lstsq(held.means[rows], held.gain[rows], rcond=None)[0]
+    mean = np.asarray(fitted, np.float64)
     off = held.gain[rows] - held.means[rows] @ mean
     squared, _ = nnls(held.spreads[rows] ** 2, off**2)
-    return mean, np.sqrt(squared)
+    return mean, np.asarray(np.sqrt(squared), np.float64)
 
 
 def _most_risk(runs: Sequence[Run], held: Points, gain: Floats, spread: Floats) -> float:
@@ -199,7 +203,7 @@ def _shares(predicted: Floats, true: Floats, weight: Floats) -> Floats:
     total = np.bincount(place, weight[order], len(PREDICTED))
     share = np.bincount(place, weight[order] * fitted, len(PREDICTED)) / np.maximum(total, 1e-9)
     known = total > 0
-    return np.interp(PREDICTED, PREDICTED[known], share[known])
+    return np.asarray(np.interp(PREDICTED, PREDICTED[known], share[known]), np.float64)
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,7 @@ class Outcome:
 
 
 def ours(runs: Sequence[Run]) -> list[int]:
-    return [_when(run, lambda seen, run=run: _advises(run, seen)) for run in runs]
+    return [_when(run, functools.partial(_advises, run)) for run in runs]
 
 
 def _advises(run: Run, seen: Seen) -> bool:
@@ -268,25 +272,28 @@ def replay(runs: Sequence[Run], chosen_on: Sequence[Run]) -> None:
     print(Outcome.of(runs, oracle(runs, MOST_LOSS)).row("oracle, within .01 of the end"))
     print(Outcome.of(runs, best_oracle(runs)).row("oracle, at the same mean loss"))
     for rival in RIVALS:
-        stops = [_when(run, lambda seen, r=rival: r.stops(seen, r.at)) for run in runs]
-        print(Outcome.of(runs, stops).row(rival.name))
+        print(Outcome.of(runs, _stops(runs, rival, rival.at)).row(rival.name))
         if chosen_on:
-            value = _best(rival.stops, rival.choices, chosen_on)
+            value = _best(rival, chosen_on)
             if value is None:
                 print(f"| the same, no constant of {rival.choices} keeps it | | | | | | |")
                 continue
-            stops = [_when(run, lambda seen, r=rival, v=value: r.stops(seen, v)) for run in runs]
-            print(Outcome.of(runs, stops).row(f"the same, {value:g}: best on development runs"))
+            told = f"the same, {value:g}: best on development runs"
+            print(Outcome.of(runs, _stops(runs, rival, value)).row(told))
 
 
-def _best(
-    stops: Callable[[Seen, float], bool], choices: Sequence[float], runs: Sequence[Run]
-) -> float | None:
+def _stops(runs: Sequence[Run], rival: Rival, value: float) -> list[int]:
+    def stops(seen: Seen) -> bool:
+        return rival.stops(seen, value)
+
+    return [_when(run, stops) for run in runs]
+
+
+def _best(rival: Rival, runs: Sequence[Run]) -> float | None:
     """The constant that saves most of those that keep the promise on these runs."""
     found: tuple[float, float] | None = None
-    for value in choices:
-        at = [_when(run, lambda seen, v=value: stops(seen, v)) for run in runs]
-        outcome = Outcome.of(runs, at)
+    for value in rival.choices:
+        outcome = Outcome.of(runs, _stops(runs, rival, value))
         if outcome.keeps() and (found is None or outcome.saved > found[0]):
             found = outcome.saved, value
     return found[1] if found else None

@@ -100,7 +100,8 @@ class _Rows:
         table = [(step, *row) for step, row in sorted(self.by_step.items())]
         rows = np.array(table, dtype=np.float64).reshape(-1, len(KEPT))
         evaluated, measured = np.isfinite(rows[:, 2]), np.isfinite(rows[:, 1])
-        return Curve(*rows[evaluated][:, [0, 2, 3]].T, rows[measured, 1])
+        steps, rewards, errors = rows[evaluated][:, [0, 2, 3]].T
+        return Curve(steps, rewards, errors, rows[measured, 1])
 
 
 def _row(line: bytes) -> tuple[float | None, ...] | None:

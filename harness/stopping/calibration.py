@@ -61,9 +61,9 @@ def shipped() -> Calibration:
 def from_json(text: str) -> Calibration:
     """The calibration in a file like `calibration.json`."""
     values = json.loads(text)
-    table = {name: np.array(values.pop(name)) for name in ("predicted", "observed", "low", "high")}
+    values |= {name: np.array(values[name]) for name in ("predicted", "observed", "low", "high")}
     low, high = values.pop("quantiles")
-    return Calibration(**values, quantiles=(low, high), **table)
+    return Calibration(**values, quantiles=(low, high))
 
 
 def to_json(calibration: Calibration) -> str:

@@ -112,6 +112,7 @@ class Points:
     spreads: Floats
     """What the squared spread is linear in, before squaring. Shape (points, 4)."""
     gain: Floats
+    rising: NDArray[np.bool_]
 
 
 def points(runs: Sequence[Run]) -> Points:
@@ -123,11 +124,13 @@ def points(runs: Sequence[Run]) -> Points:
             rise, room = reading.rise * reading.ahead, reading.room * reading.ahead
             spreads = (reading.noise, rise, room, reading.fallen)
             means = (rise, room, reading.level - reading.now)
-            rows.append((index, count, *means, *spreads, run.gain(count)))
+            rows.append(
+                (index, count, *means, *spreads, run.gain(count), rule.still_rises(reading, Unit()))
+            )
     table = np.array(rows)
     return Points(
         table[:, 0].astype(np.intp), table[:, 1].astype(np.intp),
-        table[:, 2:5], table[:, 5:9], table[:, 9],
+        table[:, 2:5], table[:, 5:9], table[:, 9], table[:, 10].astype(bool),
     )  # fmt: skip
 
 
@@ -164,7 +167,7 @@ def _most_risk(runs: Sequence[Run], held: Points, gain: Floats, spread: Floats) 
     """The largest that keeps what is promised on these runs, with CHOSEN_BIG for MOST_BIG."""
     risk = np.array([rule.exceeds(BIG_LOSS, g, s) for g, s in zip(gain, spread, strict=True)])
     for most in RISKS:
-        stops = _first(runs, held, (gain < MOST_LOSS) & (risk <= most))
+        stops = _first(runs, held, (gain < MOST_LOSS) & (risk <= most) & ~held.rising)
         if Outcome.of(runs, stops).keeps(CHOSEN_BIG):
             return float(most)
     raise SystemExit("no risk keeps what is promised")

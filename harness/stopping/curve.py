@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,9 @@ class Reading:
     """The newest reward."""
     level: float
     """The same, from a line in the logarithm of the step through the last evaluations."""
+    slope: float
+    """Of that line: reward per e-fold of the steps."""
+    slope_se: float
     rise: float
     """The level above the first reward."""
     fallen: float
@@ -104,12 +108,14 @@ def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
     start_entropy = float(curve.entropy[0])
     entropy_now = float(curve.entropy[-LAST_ROWS:].mean())
     left = entropy_now / start_entropy if start_entropy > 0 else 0.0
-    level = _level(curve)
+    level, slope, error = _line(curve)
     now, best = float(curve.reward[-1]), float(curve.reward.max())
     return Reading(
         evaluations=count,
         now=now,
         level=level,
+        slope=slope,
+        slope_se=error,
         rise=level - float(curve.reward[0]),
         fallen=max(best - level, 0.0),
         noise=_noise(curve),
@@ -119,15 +125,20 @@ def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
     )
 
 
-def _level(curve: Curve) -> float:
-    """The height, at the last step, of a line in log step through the last evaluations."""
+def _line(curve: Curve) -> tuple[float, float, float]:
+    """Height at the last step, slope and its standard error of a line in log step through the last
+    evaluations.
+    """
     recent = curve.steps >= WINDOW * curve.steps[-1]
     recent[-3:] = True
     x = np.log(curve.steps[recent])
     y = curve.reward[recent]
     about = x - x.mean()
-    slope = float(about @ y) / float(about @ about)
-    return float(y.mean()) + slope * float(about[-1])
+    square = float(about @ about)
+    slope = float(about @ y) / square
+    off = y - y.mean() - slope * about
+    error = math.sqrt(float(off @ off) / max(len(y) - 2, 1) / square)
+    return float(y.mean()) + slope * float(about[-1]), slope, error
 
 
 def _noise(curve: Curve) -> float:

@@ -22,6 +22,8 @@ MARGIN = 0.02
 """The gain whose probability is told, as a share of the reward's range."""
 SPENT = 0.25
 """Share of the starting entropy below which it counts as spent."""
+STILL_RISING = 4.0
+"""A rise that goes on counts from so many of its standard errors on."""
 FELL = 3.0
 """A reward counts as fallen where its level is so many times its noise below its best."""
 AHEAD = 2.0
@@ -111,6 +113,12 @@ def forecast(reading: Reading, known: Calibration) -> tuple[float, float]:
     return gain, math.hypot(*parts)
 
 
+def still_rises(reading: Reading, unit: Unit) -> bool:
+    """Whether the line through the last evaluations, if it went on, would surely gain too much."""
+    sure = reading.slope - STILL_RISING * reading.slope_se
+    return sure * reading.log_left >= MOST_LOSS * unit.width
+
+
 def exceeds(margin: float, mean: float, sd: float) -> float:
     """P(a normal variable exceeds the margin)."""
     return float(mean > margin) if sd <= 0 else _below((mean - margin) / sd)
@@ -125,6 +133,8 @@ def _judged(reading: Reading, gain: float, risky: bool, unit: Unit) -> tuple[str
     told = f"expected loss {max(gain, 0.0):.3g}"
     if not gain < most:
         return "go on", f"{told}, not below {most:.3g}"
+    if still_rises(reading, unit):
+        return "go on", f"{told}, but the reward is still rising"
     if risky:
         return "go on", f"{told}, but a gain above {big:.3g} is still likely enough"
     below = f"{told}, below {most:.3g}"

@@ -16,11 +16,11 @@ from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 
-STEPS = 60
+STEPS = 100
 SHORT = (
     "policy=tabular", "difficulty=easy", "algorithm.learning_rate=9", "seed=5",
-    f"trainer.steps={STEPS}", "trainer.eval_every=3", "trainer.conversations=16",
-    "trainer.checkpoint_every=50", "eval.users=16", "eval.levels=[]", "eval.deaf=false",
+    f"trainer.steps={STEPS}", "trainer.eval_every=4", "trainer.conversations=16",
+    "trainer.checkpoint_every=50", "eval.users=32", "eval.levels=[]", "eval.deaf=false",
     "eval.prefixes=0", "eval.ledger=false",
 )  # fmt: skip
 
@@ -112,5 +112,5 @@ def test_a_sweep_counts_it_as_done_and_does_not_go_on_with_it(tmp_path: Path) ->
 def test_the_rule_needs_evaluations() -> None:
     with pytest.raises(ConfigError, match=r"trainer\.stop_when needs"):
         TrainerConfig(stop_when="flat", eval_every=0)
-    with pytest.raises(ConfigError, match=r"stop_when must be None, flat or collapsed"):
+    with pytest.raises(ConfigError, match=r"stop_when must be"):
         TrainerConfig(stop_when="bored")

@@ -159,6 +159,8 @@ class FollowedLog:
             status, reason = "no status", str(error)
         if status == "running" and not held:
             status, reason = "crashed", CRASHED
+        elif status == "planned" and held:
+            status = "starting"
         ended = status in (*ENDED, "crashed") and not held
         view = replace(self._view, status=status, reason=reason, ended=ended)
         try:

@@ -2,8 +2,8 @@
 
 A run's rows are read as they come; the log of another program, which may be any format that
 harness/law reads, is read anew after it has grown. Neither is looked at before the last look has
-been paid for: SHARE of a core is what reading may cost. The law is fitted after a tenth more rows,
-which is some 70 times in a run of 1,000 steps.
+been paid for: SHARE of a core is what reading may cost. The law is fitted after a quarter more rows,
+which is some 30 times in a run of 1,000 steps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from harness.stopping.curve import Curve, Unit
 from harness.stopping.rule import Advice
 
 SHARE = 0.004
-GROWN = 1.1
+GROWN = 1.25
 """The law is fitted again once there are so many times the rows it was fitted on."""
 KEPT = ("step", "entropy", columns.EVALUATION, f"{columns.EVALUATION}_se")
 CRASHED = "process died without writing a status (killed or crashed)"

@@ -2,8 +2,8 @@
 
 A run's rows are read as they come; the log of another program, which may be any format that
 harness/law reads, is read anew after it has grown. Neither is looked at before the last look has
-been paid for: SHARE of a core is what reading may cost. The law is fitted after a quarter more rows,
-which is some 30 times in a run of 1,000 steps.
+been paid for: SHARE of a core is what reading may cost. The law is fitted after a quarter more
+rows, which is some 30 times in a run of 1,000 steps.
 """
 
 from __future__ import annotations

@@ -127,11 +127,11 @@ def _follow(logs: _Logs, views: list[View], wanted: Wanted) -> None:
     console = Console()
     if console.is_terminal and not wanted.as_events:
         with Live(console=console, auto_refresh=False) as live:
-            live.update(watch_view.table(views), refresh=True)
+            live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
             while not _is_over(logs, views):
                 time.sleep(EVERY_S)
                 views = logs.look()
-                live.update(watch_view.table(views), refresh=True)
+                live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
         return
     told: dict[str, View] = {}
     while True:

@@ -3,39 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from harness.cli.watched_log import View
 from harness.config.run import SCHEMA
 from harness.utils.safe_text import shortened, text, visible
 
-COLUMNS = ("run", "step", "H", "R", "regime", "onset", "expected loss", "P(gain)", "advice")
+COLUMNS = ("run", "step", "H", "R", "regime", "onset", "loss", "P(gain)", "advice")
 STYLES = {"flat": "yellow", "collapsed": "red", "go on": "green"}
+MARGIN_LINES = 4
+"""Lines of the screen kept free below the table."""
+OTHERS_WIDE = 76
+"""Characters of all columns but the first: a narrow screen cuts names, not numbers."""
 NOT_MEASURED = "not calibrated for this kind of log"
 
 
-def table(views: Sequence[View]) -> Table:
-    """The live table, a row a log."""
+def table(views: Sequence[View], height: int, width: int) -> Group:
+    """The live table: as many logs as fit, those that have not ended first."""
+    most, name = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 12), 60)
+    order = sorted(range(len(views)), key=lambda index: views[index].ended)
+    shown = [views[index] for index in sorted(order[: max(most, 1)])]
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for column in COLUMNS:
-        grid.add_column(text(column, "bold"), overflow="fold")
-    for view in views:
-        advice = view.advice
-        word = advice.word if advice else ""
-        grid.add_row(
-            text(shortened(view.run, 50)),
-            text(_steps(view)),
-            text(_number(view.entropy)),
-            text(_number(view.reward)),
-            text(view.regime or "-"),
-            text(_onset(view)),
-            text("-" if advice is None else _number(advice.expected_loss, 3)),
-            text(_probability(view)),
-            text(_advice(view), STYLES.get(word, "")),
-        )
-    return grid
+        grid.add_column(text(column, "bold"), no_wrap=True, overflow="ellipsis")
+    for view in shown:
+        grid.add_row(*_cells(view, name))
+    notes = [f"and {len(views) - len(shown)} more"] if len(shown) < len(views) else []
+    if any(_is_cautioned(view) for view in shown):
+        notes.append(f"* {NOT_MEASURED}")
+    return Group(grid, *(text(note, "dim") for note in notes))
+
+
+def _cells(view: View, name_width: int) -> list[Text]:
+    advice = None if view.ended else view.advice
+    word = advice.word if advice else ""
+    said = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
+    caution = " *" if _is_cautioned(view) else ""
+    damaged = f", {view.damaged} damaged lines" if view.damaged else ""
+    return [
+        text(shortened(Path(view.run).name, name_width)),
+        text(_steps(view)),
+        text(_number(view.entropy)),
+        text(_number(view.reward)),
+        text(view.regime or "-"),
+        text("-" if view.onset is None else f"{view.onset.step:.0f}"),
+        text("-" if advice is None else _number(advice.expected_loss, 3)),
+        text(_probability(view).partition(" ")[0] + caution),
+        text(said + damaged, STYLES.get(word, "")),
+    ]
+
+
+def _is_cautioned(view: View) -> bool:
+    return view.uncalibrated is not None and _probability(view) != "-"
 
 
 def line(view: View) -> str:
@@ -44,7 +68,7 @@ def line(view: View) -> str:
     parts += [f"{n} {_number(v)}" for n, v in (("H", view.entropy), ("R", view.reward)) if v]
     parts += [view.regime] if view.regime else []
     parts += [f"onset {_onset(view)}"] if view.onset else []
-    if view.advice is not None and view.advice.p_gain is not None:
+    if _probability(view) != "-" and view.advice is not None:
         parts.append(f"P(gain > {view.advice.margin:.3g}) {_probability(view)}")
     parts.append(_advice(view))
     return visible(f"{view.run}: {', '.join(part for part in parts if part)}")
@@ -52,11 +76,11 @@ def line(view: View) -> str:
 
 def _advice(view: View) -> str:
     advice, parts = view.advice, []
-    if view.ended and view.reason:
-        parts.append(view.reason.removeprefix(f"{view.run}: "))
+    if view.ended:
+        parts += [view.reason.removeprefix(f"{view.run}: ")] if view.reason else []
     elif advice is not None:
         parts.append(("stop: " if advice.stops else "") + f"{advice.word} ({advice.reason})")
-        parts += [NOT_MEASURED] if view.uncalibrated and advice.p_gain else []
+        parts += [NOT_MEASURED] if _is_cautioned(view) else []
     elif view.reason:
         parts.append(view.reason)
     parts += [f"{view.damaged} damaged lines"] if view.damaged else []
@@ -73,7 +97,7 @@ def _onset(view: View) -> str:
 
 
 def _probability(view: View) -> str:
-    if view.advice is None or view.advice.p_gain is None:
+    if view.ended or view.advice is None or view.advice.p_gain is None:
         return "-"
     value, low, high = view.advice.p_gain
     return f"{value:.2f} [{low:.2f}, {high:.2f}]"
@@ -90,7 +114,7 @@ def as_json(views: Sequence[View]) -> dict[str, Any]:
 
 def event(view: View) -> dict[str, Any]:
     """A log now, as the event that tells of it."""
-    advice, onset = view.advice, view.onset
+    advice, onset = None if view.ended else view.advice, view.onset
     told: dict[str, Any] = dict.fromkeys(("p_gain", "expected_loss", "final"))
     if advice is not None and advice.p_gain is not None and advice.final is not None:
         value, low, high = advice.p_gain
@@ -117,7 +141,7 @@ def event(view: View) -> dict[str, Any]:
         **told,
         "stop": advice is not None and advice.stops,
         "advice": advice.word if advice else None,
-        "reason": view.reason if advice is None or view.ended else advice.reason,
+        "reason": view.reason if advice is None else advice.reason,
         "calibrated": view.uncalibrated is None,
         "uncalibrated": view.uncalibrated,
         "damaged": view.damaged,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import numpy as np
@@ -33,8 +32,8 @@ def course(reward: Floats, entropy: tuple[float, float], noise: float = 0.004) -
 def so_far(whole: Curve, count: int) -> Curve:
     """The first `count` evaluations and the rows up to the last of them."""
     rows = int(whole.steps[count - 1])
-    parts = (values[:count] for values in (whole.steps, whole.reward, whole.reward_se))
-    return Curve(*itertools.islice(parts, 3), whole.entropy[:rows])
+    steps, reward, error = (v[:count] for v in (whole.steps, whole.reward, whole.reward_se))
+    return Curve(steps, reward, error, whole.entropy[:rows])
 
 
 def advices(whole: Curve) -> list[Advice]:

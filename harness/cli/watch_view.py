@@ -18,14 +18,14 @@ COLUMNS = ("run", "step", "H", "R", "regime", "onset", "loss", "P(gain)", "advic
 STYLES = {"flat": "yellow", "collapsed": "red", "go on": "green"}
 MARGIN_LINES = 4
 """Lines of the screen kept free below the table."""
-OTHERS_WIDE = 76
+OTHERS_WIDE = 70
 """Characters of all columns but the first: a narrow screen cuts names, not numbers."""
 NOT_MEASURED = "not calibrated for this kind of log"
 
 
 def table(views: Sequence[View], height: int, width: int) -> Group:
     """The live table: as many logs as fit, those that have not ended first."""
-    most, name = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 12), 60)
+    most, name = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
     order = sorted(range(len(views)), key=lambda index: views[index].ended)
     shown = [views[index] for index in sorted(order[: max(most, 1)])]
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)

@@ -62,7 +62,7 @@ class TrainerConfig:
     are no language to the users, or all advantages are 0 for 3 steps that have 24 groups, else for
     as many as have. With policy.init=random, of a null control, and where it is false, this is only
     said."""
-    stop_when: Annotated[str | None, OneOf(STOP_RULES)] = None
+    stop_when: Annotated[str | None, OneOf(STOP_RULES), Only("curriculum.kind", ("none",))] = None
     """End the run after an evaluation where its expected loss is below .01: at any such (flat), or
     only if entropy is spent or the reward has fallen (collapsed). harness resume goes on without
     the rule. null for never: docs/watch.md."""

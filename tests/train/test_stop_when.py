@@ -114,3 +114,11 @@ def test_the_rule_needs_evaluations() -> None:
         TrainerConfig(stop_when="flat", eval_every=0)
     with pytest.raises(ConfigError, match=r"stop_when must be"):
         TrainerConfig(stop_when="bored")
+
+
+def test_the_rule_is_refused_with_a_curriculum_for_which_it_stops_too_early(tmp_path: Path) -> None:
+    words = ("policy=tabular", "curriculum=staged", "trainer.stop_when=flat")
+    done = commands.harness("train", *words, "--dir", "one", cwd=tmp_path)
+    assert done.returncode == ConfigError.exit_code
+    assert "trainer.stop_when" in done.stderr
+    assert not (tmp_path / "one").exists()

@@ -1,7 +1,7 @@
 """Stop advice by replay: steps saved and reward lost, beside the rules that others stop by.
 
     python -m benchmarks.stop_advice calibrate RUNS... [--out FILE]
-    python -m benchmarks.stop_advice replay RUNS... [--chosen-on RUNS...] [--kind plain]
+    python -m benchmarks.stop_advice replay RUNS... [--chosen-on RUNS...] [--kind plain] [--parts]
 
 RUNS are folders that benchmarks.stop_runs has filled. `calibrate` makes the constants of
 harness/stopping; `replay` gives every run's rows to the rule, evaluation by evaluation, and prints
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, nnls
 
 from benchmarks.stop_rivals import RIVALS, Rival, Seen
+from benchmarks.stop_runs import LEVELS, RATES, REMEDIES
 from harness.stopping import calibration as shipped
 from harness.stopping import curve as curves
 from harness.stopping import rule
@@ -335,7 +336,7 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--chosen-on", type=Path, nargs="+", default=[])
     parser.add_argument("--kind", default=PLAIN)
-    parser.add_argument("--by-level", action="store_true")
+    parser.add_argument("--parts", action="store_true", help="also by level, rate and remedy")
     parser.add_argument("--out", type=Path, default=shipped.FILE)
     given = parser.parse_args()
     runs = load(given.runs, given.kind)
@@ -346,9 +347,15 @@ def main() -> None:
     print(f"{len(runs)} runs\n")
     replay(runs, load(given.chosen_on))
     told(runs)
-    for level in ("easy", "medium", "hard") if given.by_level else ():
-        some = [run for run in runs if level in run.name]
-        print(Outcome.of(some, ours(some)).row(f"{level}, {len(some)} runs"))
+    if given.parts:
+        print("\n| runs | runs stopped | steps saved | mean loss | mean loss, gains as 0 | "
+              "losing more than .05 | keeps the promise | the oracle saves |\n"
+              "|---|---|---|---|---|---|---|---|")  # fmt: skip
+        for part in (*LEVELS, *RATES, *REMEDIES):
+            some = [run for run in runs if part in run.name.split("-")]
+            if some:
+                most = Outcome.of(some, best_oracle(some)).saved
+                print(f"{Outcome.of(some, ours(some)).row(f'{part}, {len(some)}')} {most:.1%} |")
 
 
 if __name__ == "__main__":

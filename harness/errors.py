@@ -10,7 +10,8 @@
     ├── FolderError   73   the run folder cannot be created
     ├── StorageError  74   an I/O error while writing
     ├── PlugInError    3   part of the results is missing, since a plug-in failed
-    └── StoppedError  75   stopped and resumable, or the folder is held by a live process
+    ├── StoppedError  75   stopped and resumable, or the folder is held by a live process
+    └── EarlyEnd       0   a run ended by its own rule, trainer.stop_when: no failure
 
 Done in part is 3 and interrupted twice is 130; neither is an exception. 1 means a bug.
 A message has three parts: where (file:line or dotted key), what rule, what was given.
@@ -86,3 +87,9 @@ class StoppedError(HarnessError):
     """The run stopped on request and can be resumed, or another live process holds its folder."""
 
     exit_code = 75
+
+
+class EarlyEnd(HarnessError):
+    """The run's own rule ended it before its last step, as its config asks: no failure."""
+
+    exit_code = 0

@@ -85,11 +85,15 @@ def train(
 
 
 @app.command()
-def resume(folder: options.RunOrSweep, events: options.EventsOption = None) -> None:
+def resume(
+    folder: options.RunOrSweep,
+    events: options.EventsOption = None,
+    stop_again: options.StopAgain = False,
+) -> None:
     """Continue a run, or the unfinished runs of a sweep."""
     from harness.cli import status as command
 
-    raise typer.Exit(command.resume(folder, events))
+    raise typer.Exit(command.resume(folder, events, stop_again))
 
 
 @app.command()
@@ -138,6 +142,31 @@ def fit_entropy_law(
             tuple(margin or ()), with_unfinished, step, reward_range,
         )  # fmt: skip
         raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
+
+
+@app.command()
+def watch(
+    paths: options.Logs,
+    once: options.Once = False,
+    as_json: options.AsJson = False,
+    events: options.EventsOption = None,
+    reward: options.Reward = None,
+    entropy: options.Entropy = None,
+    step: options.Step = None,
+    steps: options.Steps = None,
+    reward_range: options.RewardRange = None,
+    idle: options.Idle = 600.0,
+) -> None:
+    """Follow logs while they are written, and say when a run has nothing more to gain.
+
+    Ends when every run has ended; --json looks once. Example: harness watch runs/one
+    """
+    from harness.cli import watch as command
+
+    command.watch_words(
+        tuple(paths), (reward, entropy, step), steps, reward_range, idle,
+        once=once, as_json=as_json, as_events=events is not None,
+    )  # fmt: skip
 
 
 @app.command()

@@ -5,7 +5,6 @@ Results are written before anything is printed: `head` may close stdout.
 
 from __future__ import annotations
 
-import math
 import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -57,7 +56,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     _refuse_no_name("--step", wanted.step)
     _refuse_no_share("--forecast-from", wanted.forecast_from)
     margins = parse_margins(wanted.margins)
-    declared = None if wanted.reward_range is None else _range(wanted.reward_range)
+    declared = options.reward_range(wanted.reward_range)
     default = default_out(wanted.paths)
     _refuse_run(wanted.out or default)
     out = options.results_folder(wanted.out, default)
@@ -120,17 +119,6 @@ def _refuse_no_name(option: str, column: str | None) -> None:
         (column or "").encode()
     except UnicodeEncodeError as error:  # as Python has bytes that it could not read
         raise ConfigError(f"{option}: must name a column in UTF-8, got {column!r}") from error
-
-
-def _range(words: str) -> tuple[float, float]:
-    try:
-        low, high = (float(word) for word in words.split(","))
-        if math.isfinite(low) and math.isfinite(high) and low < high:
-            return low, high
-    except ValueError:
-        pass
-    rule = "must be the lowest and the highest value that R can take, such as 0,1"
-    raise ConfigError(f"--reward-range: {rule}, got {words!r}")
 
 
 def _refuse_no_share(option: str, share: float | None) -> None:

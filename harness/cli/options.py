@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from enum import StrEnum
 from pathlib import Path
@@ -87,6 +88,13 @@ EventsOption = Annotated[
     Events | None, typer.Option("--events", help="Write machine-readable events to stdout.")
 ]
 
+StopAgain = Annotated[
+    bool,
+    typer.Option(
+        "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
+    ),
+]
+
 # verify, fit-entropy-law
 
 AnyRuns = Annotated[
@@ -114,7 +122,7 @@ RewardRange = Annotated[
     typer.Option(
         "--reward-range",
         metavar="LOW,HIGH",
-        help="Lowest and highest value that R can take, such as 0,1: the ceiling lies within.",
+        help="Lowest and highest value that R can take, such as 0,1.",
     ),
 ]
 Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
@@ -146,6 +154,22 @@ PoolUnlike = Annotated[
 ]
 WithUnfinished = Annotated[
     bool, typer.Option("--with-unfinished", help="Include unfinished runs in averages.")
+]
+
+# watch
+
+Once = Annotated[bool, typer.Option("--once", help="Look once and end.")]
+Steps = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help="Last step of a log that does not say it."),
+]
+Idle = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        min=0.0,
+        help="Count such a log as ended once it has not grown for so long.",
+    ),
 ]
 
 # variance
@@ -249,6 +273,20 @@ Variable = Annotated[
     typer.Argument(metavar="VARIABLE", help="Environment variable that holds the key."),
 ]
 Remove = Annotated[bool, typer.Option("--remove", help="Withdraw the permission.")]
+
+
+def reward_range(text: str | None) -> tuple[float, float] | None:
+    """The lowest and the highest reward in `LOW,HIGH`. Raises ConfigError for anything else."""
+    if text is None:
+        return None
+    try:
+        low, high = (float(word) for word in text.split(","))
+    except ValueError:
+        low, high = 0.0, 0.0
+    if not (low < high and math.isfinite(low) and math.isfinite(high)):
+        rule = "must be the lowest and the highest value that R can take, such as 0,1"
+        raise ConfigError(f"--reward-range: {rule}, got {text!r}")
+    return low, high
 
 
 def results_folder(named: Path | None, default: Path) -> Path:

@@ -30,10 +30,10 @@ def status(folder: Path, *, as_json: bool) -> None:
         print(visible(line))
 
 
-def resume(folder: Path, events: str | None) -> int:
+def resume(folder: Path, events: str | None, stop_again: bool = False) -> int:
     """Continue the run or the sweep in `folder` and return the exit code."""
     _refuse_outer_folder(folder, "resume")
-    sweep, code = resuming.resume(folder, events)
+    sweep, code = resuming.resume(folder, events, stop_again)
     for line in closing(sweep, code):
         exit_codes.say(line)
     return code

@@ -14,6 +14,7 @@ LAST_STEP = 10_000_000
 EVALUATIONS = 20
 """The fewest of a run that sets none and has the steps; 16 are the fewest that a verdict takes."""
 ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
+STOP_RULES = ("flat", "collapsed")
 TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
 MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", "vllm_server"))
 MAY_BE_COLOCATED = Only("trainer.engine", ("auto", "vllm_colocate"))
@@ -61,6 +62,10 @@ class TrainerConfig:
     are no language to the users, or all advantages are 0 for 3 steps that have 24 groups, else for
     as many as have. With policy.init=random, of a null control, and where it is false, this is only
     said."""
+    stop_when: Annotated[str | None, OneOf(STOP_RULES), Only("curriculum.kind", ("none",))] = None
+    """End the run after an evaluation where its expected loss is below .01: at any such (flat), or
+    only if entropy is spent or the reward has fallen (collapsed). harness resume goes on without
+    the rule. null for never: docs/watch.md."""
     engine: Annotated[str, OneOf(ENGINES)] = "auto"
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
     own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is
@@ -78,6 +83,11 @@ class TrainerConfig:
 
     def __post_init__(self) -> None:
         ranges.check("trainer", self)
+        if self.stop_when is not None and self.eval_every == 0:
+            raise ConfigError(
+                "trainer.stop_when needs evaluations: set trainer.eval_every above 0, got "
+                f"{self.eval_every} with trainer.stop_when={self.stop_when}"
+            )
         if (self.engine == "vllm_server") != bool(self.engine_url):
             raise ConfigError(
                 "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "

@@ -55,16 +55,22 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
 
 
 def become(
-    where: RunFolder, config: RunConfig, events: str | None, lock: int, sends: frozenset[Grant]
+    where: RunFolder,
+    config: RunConfig,
+    events: str | None,
+    lock: int,
+    sends: frozenset[Grant],
+    stop_again: bool = False,
 ) -> NoReturn:
     """Replace this process by the run's, which holds the folder by `lock` from its first moment
     and may send what is in `sends`.
     """
-    is_done = run_folder.read_status(where).status == "done"
-    lease = gpu_lease.take(bool(config.trainer.gpus) and not is_done, process.stop_is_due)
+    is_over = run_folder.read_status(where).is_over
+    lease = gpu_lease.take(bool(config.trainer.gpus) and not is_over, process.stop_is_due)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
     arguments = ["--lock", str(lock), *(["--events", events] if events else [])]
+    arguments += ["--stop-again"] if stop_again else []
     command = child_process.command(where.path, arguments, sends)
     sys.stdout.flush()
     os.execve(command[0], command, child_process.environment(config, lease.visible))

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from harness import simulator
 from harness.config.grant import Grant
-from harness.errors import DataError, StoppedError
+from harness.errors import ConfigError, DataError, StoppedError
 from harness.execution import foreground, preflight
 from harness.records import compatibility, holder, run_folder, soundness, sweep_file
 from harness.records.run_folder import RunFolder
@@ -20,16 +20,22 @@ from harness.utils import process
 STATUS_OF_EXIT = {0: "done", StoppedError.exit_code: "stopped"}
 
 
-def resume(path: Path, events: str | None) -> tuple[Sweep, int]:
+def resume(path: Path, events: str | None, stop_again: bool = False) -> tuple[Sweep, int]:
     """Continue the run (this process becomes it) or the sweep in `path`: its ledger and exit code.
 
-    Raises DataError if there is nothing to resume, StoppedError if a live process holds it.
+    `stop_again`: of a run that trainer.stop_when has ended, obey that rule on. Raises ConfigError
+    if it is given for a sweep, whose runs are done where their rule ended them; DataError if there
+    is nothing to resume, StoppedError if a live process holds it.
     """
     _look_into(path)
-    return _resume_sweep(path, events) if is_sweep(path) else _resume_run(path, events)
+    if not is_sweep(path):
+        _resume_run(path, events, stop_again)
+    if stop_again:
+        raise ConfigError(f"--stop-again: must be given with a run, got the sweep {path}")
+    return _resume_sweep(path, events)
 
 
-def _resume_run(path: Path, events: str | None) -> NoReturn:
+def _resume_run(path: Path, events: str | None, stop_again: bool) -> NoReturn:
     where = RunFolder(path.resolve())
     if not where.is_run():
         raise DataError(
@@ -38,12 +44,12 @@ def _resume_run(path: Path, events: str | None) -> NoReturn:
     compatibility.refuse_newer(where)
     config = run_folder.read_config(where)
     sends = frozenset[Grant]()
-    if run_folder.read_status(where).status != "done":
+    if not run_folder.read_status(where).is_over:
         compatibility.refuse_other_simulator(where, simulator.VERSION)
         sends = preflight.check([config])
         preflight.tell(sends)
     process.defer_stops()
-    foreground.become(where, config, events, run_folder.take(where), sends)
+    foreground.become(where, config, events, run_folder.take(where), sends, stop_again)
 
 
 def status(path: Path) -> dict[str, Any]:

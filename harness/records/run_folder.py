@@ -36,7 +36,7 @@ ENDED = ("done", "failed", "stopped")
 STATUSES = ("planned", "running", *ENDED)
 
 
-CAME_LATER = ("seed", "start_model", "simulator_version", "rows", "validity")
+CAME_LATER = ("seed", "start_model", "simulator_version", "rows", "validity", "stopped_by_rule")
 """Keys of run.json that runs of older versions lack."""
 
 
@@ -66,7 +66,15 @@ class RunStatus:
     """RowSums of the rows up to last_step; None before the first, and of older versions' runs."""
     validity: Mapping[str, Any] | None = None
     """records.validity of the levels that the run trains on; None of older versions' runs."""
+    stopped_by_rule: Mapping[str, Any] | None = None
+    """`rule` and `step` at which trainer.stop_when ended the run; None where it never did."""
     schema: int = SCHEMA
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do: not so of a run that its rule ended, which may go on."""
+        rule = self.stopped_by_rule
+        return self.status == "done" and (rule is None or self.last_step > rule.get("step", 0))
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)

@@ -25,6 +25,7 @@ from harness.errors import (
     ConfigError,
     DataError,
     DeviceError,
+    EarlyEnd,
     EndpointError,
     HarnessError,
     StoppedError,
@@ -63,7 +64,7 @@ def main() -> int:
             raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
         granted = [permission.of_word(word) for word in arguments.send]
         with run_folder.hold(run, arguments.lock), permission.given(granted):
-            return attempt(run, emit)
+            return attempt(run, emit, arguments.stop_again)
     except HarnessError as error:
         safe_text.say(str(error))
         return error.exit_code
@@ -76,25 +77,26 @@ def main() -> int:
         return 1
 
 
-def attempt(run: RunFolder, emit: Emit) -> int:
-    """Make one attempt under the folder's lock; its exit code, which is also in run.json."""
+def attempt(run: RunFolder, emit: Emit, stop_again: bool = False) -> int:
+    """Make one attempt under the folder's lock; its exit code, which is also in run.json.
+
+    `stop_again`: obey trainer.stop_when also where it has ended this run before.
+    """
     compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
     status = run_folder.read_status(run)
     changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)
-    if (
-        status.status == "done"
-        and not soundness.damage(run, status)
-        and _rows_are_sound(run, status)
-    ):
+    if status.is_over and not soundness.damage(run, status) and _rows_are_sound(run, status):
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
     compatibility.refuse_other_simulator(run, simulator.VERSION)
     attempts, version = status.attempts + 1, simulator.VERSION
     running = replace(status, status="running", attempts=attempts, simulator_version=version)
+    if stop_again:
+        running = replace(running, stopped_by_rule=None)
     run_folder.write_status(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
     try:
@@ -124,6 +126,9 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         ):
             session.reach_users()
             _train(session)
+    except EarlyEnd as error:
+        safe_text.say(str(error))
+        return "done", str(error), error.exit_code
     except (StoppedError, EndpointError) as error:
         safe_text.say(str(error))
         return "stopped", str(error), error.exit_code
@@ -195,6 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("run_dir", type=Path)
     parser.add_argument("--events", choices=["jsonl"])
     parser.add_argument("--die-with-parent", type=int, metavar="PID")
+    parser.add_argument("--stop-again", action="store_true")
     parser.add_argument("--send", action="append", default=[], metavar="HOST=VARIABLE")
     parser.add_argument("--lock", type=int, metavar="FD", help="open, and holding the folder")
     return parser

@@ -41,7 +41,7 @@ def test_run_json_begins_with_its_schema_and_has_every_key(tmp_path: Path) -> No
     assert list(json.loads(run.status.read_text())) == [
         "schema", "status", "reason", "exit_code", "last_step", "attempts", "config_hash",
         "seed", "measurement", "versions", "git", "start_model", "simulator_version", "rows",
-        "validity",
+        "validity", "stopped_by_rule",
     ]  # fmt: skip
 
 

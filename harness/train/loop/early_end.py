@@ -74,6 +74,13 @@ class Leaving:
             return
         self.now(f"{self._trainer.grace_s:g} s after a stop request (trainer.grace_s)")
 
+    def stopped(self, where: str) -> StoppedError:
+        """The error that ends the run after a stop request, with a checkpoint on disk."""
+        name, path = signal.Signals(self.asked_by or 0).name, self._run.path
+        return StoppedError(
+            f"{path}: stopped by {name} {where}; continue with `harness resume {path}`"
+        )
+
     def on_deadline(self) -> None:
         """End without a checkpoint: the step took longer than its deadline."""
         self.now(f"after {self._trainer.deadline_s:g} s in it (trainer.deadline_s)")

@@ -27,6 +27,7 @@ from harness.records.run_folder import RunFolder, RunStatus
 from harness.train.loop import resume_checks
 from harness.train.loop.early_end import Deadline, Leaving
 from harness.train.loop.progress_lines import Emit
+from harness.train.loop.stop_rule import StopRule
 from harness.train.metrics import evaluate
 from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
@@ -50,6 +51,7 @@ class Session:
         self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._provenance.own)
         self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics, needed=self.start)
+        self._rule = StopRule(config, status.stopped_by_rule is not None)
         self._events = EventLog(run.events)
         self.leaving = Leaving(run, config.trainer, self._rows, emit)
         self._replayed = 0
@@ -66,6 +68,7 @@ class Session:
         resume_checks.report_columns(self.note, self._metrics.columns)
         try:
             self._refuse_rows()
+            self._rule.take_all(self.row, self.start)
         except DataError:
             self._metrics.close()
             raise
@@ -142,7 +145,7 @@ class Session:
         if self._unsaved is not None:
             self._save(*self._unsaved)
         if self._evaluated is not None:
-            raise self._stopped(f"in the evaluation of step {self._evaluated}")
+            raise self.leaving.stopped(f"in the evaluation of step {self._evaluated}")
 
     @contextlib.contextmanager
     def evaluation(self, step: int) -> Iterator[Callable[[int, int], None]]:
@@ -193,6 +196,7 @@ class Session:
         if self._keeper.renew():
             self.note("lock_renewed", step=step)
         new = self._append(step, values)
+        self._rule.take(step, values)
         self._replayed += not new
         every = self.config.trainer.conversations_every
         due = step in (1, self.config.trainer.steps) or step % every == 0
@@ -216,20 +220,24 @@ class Session:
         """Save a checkpoint by `fill` if one is due, and end the run if a stop was requested.
 
         `unheard`: why there is nothing to learn from, as SignalWatch says; the run ends too. Raises
-        StoppedError for either, with the checkpoint of `step` on disk, and EndpointError where the
-        users have been out of reach for too long.
+        StoppedError for either, with the checkpoint of `step` on disk; EarlyEnd where
+        trainer.stop_when ends it; EndpointError where the users were out of reach for too long.
         """
         trainer, asked = self.config.trainer, self.leaving.asked_by is not None
-        stopping = (asked or unheard is not None) and step < trainer.steps
+        early = self._rule.reason(step)
+        stopping = (asked or unheard is not None or early is not None) and step < trainer.steps
         due = [every for every in (trainer.checkpoint_every, trainer.keep_every) if every]
         if stopping or step == trainer.steps or any(step % every == 0 for every in due):
             self._save(step, fill)
         else:
             self._unsaved = (step, fill)
+        if early is not None:
+            self._write_status(stopped_by_rule=self._rule.record(step))
+            raise self._rule.ended(str(self.run.path), step, early)
         if stopping and unheard is not None:
             raise StoppedError(f"{self.run.path}: step {step}: {unheard}")
         if stopping:
-            raise self._stopped(f"after step {step}")
+            raise self.leaving.stopped(f"after step {step}")
         if self._served is not None:
             self._served.judge(step)
             self._served.at_step(step + 1, self.last_step)
@@ -248,13 +256,6 @@ class Session:
         self._write_status(**self._rows())
         self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
         self._emit({"event": "checkpoint", "step": step})
-
-    def _stopped(self, where: str) -> StoppedError:
-        name = signal.Signals(self.leaving.asked_by or 0).name
-        return StoppedError(
-            f"{self.run.path}: stopped by {name} {where}; "
-            f"continue with `harness resume {self.run.path}`"
-        )
 
     def close(self) -> None:
         """Stop timers, close logs and write run.json, as the next attempt expects them."""

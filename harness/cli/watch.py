@@ -1,0 +1,146 @@
+"""The watch command: follows logs until they end, on a terminal or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from harness.cli import exit_codes, options, watch_view
+from harness.cli.watched_log import FollowedLog, Following, View
+from harness.errors import DataError
+from harness.law.io import discover
+from harness.law.io.columns import Choice
+from harness.records import holder, sweep_file
+from harness.records.run_folder import RunFolder
+
+EVERY_S, FIND_EVERY_S = 1.0, 10.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Arguments of the command."""
+
+    paths: tuple[Path, ...]
+    following: Following
+    once: bool = False
+    as_json: bool = False
+    as_events: bool = False
+
+
+def watch_words(
+    paths: tuple[Path, ...],
+    named: tuple[str | None, str | None, str | None],
+    steps: int | None,
+    reward_range: str | None,
+    idle_s: float,
+    *,
+    once: bool,
+    as_json: bool,
+    as_events: bool,
+) -> None:
+    """`watch` with the words of the command line; `named`: columns of reward, entropy and step."""
+    reward, entropy, step = named
+    choice = Choice(reward, entropy, step=step)
+    following = Following(choice, steps, options.reward_range(reward_range), idle_s)
+    watch(Wanted(paths, following, once, as_json, as_events))
+
+
+class _Logs:
+    """All logs at or below the paths; runs that a sweep begins later are found too."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._logs: dict[str, FollowedLog] = {}
+        self._next_s = 0.0
+
+    def look(self) -> list[View]:
+        """Every log now. Raises DataError where nothing can be read and nothing is to come."""
+        now = time.monotonic()
+        if now >= self._next_s:
+            began = time.process_time()
+            for found in discover.discover(self._wanted.paths).runs:
+                if found.problem is not None and found.folder is None:
+                    raise DataError(found.problem.message)
+                if found.run not in self._logs and (found.metrics or self._is_run(found)):
+                    self._logs[found.run] = FollowedLog(found, self._wanted.following)
+            self._next_s = now + FIND_EVERY_S + 100 * (time.process_time() - began)
+        if not self._logs and not self.is_to_come():
+            where = ", ".join(map(str, self._wanted.paths))
+            raise DataError(f"{where}: needs a run or a log at or below it, found none")
+        return [log.look() for log in self._logs.values()]
+
+    @staticmethod
+    def _is_run(found: discover.Found) -> bool:
+        return found.folder is not None and RunFolder(found.folder).is_run()
+
+    def is_to_come(self) -> bool:
+        """Whether a live process may still begin runs here."""
+        roots = [path for path in self._wanted.paths if (path / sweep_file.FILE).is_file()]
+        return any(holder.holder(RunFolder(path)) is not None for path in roots)
+
+
+def watch(wanted: Wanted) -> None:
+    """Follow the logs until all have ended; Ctrl-C ends it too, and is no error.
+
+    Raises DataError where there is no log.
+    """
+    logs = _Logs(wanted)
+    views = logs.look()
+    with exit_codes.tolerate_closed_stdout():
+        if wanted.once or wanted.as_json:
+            _print_once(views, wanted)
+            return
+        try:
+            _follow(logs, views, wanted)
+        except KeyboardInterrupt:
+            return
+
+
+def _print_once(views: Sequence[View], wanted: Wanted) -> None:
+    if wanted.as_json:
+        print(json.dumps(watch_view.as_json(views), indent=1, allow_nan=False))
+    else:
+        for view in views:
+            print(watch_view.line(view))
+
+
+def _follow(logs: _Logs, views: list[View], wanted: Wanted) -> None:
+    console = Console()
+    if console.is_terminal and not wanted.as_events:
+        with Live(console=console, auto_refresh=False) as live:
+            live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
+            while not _is_over(logs, views):
+                time.sleep(EVERY_S)
+                views = logs.look()
+                live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
+        return
+    told: dict[str, View] = {}
+    while True:
+        for view in views:
+            if _is_news(told.get(view.run), view):
+                told[view.run] = view
+                shown = json.dumps(watch_view.event(view), allow_nan=False)
+                print(shown if wanted.as_events else watch_view.line(view), flush=True)
+        if _is_over(logs, views):
+            return
+        time.sleep(EVERY_S)
+        views = logs.look()
+
+
+def _is_over(logs: _Logs, views: Sequence[View]) -> bool:
+    return all(view.ended or view.status == "planned" for view in views) and not logs.is_to_come()
+
+
+def _is_news(told: View | None, now: View) -> bool:
+    """Whether it was evaluated again, changed its status, or another advice came."""
+    if told is None:
+        return True
+    was, is_now = told.advice, now.advice
+    moved = (was and (was.step, was.word)) != (is_now and (is_now.step, is_now.word))
+    return moved or (told.status, told.ended, told.damaged) != (now.status, now.ended, now.damaged)

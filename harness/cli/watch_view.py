@@ -1,0 +1,148 @@
+"""Logs that are followed, as a table, as lines of text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from harness.cli.watched_log import View
+from harness.config.run import SCHEMA
+from harness.utils.safe_text import shortened, text, visible
+
+COLUMNS = ("run", "step", "H", "R", "regime", "onset", "loss", "P(gain)", "advice")
+STYLES = {"flat": "yellow", "collapsed": "red", "go on": "green"}
+MARGIN_LINES = 4
+"""Lines of the screen kept free below the table."""
+OTHERS_WIDE = 70
+"""Characters of all columns but the first: a narrow screen cuts names, not numbers."""
+NOT_MEASURED = "not calibrated for this kind of log"
+
+
+def table(views: Sequence[View], height: int, width: int) -> Group:
+    """The live table: as many logs as fit, those that have not ended first."""
+    most, name = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
+    order = sorted(range(len(views)), key=lambda index: views[index].ended)
+    shown = [views[index] for index in sorted(order[: max(most, 1)])]
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for column in COLUMNS:
+        grid.add_column(text(column, "bold"), no_wrap=True, overflow="ellipsis")
+    for view in shown:
+        grid.add_row(*_cells(view, name))
+    notes = [f"and {len(views) - len(shown)} more"] if len(shown) < len(views) else []
+    if any(_is_cautioned(view) for view in shown):
+        notes.append(f"* {NOT_MEASURED}")
+    return Group(grid, *(text(note, "dim") for note in notes))
+
+
+def _cells(view: View, name_width: int) -> list[Text]:
+    advice = None if view.ended else view.advice
+    word = advice.word if advice else ""
+    said = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
+    caution = " *" if _is_cautioned(view) else ""
+    damaged = f", {view.damaged} damaged lines" if view.damaged else ""
+    return [
+        text(shortened(Path(view.run).name, name_width)),
+        text(_steps(view)),
+        text(_number(view.entropy)),
+        text(_number(view.reward)),
+        text(view.regime or "-"),
+        text("-" if view.onset is None else f"{view.onset.step:.0f}"),
+        text("-" if advice is None else _number(advice.expected_loss, 3)),
+        text(_probability(view).partition(" ")[0] + caution),
+        text(said + damaged, STYLES.get(word, "")),
+    ]
+
+
+def _is_cautioned(view: View) -> bool:
+    return view.uncalibrated is not None and _probability(view) != "-"
+
+
+def line(view: View) -> str:
+    """`runs/a: running, step 120/600, H 0.41, R 0.72, learning, P(gain > 0.02) 0.12, go on`."""
+    parts = [view.status, f"step {_steps(view)}"]
+    parts += [f"{n} {_number(v)}" for n, v in (("H", view.entropy), ("R", view.reward)) if v]
+    parts += [view.regime] if view.regime else []
+    parts += [f"onset {_onset(view)}"] if view.onset else []
+    if _probability(view) != "-" and view.advice is not None:
+        parts.append(f"P(gain > {view.advice.margin:.3g}) {_probability(view)}")
+    parts.append(_advice(view))
+    return visible(f"{view.run}: {', '.join(part for part in parts if part)}")
+
+
+def _advice(view: View) -> str:
+    advice, parts = view.advice, []
+    if view.ended:
+        parts += [view.reason.removeprefix(f"{view.run}: ")] if view.reason else []
+    elif advice is not None:
+        parts.append(("stop: " if advice.stops else "") + f"{advice.word} ({advice.reason})")
+        parts += [NOT_MEASURED] if _is_cautioned(view) else []
+    elif view.reason:
+        parts.append(view.reason)
+    parts += [f"{view.damaged} damaged lines"] if view.damaged else []
+    return "; ".join(parts)
+
+
+def _steps(view: View) -> str:
+    return f"{view.step}/{view.steps}" if view.steps else str(view.step)
+
+
+def _onset(view: View) -> str:
+    onset = view.onset
+    return "-" if onset is None else f"{onset.step:.0f} [{onset.low:.0f}, {onset.high:.0f}]"
+
+
+def _probability(view: View) -> str:
+    if view.ended or view.advice is None or view.advice.p_gain is None:
+        return "-"
+    value, low, high = view.advice.p_gain
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def as_json(views: Sequence[View]) -> dict[str, Any]:
+    """The value of --json."""
+    return {"schema": SCHEMA, "runs": [event(view) for view in views]}
+
+
+def event(view: View) -> dict[str, Any]:
+    """A log now, as the event that tells of it."""
+    advice, onset = None if view.ended else view.advice, view.onset
+    told: dict[str, Any] = dict.fromkeys(("p_gain", "expected_loss", "final"))
+    if advice is not None and advice.p_gain is not None and advice.final is not None:
+        value, low, high = advice.p_gain
+        told = {
+            "p_gain": {"margin": advice.margin, "value": value, "low": low, "high": high},
+            "expected_loss": advice.expected_loss,
+            "final": {"low": advice.final[0], "high": advice.final[1]},
+        }
+    where = (
+        {"kind": onset.kind, "step": onset.step, "low": onset.low, "high": onset.high}
+        if (onset)
+        else None
+    )
+    return {
+        "event": "end" if view.ended else "watch",
+        "run": view.run,
+        "status": view.status,
+        "step": view.step,
+        "steps": view.steps,
+        "entropy": view.entropy,
+        "reward": view.reward,
+        "regime": view.regime,
+        "onset": where,
+        **told,
+        "stop": advice is not None and advice.stops,
+        "advice": advice.word if advice else None,
+        "reason": view.reason if advice is None else advice.reason,
+        "calibrated": view.uncalibrated is None,
+        "uncalibrated": view.uncalibrated,
+        "damaged": view.damaged,
+    }

@@ -1,0 +1,241 @@
+"""One log that is followed: its new rows, the advice after them, and what the law says so far.
+
+A run's rows are read as they come; the log of another program, which may be any format that
+harness/law reads, is read anew after it has grown. Neither is looked at before the last look has
+been paid for: SHARE of a core is what reading may cost. The law is fitted after a quarter more
+rows, which is some 30 times in a run of 1,000 steps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from harness.errors import DataError
+from harness.law import one_run
+from harness.law.io import clean, columns, identity, reading
+from harness.law.io.columns import Choice
+from harness.law.io.discover import Found
+from harness.law.io.identity import Identity
+from harness.law.io.table import ReadError
+from harness.law.results import Onset
+from harness.law.settings import setting
+from harness.records import holder, metric_rows, plain_file, run_folder
+from harness.records.run_folder import ENDED, RunFolder
+from harness.stopping import rule
+from harness.stopping.curve import Curve, Unit
+from harness.stopping.rule import Advice
+
+SHARE = 0.004
+GROWN = 1.25
+"""The law is fitted again once there are so many times the rows it was fitted on."""
+KEPT = ("step", "entropy", columns.EVALUATION, f"{columns.EVALUATION}_se")
+CRASHED = "process died without writing a status (killed or crashed)"
+
+
+@dataclass(frozen=True)
+class View:
+    """What a log says now; None where it does not say."""
+
+    run: str
+    status: str = "no rows yet"
+    reason: str | None = None
+    ended: bool = False
+    step: int = 0
+    steps: int | None = None
+    """Steps planned."""
+    entropy: float | None = None
+    reward: float | None = None
+    regime: str | None = None
+    onset: Onset | None = None
+    advice: Advice | None = None
+    uncalibrated: str | None = None
+    """Why the advice was not measured on logs of this kind; None where it was."""
+    damaged: int = 0
+    """Lines that are no rows."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """How logs are followed: the columns, and what their files do not say."""
+
+    choice: Choice
+    steps: int | None = None
+    bounds: tuple[float, float] | None = None
+    """Lowest and highest reward there can be."""
+    idle_s: float = 600.0
+    """A log of another program counts as ended once it has not grown for so long."""
+
+
+@dataclass
+class _Rows:
+    """The rows of a run's own metrics.jsonl, taken in as they come."""
+
+    read_bytes: int = 0
+    damaged: int = 0
+    by_step: dict[int, tuple[float | None, ...]] = field(default_factory=dict)
+
+    def take_new(self, run: RunFolder) -> bool:
+        """Read the whole lines that are new; whether there were any. Raises OSError."""
+        with open(run.metrics, "rb", opener=plain_file.opener) as file:
+            if file.seek(0, os.SEEK_END) < self.read_bytes:  # begun anew
+                self.read_bytes, self.damaged, self.by_step = 0, 0, {}
+            file.seek(self.read_bytes)
+            new = file.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        self.read_bytes += len(whole)
+        for line in whole.splitlines():
+            row = _row(line)
+            if row is None:
+                self.damaged += 1
+            else:
+                self.by_step[int(row[0] or 0)] = row[1:]
+        return bool(whole)
+
+    def curve(self) -> Curve:
+        table = [(step, *row) for step, row in sorted(self.by_step.items())]
+        rows = np.array(table, dtype=np.float64).reshape(-1, len(KEPT))
+        evaluated, measured = np.isfinite(rows[:, 2]), np.isfinite(rows[:, 1])
+        steps, rewards, errors = rows[evaluated][:, [0, 2, 3]].T
+        return Curve(steps, rewards, errors, rows[measured, 1])
+
+
+def _row(line: bytes) -> tuple[float | None, ...] | None:
+    """The columns KEPT of a line; None where it is no row, or not as it was written."""
+    try:
+        row = json.loads(line)
+        kept = tuple(row.get(name) for name in KEPT)
+    except (ValueError, RecursionError, AttributeError):
+        return None
+    numbers = all(v is None or type(v) in (int, float) for v in kept)
+    whole = type(kept[0]) is int and kept[0] > 0
+    return kept if numbers and whole and metric_rows.holds(line) is not False else None
+
+
+class FollowedLog:
+    """A log between two looks."""
+
+    def __init__(self, found: Found, following: Following) -> None:
+        self._found, self._following = found, following
+        self._view = View(found.run)
+        self._rows = _Rows()
+        self._next_s = 0.0
+        self._size, self._grew_s = -1, time.monotonic()
+        self._fitted_rows = 0
+        self._fitting_s, self._looks = 0.0, 0
+        self._who: Identity | None = None
+
+    def look(self) -> View:
+        """The log now; as it was at the last look where that is not yet paid for."""
+        now = time.monotonic()
+        if now >= self._next_s and not self._view.ended:
+            began, self._fitting_s = time.process_time(), 0.0
+            self._view = self._looked(now)
+            reading_s = time.process_time() - began - self._fitting_s
+            self._next_s = now + reading_s / SHARE if self._looks else now
+            self._looks += 1  # the first one also imports what reads, once in the process
+        return self._view
+
+    def _looked(self, now: float) -> View:
+        if self._found.folder is None:
+            return self._of_others(now)
+        if self._who is None or self._who.config is None:  # a run keeps its config
+            self._who = identity.read(self._found.folder)
+        return self._of_run(RunFolder(self._found.folder), self._who)
+
+    def _of_run(self, run: RunFolder, who: Identity) -> View:
+        """Asks for the status first: what a run that has ended wrote is then all on disk."""
+        held = holder.holder(run) is not None
+        try:
+            now = run_folder.read_status(run)
+            status, reason = now.status, now.reason
+        except DataError as error:
+            status, reason = "no status", str(error)
+        if status == "running" and not held:
+            status, reason = "crashed", CRASHED
+        elif status == "planned" and held:
+            status = "starting"
+        ended = status in (*ENDED, "crashed") and not held
+        view = replace(self._view, status=status, reason=reason, ended=ended)
+        try:
+            grown = self._rows.take_new(run)
+        except OSError:
+            return view  # its first row is still to come
+        if not grown:
+            return view
+        rows, steps = self._rows, setting(who.config, "trainer", "steps")
+        curve = rows.curve()
+        planned = steps if isinstance(steps, int) else self._following.steps
+        view = replace(view, steps=planned, damaged=rows.damaged, uncalibrated=_unmeasured(who))
+        return self._judged(view, curve, max(rows.by_step, default=0), self._unit(True, curve), who)
+
+    def _of_others(self, now: float) -> View:
+        """Reads a log of another program, if it has grown."""
+        path, following = self._found.metrics, self._following
+        if path is None:
+            problem = self._found.problem
+            return replace(self._view, status="unreadable", ended=True, reason=str(problem))
+        size = path.stat().st_size if path.exists() else 0
+        if size == self._size:
+            idle = now - self._grew_s >= following.idle_s
+            return replace(self._view, ended=idle, status="ended" if idle else self._view.status)
+        self._size, self._grew_s = size, now
+        try:
+            wanted = columns.to_read(following.choice, ())
+            table = reading.read(path, wanted, True, following.choice.step)
+            chosen = columns.choose(table, following.choice, False)
+        except ReadError as error:
+            return replace(self._view, status="unreadable", reason=error.problem.message)
+        cleaned = clean.clean(table, chosen.entropy, chosen.reward)
+        points = cleaned.points
+        curve = Curve(points.steps, points.reward, np.full(len(points), np.nan), cleaned.entropy)
+        last = int(cleaned.steps.max(initial=0))
+        kind = "rows of another program" if following.steps else "rows of another program, of which"
+        kind += "" if following.steps else " nobody says how many there will be (--steps)"
+        damaged = sum(cleaned.dropped.values())
+        view = replace(
+            self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
+            uncalibrated=kind,
+        )  # fmt: skip
+        return self._judged(view, curve, last, self._unit(False, curve), Identity())
+
+    def _unit(self, ours: bool, curve: Curve) -> Unit:
+        """Of the reward: as the user says, by its column, or what it has shown."""
+        bounds = self._following.bounds or ((0.0, 1.0) if ours else None)
+        return Unit.seen(curve) if bounds is None else Unit(bounds[1] - bounds[0], bounds[1])
+
+    def _judged(self, view: View, curve: Curve, step: int, unit: Unit, who: Identity) -> View:
+        view = replace(
+            view,
+            step=step,
+            entropy=float(curve.entropy[-1]) if len(curve.entropy) else None,
+            reward=float(curve.reward[-1]) if len(curve.reward) else None,
+            advice=rule.advise(curve, view.steps, unit),
+        )
+        rows = len(curve.entropy)
+        if rows < GROWN * self._fitted_rows and not view.ended:
+            return view
+        self._fitted_rows, began = rows, time.process_time()
+        result = one_run.analyse(self._found, who, self._following.choice).result
+        self._fitting_s = time.process_time() - began
+        if result.status != "ok":
+            return view
+        return replace(view, regime=result.regime, onset=result.onset)
+
+
+def _unmeasured(who: Identity) -> str | None:
+    """Why the advice was not measured on such runs."""
+    config: Mapping[str, Any] = who.config or {}
+    if setting(config, "policy", "kind") != "tabular":
+        return "measured on policy=tabular only"
+    if who.null_control:
+        return "a null control gains by chance alone"
+    if setting(config, "curriculum", "kind") not in (None, "none"):
+        return "measured without a curriculum"
+    return None

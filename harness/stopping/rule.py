@@ -1,0 +1,146 @@
+"""The advice: what a run may still gain, how sure that is, and whether to stop.
+
+Causal: it is given the rows so far and the number of steps planned, nothing else. Every number is
+in the unit of the reward: the advice for s R + c, whose range is s times as wide, is that for R.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from harness.stopping import curve as curves
+from harness.stopping.calibration import Calibration, shipped
+from harness.stopping.curve import Curve, Reading, Unit
+
+RULES = ("flat", "collapsed")
+MOST_LOSS = 0.01
+"""Expected loss below which the advice is to stop, as a share of the reward's range."""
+BIG_LOSS = 0.05
+"""A loss that few stops may have, as a share of the reward's range."""
+MARGIN = 0.02
+"""The gain whose probability is told, as a share of the reward's range."""
+SPENT = 0.25
+"""Share of the starting entropy below which it counts as spent."""
+STILL_RISING = 4.0
+"""A rise that goes on counts from so many of its standard errors on."""
+FELL = 3.0
+"""A reward counts as fallen where its level is so many times its noise below its best."""
+AHEAD = 2.0
+"""Where a log does not say how long it will be, it is judged as if it had so many times the steps
+it has."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the rows so far say of the rest. None where they do not."""
+
+    word: str
+    """`watch` (too few rows), `go on`, `flat` or `collapsed`; the last two advise to stop."""
+    reason: str
+    step: int
+    reading: Reading | None = None
+    expected_gain: float | None = None
+    """Final reward less the newest one."""
+    expected_loss: float | None = None
+    """The same, 0 where the reward is expected to fall: what a stop here costs."""
+    margin: float | None = None
+    p_gain: tuple[float, float, float] | None = None
+    """P(the final reward exceeds the newest by the margin), and its 95% interval."""
+    final: tuple[float, float] | None = None
+    """Interval that holds the final reward in 90%."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether the advice is to stop."""
+        return self.word in RULES
+
+    def obeys(self, rule: str) -> bool:
+        """Whether a run with `trainer.stop_when=rule` stops here."""
+        return self.word == rule or (rule == "flat" and self.stops)
+
+
+def advise(
+    curve: Curve,
+    last_step: float | None,
+    unit: Unit | None = None,
+    calibration: Calibration | None = None,
+) -> Advice:
+    """The advice after the rows of `curve`.
+
+    `last_step`: the last one planned, None where nobody says; `unit`: of the reward, by default of
+    one in [0, 1].
+    """
+    known = shipped() if calibration is None else calibration
+    unit = Unit() if unit is None else unit
+    step = int(curve.steps[-1]) if len(curve.steps) else 0
+    reading = curves.read(curve, AHEAD * step if last_step is None else last_step, unit)
+    if isinstance(reading, str):
+        return Advice("watch", reading, step)
+    gain, spread = forecast(reading, known)
+    margin = MARGIN * unit.width
+    low, high = known.quantiles
+    risk = exceeds(BIG_LOSS * unit.width, gain, spread)
+    word, reason = _judged(reading, gain, risk > known.most_risk, unit)
+    return Advice(
+        word=word,
+        reason=reason,
+        step=step,
+        reading=reading,
+        expected_gain=gain,
+        expected_loss=max(gain, 0.0),
+        margin=margin,
+        p_gain=known.came_true(exceeds(margin, gain, spread)),
+        final=(reading.now + gain + low * spread, reading.now + gain + high * spread),
+    )
+
+
+def forecast(reading: Reading, known: Calibration) -> tuple[float, float]:
+    """Mean and standard deviation of the final reward less the newest one.
+
+    Every e-fold of the steps wins a part of what was won so far and of what can be won, in
+    proportion to the entropy that is left; and a reward off its curve comes back to it.
+    """
+    ahead = reading.ahead
+    gain = (known.rise * reading.rise + known.room * reading.room) * ahead
+    gain += known.level * (reading.level - reading.now)
+    parts = (
+        known.spread_noise * reading.noise,
+        known.spread_rise * reading.rise * ahead,
+        known.spread_room * reading.room * ahead,
+        known.spread_fallen * reading.fallen,
+    )
+    return gain, math.hypot(*parts)
+
+
+def still_rises(reading: Reading, unit: Unit) -> bool:
+    """Whether the line through the last evaluations, if it went on, would surely gain too much."""
+    sure = reading.slope - STILL_RISING * reading.slope_se
+    return sure * reading.log_left >= MOST_LOSS * unit.width
+
+
+def exceeds(margin: float, mean: float, sd: float) -> float:
+    """P(a normal variable exceeds the margin)."""
+    return float(mean > margin) if sd <= 0 else _below((mean - margin) / sd)
+
+
+def _below(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def _judged(reading: Reading, gain: float, risky: bool, unit: Unit) -> tuple[str, str]:
+    most, big = MOST_LOSS * unit.width, BIG_LOSS * unit.width
+    told = f"expected loss {max(gain, 0.0):.3g}"
+    if not gain < most:
+        return "go on", f"{told}, not below {most:.3g}"
+    if still_rises(reading, unit):
+        return "go on", f"{told}, but the reward is still rising"
+    if risky:
+        return "go on", f"{told}, but a gain above {big:.3g} is still likely enough"
+    below = f"{told}, below {most:.3g}"
+    fell = reading.fallen > max(FELL * reading.noise, MARGIN * unit.width) and gain <= 0
+    if reading.entropy_left < SPENT:
+        return "collapsed", f"{below}; entropy is at {reading.entropy_left:.0%} of its start"
+    if fell:
+        return "collapsed", f"{below}; the reward is {reading.fallen:.3g} below its best"
+    return "flat", below

@@ -1,0 +1,247 @@
+"""The watch command: logs that grow, end, are damaged, or are not there."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from harness.cli import watch_view, watched_log
+from harness.cli.watched_log import FollowedLog, Following, View
+from harness.errors import DataError
+from harness.law.io import discover
+from harness.law.io.columns import Choice
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
+from harness.testing import commands
+from harness.testing.figure_contract import HOSTILE
+
+LOGS = Path(__file__).parents[1] / "law" / "logs"
+SHORT = (
+    "policy=tabular", "difficulty=easy", "trainer.steps=60", "trainer.eval_every=3",
+    "trainer.conversations=16", "eval.users=8", "eval.levels=[]", "eval.deaf=false",
+    "eval.prefixes=0", "eval.ledger=false",
+)  # fmt: skip
+FOLLOWING = Following(Choice(None, None), idle_s=0.0)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of 60 steps."""
+    root = tmp_path_factory.mktemp("run")
+    done = commands.harness("train", *SHORT, "--dir", "one", cwd=root)
+    assert done.returncode == 0, done.stderr
+    return root / "one"
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line, parse_constant=pytest.fail) for line in text.splitlines()]
+
+
+def look(path: Path, following: Following = FOLLOWING) -> View:
+    (found,) = discover.discover((path,)).runs
+    return FollowedLog(found, following).look()
+
+
+def test_a_run_is_followed_while_it_is_written_and_watch_ends_with_it(tmp_path: Path) -> None:
+    training = subprocess.Popen(
+        commands.command("train", *SHORT, "--dir", "one"), cwd=tmp_path, stderr=subprocess.DEVNULL
+    )
+    try:
+        while not (tmp_path / "one" / "metrics.jsonl").exists():
+            time.sleep(0.05)
+            assert training.poll() is None
+        watched = commands.harness("watch", "one", "--events", "jsonl", cwd=tmp_path)
+    finally:
+        training.wait(commands.BUDGET_S)
+    assert watched.returncode == 0, watched.stderr
+    told = events(watched.stdout)
+    assert told[-1]["event"] == "end"
+    assert (told[-1]["status"], told[-1]["step"]) == ("done", 60)
+    assert (told[-1]["advice"], told[-1]["p_gain"]) == (None, None)  # nothing is left to advise
+    assert told[0]["step"] < 60
+    assert [event["step"] for event in told] == sorted(event["step"] for event in told)
+    assert told[-1]["calibrated"]
+    assert {event["run"] for event in told} == {"one"}
+
+
+def unfinished(run: Path, copy: Path) -> Path:
+    """A copy of a run whose last 20 rows are still to come."""
+    shutil.copytree(run, copy)
+    lines = (copy / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "metrics.jsonl").write_bytes(b"".join(lines[:40]))
+    values = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    (copy / "run.json").write_text(json.dumps({**values, "status": "planned"}), encoding="utf-8")
+    return copy
+
+
+def test_json_is_one_value_that_says_what_the_law_says(run: Path, tmp_path: Path) -> None:
+    unfinished(run, tmp_path / "one")
+    done = commands.here("watch", "one", "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    (told,) = json.loads(done.stdout, parse_constant=pytest.fail)["runs"]
+    assert (told["step"], told["steps"]) == (40, 60)
+    assert 0 <= told["p_gain"]["low"] <= told["p_gain"]["value"] <= told["p_gain"]["high"] <= 1
+    assert told["regime"] is not None
+    assert told["damaged"] == 0
+
+
+def test_rows_are_taken_in_as_they_come(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "one"
+    shutil.copytree(run, copy)
+    lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "metrics.jsonl").write_bytes(b"")
+    rows, here = watched_log._Rows(), RunFolder(copy)
+    with (copy / "metrics.jsonl").open("ab") as file:
+        for line in lines:
+            file.write(line[:100])
+            file.flush()
+            assert not rows.take_new(here)  # a line without its end waits
+            file.write(line[100:])
+            file.flush()
+            assert rows.take_new(here)
+    curve = rows.curve()
+    assert len(curve.entropy) == 60
+    assert curve.steps[-1] == 60
+    assert rows.damaged == 0
+    (copy / "metrics.jsonl").write_bytes(lines[0])
+    assert rows.take_new(here)
+    assert len(rows.curve().entropy) == 1  # a file begun anew is read anew
+
+
+def test_damaged_lines_are_counted_and_left_out(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "one"
+    shutil.copytree(run, copy)
+    lines = (copy / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    lines[9] = b'{"step": 10, "entropy": \n'
+    lines[19] = lines[19].replace(b'"step": 20', b'"step": 21')
+    lines.insert(30, b"[]\n")
+    (copy / "metrics.jsonl").write_bytes(b"".join(lines))
+    view = look(copy)
+    assert view.damaged == 3
+    assert view.step == 60
+    assert "3 damaged lines" in watch_view.line(view)
+
+
+def test_a_run_whose_process_died_has_ended(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "one"
+    shutil.copytree(run, copy)
+    values = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    (copy / "run.json").write_text(json.dumps({**values, "status": "running"}), encoding="utf-8")
+    (copy / ".holder").unlink(missing_ok=True)
+    view = look(copy)
+    assert view.ended
+    assert view.status == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [("null_control", "a null control gains by chance alone"), ("none", None)],
+)
+def test_kinds_that_were_not_measured_are_named(
+    run: Path, tmp_path: Path, status: str, kind: str | None
+) -> None:
+    copy = unfinished(run, tmp_path / "one")
+    text = (copy / "config.yaml").read_text(encoding="utf-8")
+    changed = text.replace(f"{status}: false", f"{status}: true")
+    (copy / "config.yaml").write_text(changed, encoding="utf-8")
+    view = look(copy)
+    assert view.uncalibrated == kind
+    assert ("not calibrated" in watch_view.line(view)) == (kind is not None)
+
+
+def made_log(path: Path, rows: int, step: int = 1) -> None:
+    """A log of another program: JSON lines under TRL's names."""
+    rng = np.random.default_rng(0)
+    with path.open("w", encoding="utf-8") as file:
+        for n in range(1, rows + 1):
+            entropy = 1.9 * np.exp(-n / 40) + 0.02
+            reward = 0.7 - 0.3 * np.exp(entropy) / np.exp(1.9) + 0.01 * rng.standard_normal()
+            file.write(json.dumps({"step": step * n, "reward": reward, "entropy": entropy}) + "\n")
+
+
+WRITER = """
+import json, sys, time
+from pathlib import Path
+lines = Path(sys.argv[1]).read_text().splitlines(keepends=True)
+with open(sys.argv[2], "a") as file:
+    for n, line in enumerate(lines):
+        file.write(line)
+        file.flush()
+        time.sleep(0.02)
+"""
+
+
+def test_the_log_of_another_program_is_followed_until_it_no_longer_grows(tmp_path: Path) -> None:
+    made_log(tmp_path / "whole.jsonl", 120)
+    (tmp_path / "log.jsonl").write_text("", encoding="utf-8")
+    words = [sys.executable, "-c", WRITER, "whole.jsonl", "log.jsonl"]
+    with subprocess.Popen(words, cwd=tmp_path) as writer:
+        words = ["watch", "log.jsonl", "--events", "jsonl", "--idle", "3", "--reward-range", "0,1"]
+        watched = commands.harness(*words, "--steps", "120", cwd=tmp_path)
+        writer.wait()
+    assert watched.returncode == 0, watched.stderr
+    told = events(watched.stdout)
+    assert told[-1]["step"] == 120
+    assert told[-1]["status"] == "ended"
+    assert not told[-1]["calibrated"]
+    assert told[-1]["uncalibrated"] == "rows of another program"
+
+
+@pytest.mark.parametrize("name", ["verl_console.log", "trl_console.log", "skyrl.jsonl"])
+def test_logs_of_other_programs_get_the_numbers_and_the_caution(name: str) -> None:
+    view = look(LOGS / name)
+    assert view.step == 24
+    assert view.advice is not None
+    assert "nobody says how many" in str(view.uncalibrated)
+
+
+def test_a_hostile_name_is_shown_literally() -> None:
+    view = View(f"[red]{HOSTILE}", status="running", reason=HOSTILE)
+    shown = io.StringIO()
+    Console(file=shown, force_terminal=True, width=200).print(watch_view.table([view], 20, 200))
+    assert "[red]" in shown.getvalue()
+    for text in (shown.getvalue(), watch_view.line(view)):
+        assert "\x1b]" not in text
+        assert "\x07" not in text
+    assert json.loads(json.dumps(watch_view.event(view)))["run"] == view.run
+
+
+def test_a_path_that_is_not_there_is_65(tmp_path: Path) -> None:
+    done = commands.here("watch", "nowhere", cwd=tmp_path)
+    assert done.returncode == DataError.exit_code
+    assert "a path must exist, and this one does not" in done.stderr
+    (tmp_path / "empty").mkdir()
+    assert commands.here("watch", "empty", cwd=tmp_path).returncode == DataError.exit_code
+
+
+def test_ctrl_c_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    made_log(tmp_path / "log.jsonl", 40)
+    with commands.started("watch", "log.jsonl", cwd=tmp_path) as process:
+        assert process.stdout is not None
+        assert "step 40" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=commands.BUDGET_S)
+        assert process.returncode == 0
+        assert "Traceback" not in error
+
+
+def test_a_sweep_is_followed_run_by_run(run: Path, tmp_path: Path) -> None:
+    for name in ("0-easy-seed1", "1-easy-seed2"):
+        shutil.copytree(run, tmp_path / name)
+    done = commands.here("watch", str(tmp_path), "--events", "jsonl", cwd=tmp_path)
+    assert done.returncode == 0
+    told = events(done.stdout)
+    assert [Path(event["run"]).name for event in told] == ["0-easy-seed1", "1-easy-seed2"]
+    assert all(event["event"] == "end" for event in told)
+    assert run_folder.read_status(RunFolder(tmp_path / "0-easy-seed1")).status == "done"

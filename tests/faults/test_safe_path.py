@@ -41,12 +41,18 @@ def attack(what: str) -> pytest.MarkDecorator:
     )
 
 
-QUICK = ("doctor", "chat", "probe-simulator", "profiles check", "profiles from-rlver", "trust")
-SLOW = ("status", "verify", "train", "resume", "sweep", "study", "calibrate")
+QUICK = (
+    "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
+    "profiles from-rlver", "trust",
+)  # fmt: skip
+OF_A_RUN = ("status", "verify", "watch", "resume")
+SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
     "verify": ["verify", "run"],
+    "watch": ["watch", "run", "--once"],
+    "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
     "variance": ["variance", "run"],
     "doctor": ["doctor"],
     "config": ["config"],
@@ -186,7 +192,7 @@ def test_a_fit_by_several_processes_imports_nothing_from_there(
 def test_no_command_imports_anything_from_there(
     trap: Trap, name: str, record_property: Record
 ) -> None:
-    if name in ("status", "verify", "resume"):
+    if name in OF_A_RUN:
         made = trap.run("train", *SMALL, "--dir", "one" if name == "resume" else "run")
         assert made.returncode == 0, made.stderr
     test_served_rlver.written(trap.here / "users.jsonl", test_served_rlver.published())

@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 from scipy import optimize
 
-from harness.law.estimate import identifiability, onset, rivals
+from harness.law.estimate import identifiability, onset, rivals, spikes
 from harness.law.io import reading
 from harness.law.io.clean import Points
 from harness.law.io.columns import Choice, to_read
@@ -92,10 +92,11 @@ def _least(work: Callable[[Any], object], given: Any) -> float:
 
 def _fit_all(points: Sequence[Points]) -> None:
     for one in points:
-        identifiability.fit(one)
-        course = onset.course(one.steps, one.entropy)
+        plain = spikes.plain(one)  # glitches are taken out once, as for a run's row
+        identifiability.fit(one, plain=plain)
+        course = onset.plain_course(plain.steps, plain.entropy)
         if course is not None:
-            onset.find(course, one)
+            onset.find(course, plain)
 
 
 def _rivals(points: Sequence[Points]) -> None:

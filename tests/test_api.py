@@ -176,3 +176,10 @@ def test_the_notebook_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         exec(cell.replace("step=150", "step=20"), names)
     assert isinstance(names["law"], harness.Law)
     assert all(cell["outputs"] for cell in cells if cell["cell_type"] == "code")
+
+
+@pytest.mark.parametrize("given", [(1, 0), (0,), "0,1", (0, float("inf")), (0.0, float("nan"))])
+def test_a_range_of_rewards_is_two_numbers(runs: harness.Runs, given: object) -> None:
+    rule = "^reward_range: must be the lowest and the highest value that R can take"
+    with pytest.raises(ConfigError, match=rule):
+        harness.fit(runs, reward_range=given)  # type: ignore[arg-type]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -115,8 +116,10 @@ def fit(
 
     As `harness fit-entropy-law` does (docs/law.md): `reward`, `entropy` and `step` name columns,
     `margins` say how small a difference between groups counts as none, as {"a": 0.1}, and
-    `reward_range` the lowest and the highest value that R can take.
+    `reward_range` the lowest and the highest value that R can take. Raises ConfigError where that
+    is no such pair.
     """
+    _check_range(reward_range)
     paths = (runs if isinstance(runs, Runs) else load(runs)).paths
     return Law(
         analysis.analyse(
@@ -130,6 +133,16 @@ def fit(
             reward_range=reward_range,
         )
     )
+
+
+def _check_range(given: tuple[float, float] | None) -> None:
+    """Raises ConfigError for anything but None and two finite numbers, the lower one first."""
+    if given is None:
+        return
+    numbers = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2
+    if not (numbers and all(math.isfinite(end) for end in given) and given[0] < given[1]):
+        rule = "must be the lowest and the highest value that R can take, such as (0, 1)"
+        raise ConfigError(f"reward_range: {rule}, got {given!r}")
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from harness.config.trainer import EVALUATIONS
 from harness.law.compare import differences
 from harness.law.group_results import Analysis, Contrast
+from harness.law.io import columns
 from harness.law.results import RunResult
 from harness.law.settings import evaluated_every
 from harness.law.verdict import REASONS
@@ -33,18 +34,27 @@ def what_would_decide(analysis: Analysis) -> list[str]:
 
 
 def _of_verdicts(analysis: Analysis) -> list[str]:
-    """Empty if every run is decided."""
+    """Empty if every run is decided. Null controls need no verdict: nothing is learnt in them."""
     fitted = [r for r in analysis.runs if r.status == "ok"]
-    open_runs = [r for r in fitted if r.verdict == "undetermined"]
-    if not open_runs:
+    undecided = [r for r in fitted if r.verdict == "undetermined"]
+    if not undecided:
         return []
-    counts = Counter(reason for run in open_runs for reason in run.reasons or ())
-    lines = [f"{len(open_runs)} of {len(fitted)} runs undetermined:"]
-    lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in counts.most_common()]
-    for advise in dict.fromkeys(DECIDES[r] for r, _ in counts.most_common() if r in DECIDES):
+    null = sum(_is_null_control(run) for run in undecided)
+    of_null = f", {null} of them null controls" if null else ""
+    lines = [f"{len(undecided)} of {len(fitted)} runs undetermined{of_null}:"]
+    counts = Counter(reason for run in undecided for reason in run.reasons or ())
+    asked = [(reason, n) for reason, n in counts.most_common() if reason in DECIDES]
+    lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in asked]
+    to_decide = [run for run in undecided if not _is_null_control(run)]
+    for advise in dict.fromkeys(DECIDES[reason] for reason, _ in asked):
         why = {reason for reason, advice in DECIDES.items() if advice is advise}
-        lines += advise(next(run for run in open_runs if why.intersection(run.reasons or ())))
+        first = next((run for run in to_decide if why.intersection(run.reasons or ())), None)
+        lines += advise(first) if first is not None else []
     return lines
+
+
+def _is_null_control(run: RunResult) -> bool:
+    return bool(run.setting("algorithm", "null_control"))
 
 
 def _more_steps(run: RunResult) -> list[str]:
@@ -54,7 +64,8 @@ def _more_steps(run: RunResult) -> list[str]:
     lines = [f"{more}."]
     if steps is not None:
         enough = max(steps * 4, EVALUATIONS * (every or 1))
-        lines = [f"{more}: add trainer.steps={enough} to the sweep."]
+        to_the_end = " trainer.stop_when=null" if run.setting("trainer", "stop_when") else ""
+        lines = [f"{more}: add trainer.steps={enough}{to_the_end} to the sweep."]
     if every is not None and every > 1 and "identification_range" in (run.reasons or ()):
         lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
     return lines
@@ -62,11 +73,11 @@ def _more_steps(run: RunResult) -> list[str]:
 
 def _less_noise(run: RunResult) -> list[str]:
     """A break lies inside a run: other seeds have breaks of their own."""
-    sentence = "A break within a run is told by less noise in R"
-    held = _trainer(run, "conversations")
-    return [
-        f"{sentence}." if held is None else f"{sentence}: add trainer.conversations={held * 4}."
-    ]
+    evaluated = columns.is_evaluation(run.reward or "")
+    key = ("eval", "users") if evaluated else ("trainer", "conversations")
+    held = run.setting(*key)
+    words = f": add {'.'.join(key)}={held * 4}." if isinstance(held, int) else "."
+    return [f"A break within a run is told by less noise in R{words}"]
 
 
 def _no_number_of_rows(run: RunResult) -> list[str]:

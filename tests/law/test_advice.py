@@ -96,6 +96,35 @@ def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Pa
     )
 
 
+def test_null_controls_are_counted_and_need_no_advice(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    null = replace(open_run("law_break"), config={"algorithm": {"null_control": True}})
+    analysed = analyse([tmp_path])
+    told = advice.what_would_decide(replace(analysed, runs=(null, null)))
+    assert told[0] == "2 of 2 runs undetermined, 2 of them null controls:"
+    assert len(told) == 2
+    beside = replace(open_run("law_break"), reasons=["law_break", "noise_driven"])
+    told = advice.what_would_decide(replace(analysed, runs=(null, beside)))
+    assert told[0] == "2 of 2 runs undetermined, 1 of them null controls:"
+    assert told[1].startswith("  2 x law_break: ")
+    assert told[2:] == ["A break within a run is told by less noise in R."]
+
+
+def test_the_noise_of_an_evaluation_is_that_of_its_users(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    broken = replace(open_run("law_break"), reward="eval/reward", config={"eval": {"users": 64}})
+    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(broken,)))
+    assert said[-1] == "A break within a run is told by less noise in R: add eval.users=256."
+
+
+def test_a_run_that_its_rule_would_end_again_is_to_go_on_without_it(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    config = {"trainer": {"steps": 100, "stop_when": "flat"}}
+    ended = replace(open_run("too_few_steps"), config=config)
+    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(ended,)))
+    assert said[-1].endswith("add trainer.steps=400 trainer.stop_when=null to the sweep.")
+
+
 def opened(make: Make, n: int, noise: Noise, reason: str) -> list[int]:
     """Seeds of runs that are undetermined for that reason."""
     found = [(seed, cells.judged(make(seed, n, noise))) for seed in range(RUNS)]

@@ -44,7 +44,7 @@ def test_the_command_says_what_seeds_say_of_each_level(folder: Path, tmp_path: P
     done = here("fit-entropy-law", str(folder), "--out", "law", "--figures", "none", cwd=tmp_path)
     assert done.returncode == 0
     said = done.stdout
-    table = said[said.index("Over seeds, by level") : said.index("collapse: Kaplan-Meier")]
+    table = said[said.index("Over seeds, by level, law on ") : said.index("collapse: a sharp fall")]
     for sentence in (
         "easy", "100%", "[40%, 100%]", "4 of 4", "0 of 4", "no onset",
         "medium", "75%", "[19%, 99%]", "3 of 4", "later]", "collapse by",
@@ -119,6 +119,7 @@ def test_as_many_levels_as_there_are_are_rows(levels: int, tmp_path: Path) -> No
         ({"difficulty": "easy", "algorithm.null_control": True}, "easy, null control"),
         ({"algorithm.std_floor": 0, "seed": 3}, "std_floor=0, seed=3"),
         ({"remedy": "none"}, "remedy=none"),
+        ({"curriculum": "none", "algorithm.null_control": False}, "curriculum=none"),
         ({}, "all runs"),
     ],
 )

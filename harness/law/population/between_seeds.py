@@ -35,12 +35,19 @@ def alike(values: Floats) -> bool:
 def spread(seeds: Sample, estimate: float) -> Interval | None:
     """The standard deviation of the true numbers, `estimate` with its 95% interval; None below two
     seeds, and where they are all the same.
+
+    Seeds that agree better than any spread with their own errors would have it refute the errors:
+    then the limit is that of the numbers themselves, which differ by at least the true ones.
     """
     low = _quantiles(Sample(seeds.values, MOST_ERROR * seeds.errors), np.array([0.025]))
     high = _quantiles(Sample(seeds.values, LEAST_ERROR * seeds.errors), np.array([0.975]))
     if low is None or high is None:
         return None
-    return Interval(estimate, min(float(low[0]), estimate), max(float(high[0]), estimate))
+    highest = float(high[0])
+    if highest == 0:
+        df = len(seeds) - 1
+        highest = float(seeds.values.std(ddof=1)) * (df / float(special.chdtri(df, 0.975))) ** 0.5
+    return Interval(estimate, min(float(low[0]), estimate), max(highest, estimate))
 
 
 def pooled(seeds: Sample) -> list[Interval | None]:

@@ -82,7 +82,7 @@ def _heading(groups: Sequence[GroupResult]) -> str:
         said.append(f"{MOST_GROUPS} of {len(groups)} groups")
     failing = sum(len(group.law_fails) for group in groups)
     out = sum(len(group.left_out) for group in groups)
-    said += [f"no ceiling of {plural(failing, 'seed')} without a law"] if failing else []
+    said += [f"{plural(failing, 'seed')} without a law or a ceiling"] if failing else []
     said += [f"{plural(out, 'unfinished run')} excluded"] if out else []
     return "; ".join(said)
 

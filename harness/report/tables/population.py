@@ -33,9 +33,9 @@ WHY = {
 FOOTNOTES = (
     "P(law): share of the decided seeds that follow the law; open: undetermined, and the interval"
     " holds whatever they are",
-    "ceiling: mean over the seeds with a law; sd: how far the true ceilings of seeds lie apart",
-    "collapse: Kaplan-Meier, runs without an onset censored at their last step;"
-    " median onset: log-normal",
+    "ceiling: mean over the seeds whose law does not fail; sd: how far true ceilings lie apart",
+    "collapse: a sharp fall of H for good, or H spent; Kaplan-Meier, runs without censored at their"
+    " last step; median onset: log-normal",
 )
 
 
@@ -49,6 +49,13 @@ def order(analysis: Analysis) -> list[GroupResult]:
         known,
         key=lambda g: (g.compared is None, g.compared.order if g.compared else place[id(g)]),
     )
+
+
+def heading(groups: Sequence[GroupResult]) -> str:
+    """Of the table, with the reward that the law is on where all groups share it."""
+    columns = {group.reward for group in groups}
+    on = f", law on {columns.pop()}" if len(columns) == 1 and None not in columns else ""
+    return f"Over seeds, by level{on}"
 
 
 def seeds(group: GroupResult) -> int:

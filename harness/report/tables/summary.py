@@ -49,7 +49,7 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
         _lines(console, listening.notes(heard), "dim")
     levels = population.order(analysis)
     if levels:
-        _lines(console, ["Over seeds, by level"], "bold")
+        _lines(console, [population.heading(levels)], "bold")
         console.print(population.table(levels))
         _lines(console, population.FOOTNOTES, "dim")
     _lines(console, dropped_rows.unknown_seeds(analysis))

@@ -119,7 +119,8 @@ def group_name(values: Mapping[str, Any]) -> str:
 def short_name(values: Mapping[str, Any]) -> str:
     """`hard, entropy bonus, null control`: a group by what it has that others may not."""
     words = [_part(axis, value) for axis, value in values.items()]
-    return ", ".join(filter(None, words)) or group_name(values)
+    kinds = {axis: value for axis, value in values.items() if axis in NAMED_BY_VALUE}
+    return ", ".join(filter(None, words)) or group_name(kinds or values)
 
 
 def _part(axis: str, value: Any) -> str:

@@ -82,3 +82,10 @@ def test_the_interval_of_the_spread_holds_it(seeds: list[tuple[float, float]]) -
     found = between_seeds.spread(made, random_effects.between(made))
     if found is not None:
         assert 0 <= found.low <= found.value <= found.high
+
+
+def test_seeds_that_refute_their_errors_have_no_spread_that_is_known_to_be_0() -> None:
+    values = [0.7, 0.701, 0.699, 0.7005]
+    found = present(between_seeds.spread(sample(values, [0.2] * 4), 0.0))
+    most = (4 * np.var(values) / stats.chi2(3).ppf(0.025)) ** 0.5
+    assert (found.value, found.low, found.high) == pytest.approx((0.0, 0.0, float(most)))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from harness.cli import watch_view, watched_log
+from harness.cli import watch, watch_view, watched_log
 from harness.cli.watched_log import FollowedLog, Following, View
 from harness.errors import DataError
 from harness.law.io import discover
@@ -245,3 +245,14 @@ def test_a_sweep_is_followed_run_by_run(run: Path, tmp_path: Path) -> None:
     assert [Path(event["run"]).name for event in told] == ["0-easy-seed1", "1-easy-seed2"]
     assert all(event["event"] == "end" for event in told)
     assert run_folder.read_status(RunFolder(tmp_path / "0-easy-seed1")).status == "done"
+
+
+def test_a_sweep_below_the_path_that_still_runs_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "sweep.json").write_text("{}", encoding="utf-8")
+    logs = watch._Logs(watch.Wanted((tmp_path / "runs",), FOLLOWING))
+    assert not logs.may_bring_more()
+    with run_folder.hold(RunFolder(tmp_path / "runs" / "one")):
+        assert logs.may_bring_more()
+    assert logs.may_bring_more()  # what began since the last look is looked for once
+    assert not logs.may_bring_more()

@@ -78,6 +78,8 @@ def advise(
     reading = curves.read(curve, AHEAD * step if last_step is None else last_step, unit)
     if isinstance(reading, str):
         return Advice("watch", reading, step)
+    if unit.width <= 0:
+        return Advice("watch", "the range of R is not known, use --reward-range", step)
     gain, spread = forecast(reading, known)
     margin = MARGIN * unit.width
     low, high = known.quantiles

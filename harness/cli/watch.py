@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,8 +47,8 @@ def watch_words(
 ) -> None:
     """`watch` with the words of the command line; `named`: columns of reward, entropy and step."""
     reward, entropy, step = named
-    choice = Choice(reward, entropy, step=step)
-    following = Following(choice, steps, options.reward_range(reward_range), idle_s)
+    choice = Choice(reward, entropy, step=step, reward_range=options.reward_range(reward_range))
+    following = Following(choice, steps, choice.reward_range, idle_s)
     watch(Wanted(paths, following, once, as_json, as_events))
 
 
@@ -58,6 +59,7 @@ class _Logs:
         self._wanted = wanted
         self._logs: dict[str, FollowedLog] = {}
         self._next_s = 0.0
+        self._awaited = False
 
     def look(self) -> list[View]:
         """Every log now. Raises DataError where nothing can be read and nothing is to come."""
@@ -81,8 +83,26 @@ class _Logs:
 
     def is_to_come(self) -> bool:
         """Whether a live process may still begin runs here."""
-        roots = [path for path in self._wanted.paths if (path / sweep_file.FILE).is_file()]
-        return any(holder.holder(RunFolder(path)) is not None for path in roots)
+        places = [place for path in self._wanted.paths for place in (path, *_folders(path))]
+        roots = [place for place in places if (place / sweep_file.FILE).is_file()]
+        return any(holder.holder(RunFolder(root)) is not None for root in roots)
+
+    def may_bring_more(self) -> bool:
+        """Whether runs are to come, or may have come since they were last looked for."""
+        if self.is_to_come():
+            self._awaited = True
+            return True
+        last, self._awaited = self._awaited, False
+        self._next_s = 0.0 if last else self._next_s
+        return last
+
+
+def _folders(path: Path) -> list[Path]:
+    """The folders directly in `path`; none where it cannot be listed."""
+    try:
+        return [Path(entry.path) for entry in os.scandir(path) if entry.is_dir()]
+    except OSError:
+        return []
 
 
 def watch(wanted: Wanted) -> None:
@@ -134,7 +154,8 @@ def _follow(logs: _Logs, views: list[View], wanted: Wanted) -> None:
 
 
 def _is_over(logs: _Logs, views: Sequence[View]) -> bool:
-    return all(view.ended or view.status == "planned" for view in views) and not logs.is_to_come()
+    over = all(view.ended or view.status == "planned" for view in views)
+    return over and not logs.may_bring_more()
 
 
 def _is_news(told: View | None, now: View) -> bool:

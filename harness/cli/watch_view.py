@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,28 +26,29 @@ NOT_MEASURED = "not calibrated for this kind of log"
 
 def table(views: Sequence[View], height: int, width: int) -> Group:
     """The live table: as many logs as fit, those that have not ended first."""
-    most, name = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
+    most, wide = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
     order = sorted(range(len(views)), key=lambda index: views[index].ended)
     shown = [views[index] for index in sorted(order[: max(most, 1)])]
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for column in COLUMNS:
         grid.add_column(text(column, "bold"), no_wrap=True, overflow="ellipsis")
-    for view in shown:
-        grid.add_row(*_cells(view, name))
+    for view, name in zip(shown, _names(shown), strict=True):
+        grid.add_row(*_cells(view, shortened(name, wide)))
     notes = [f"and {len(views) - len(shown)} more"] if len(shown) < len(views) else []
     if any(_is_cautioned(view) for view in shown):
         notes.append(f"* {NOT_MEASURED}")
     return Group(grid, *(text(note, "dim") for note in notes))
 
 
-def _cells(view: View, name_width: int) -> list[Text]:
+def _cells(view: View, name: str) -> list[Text]:
     advice = None if view.ended else view.advice
     word = advice.word if advice else ""
     said = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
     caution = " *" if _is_cautioned(view) else ""
-    damaged = f", {view.damaged} damaged lines" if view.damaged else ""
+    said = f"ended by its rule: {view.rule}" if view.rule else said
+    damaged = f", {_damaged(view)}" if view.damaged else ""
     return [
-        text(shortened(Path(view.run).name, name_width)),
+        text(name),
         text(_steps(view)),
         text(_number(view.entropy)),
         text(_number(view.reward)),
@@ -65,7 +67,9 @@ def _is_cautioned(view: View) -> bool:
 def line(view: View) -> str:
     """`runs/a: running, step 120/600, H 0.41, R 0.72, learning, P(gain > 0.02) 0.12, go on`."""
     parts = [view.status, f"step {_steps(view)}"]
-    parts += [f"{n} {_number(v)}" for n, v in (("H", view.entropy), ("R", view.reward)) if v]
+    parts += [
+        f"{n} {_number(v)}" for n, v in (("H", view.entropy), ("R", view.reward)) if v is not None
+    ]
     parts += [view.regime] if view.regime else []
     parts += [f"onset {_onset(view)}"] if view.onset else []
     if _probability(view) != "-" and view.advice is not None:
@@ -77,14 +81,39 @@ def line(view: View) -> str:
 def _advice(view: View) -> str:
     advice, parts = view.advice, []
     if view.ended:
-        parts += [view.reason.removeprefix(f"{view.run}: ")] if view.reason else []
+        parts += [_reason(view)] if view.reason else []
     elif advice is not None:
         parts.append(("stop: " if advice.stops else "") + f"{advice.word} ({advice.reason})")
         parts += [NOT_MEASURED] if _is_cautioned(view) else []
     elif view.reason:
-        parts.append(view.reason)
-    parts += [f"{view.damaged} damaged lines"] if view.damaged else []
+        parts.append(_reason(view))
+    parts += [_damaged(view)] if view.damaged else []
     return "; ".join(parts)
+
+
+def _damaged(view: View) -> str:
+    return f"{view.damaged} damaged line{'' if view.damaged == 1 else 's'}"
+
+
+def _reason(view: View) -> str:
+    """Without the run's path at its start, however it was written."""
+    reason = view.reason or ""
+    name = Path(os.path.abspath(view.run)).name  # noqa: PTH100 - a hostile name cannot be resolved
+    for end in (": ", "/"):
+        before, found, after = reason.partition(name + end)
+        if found and (not before or (before.endswith("/") and ": " not in before)):
+            return after
+    return reason
+
+
+def _names(views: Sequence[View]) -> list[str]:
+    """As few last parts of the paths as tell them apart."""
+    parts = [Path(view.run).parts for view in views]
+    for count in range(1, max(map(len, parts), default=1)):
+        names = [str(Path(*part[-count:])) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [view.run for view in views]
 
 
 def _steps(view: View) -> str:

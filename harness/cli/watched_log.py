@@ -36,6 +36,8 @@ SHARE = 0.004
 GROWN = 1.25
 """The law is fitted again once there are so many times the rows it was fitted on."""
 KEPT = ("step", "entropy", columns.EVALUATION, f"{columns.EVALUATION}_se")
+NO_STATUS = "no status"
+NO_ROWS = "metrics.jsonl holds no row"
 CRASHED = "process died without writing a status (killed or crashed)"
 
 
@@ -58,7 +60,9 @@ class View:
     uncalibrated: str | None = None
     """Why the advice was not measured on logs of this kind; None where it was."""
     damaged: int = 0
-    """Lines that are no rows."""
+    """Lines that are no rows, and rows with a reward that there cannot be."""
+    rule: str | None = None
+    """The rule that ended the run."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +102,12 @@ class _Rows:
                 self.by_step[int(row[0] or 0)] = row[1:]
         return bool(whole)
 
-    def curve(self) -> Curve:
+    def curve(self, within: tuple[float, float] | None = None) -> Curve:
         table = [(step, *row) for step, row in sorted(self.by_step.items())]
         rows = np.array(table, dtype=np.float64).reshape(-1, len(KEPT))
         evaluated, measured = np.isfinite(rows[:, 2]), np.isfinite(rows[:, 1])
+        if within is not None:
+            evaluated &= (rows[:, 2] >= within[0]) & (rows[:, 2] <= within[1])
         steps, rewards, errors = rows[evaluated][:, [0, 2, 3]].T
         return Curve(steps, rewards, errors, rows[measured, 1])
 
@@ -152,27 +158,34 @@ class FollowedLog:
     def _of_run(self, run: RunFolder, who: Identity) -> View:
         """Asks for the status first: what a run that has ended wrote is then all on disk."""
         held = holder.holder(run) is not None
+        ruled = None
         try:
             now = run_folder.read_status(run)
             status, reason = now.status, now.reason
+            if status == "done" and not now.is_over and now.stopped_by_rule:
+                ruled = str(now.stopped_by_rule.get("rule"))
         except DataError as error:
-            status, reason = "no status", str(error)
+            status, reason = NO_STATUS, str(error)
         if status == "running" and not held:
             status, reason = "crashed", CRASHED
         elif status == "planned" and held:
             status = "starting"
-        ended = status in (*ENDED, "crashed") and not held
-        view = replace(self._view, status=status, reason=reason, ended=ended)
+        ended = status in (*ENDED, "crashed", NO_STATUS) and not held
+        view = replace(self._view, status=status, reason=reason, ended=ended, rule=ruled)
         try:
             grown = self._rows.take_new(run)
         except OSError:
             return view  # its first row is still to come
+        if not grown and not self._rows.by_step:
+            return View(self._found.run, status, reason or NO_ROWS, ended, rule=ruled)
         if not grown:
             return view
         rows, steps = self._rows, setting(who.config, "trainer", "steps")
-        curve = rows.curve()
+        curve = rows.curve(self._following.bounds)
+        beyond = len(rows.curve().steps) - len(curve.steps)
         planned = steps if isinstance(steps, int) else self._following.steps
-        view = replace(view, steps=planned, damaged=rows.damaged, uncalibrated=_unmeasured(who))
+        view = replace(view, steps=planned, damaged=rows.damaged + beyond)
+        view = replace(view, uncalibrated=_unmeasured(who))
         return self._judged(view, curve, max(rows.by_step, default=0), self._unit(True, curve), who)
 
     def _of_others(self, now: float) -> View:
@@ -192,7 +205,7 @@ class FollowedLog:
             chosen = columns.choose(table, following.choice, False)
         except ReadError as error:
             return replace(self._view, status="unreadable", reason=error.problem.message)
-        cleaned = clean.clean(table, chosen.entropy, chosen.reward)
+        cleaned = clean.clean(table, chosen.entropy, chosen.reward, following.bounds)
         points = cleaned.points
         curve = Curve(points.steps, points.reward, np.full(len(points), np.nan), cleaned.entropy)
         last = int(cleaned.steps.max(initial=0))
@@ -216,7 +229,7 @@ class FollowedLog:
             step=step,
             entropy=float(curve.entropy[-1]) if len(curve.entropy) else None,
             reward=float(curve.reward[-1]) if len(curve.reward) else None,
-            advice=rule.advise(curve, view.steps, unit),
+            advice=_advice(curve, step, view.steps, unit),
         )
         rows = len(curve.entropy)
         if rows < GROWN * self._fitted_rows and not view.ended:
@@ -227,6 +240,15 @@ class FollowedLog:
         if result.status != "ok":
             return view
         return replace(view, regime=result.regime, onset=result.onset)
+
+
+def _advice(curve: Curve, step: int, last: int | None, unit: Unit) -> Advice:
+    """What the rule says, where there are steps left to speak of."""
+    if last is None or step < last:
+        return rule.advise(curve, last, unit)
+    if step == last:
+        return Advice("watch", f"nothing is left: {last} is the last step", step)
+    return Advice("watch", f"no advice: the last step was to be {last}, and there is {step}", step)
 
 
 def _unmeasured(who: Identity) -> str | None:

@@ -64,8 +64,8 @@ class TrainerConfig:
     said."""
     stop_when: Annotated[str | None, OneOf(STOP_RULES), Only("curriculum.kind", ("none",))] = None
     """End the run after an evaluation where its expected loss is below .01: at any such (flat), or
-    only if entropy is spent or the reward has fallen (collapsed). harness resume goes on without
-    the rule. null for never: docs/watch.md."""
+    only if the reward has fallen too (collapsed), not where entropy alone is spent. harness resume
+    goes on without the rule. null for never: docs/watch.md."""
     engine: Annotated[str, OneOf(ENGINES)] = "auto"
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
     own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is

@@ -21,7 +21,7 @@ BIG_LOSS = 0.05
 MARGIN = 0.02
 """The gain whose probability is told, as a share of the reward's range."""
 SPENT = 0.25
-"""Share of the starting entropy below which it counts as spent."""
+"""Share of the starting entropy below which the reason names what is left of it."""
 STILL_RISING = 4.0
 """A rise that goes on counts from so many of its standard errors on."""
 FELL = 3.0
@@ -36,7 +36,8 @@ class Advice:
     """What the rows so far say of the rest. None where they do not."""
 
     word: str
-    """`watch` (too few rows), `go on`, `flat` or `collapsed`; the last two advise to stop."""
+    """`watch` (no advice), `go on`, `flat` or `collapsed` (the reward fell); the last two advise
+    to stop."""
     reason: str
     step: int
     reading: Reading | None = None
@@ -77,6 +78,8 @@ def advise(
     reading = curves.read(curve, AHEAD * step if last_step is None else last_step, unit)
     if isinstance(reading, str):
         return Advice("watch", reading, step)
+    if unit.width <= 0:
+        return Advice("watch", "the range of R is not known, use --reward-range", step)
     gain, spread = forecast(reading, known)
     margin = MARGIN * unit.width
     low, high = known.quantiles
@@ -138,9 +141,9 @@ def _judged(reading: Reading, gain: float, risky: bool, unit: Unit) -> tuple[str
     if risky:
         return "go on", f"{told}, but a gain above {big:.3g} is still likely enough"
     below = f"{told}, below {most:.3g}"
-    fell = reading.fallen > max(FELL * reading.noise, MARGIN * unit.width) and gain <= 0
-    if reading.entropy_left < SPENT:
-        return "collapsed", f"{below}; entropy is at {reading.entropy_left:.0%} of its start"
-    if fell:
-        return "collapsed", f"{below}; the reward is {reading.fallen:.3g} below its best"
-    return "flat", below
+    spent = reading.entropy_left < SPENT
+    left = f"; entropy is at {reading.entropy_left:.0%} of its start" if spent else ""
+    fell = reading.fallen > max(FELL * reading.noise, MARGIN * unit.width)
+    if fell and (spent or gain <= 0):
+        return "collapsed", f"{below}; the reward is {reading.fallen:.3g} below its best{left}"
+    return "flat", f"{below}{left}"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from harness.cli import watch_view, watched_log
+from harness.cli import watch, watch_view, watched_log
 from harness.cli.watched_log import FollowedLog, Following, View
 from harness.errors import DataError
 from harness.law.io import discover
@@ -245,3 +245,70 @@ def test_a_sweep_is_followed_run_by_run(run: Path, tmp_path: Path) -> None:
     assert [Path(event["run"]).name for event in told] == ["0-easy-seed1", "1-easy-seed2"]
     assert all(event["event"] == "end" for event in told)
     assert run_folder.read_status(RunFolder(tmp_path / "0-easy-seed1")).status == "done"
+
+
+def test_a_sweep_below_the_path_that_still_runs_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "sweep.json").write_text("{}", encoding="utf-8")
+    logs = watch._Logs(watch.Wanted((tmp_path / "runs",), FOLLOWING))
+    assert not logs.may_bring_more()
+    with run_folder.hold(RunFolder(tmp_path / "runs" / "one")):
+        assert logs.may_bring_more()
+    assert logs.may_bring_more()  # what began since the last look is looked for once
+    assert not logs.may_bring_more()
+
+
+def log_of(path: Path, rewards: list[float]) -> Path:
+    rows = ({"step": n, "reward": r, "entropy": 1.0} for n, r in enumerate(rewards, start=1))
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_constant_reward_of_unknown_range_gets_no_advice_and_is_shown(tmp_path: Path) -> None:
+    view = look(log_of(tmp_path / "log.jsonl", [0.0] * 30))
+    assert view.advice is not None
+    assert view.advice.word == "watch"
+    assert "use --reward-range" in view.advice.reason
+    assert "R 0.00" in watch_view.line(view)
+
+
+def test_rows_outside_the_reward_range_are_left_out_and_counted(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "log.jsonl", [*np.linspace(0.2, 0.6, 29), 30.44])
+    view = look(log, Following(Choice(None, None), bounds=(0.0, 1.0)))
+    assert view.reward == pytest.approx(0.6)
+    assert view.damaged == 1
+    assert watch_view.line(view).endswith("1 damaged line")
+
+
+@pytest.mark.parametrize(("steps", "said"), [(30, "nothing is left"), (20, "was to be 20")])
+def test_at_or_behind_the_last_step_there_is_no_advice(
+    tmp_path: Path, steps: int, said: str
+) -> None:
+    log = log_of(tmp_path / "log.jsonl", list(np.linspace(0.2, 0.6, 30)))
+    view = look(log, Following(Choice(None, None), steps=steps))
+    assert view.advice is not None
+    assert (view.advice.word, view.advice.p_gain) == ("watch", None)
+    assert said in view.advice.reason
+
+
+def test_a_run_with_an_empty_run_json_has_ended(run: Path, tmp_path: Path) -> None:
+    copy = unfinished(run, tmp_path / "one")
+    (copy / "run.json").write_text("", encoding="utf-8")
+    view = look(copy)
+    assert (view.ended, view.status) == (True, "no status")
+    assert "P(gain" not in watch_view.line(view)
+    (copy / "metrics.jsonl").write_text("", encoding="utf-8")
+    shutil.copy(run / "run.json", copy)
+    assert look(copy).reason == "metrics.jsonl holds no row"
+
+
+def test_reasons_and_names_show_the_path_once_and_tell_runs_apart() -> None:
+    ruled = View(
+        "a/0-easy", "done", "/root/a/0-easy: step 86 of 120: ended", ended=True, rule="flat"
+    )
+    assert watch_view.line(ruled) == "a/0-easy: done, step 0, step 86 of 120: ended"
+    shown = io.StringIO()
+    table = watch_view.table([ruled, View("b/0-easy")], 20, 200)
+    Console(file=shown, width=200).print(table)
+    for words in ("a/0-easy", "b/0-easy", "ended by its rule: flat"):
+        assert words in shown.getvalue()

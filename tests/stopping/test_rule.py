@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -64,12 +65,27 @@ def test_a_late_riser_is_not_stopped_while_it_has_entropy_to_rise_with() -> None
     assert not any(advice.stops for advice in told[:15])
 
 
-def test_a_reward_that_has_saturated_with_spent_entropy_has_collapsed() -> None:
+def test_a_reward_that_has_saturated_with_spent_entropy_is_flat_and_not_collapsed() -> None:
     told = advices(course(SATURATED, (1.9, 0.1)))
     words = [advice.word for advice in told]
-    assert "collapsed" in words
-    assert words.index("collapsed") < N - 3
-    assert "entropy is at" in told[words.index("collapsed")].reason
+    assert "collapsed" not in words
+    assert words.index("flat") < N - 3
+    spent = [advice for advice in told if "entropy is at" in advice.reason]
+    assert spent
+    assert {advice.word for advice in spent} == {"flat"}
+
+
+@pytest.mark.parametrize(("left", "fallen", "word"), [
+    (0.1, 0.3, "collapsed"), (0.6, 0.3, "collapsed"), (0.1, 0.0, "flat"), (0.6, 0.0, "flat"),
+])  # fmt: skip
+def test_only_a_reward_that_fell_has_collapsed(left: float, fallen: float, word: str) -> None:
+    reading = rule.advise(course(FLAT, (0.4, 0.02)), STEPS).reading
+    assert reading is not None
+    reading = dataclasses.replace(reading, entropy_left=left, fallen=fallen)
+    told, reason = rule._judged(reading, -0.001, False, Unit())
+    assert told == word
+    assert ("below its best" in reason) == (fallen > 0)
+    assert ("entropy is at" in reason) == (left < 0.25)
 
 
 def test_too_few_evaluations_give_no_advice_and_the_reason() -> None:

@@ -11,7 +11,16 @@ import numpy as np
 
 from harness.config.run import SCHEMA
 from harness.law.compare import random_effects
-from harness.planning import matching, power, search, settings, shipped, study_file
+from harness.planning import (
+    lengths,
+    matching,
+    power,
+    search,
+    settings,
+    shipped,
+    study_file,
+    unclear,
+)
 from harness.planning.costs import Hours, Size
 from harness.planning.decision import Rule
 from harness.planning.effects import Effect, check_range
@@ -73,6 +82,7 @@ class Answer:
     pilot_seeds: tuple[int, ...]
     """Of each level."""
     column: str | None
+    """The reward column that the quantity was taken on."""
     command: str | None
     """What to paste: the design's sweep, or that of a pilot; None where no size is enough."""
     planned: Planned | None = None
@@ -138,11 +148,12 @@ def task_of(question: Question, asked: Asked, pilot: Pilot) -> Task:
 
 def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
     task = task_of(question, asked, pilot)
-    unclear, hopeless = _why_unclear(task)
+    why, hopeless = unclear.why(task)
     made = search.made_studies(task)
-    found = unclear or search.plan(task, made)
+    found = why or search.plan(task, made)
     if isinstance(found, OutOfReach):
-        reach = replace(_unknown(question, asked, pilot, _out_of_reach(task, found)), command=None)
+        beyond = unclear.out_of_reach(task, found)
+        reach = replace(_unknown(question, asked, pilot, beyond), command=None)
         return replace(reach, reach=found.least, pilot_cost=None)
     if isinstance(found, str):
         unknown = _unknown(question, asked, pilot, found)
@@ -161,7 +172,7 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
         decided_by=task.rule.words,
         source=pilot.source,
         pilot_seeds=tuple(len(level.seeds) for level in pilot.levels),
-        column=pilot.column,
+        column=pilot.column_of(question.effect.quantity),
         command=settings.command(program, words if study is None else [], first, design.seeds),
         planned=found,
         eval_every=every,
@@ -174,29 +185,11 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
     )
 
 
-def _why_unclear(task: Task) -> tuple[str | None, bool]:
-    """Why nothing can be planned, and whether another pilot of the kind would tell no more."""
-    pilot, quantity = task.pilot, task.effect.quantity
-    if pilot.seeds < random_effects.FEWEST_SEEDS:
-        return (
-            "a seed is the replicate, and the pilot has a level with "
-            f"{pilot.seeds}: how much seeds differ is not known"
-        ), False
-    if task.effect.is_contrast and quantity not in pilot.tested:
-        why = pilot.why_not.get(quantity, "too few of its runs have one")
-        return f"the pilot's levels cannot be compared by {quantity}: {why}", True
-    return None, False
-
-
-def _out_of_reach(task: Task, found: OutOfReach) -> str:
-    name = task.effect.quantity
-    least = "no difference" if found.least is None else f"{name}={found.least:.2g}"
-    return f"{power.MOST} seeds a level would decide {least}, not {task.effect}"
-
-
 def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) -> Answer:
     """Without a design: what to run to come to one."""
     first = 1 if pilot is None else _first_seed(pilot, PILOT_SEEDS)
+    rarest = None if pilot is None else unclear.rarest(task_of(question, asked, pilot))
+    words = asked.words if rarest is None else settings.sized(asked, {EVERY: rarest})
     configs = [config for config in asked.configs for _ in range(PILOT_SEEDS)]
     return Answer(
         effect=question.effect,
@@ -205,8 +198,8 @@ def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) ->
         decided_by=task_of(question, asked, pilot).rule.words if pilot else "",
         source=pilot.source if pilot else None,
         pilot_seeds=tuple(len(level.seeds) for level in pilot.levels) if pilot else (),
-        column=pilot.column if pilot else None,
-        command=settings.command("harness sweep", asked.words, first, PILOT_SEEDS),
+        column=pilot.column_of(question.effect.quantity) if pilot else None,
+        command=settings.command("harness sweep", words, first, PILOT_SEEDS),
         why=why,
         pilot_cost=cost.sentence(configs),
         own=_own(task_of(question, asked, pilot), asked) if pilot else (),
@@ -230,7 +223,7 @@ def _first_seed(pilot: Pilot, seeds: int) -> int:
 
 def _kept(task: Task) -> dict[str, str]:
     reasons = {
-        STEPS: search.why_length(task),
+        STEPS: lengths.why_length(task),
         USERS: search.why_users(task),
         "trainer.conversations": "what other numbers of a step change was not measured",
     }
@@ -245,20 +238,21 @@ def _kept(task: Task) -> dict[str, str]:
 
 def _any_shorter(task: Task) -> bool:
     return any(
-        all(search.share_there(task, pair, steps) > 0 for pair in task.rule.pairs)
-        for steps in search.lengths(task)[1:]
+        all(lengths.share_there(task, pair, steps) > 0 for pair in task.rule.pairs)
+        for steps in lengths.lengths(task)[1:]
     )
 
 
 def _around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
-    """Half and twice the seeds, and the pilot's own size."""
+    """Half and twice the seeds, as far as power.MOST, and the pilot's own size."""
     design, own = found.design, search.own_size(task)
     rows = [
         ("half as many seeds", max(2, design.seeds // 2), design.size),
         ("planned", design.seeds, design.size),
-        ("twice as many seeds", min(power.MOST, 2 * design.seeds), design.size),
+        ("twice as many seeds", 2 * design.seeds, design.size),
         ("the pilot's own size", task.pilot.seeds, own),
     ]
+    rows = [row for row in rows if row[0] != "twice as many seeds" or row[1] <= power.MOST]
     return tuple(
         Around(
             what,

@@ -7,49 +7,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.config.run import RunConfig
 from harness.law.compare.random_effects import RUN_95
-from harness.law.io.clean import FEWEST_POINTS
 from harness.law.results import Floats
-from harness.planning import costs, power, shorter, spread
+from harness.planning import costs, lengths, power, spread
 from harness.planning.costs import Hours, Size
-from harness.planning.decision import Rule
-from harness.planning.effects import Effect
 from harness.planning.made_studies import MadeStudies, Power
 from harness.planning.pilot import Pilot
 from harness.planning.power import Drawn
-from harness.planning.settings import REPEATS, STEPS, USERS
+from harness.planning.settings import REPEATS, USERS
 from harness.planning.spread import OF_EVALUATIONS, Spreads
+from harness.planning.task import Task as Task
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Users or repeats of an evaluation, as multiples of the pilot's."""
 FEWEST_USERS = 16
-BEYOND = 1000.0
-"""Times the stated difference: no larger one is looked for."""
+BEYOND = 100.0
+"""No difference larger than that is looked for: no quantity reaches it."""
 WORTH = 0.05
 """Another design than the pilot's own must save this share of its hours."""
-FIXED_LENGTH = ("staged", "reverse")
-"""Curricula whose order follows from the length of the run: cut short it is not the shorter one."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is to be decided, by which rule, from what."""
-
-    effect: Effect
-    rule: Rule
-    pilot: Pilot
-    configs: tuple[RunConfig, ...]
-    wanted: float
-    typed: frozenset[str] = frozenset()
-    known: bool = False
-    """Whether the pilot's spread is taken as exact."""
-
-    @property
-    def end(self) -> int:
-        """The length of the runs that the effect is stated for."""
-        typed = STEPS in self.typed
-        return self.configs[0].trainer.steps if typed else self.pilot.levels[0].steps
 
 
 @dataclass(frozen=True)
@@ -99,7 +74,7 @@ def drawn(task: Task, size: Size) -> list[Drawn] | str:
     return [
         Drawn(
             at,
-            effect * share_there(task, pair, size.steps),
+            effect * lengths.share_there(task, pair, size.steps),
             spreads.drawn((at,) if task.rule.paired else pair),
             telling,
             least,
@@ -116,7 +91,7 @@ def mean_of(pilot: Pilot, place: int, quantity: str) -> float:
 
 def _spreads(task: Task, size: Size) -> Spreads | str:
     quantity, met = task.effect.quantity, (size.users, size.repeats)
-    step = task.pilot.levels[0].steps if size.steps >= task.end else size.steps
+    step = lengths.seen_at(task, size.steps)
     if task.rule.paired:
         spreads = spread.of_pairs(task.pilot, task.rule.pairs, quantity, step, met)
     else:
@@ -129,64 +104,30 @@ def scaled(pair: Drawn, by: float) -> Drawn:
     return replace(pair, difference=by * pair.difference)
 
 
-def share_there(task: Task, pair: tuple[int, int], step: int) -> float:
-    """Share of a pair's difference that is counted on at `step`."""
-    if step >= task.end:
-        return 1.0
-    later, baseline = (task.pilot.levels[place] for place in pair)
-    return shorter.share_at(later, baseline, task.effect.quantity, step, task.rule.paired)
-
-
 def own_size(task: Task) -> Size:
+    """That of the pilot's runs."""
+    level = task.pilot.levels[0]
+    return Size(level.steps, lengths.evaluations(task, level.steps), level.users, level.repeats)
+
+
+def first_size(task: Task) -> Size:
     """That of the pilot, with what was typed put in."""
-    level, config = task.pilot.levels[0], task.configs[0]
+    level, config, steps = task.pilot.levels[0], task.configs[0], lengths.longest(task)
     users = config.eval.users if USERS in task.typed else level.users
     repeats = config.eval.repeats if REPEATS in task.typed else level.repeats
-    return Size(task.end, evaluations(task, task.end), users, repeats)
-
-
-def evaluations(task: Task, steps: int) -> int:
-    """Those of a run of so many steps that is evaluated as the pilot was."""
-    return sum(step <= steps for step in task.pilot.levels[0].evaluations)
+    return Size(steps, lengths.evaluations(task, steps), users, repeats)
 
 
 def sizes(task: Task) -> Iterator[Size]:
     """Every size that the pilot says something of, its own first."""
-    own = own_size(task)
-    yield own
-    for steps in lengths(task):
-        for users in _users(task, own):
-            for repeats in _repeats(task, own):
-                size = Size(steps, evaluations(task, steps), users, repeats)
-                if size != own:
+    first = first_size(task)
+    yield first
+    for steps in lengths.lengths(task):
+        for users in _users(task, first):
+            for repeats in _repeats(task, first):
+                size = Size(steps, lengths.evaluations(task, steps), users, repeats)
+                if size != first:
                     yield size
-
-
-def lengths(task: Task) -> list[int]:
-    """Steps of a run, the longest first."""
-    if why_length(task) is not None:
-        return [task.end]
-    held = task.pilot.levels[0].values.get(task.effect.quantity, {})
-    shorter_ones = [step for step in held if step < task.end]
-    return [task.end, *sorted(shorter_ones, reverse=True)]
-
-
-def why_length(task: Task) -> str | None:
-    """Why the steps are kept; None where shorter runs are considered."""
-    if STEPS in task.typed:
-        return "typed"
-    if task.effect.quantity in ("ceiling", "a"):
-        return "the law is judged over whole runs"
-    kinds = {config.curriculum.kind for config in task.configs} & set(FIXED_LENGTH)
-    if kinds:
-        return f"curriculum={kinds.pop()} is spread over the length of the run"
-    if len(task.pilot.levels[0].evaluations) <= FEWEST_POINTS:
-        return f"a shorter run would have less than {FEWEST_POINTS} evaluations"
-    first, *others = (level.values for level in task.pilot.levels)
-    held = set(first.get(task.effect.quantity, {}))
-    if not all(set(other.get(task.effect.quantity, {})) == held for other in others):
-        return "the levels were evaluated at different steps"
-    return None
 
 
 def why_users(task: Task) -> str | None:
@@ -228,12 +169,12 @@ def cheapest(task: Task) -> Design | OutOfReach | str:
         if any(seeds is None for seeds in needed):
             continue
         seeds = max(seeds for seeds in needed if seeds is not None)
-        there = min(share_there(task, pair, size.steps) for pair in task.rule.pairs)
+        there = min(lengths.share_there(task, pair, size.steps) for pair in task.rule.pairs)
         design = Design(seeds, size, hours(task, size, seeds), there)
         if best is None or _is_cheaper(design, best):
             best = design
     if best is None:
-        return OutOfReach(_least(task, own_size(task)))
+        return OutOfReach(_least(task, first_size(task)))
     return best
 
 
@@ -244,7 +185,7 @@ def _least(task: Task, size: Size) -> float | None:
     low, high = 1.0, 1.0
     while not all(_reaches(task, pair, high) for pair in pairs):
         high *= 2
-        if high > BEYOND:
+        if high * task.effect.value > BEYOND:
             return None
     while high / low > 1.01:
         middle = (low * high) ** 0.5

@@ -56,7 +56,8 @@ def level(
     end = values(mean, spread, seeds)
     cut = tuple(early * mean + (value - mean) for value in end)
     by_step = {step: end if step == 600 else cut for step in CUTS}
-    config = asked(*WORDS).flat[0] | more.pop("config", {})
+    evaluated = {"trainer.eval_every": 25}
+    config = asked(*WORDS).flat[0] | evaluated | more.pop("config", {})
     told = {"per_user": None, "spent": Spent(0.01, 0.002, True), **more}
     return Level(
         config, tuple(range(1, seeds + 1)), {quantity: by_step}, evaluations=EVALUATIONS, **told

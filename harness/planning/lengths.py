@@ -1,0 +1,133 @@
+"""How long the runs of a design may be, how often these are evaluated, and what is seen there.
+
+The difference is stated for the end of the pilot's runs. Of a shorter run, typed or found, the
+pilot's own course says how much of it is there and how much seeds differ.
+"""
+
+from __future__ import annotations
+
+from harness.config.trainer import evaluated_every
+from harness.law.io.clean import FEWEST_POINTS
+from harness.planning import shorter
+from harness.planning.settings import EVERY, STEPS
+from harness.planning.task import Task
+
+FIXED_LENGTH = ("staged", "reverse")
+"""Curricula whose order follows from the length of the run: cut short it is not the shorter one."""
+
+
+def longest(task: Task) -> int:
+    """Steps of the longest run that is considered: those typed, else the pilot's."""
+    typed = STEPS in task.typed
+    return task.configs[0].trainer.steps if typed else task.pilot.levels[0].steps
+
+
+def every(task: Task) -> int:
+    """Steps between the evaluations of the pilot; 0 where it made none."""
+    level = task.pilot.levels[0]
+    held = level.config.get(EVERY)
+    return evaluated_every(level.steps, None if held is None else int(held))
+
+
+def evaluations(task: Task, steps: int) -> int:
+    """Those of a run of so many steps that is evaluated as the pilot was, and after its last."""
+    return of_run(steps, every(task))
+
+
+def of_run(steps: int, between: int) -> int:
+    """Evaluations of a run: at step 1, then after every `between`, and at the last."""
+    if between < 1 or steps < 1:
+        return 0
+    return (steps - 1) // between + 1 + ((steps - 1) % between != 0)
+
+
+def rarest(steps: int) -> int | None:
+    """The largest trainer.eval_every that still gives evaluations enough; None where none does."""
+    enough = [n for n in range(1, steps + 1) if of_run(steps, n) >= FEWEST_POINTS]
+    return max(enough, default=None)
+
+
+def lengths(task: Task) -> list[int]:
+    """Steps of a run, the longest first."""
+    end = longest(task)
+    if why_length(task) is not None:
+        return [end]
+    return [end, *sorted((step for step in _held(task) if step < end), reverse=True)]
+
+
+def why_length(task: Task) -> str | None:
+    """Why the steps are kept; None where shorter runs are considered."""
+    return "typed" if STEPS in task.typed else why_whole(task)
+
+
+def why_whole(task: Task) -> str | None:
+    """Why the pilot tells nothing of a shorter run; None where it does."""
+    if task.effect.quantity in ("ceiling", "a"):
+        return "the law is judged over whole runs"
+    kinds = {config.curriculum.kind for config in task.configs} & set(FIXED_LENGTH)
+    if kinds:
+        return f"curriculum={kinds.pop()} is spread over the length of the run"
+    if any(config.trainer.stop_when for config in task.configs):
+        return "trainer.stop_when ends a run by what its planned length may still bring"
+    if len(task.pilot.levels[0].evaluations) <= FEWEST_POINTS:
+        return f"a shorter run would have less than {FEWEST_POINTS} evaluations"
+    first, *others = (level.values for level in task.pilot.levels)
+    held = set(first.get(task.effect.quantity, {}))
+    if not all(set(other.get(task.effect.quantity, {})) == held for other in others):
+        return "the levels were evaluated at different steps"
+    return None
+
+
+def _held(task: Task) -> list[int]:
+    return sorted(task.pilot.levels[0].values.get(task.effect.quantity, {}))
+
+
+def seen_at(task: Task, steps: int) -> int:
+    """The step of the pilot's runs that tells of the end of a run of so many steps."""
+    end = task.pilot.levels[0].steps
+    held = _held(task)
+    if steps >= end or not held:
+        return end
+    return max((step for step in held if step <= steps), default=held[0])
+
+
+def share_there(task: Task, pair: tuple[int, int], steps: int) -> float:
+    """Share of a pair's difference that is counted on at the end of a run of so many steps."""
+    later, baseline = (task.pilot.levels[place] for place in pair)
+    at = seen_at(task, steps)
+    return shorter.share_at(later, baseline, task.effect.quantity, at, task.rule.paired)
+
+
+def why_not_shown(task: Task) -> str | None:
+    """Why the pilot says nothing of runs as long, and evaluated as often, as typed."""
+    steps, level, config = longest(task), task.pilot.levels[0], task.configs[0]
+    if steps > level.steps:
+        return f"the runs known have {level.steps} steps: what {steps} bring was not measured"
+    own = every(task)
+    if EVERY in task.typed and config.trainer.evaluated_every != own:
+        return (
+            f"the runs known were evaluated every {own} steps: what {EVERY}="
+            f"{config.trainer.eval_every} shows was not measured"
+        )
+    whole = why_whole(task) if steps < level.steps else None
+    if whole is not None:
+        return f"runs of {level.steps} steps do not tell of {steps}: {whole}"
+    return None
+
+
+def why_too_few(task: Task) -> str | None:
+    """Why a run of the steps typed cannot be judged; None where it can."""
+    steps = longest(task)
+    own = evaluations(task, steps)
+    if STEPS not in task.typed or own >= FEWEST_POINTS:
+        return None
+    enough = rarest(steps)
+    more = (
+        f"take more steps than {steps}"
+        if enough is None
+        else f"{EVERY}={enough} gives {of_run(steps, enough)}"
+    )
+    return (
+        f"it takes {FEWEST_POINTS} evaluations of a run, and one of {steps} steps with "
+        f"{EVERY}={every(task)} has {own}: {more}"
+    )

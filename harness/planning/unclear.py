@@ -1,0 +1,40 @@
+"""Why there is no design, in words."""
+
+from __future__ import annotations
+
+from harness.law.compare import random_effects
+from harness.planning import lengths, power
+from harness.planning.search import OutOfReach
+from harness.planning.task import Task
+
+
+def why(task: Task) -> tuple[str | None, bool]:
+    """Why nothing can be planned, and whether another pilot of the kind would tell no more."""
+    pilot, quantity = task.pilot, task.effect.quantity
+    too_few = lengths.why_too_few(task)
+    if too_few is not None:
+        return too_few, lengths.rarest(lengths.longest(task)) is None
+    if pilot.seeds < random_effects.FEWEST_SEEDS:
+        return (
+            "a seed is the replicate, and the pilot has a level with "
+            f"{pilot.seeds}: how much seeds differ is not known"
+        ), False
+    if task.effect.is_contrast and quantity not in pilot.tested:
+        reason = pilot.why_not.get(quantity, "too few of its runs have one")
+        return f"the pilot's levels cannot be compared by {quantity}: {reason}", True
+    return lengths.why_not_shown(task), False
+
+
+def rarest(task: Task) -> int | None:
+    """trainer.eval_every of a pilot to run, where that of the one at hand is too rare."""
+    too_few = lengths.why_too_few(task)
+    return None if too_few is None else lengths.rarest(lengths.longest(task))
+
+
+def out_of_reach(task: Task, found: OutOfReach) -> str:
+    name = task.effect.quantity
+    steps = lengths.longest(task)
+    if any(lengths.share_there(task, pair, steps) == 0 for pair in task.rule.pairs):
+        return f"the pilot does not show that a run of {steps} steps has the difference too"
+    least = "no difference" if found.least is None else f"{name}={found.least:.2g}"
+    return f"{power.MOST} seeds a level would decide {least}, not {task.effect}"

@@ -1,0 +1,88 @@
+"""Runs shorter than the pilot's: what is typed, what is counted, what stays not known."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from harness.compose import planner
+from harness.planning import answer, lengths
+from harness.planning.answer import Answer, Question
+from harness.planning.effects import parse
+from tests.planning.made import SHORT, write_runs
+
+LEVELS = ("difficulty=easy,hard",)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_runs(tmp_path_factory.mktemp("pilot"))
+
+
+def ask(path: Path | None, *words: str, effect: str = "gain=0.05") -> Answer:
+    return answer.answer(Question((*LEVELS, *words), parse(effect), path, 0.8))
+
+
+def test_too_few_evaluations_name_the_setting_that_gives_enough(runs: Path) -> None:
+    found = ask(runs, "trainer.steps=40")
+    assert found.planned is None
+    assert found.why == (
+        "it takes 16 evaluations of a run, and one of 40 steps with trainer.eval_every=5 has 9: "
+        "trainer.eval_every=2 gives 21"
+    )
+    points = planner.plan(shlex.split(str(found.command))[2:]).points
+    assert {(p.config.trainer.steps, p.config.trainer.eval_every) for p in points} == {(40, 2)}
+
+
+def test_no_setting_gives_sixteen_evaluations_of_ten_steps(runs: Path) -> None:
+    found = ask(runs, "trainer.steps=10")
+    assert found.command is None
+    assert str(found.why).endswith("take more steps than 10")
+
+
+def test_the_last_step_is_evaluated_too() -> None:
+    assert lengths.of_run(30, 3) == 11
+    assert lengths.of_run(31, 3) == 11
+    assert lengths.of_run(600, 25) == 25
+
+
+def test_typed_steps_are_planned_as_the_pilot_stood_there(runs: Path) -> None:
+    found = ask(runs, "trainer.steps=80", "eval.users=64")
+    whole = ask(runs, "trainer.steps=100", "eval.users=64")
+    assert found.planned is not None
+    assert whole.planned is not None
+    assert found.planned.design.size.steps == 80
+    assert found.planned.design.size.evaluations == 17
+    assert found.planned.design.there < 1
+    assert found.planned.design.seeds > whole.planned.design.seeds
+    (own,) = [row for row in found.around if row.what == "the pilot's own size"]
+    assert own.size.steps == 100
+
+
+@pytest.mark.parametrize(
+    ("words", "effect", "why"),
+    [
+        (("trainer.steps=100",), "gain=1e-9", "200 seeds a level would decide gain=0."),
+    ],
+)
+def test_what_is_not_to_be_had_is_said(
+    runs: Path, words: tuple[str, ...], effect: str, why: str
+) -> None:
+    found = ask(runs, *words, effect=effect)
+    assert found.planned is None
+    assert why in str(found.why)
+
+
+def test_shipped_runs_tell_nothing_of_longer_ones() -> None:
+    found = ask(None, "policy=tabular", "trainer.steps=1000")
+    assert found.planned is None
+    assert found.why == "the runs known have 600 steps: what 1000 bring was not measured"
+
+
+def test_twice_as_many_seeds_are_twice_as_many(tmp_path: Path) -> None:
+    found = ask(write_runs(tmp_path, SHORT, seeds=8), effect="gain=0.03")
+    seeds = {row.what: row.seeds for row in found.around}
+    assert seeds.get("twice as many seeds", 2 * seeds["planned"]) == 2 * seeds["planned"]
+    assert max(seeds.values()) <= 200

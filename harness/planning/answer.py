@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -163,7 +163,10 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
     sizes = {STEPS: design.size.steps, USERS: design.size.users, REPEATS: design.size.repeats}
     words = settings.sized(asked, {EVERY: every, **sizes} if every else sizes)
     first = _first_seed(pilot, design.seeds)
-    study = None if question.effect.is_contrast else study_file.text(task, asked, words)
+    own = _own(task, asked)
+    study = None
+    if not question.effect.is_contrast:
+        study = study_file.text(task, asked, words, _directions(own, asked))
     program = "harness sweep" if study is None else f"harness study {study_file.NAME}"
     return Answer(
         effect=question.effect,
@@ -179,7 +182,7 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
         conversations=asked.configs[0].trainer.conversations,
         kept=_kept(task),
         around=_around(task, found, made),
-        own=_own(task, asked),
+        own=own,
         curve=tuple(_curve(task, found)),
         study=study,
     )
@@ -287,6 +290,16 @@ def _own(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
             )
         )
     return tuple(gaps)
+
+
+def _directions(own: Sequence[OwnGap], asked: Asked) -> dict[tuple[int, int], int]:
+    """Pair -> the sign of its difference, where the pilot's interval does not hold 0."""
+    place = {name: at for at, name in enumerate(asked.names)}
+    return {
+        (place[gap.later], place[gap.baseline]): 1 if gap.value > 0 else -1
+        for gap in own
+        if gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
+    }
 
 
 def _curve(task: Task, found: Planned) -> list[CurvePoint]:

@@ -71,8 +71,8 @@ def asked(typed: Sequence[str], base: Sequence[str] = ()) -> Asked:
         raise ConfigError(f"{swept[0]}: a plan chooses one value of it, got several")
     if len(plan.points) < 2:
         raise ConfigError(
-            "a plan needs two levels to compare at least, as difficulty=easy,hard; got one: "
-            f"{' '.join(words) or 'no words'}"
+            "a plan needs two levels to compare at least, as difficulty=easy,hard; got "
+            f"{' '.join(words) or 'no level'}"
         )
     values = [tuple(point.values[axis] for axis in axes) for point in plan.points]
     names = [", ".join(f"{a}={v}" for a, v in zip(axes, value, strict=True)) for value in values]

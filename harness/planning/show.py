@@ -132,4 +132,4 @@ def _gaps(answer: Answer) -> Iterator[str]:
     for gap in answer.own:
         if gap.low is not None and gap.high is not None:
             shown = wording.estimate(gap.value, gap.low, gap.high)
-            yield f"there: {gap.later} minus {gap.baseline} is {shown}"
+            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.planning.search import Task
 from harness.planning.settings import Asked, swept_words
@@ -11,8 +11,16 @@ from harness.planning.settings import Asked, swept_words
 NAME = "planned"
 
 
-def text(task: Task, asked: Asked, words: Sequence[str]) -> str:
-    """YAML for sweeps/studies/planned.yaml; a link for each pair of levels."""
+OPEN = "# the pilot does not show which way; choose more or less before the first run"
+
+
+def text(
+    task: Task, asked: Asked, words: Sequence[str], shown: Mapping[tuple[int, int], int]
+) -> str:
+    """YAML for sweeps/studies/planned.yaml; a link for each pair of levels.
+
+    `shown`: pair -> 1 where the pilot shows that its later level has more, -1 where less.
+    """
     common = [word for word in words if word not in swept_words(asked)]
     arms = {_arm(name): _own_words(name) for name in asked.names}
     lines = [
@@ -24,13 +32,14 @@ def text(task: Task, asked: Asked, words: Sequence[str]) -> str:
         *(f"  {arm}: {json.dumps(own)}" for arm, own in arms.items()),
         "links:",
     ]
-    for later, baseline in task.rule.pairs:
-        one, other = (_arm(asked.names[place]) for place in (later, baseline))
+    for pair in task.rule.pairs:
+        one, other = (_arm(asked.names[place]) for place in pair)
         link = {
             "quantity": task.effect.quantity, "arm": one, "against": other,
-            "direction": "more", "margin": task.effect.value,
+            "direction": "less" if shown.get(pair) == -1 else "more", "margin": task.effect.value,
             "evaluation": task.pilot.column_of(task.effect.quantity),
         }  # fmt: skip
+        lines += [] if pair in shown else [f"  {OPEN}"]
         lines.append(f"  {one} against {other}: {json.dumps(link)}")
     return "\n".join(lines) + "\n"
 

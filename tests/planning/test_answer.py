@@ -11,9 +11,10 @@ import yaml
 
 from harness.compose import planner
 from harness.errors import ConfigError, DataError
-from harness.planning import answer, pilot, shipped
+from harness.planning import answer, pilot, shipped, study_file
 from harness.planning.answer import Answer, Question
 from harness.planning.effects import parse
+from tests.planning import made
 from tests.planning.made import SHORT, write_runs
 
 LEVELS = ("difficulty=easy,hard",)
@@ -87,7 +88,19 @@ def test_a_link_gets_a_study_file_that_the_study_command_takes(
     assert (program, name, study) == ("harness", "study", "planned")
     planned = arms.plan(study, file.read(study), words)
     assert len(planned.distinct()) == 2 * found.planned.design.seeds
-    assert yaml.safe_load(found.study)["links"]["hard against easy"]["quantity"] == "final_reward"
+    link = yaml.safe_load(found.study)["links"]["hard against easy"]
+    assert link["quantity"] == "final_reward"
+    assert link["direction"] == "less", "as the pilot shows"
+    assert study_file.OPEN not in found.study
+
+
+def test_a_direction_that_the_pilot_does_not_show_is_left_to_the_user() -> None:
+    levels = [made.level(quantity="final_reward") for _ in range(2)]
+    task = made.task(made.pilot(*levels), "final_reward=0.05")
+    told = study_file.text(task, made.asked(*made.WORDS), made.WORDS, {})
+    before, after = told.split(study_file.OPEN)
+    assert "hard against easy" not in before
+    assert '"direction": "more"' in after
 
 
 @pytest.mark.parametrize(

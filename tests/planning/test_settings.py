@@ -20,8 +20,8 @@ def test_levels_are_named_and_paired_by_what_is_swept() -> None:
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        ((), "needs two levels to compare at least, as difficulty=easy,hard; got one: no words"),
-        (("difficulty=easy",), "got one: difficulty=easy"),
+        ((), "needs two levels to compare at least, as difficulty=easy,hard; got no level"),
+        (("difficulty=easy",), "got difficulty=easy"),
         (("difficulty=easy,hard", "seed=1,2"), "a plan says how many seeds there should be"),
         (("difficulty=easy,hard", "eval.users=32,64"), "eval.users: a plan chooses one value"),
         (("sweeps=seeds",), "a plan takes its levels as words"),

@@ -39,8 +39,9 @@ from harness.planning.answer import Question, task_of
 from harness.planning.effects import Effect, parse
 from harness.planning.pilot import Level, Pilot, Spent
 from harness.planning.reading import Candidate
-from harness.planning.search import OutOfReach, Task
+from harness.planning.search import OutOfReach
 from harness.planning.settings import Asked
+from harness.planning.task import Task
 from harness.testing import sweeps, synthetic
 from harness.testing.promises import at_least, at_most, table
 from harness.testing.sweeps import Level as TrueLevel

@@ -48,7 +48,7 @@ def watch_words(
     """`watch` with the words of the command line; `named`: columns of reward, entropy and step."""
     reward, entropy, step = named
     choice = Choice(reward, entropy, step=step, reward_range=options.reward_range(reward_range))
-    following = Following(choice, steps, choice.reward_range, idle_s)
+    following = Following(choice, steps, idle_s)
     watch(Wanted(paths, following, once, as_json, as_events))
 
 

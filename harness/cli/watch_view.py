@@ -154,7 +154,7 @@ def event(view: View) -> dict[str, Any]:
         }
     where = (
         {"kind": onset.kind, "step": onset.step, "low": onset.low, "high": onset.high}
-        if (onset)
+        if onset
         else None
     )
     return {

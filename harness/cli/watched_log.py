@@ -71,8 +71,6 @@ class Following:
 
     choice: Choice
     steps: int | None = None
-    bounds: tuple[float, float] | None = None
-    """Lowest and highest reward there can be."""
     idle_s: float = 600.0
     """A log of another program counts as ended once it has not grown for so long."""
 
@@ -181,7 +179,7 @@ class FollowedLog:
         if not grown:
             return view
         rows, steps = self._rows, setting(who.config, "trainer", "steps")
-        curve = rows.curve(self._following.bounds)
+        curve = rows.curve(self._following.choice.reward_range)
         beyond = len(rows.curve().steps) - len(curve.steps)
         planned = steps if isinstance(steps, int) else self._following.steps
         view = replace(view, steps=planned, damaged=rows.damaged + beyond)
@@ -205,7 +203,7 @@ class FollowedLog:
             chosen = columns.choose(table, following.choice, False)
         except ReadError as error:
             return replace(self._view, status="unreadable", reason=error.problem.message)
-        cleaned = clean.clean(table, chosen.entropy, chosen.reward, following.bounds)
+        cleaned = clean.clean(table, chosen.entropy, chosen.reward, following.choice.reward_range)
         points = cleaned.points
         curve = Curve(points.steps, points.reward, np.full(len(points), np.nan), cleaned.entropy)
         last = int(cleaned.steps.max(initial=0))
@@ -220,7 +218,7 @@ class FollowedLog:
 
     def _unit(self, ours: bool, curve: Curve) -> Unit:
         """Of the reward: as the user says, by its column, or what it has shown."""
-        bounds = self._following.bounds or ((0.0, 1.0) if ours else None)
+        bounds = self._following.choice.reward_range or ((0.0, 1.0) if ours else None)
         return Unit.seen(curve) if bounds is None else Unit(bounds[1] - bounds[0], bounds[1])
 
     def _judged(self, view: View, curve: Curve, step: int, unit: Unit, who: Identity) -> View:

@@ -26,8 +26,9 @@ from harness.planning.decision import Rule
 from harness.planning.effects import Effect, check_range
 from harness.planning.made_studies import MadeStudies, Power
 from harness.planning.pilot import Pilot
-from harness.planning.search import OutOfReach, Planned, Task
+from harness.planning.search import OutOfReach, Planned
 from harness.planning.settings import EVERY, REPEATS, STEPS, USERS, Asked
+from harness.planning.task import Task
 from harness.study import cost
 
 PILOT_SEEDS = 5

@@ -11,6 +11,7 @@ from harness.law.io.clean import FEWEST_POINTS
 from harness.planning import shorter
 from harness.planning.settings import EVERY, STEPS
 from harness.planning.task import Task
+from harness.study import cost
 
 FIXED_LENGTH = ("staged", "reverse")
 """Curricula whose order follows from the length of the run: cut short it is not the shorter one."""
@@ -31,19 +32,20 @@ def every(task: Task) -> int:
 
 def evaluations(task: Task, steps: int) -> int:
     """Those of a run of so many steps that is evaluated as the pilot was, and after its last."""
-    return of_run(steps, every(task))
+    return cost.evaluations_of(steps, every(task), _at_start(task))
 
 
-def of_run(steps: int, between: int) -> int:
-    """Evaluations of a run: at step 1, then after every `between`, and at the last."""
-    if between < 1 or steps < 1:
-        return 0
-    return (steps - 1) // between + 1 + ((steps - 1) % between != 0)
+def _at_start(task: Task) -> bool:
+    return task.configs[0].eval.at_start
 
 
-def rarest(steps: int) -> int | None:
-    """The largest trainer.eval_every that still gives evaluations enough; None where none does."""
-    enough = [n for n in range(1, steps + 1) if of_run(steps, n) >= FEWEST_POINTS]
+def rarest(task: Task) -> int | None:
+    """The largest trainer.eval_every that gives the longest run enough evaluations; None where none
+    does.
+    """
+    steps = longest(task)
+    counts = {n: cost.evaluations_of(steps, n, _at_start(task)) for n in range(1, steps + 1)}
+    enough = [n for n, count in counts.items() if count >= FEWEST_POINTS]
     return max(enough, default=None)
 
 
@@ -121,11 +123,11 @@ def why_too_few(task: Task) -> str | None:
     own = evaluations(task, steps)
     if STEPS not in task.typed or own >= FEWEST_POINTS:
         return None
-    enough = rarest(steps)
+    enough = rarest(task)
     more = (
         f"take more steps than {steps}"
         if enough is None
-        else f"{EVERY}={enough} gives {of_run(steps, enough)}"
+        else f"{EVERY}={enough} gives {cost.evaluations_of(steps, enough, _at_start(task))}"
     )
     return (
         f"it takes {FEWEST_POINTS} evaluations of a run, and one of {steps} steps with "

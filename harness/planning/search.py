@@ -16,7 +16,7 @@ from harness.planning.pilot import Pilot
 from harness.planning.power import Drawn
 from harness.planning.settings import REPEATS, USERS
 from harness.planning.spread import OF_EVALUATIONS, Spreads
-from harness.planning.task import Task as Task
+from harness.planning.task import Task
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Users or repeats of an evaluation, as multiples of the pilot's."""

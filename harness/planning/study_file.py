@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from harness.planning.search import Task
 from harness.planning.settings import Asked, swept_words
+from harness.planning.task import Task
 
 NAME = "planned"
 

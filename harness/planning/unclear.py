@@ -13,7 +13,7 @@ def why(task: Task) -> tuple[str | None, bool]:
     pilot, quantity = task.pilot, task.effect.quantity
     too_few = lengths.why_too_few(task)
     if too_few is not None:
-        return too_few, lengths.rarest(lengths.longest(task)) is None
+        return too_few, lengths.rarest(task) is None
     if pilot.seeds < random_effects.FEWEST_SEEDS:
         return (
             "a seed is the replicate, and the pilot has a level with "
@@ -28,7 +28,7 @@ def why(task: Task) -> tuple[str | None, bool]:
 def rarest(task: Task) -> int | None:
     """trainer.eval_every of a pilot to run, where that of the one at hand is too rare."""
     too_few = lengths.why_too_few(task)
-    return None if too_few is None else lengths.rarest(lengths.longest(task))
+    return None if too_few is None else lengths.rarest(task)
 
 
 def out_of_reach(task: Task, found: OutOfReach) -> str:

@@ -77,14 +77,16 @@ def _cpu_s(config: RunConfig) -> float | None:
 
 
 def evaluations(config: RunConfig) -> int:
-    """Evaluations of a whole run: at its first step, unless eval.at_start is false, those that
+    """Evaluations of a whole run."""
+    trainer = config.trainer
+    return evaluations_of(trainer.steps, trainer.evaluated_every, config.eval.at_start)
+
+
+def evaluations_of(steps: int, every: int, at_start: bool) -> int:
+    """Evaluations of a run: at its first step, unless eval.at_start is false, those that
     trainer.eval_every sets, and its last; none if that is 0.
     """
-    every = config.trainer.evaluated_every
-    if not every:
-        return 0
-    later = math.ceil((config.trainer.steps - 1) / every)
-    return later + config.eval.at_start
+    return math.ceil((steps - 1) / every) + at_start if every else 0
 
 
 def _share_of_an_evaluation(config: RunConfig) -> float:

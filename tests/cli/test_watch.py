@@ -274,7 +274,7 @@ def test_a_constant_reward_of_unknown_range_gets_no_advice_and_is_shown(tmp_path
 
 def test_rows_outside_the_reward_range_are_left_out_and_counted(tmp_path: Path) -> None:
     log = log_of(tmp_path / "log.jsonl", [*np.linspace(0.2, 0.6, 29), 30.44])
-    view = look(log, Following(Choice(None, None), bounds=(0.0, 1.0)))
+    view = look(log, Following(Choice(None, None, reward_range=(0.0, 1.0))))
     assert view.reward == pytest.approx(0.6)
     assert view.damaged == 1
     assert watch_view.line(view).endswith("1 damaged line")
@@ -304,7 +304,7 @@ def test_a_run_with_an_empty_run_json_has_ended(run: Path, tmp_path: Path) -> No
 
 def test_reasons_and_names_show_the_path_once_and_tell_runs_apart() -> None:
     ruled = View(
-        "a/0-easy", "done", "/root/a/0-easy: step 86 of 120: ended", ended=True, rule="flat"
+        "a/0-easy", "done", "/runs/a/0-easy: step 86 of 120: ended", ended=True, rule="flat"
     )
     assert watch_view.line(ruled) == "a/0-easy: done, step 0, step 86 of 120: ended"
     shown = io.StringIO()

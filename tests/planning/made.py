@@ -16,8 +16,8 @@ from harness.compose.plan import Point
 from harness.planning import answer, settings
 from harness.planning.effects import parse
 from harness.planning.pilot import Level, Pilot, Spent
-from harness.planning.search import Task
 from harness.planning.settings import Asked
+from harness.planning.task import Task
 from harness.records import config_file, outcomes, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.testing import synthetic

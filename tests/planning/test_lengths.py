@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.compose import planner
-from harness.planning import answer, lengths
+from harness.planning import answer
 from harness.planning.answer import Answer, Question
 from harness.planning.effects import parse
+from harness.study import cost
 from tests.planning.made import SHORT, write_runs
 
 LEVELS = ("difficulty=easy,hard",)
@@ -43,9 +44,9 @@ def test_no_setting_gives_sixteen_evaluations_of_ten_steps(runs: Path) -> None:
 
 
 def test_the_last_step_is_evaluated_too() -> None:
-    assert lengths.of_run(30, 3) == 11
-    assert lengths.of_run(31, 3) == 11
-    assert lengths.of_run(600, 25) == 25
+    assert cost.evaluations_of(30, 3, True) == 11
+    assert cost.evaluations_of(31, 3, True) == 11
+    assert cost.evaluations_of(600, 25, True) == 25
 
 
 def test_typed_steps_are_planned_as_the_pilot_stood_there(runs: Path) -> None:

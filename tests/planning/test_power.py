@@ -18,6 +18,7 @@ from harness.planning.made_studies import MadeStudies
 from harness.planning.pilot import Level
 from harness.planning.power import Drawn
 from harness.planning.spread import DRAWS
+from harness.planning.task import Task
 from tests.planning.made import level, pilot, task
 
 WELCH = Rule("gain", ((1, 0),))
@@ -101,7 +102,7 @@ def test_a_pilot_that_hardly_tells_the_spread_asks_for_more_seeds() -> None:
     assert sizes[0] > sizes[-1]
 
 
-def _planned(seeds: int) -> tuple[search.Task, MadeStudies]:
+def _planned(seeds: int) -> tuple[Task, MadeStudies]:
     made = task(pilot(level(seeds=seeds), level(0.3, seeds=seeds)))
     return made, search.made_studies(made, 200)
 
@@ -114,7 +115,7 @@ def test_both_variances_of_a_pair_are_as_sure_as_satterthwaite_says() -> None:
     assert np.allclose(factors, 8 / special.chdtri(8, 1 - quantiles))
 
 
-def _sized(*levels: Level) -> tuple[search.Task, Size]:
+def _sized(*levels: Level) -> tuple[Task, Size]:
     made = task(pilot(*levels))
     return made, search.own_size(made)
 

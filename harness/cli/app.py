@@ -72,6 +72,18 @@ def sweep(
 
 
 @app.command()
+def demo(folder: options.DemoDir = None, as_json: options.AsJson = False) -> None:
+    """Train one run for each way a run can end, and judge them.
+
+    One learns, one collapses, one starves, one explodes, one is a null control: in about a minute
+    on two cores, with one picture. Repeated, it shows what is there.
+    """
+    from harness.cli import demo as command
+
+    raise typer.Exit(command.demo(folder, as_json=as_json))
+
+
+@app.command()
 def train(
     folder: options.RunDir, overrides: options.Overrides = None, events: options.EventsOption = None
 ) -> None:

@@ -255,6 +255,15 @@ StudyDir = Annotated[
         help="Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
     ),
 ]
+DemoDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        metavar="PATH",
+        parser=a_path,
+        help="Folder of the runs; by default runs/demo. Created if it does not exist.",
+    ),
+]
 Beside = Annotated[
     Path | None,
     typer.Option(

@@ -75,8 +75,7 @@ def sweep(
 def demo(folder: options.DemoDir = None, as_json: options.AsJson = False) -> None:
     """Train one run for each way a run can end, and judge them.
 
-    One learns, one collapses, one starves, one explodes, one is a null control: in about a minute
-    on two cores, with one picture. Repeated, it shows what is there.
+    About a minute on two cores, and one picture. Repeated, it shows what is there.
     """
     from harness.cli import demo as command
 
@@ -131,6 +130,7 @@ def fit_entropy_law(
     margin: options.Margins = None,
     with_unfinished: options.WithUnfinished = False,
     reward_range: options.RewardRange = None,
+    tables: options.Tables = False,
 ) -> None:
     """Fit the law R = -a exp(H) + b and compare groups of runs.
 
@@ -151,7 +151,7 @@ def fit_entropy_law(
 
         wanted = fit.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()), with_unfinished, step, reward_range,
+            tuple(margin or ()), with_unfinished, step, reward_range, tables,
         )  # fmt: skip
         raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from harness.cli import exit_codes, status
 from harness.demo import folder, outcome
-from harness.demo.constructions import CONSTRUCTIONS
+from harness.demo.constructions import CONSTRUCTIONS, Construction
 from harness.demo.outcome import Shown
 from harness.errors import EXIT_PARTIAL, StoppedError
 from harness.execution import gpu_lease, preflight, user_validity
@@ -21,7 +21,12 @@ from harness.report import write
 from harness.utils import safe_text
 
 
-def demo(named: Path | None, *, as_json: bool) -> int:
+def demo(
+    named: Path | None,
+    *,
+    as_json: bool,
+    constructions: Sequence[Construction] = CONSTRUCTIONS,
+) -> int:
     """Run and judge the demo; return 0, 3 if a run failed or shows another regime, 75 if stopped.
 
     Raises ConfigError for a folder that holds anything else, with nothing created.
@@ -29,7 +34,7 @@ def demo(named: Path | None, *, as_json: bool) -> int:
     root = named.resolve() if named else folder.default()
     plain_file.refuse_link(named or root)
     plain_file.refuse_link(root / folder.RESULTS)
-    points = {one.name: one.point() for one in CONSTRUCTIONS}
+    points = {one.name: one.point() for one in constructions}
     folder.refuse_other(root, points)
     configs = [point.config for point in points.values()]
     gpu_lease.check(configs)
@@ -44,7 +49,7 @@ def demo(named: Path | None, *, as_json: bool) -> int:
         safe_text.say("stopped; repeat the command to continue")
         return code
     analysed = analysis.analyse([root])
-    shown = outcome.judged(ledger, analysed)
+    shown = outcome.judged(constructions, ledger, analysed)
     picture = _write(shown, analysed, root / folder.RESULTS)
     with exit_codes.tolerate_closed_stdout():
         if as_json:

@@ -19,7 +19,7 @@ from harness.law.compare.claims import parse_margins as parse_margins
 from harness.law.group_results import Analysis
 from harness.law.io.discover import is_folder
 from harness.report import write
-from harness.report.tables import summary
+from harness.report.tables import answer, summary
 from harness.report.text import dropped_rows
 from harness.utils import process_pool, safe_text
 
@@ -42,6 +42,8 @@ class Wanted:
     step: str | None = None
     reward_range: str | None = None
     """LOW,HIGH"""
+    tables: bool = False
+    """Whether all tables are printed, before the answer."""
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
@@ -73,14 +75,15 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         reward_range=declared,
     )
     code = _exit_code(analysed)
+    shown = _Printed(as_json, wanted.tables, explain, out)
     if code == DataError.exit_code:
-        _print(analysed, as_json, explain)
+        _print(analysed, shown, None)
         safe_text.say("no run could be read, so nothing was written")
         return code
     many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
     drawn = write.begin_figures(analysed, wanted.figures, pool if many else None)
     missing = _write(analysed, out, drawn)
-    _print(analysed, as_json, explain)
+    _print(analysed, shown, _first_picture(out) if wanted.figures != "none" else None)
     safe_text.say(f"results in {out}")
     if missing is not None:
         raise missing
@@ -96,14 +99,35 @@ def _write(analysed: Analysis, out: Path, drawn: write.Drawn) -> PlugInError | N
     return None
 
 
-def _print(analysed: Analysis, as_json: bool, explain: bool) -> None:
+PICTURES = ("entropy_curves.png", "entropy_law.png")
+"""The first of them that was drawn is the one to look at: it shows where collapse begins."""
+
+
+def _first_picture(out: Path) -> Path | None:
+    return next((out / name for name in PICTURES if (out / name).is_file()), None)
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """What is printed of an analysis."""
+
+    as_json: bool
+    tables: bool
+    explain: bool
+    out: Path
+
+
+def _print(analysed: Analysis, shown: _Printed, picture: Path | None) -> None:
     for line in dropped_rows.lines(analysed):
         safe_text.say(line)
     with exit_codes.tolerate_closed_stdout():
-        if as_json:
+        if shown.as_json:
             print(write.law_json(analysed), end="")
-        else:
-            summary.print_analysis(analysed, Console(), explain)
+            return
+        console = Console()
+        if shown.tables or shown.explain:
+            summary.print_analysis(analysed, console, shown.explain)
+        answer.show(analysed, shown.out, picture, console)
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:

@@ -127,6 +127,9 @@ RewardRange = Annotated[
 ]
 Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
 Step = Annotated[str | None, typer.Option("--step", help="Column to use as the step.")]
+Tables = Annotated[
+    bool, typer.Option("--tables", help="Print all tables too; the files always have them.")
+]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Explain how each run's numbers and verdict came about.")
 ]

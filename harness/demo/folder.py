@@ -7,15 +7,15 @@ from pathlib import Path
 
 from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
-from harness.execution import ledger, user_validity
+from harness.execution import difficulty_cards, ledger, user_validity
 from harness.records import compatibility, config_file, run_folder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
 RESULTS = "law"
 """Folder inside it for the results and the picture."""
-HELD = {".lock", ".holder"}
-"""Left by whoever held a folder; nobody's files."""
+OURS = {".lock", ".holder", RESULTS, difficulty_cards.FILE}
+"""What a demo has beside its runs, and may have left without its ledger."""
 
 
 def default() -> Path:
@@ -35,7 +35,7 @@ def refuse_other(root: Path, points: Mapping[str, Point]) -> None:
             return
         rule = "holds other runs than those of this version's demo; name another folder"
         raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
-    others = sorted(path.name for path in root.iterdir() if path.name not in HELD | {*points})
+    others = sorted(path.name for path in root.iterdir() if path.name not in OURS | {*points})
     if others:
         rule = f"must be empty or hold the demo; found {others[0]!r} in {str(root)!r}"
         raise ConfigError(f"--dir: {rule}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.config.run import SCHEMA
-from harness.demo.constructions import COMMON, CONSTRUCTIONS, Construction
+from harness.demo.constructions import COMMON, Construction
 from harness.law.estimate import numbers
 from harness.law.group_results import Analysis
 from harness.law.results import Floats, RunResult, RunSeries
@@ -76,11 +76,13 @@ class Shown:
         }
 
 
-def judged(ledger: Sweep, analysis: Analysis) -> list[Shown]:
+def judged(
+    constructions: Sequence[Construction], ledger: Sweep, analysis: Analysis
+) -> list[Shown]:
     """One for each construction, in their order."""
     results = {Path(run.run).name: run for run in analysis.runs if run.status == "ok"}
     rows = {row.name: row for row in ledger.runs}
-    return [_shown(one, rows, results.get(one.name), analysis) for one in CONSTRUCTIONS]
+    return [_shown(one, rows, results.get(one.name), analysis) for one in constructions]
 
 
 def _shown(
@@ -166,7 +168,7 @@ def _noise(found: RunResult) -> list[str]:
     share = found.null_share
     if share is None:
         return []
-    return [f"noise alone takes {wording.percent(share)} of its fall of H, by its null control"]
+    return [f"its null control loses {wording.percent(share)} as much H"]
 
 
 def _wrapped(sentence: str, indent: str, width: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.config.trainer import EVALUATIONS
 from harness.law.compare import differences
@@ -39,33 +39,41 @@ def _of_verdicts(analysis: Analysis) -> list[str]:
     undecided = [r for r in fitted if r.verdict == "undetermined"]
     if not undecided:
         return []
-    null = sum(_is_null_control(run) for run in undecided)
+    null = sum(is_null_control(run) for run in undecided)
     of_null = f", {null} of them null controls" if null else ""
     lines = [f"{len(undecided)} of {len(fitted)} runs undetermined{of_null}:"]
     counts = Counter(reason for run in undecided for reason in run.reasons or ())
     asked = [(reason, n) for reason, n in counts.most_common() if reason in DECIDES]
     lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in asked]
-    to_decide = [run for run in undecided if not _is_null_control(run)]
-    for advise in dict.fromkeys(DECIDES[reason] for reason, _ in asked):
+    return lines + next_steps([run for run in undecided if not is_null_control(run)])
+
+
+def next_steps(undecided: Sequence[RunResult]) -> list[str]:
+    """What would decide these undetermined runs, the most common reason first."""
+    counts = Counter(reason for run in undecided for reason in run.reasons or ())
+    asked = [reason for reason, _ in counts.most_common() if reason in DECIDES]
+    lines = []
+    for advise in dict.fromkeys(DECIDES[reason] for reason in asked):
         why = {reason for reason, advice in DECIDES.items() if advice is advise}
-        first = next((run for run in to_decide if why.intersection(run.reasons or ())), None)
-        lines += advise(first) if first is not None else []
+        first = next(run for run in undecided if why.intersection(run.reasons or ()))
+        lines += advise(first)
     return lines
 
 
-def _is_null_control(run: RunResult) -> bool:
+def is_null_control(run: RunResult) -> bool:
+    """Whether its advantages were shuffled, as far as its config says."""
     return bool(run.setting("algorithm", "null_control"))
 
 
 def _more_steps(run: RunResult) -> list[str]:
     """The words to add to a sweep of runs like `run`; a log of another program has its own."""
     steps, every = _trainer(run, "steps"), evaluated_every(run.config)
-    more = "More steps would decide, if H falls further in them"
+    more = "More steps would decide, if H falls further"
     lines = [f"{more}."]
     if steps is not None:
         enough = max(steps * 4, EVALUATIONS * (every or 1))
         to_the_end = " trainer.stop_when=null" if run.setting("trainer", "stop_when") else ""
-        lines = [f"{more}: add trainer.steps={enough}{to_the_end} to the sweep."]
+        lines = [f"{more}: add trainer.steps={enough}{to_the_end}."]
     if every is not None and every > 1 and "identification_range" in (run.reasons or ()):
         lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
     return lines

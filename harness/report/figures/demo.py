@@ -21,7 +21,13 @@ NAME = "demo"
 COLUMNS = ("run", "kind", "step", "low", "high", "entropy", "reward")
 WIDTH, HEIGHT = 2.15, 4.7
 """Inches of a panel, and of the whole picture."""
-TITLE_CHARACTERS = 27
+TITLE_CHARACTERS, BECAUSE_LINES = 27, 3
+TEXT = 7.5
+"""Points, of what stands above a panel."""
+LINE = 1.25
+"""Height of a line, as a share of the text's."""
+TITLE_AT = 8 + TEXT * LINE * (BECAUSE_LINES + 1) + 4
+"""Points above a panel where its name stands."""
 MOST_ENTROPY = float(np.log(8))
 """H of a policy that plays the eight strategies alike, nats."""
 H_COLOUR, R_COLOUR, ONSET_COLOUR = canvas.COLOURS[0], canvas.COLOURS[2], canvas.COLOURS[1]
@@ -117,19 +123,30 @@ def _onset(axes: Axes, onset: Onset | None) -> None:
 
 def _title(axes: Axes, panel: Panel) -> None:
     """The name, what makes it so, and where it begins."""
-    onset = wording.onset(panel.onset)
-    because = canvas.wrapped(panel.because, TITLE_CHARACTERS)
-    axes.set_title(f"{because}\n{onset}", fontsize=7.5, color=canvas.INK, pad=5)
+    lines = canvas.wrapped(panel.because, TITLE_CHARACTERS).split("\n")[:BECAUSE_LINES]
+    because = "\n".join([*lines, *[""] * (BECAUSE_LINES - len(lines))])
+    axes.set_title(f"{because}\n", fontsize=TEXT, color=canvas.INK, pad=8, linespacing=LINE)
     axes.annotate(
-        canvas.label(panel.title), (0, 1), xytext=(0, 10.5 * (because.count("\n") + 2) + 9),
-        xycoords="axes fraction", textcoords="offset points", fontsize=11, weight="bold",
-        color=canvas.INK,
+        _begins(panel.onset), (0, 1), xytext=(0, 5), xycoords="axes fraction",
+        textcoords="offset points", fontsize=TEXT + 1, annotation_clip=False,
+        color=canvas.GREY if panel.onset is None else ONSET_COLOUR,
     )  # fmt: skip
+    axes.annotate(
+        canvas.label(panel.title), (0, 1), xytext=(0, TITLE_AT), xycoords="axes fraction",
+        textcoords="offset points", fontsize=11, weight="bold", color=canvas.INK,
+    )  # fmt: skip
+
+
+def _begins(onset: Onset | None) -> str:
+    """The name of the panel says what it is that begins."""
+    if onset is None:
+        return "no onset"
+    return f"from step {onset.step:.0f} {wording.steps(onset.low, onset.high)}"
 
 
 def _entries(shown: Sequence[Panel]) -> canvas.Legend:
     entries: canvas.Legend = {
-        "entropy H of each batch, and its running median": canvas.line(color=H_COLOUR),
+        "entropy H of each batch, with its running median": canvas.line(color=H_COLOUR),
         "reward R of held-out users": canvas.line(color=R_COLOUR, marker="o", ms=3),
     }
     if any(panel.onset is not None for panel in shown):

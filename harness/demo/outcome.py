@@ -76,9 +76,7 @@ class Shown:
         }
 
 
-def judged(
-    constructions: Sequence[Construction], ledger: Sweep, analysis: Analysis
-) -> list[Shown]:
+def judged(constructions: Sequence[Construction], ledger: Sweep, analysis: Analysis) -> list[Shown]:
     """One for each construction, in their order."""
     results = {Path(run.run).name: run for run in analysis.runs if run.status == "ok"}
     rows = {row.name: row for row in ledger.runs}
@@ -99,7 +97,9 @@ def _shown(
 
 def _ends(values: Floats) -> Ends | None:
     tenth = max(1, len(values) // 10)
-    return Ends(numbers.mean(values[:tenth]), numbers.mean(values[-tenth:])) if len(values) else None
+    return (
+        Ends(numbers.mean(values[:tenth]), numbers.mean(values[-tenth:])) if len(values) else None
+    )
 
 
 def _reward_ends(series: RunSeries) -> Ends | None:

@@ -24,7 +24,7 @@ from harness.testing import synthetic
 from harness.testing.synthetic import LOW
 
 KNOWN = {
-    "learns": synthetic.lawful(1, 200, LOW),
+    "learns": synthetic.lawful(1, 200, LOW, synthetic.exponential(0.6)),
     "collapses": synthetic.kink(1, 300, LOW),
     "explodes": synthetic.explode(1, 300, LOW),
 }

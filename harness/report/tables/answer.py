@@ -1,4 +1,4 @@
-"""The answer of an analysis on a terminal: at most twelve lines for three levels and two policies."""
+"""The answer of an analysis on a terminal: twelve lines for three levels and two policies."""
 
 from __future__ import annotations
 

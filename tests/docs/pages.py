@@ -18,15 +18,13 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Shown:
-    """One command on one page."""
+    """One command of harness on one page."""
 
     page: str
     line: int
     """Its line in the page, from 1."""
     words: tuple[str, ...]
     """Without `harness`."""
-    output: str = ""
-    """What the page shows after it, in a block of a console; else empty."""
 
     @property
     def where(self) -> str:
@@ -35,6 +33,15 @@ class Shown:
     @property
     def has_placeholder(self) -> bool:
         return any(PLACEHOLDER.search(word) for word in self.words)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A line that a reader types, in a block of a console, and what the page shows after it."""
+
+    where: str
+    command: str
+    output: str
 
 
 def commands(page: Path) -> list[Shown]:
@@ -55,8 +62,8 @@ def commands(page: Path) -> list[Shown]:
     return found
 
 
-def session(page: Path) -> list[Shown]:
-    """Return the commands of a page's console blocks with the output shown after each."""
+def session(page: Path) -> list[Typed]:
+    """Return what a page's console blocks type, in its order."""
     name = page.relative_to(CHECKOUT).as_posix()
     text = page.read_text(encoding="utf-8")
     found = []
@@ -65,8 +72,7 @@ def session(page: Path) -> list[Shown]:
         for part in re.split(r"^(?=\$ )", block[1], flags=re.MULTILINE):
             command, _, output = part.replace("\\\n", "").partition("\n")
             if command.startswith("$ "):
-                words = shlex.split(command[2:], comments=True)
-                found.append(Shown(name, line, tuple(words), output.strip("\n")))
+                found.append(Typed(f"{name}:{line}", command[2:], output.strip("\n")))
             line += part.count("\n")
     return found
 

@@ -1,0 +1,96 @@
+"""Commands that make runs, continue them and say how they stand."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+
+
+class OnFailure(StrEnum):
+    """Behaviour of a sweep once a run has failed."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+OnFailureOption = Annotated[
+    OnFailure,
+    typer.Option("--on-failure", help="After a failed run, continue or start no more runs."),
+]
+Retries = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=20,
+        help="Retries for a run that failed on an endpoint or disk error.",
+    ),
+]
+RunDir = Annotated[
+    Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
+]
+StopAgain = Annotated[
+    bool,
+    typer.Option(
+        "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
+    ),
+]
+
+
+def sweep(
+    overrides: options.Overrides = None,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    on_failure: OnFailureOption = OnFailure.CONTINUE,
+    retries: Retries = 2,
+) -> None:
+    """Run every combination of the swept values.
+
+    Example: harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
+    """
+    from harness.cli import sweep as command
+
+    raise typer.Exit(
+        command.sweep(
+            overrides or [],
+            dry_run=dry_run,
+            as_json=as_json,
+            stop_on_failure=on_failure is OnFailure.STOP,
+            retries=retries,
+        )
+    )
+
+
+def train(
+    folder: RunDir, overrides: options.Overrides = None, events: options.EventsOption = None
+) -> None:
+    """Train one run in the foreground.
+
+    Example: harness train difficulty=hard --dir runs/one
+    """
+    from harness.execution import foreground
+
+    foreground.begin(folder, overrides or [], events)
+
+
+def resume(
+    folder: options.RunOrSweep,
+    events: options.EventsOption = None,
+    stop_again: StopAgain = False,
+) -> None:
+    """Continue a run, or the unfinished runs of a sweep."""
+    from harness.cli import status as command
+
+    raise typer.Exit(command.resume(folder, events, stop_again))
+
+
+def status(folder: options.RunOrSweep, as_json: options.AsJson = False) -> None:
+    """Show the progress of a run or a sweep."""
+    from harness.cli import status as command
+
+    command.status(folder, as_json=as_json)

@@ -40,7 +40,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich takes longer to load than all else that --help needs
     help="Sweep the difficulty of a simulated user and test whether entropy collapse explains "

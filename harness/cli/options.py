@@ -63,6 +63,14 @@ Logs = Annotated[
 ]
 
 
+def nothing_given(context: typer.Context) -> bool:
+    """Whether a command stands alone, without an argument or an option."""
+    return all(
+        getattr(context.get_parameter_source(name), "name", None) in ("DEFAULT", None)
+        for name in context.params
+    )
+
+
 def reward_range(text: str | None) -> tuple[float, float] | None:
     """The lowest and the highest reward in `LOW,HIGH`. Raises ConfigError for anything else."""
     if text is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +32,9 @@ Retries = Annotated[
         help="Retries for a run that failed on an endpoint or disk error.",
     ),
 ]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Also run the defaults, where no word is given on a terminal.")
+]
 RunDir = Annotated[
     Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
 ]
@@ -43,16 +47,21 @@ StopAgain = Annotated[
 
 
 def sweep(
+    context: typer.Context,
     overrides: options.Overrides = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     on_failure: OnFailureOption = OnFailure.CONTINUE,
     retries: Retries = 2,
+    yes: Yes = False,
 ) -> None:
     """Run every combination of the swept values.
 
     Example: harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
     """
+    if sys.stdout.isatty() and options.nothing_given(context):
+        typer.echo(context.get_help())
+        raise typer.Exit
     from harness.cli import sweep as command
 
     raise typer.Exit(

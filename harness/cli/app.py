@@ -23,6 +23,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("train", runs.train),
     ("resume", runs.resume),
     ("status", runs.status),
+    ("list", runs.list_),
     ("fit-entropy-law", results.fit_entropy_law),
     ("watch", results.watch),
     ("variance", results.variance),

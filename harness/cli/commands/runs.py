@@ -103,3 +103,22 @@ def status(folder: options.RunOrSweep, as_json: options.AsJson = False) -> None:
     from harness.cli import status as command
 
     command.status(folder, as_json=as_json)
+
+
+def list_(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="[PATH]", parser=options.a_path, help="Folder to look into; a sweep's own runs."
+        ),
+    ] = Path(),
+    as_json: options.AsJson = False,
+) -> None:
+    """List runs and sweeps: when, what, status, last H and R, note.
+
+    Looks four folders deep. Of a sweep that is named, its runs are listed.
+    Example: harness list runs/
+    """
+    from harness.cli import list as command
+
+    command.list_(path, as_json=as_json)

@@ -1,13 +1,16 @@
 """What a page shows after a command is what the command prints."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES, agrees, session
+from tests.docs.pages import CHECKOUT, PAGES, agrees, session
 
 LONG = ("docs/tutorial.md",)
 """Pages whose commands take minutes."""
@@ -34,3 +37,16 @@ def test_its_commands_print_what_it_shows(page: Path, tmp_path: Path) -> None:
             f"{shown.where}: $ {shown.command}\n--- shown\n{shown.output}\n"
             f"--- printed\n{done.stdout}"
         )
+
+
+def test_the_python_of_its_page_runs(tmp_path: Path) -> None:
+    page = (CHECKOUT / "docs" / "python.md").read_text()
+    (block,) = re.findall(r"^    import harness\n(?:    .*\n|\n)+", page, re.MULTILINE)
+    shutil.copytree(CHECKOUT / "tests" / "golden" / "2026-11-22" / "sweep", tmp_path / "runs")
+    script = textwrap.dedent(block) + "print(len(law.runs), len(runs.metrics()) > 0)\n"
+    env = {**os.environ, "MPLBACKEND": "agg"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert done.stdout == "2 True\n", done.stderr
+    assert (tmp_path / "results" / "law.json").is_file()

@@ -24,6 +24,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("resume", runs.resume),
     ("status", runs.status),
     ("list", runs.list_),
+    ("rm", runs.rm),
     ("fit-entropy-law", results.fit_entropy_law),
     ("watch", results.watch),
     ("variance", results.variance),

@@ -39,7 +39,7 @@ WRONG = {
     "no such option": (["sweep", "--dryrun"], "No such option: --dryrun (Possible options"),
     "a folder for a sweep": (
         ["sweep", "--out", "X"],
-        "the folder of a sweep is named by --dir, or by --name below runs/. See `harness sweep --help`",
+        "the folder of a sweep is named by --dir, or by --name below runs/. See `harness sweep",
     ),
     "a name that is no folder's": (["sweep", "--name", "../x"], "--name: must be at most 96"),
     "an empty name": (["sweep", "--name", ""], "--name: must be at most 96"),

@@ -148,3 +148,20 @@ def list_(
     from harness.cli import list as command
 
     command.list_(path, as_json=as_json)
+
+
+def rm(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", parser=options.a_path, help="Folders of runs or sweeps."),
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove runs or sweeps that nobody works on, and say what that frees.
+
+    Asks first. A folder that holds anything else is left alone, and so is what links lead to.
+    Example: harness rm runs/pilot
+    """
+    from harness.cli import rm as command
+
+    command.rm(paths, yes=yes)

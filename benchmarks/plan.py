@@ -26,19 +26,18 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy import stats
 
 from harness.config.run import SCHEMA
 from harness.law import analysis
 from harness.law.compare import contrasts, groups
 from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.compare.groups import Member
-from harness.law.results import Floats, Interval
-from harness.planning import at_once, pilot, reading, search, settings, shipped
+from harness.law.results import Floats
+from harness.planning import at_once, pilot, pilot_runs, reading, search, settings, shipped, sizes
 from harness.planning.answer import Question, task_of
 from harness.planning.effects import Effect, parse
 from harness.planning.pilot import Level, Pilot, Spent
-from harness.planning.reading import Candidate
+from harness.planning.pilot_runs import Candidate
 from harness.planning.search import OutOfReach
 from harness.planning.settings import Asked
 from harness.planning.task import Task
@@ -50,6 +49,7 @@ FIRST_SEED = 2_000_000
 PLANS = 200
 STUDIES = 1000
 """Made studies inside of each plan: a command takes 4,000."""
+Pairs = Sequence[tuple[int, int]]
 JUDGED = 200
 """Studies of the size of each plan."""
 FEWER_STUDIES = 200
@@ -60,6 +60,8 @@ EVALUATIONS = (*range(1, STEPS, EVERY), STEPS)
 CUTS = EVALUATIONS[15:]
 RISE = 150.0
 """Steps in which what is left of the difference falls by a factor of e."""
+KNOWN_SEEDS = 4000
+"""Of a pilot that knows the spread."""
 ALIKE = 0.9
 """Correlation of a run's deviation at a cut with that at its end."""
 OTHERS = ("ceiling", "onset", "fall")
@@ -106,9 +108,8 @@ class Truth:
             values.append(own)
         return values
 
-
     def studies(
-        self, rng: Generator, count: int, seeds: int, users: int, step: int, pairs: Sequence[tuple[int, int]]
+        self, rng: Generator, count: int, seeds: int, users: int, step: int, pairs: Pairs
     ) -> at_once.Groups:
         """As many studies of runs of `step` steps; of a link the differences of the `pairs`."""
         common = rng.normal(0.0, 0.01, (count, seeds))  # no contrast has it, whose seeds are others
@@ -149,7 +150,8 @@ def asked_of(truth: Truth) -> Asked:
     count = len(truth.of_training)
     levels = f"difficulty={','.join(('medium', 'hard', 'easy')[:count])}"
     if count > 3:
-        levels = f"algorithm.learning_rate={','.join(f'0.{place}' for place in range(1, count + 1))}"
+        rates = [f"0.{place}" for place in range(1, count + 1)]
+        levels = f"algorithm.learning_rate={','.join(rates)}"
     return settings.asked(["policy=tabular", levels, WORDS[2]])
 
 
@@ -201,7 +203,7 @@ def of_pilots(
     every: list[Tried] = []
     for number in range(plans):
         if seeds is not None or number == 0:
-            made = pilot_of(truth, asked, rng, seeds or 400)
+            made = pilot_of(truth, asked, rng, seeds or KNOWN_SEEDS)
             task = task_of(Question((), truth.effect, None, WANTED), asked, made)
             found = planned(task, known=seeds is None)
         every.append(Tried(None) if found is None else tried(truth, task, found, rng))
@@ -213,7 +215,7 @@ def tried(truth: Truth, task: Task, found: search.Planned, rng: Generator) -> Tr
     size, n, pairs = found.design.size, found.design.seeds, task.rule.pairs
     made = truth.studies(rng, JUDGED, n, size.users, size.steps, pairs)
     decided = at_once.decided(task.rule, made, pairs.index((1, 0)))
-    return Tried(n, float(decided.mean()), size == search.own_size(task))
+    return Tried(n, float(decided.mean()), size == sizes.own_size(task))
 
 
 HEAD = "truth | pilot | plans | seeds a level: median [10%, 90%] | another size than the pilot's, %"
@@ -425,7 +427,7 @@ def _planned_of(parts: Sequence[Sequence[Member]], effect: Effect) -> int | None
 def ship(paths: Sequence[Path]) -> None:
     """Write the spreads of the tabular rung, from the finished runs below `paths`."""
     asked = settings.asked(WORDS)
-    every = [one for path in paths for one in reading.candidates(path)]
+    every = [one for path in paths for one in pilot_runs.below(path)[0]]
     chosen = [_distinct(every, config) for config in asked.flat]
     today = date.today().isoformat()
     source = f"{sum(map(len, chosen))} shipped runs of policy=tabular, {today}"

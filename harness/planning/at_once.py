@@ -65,8 +65,8 @@ def decided(rule: Rule, found: Groups, at: int) -> Flags:
     later, baseline = rule.pairs[at]
     share = len(rule.pairs) / rule.comparisons
     higher = found.mean[:, later] > found.mean[:, baseline]
-    result = (_holm(p)[:, at] < claims.LEVEL * share) & higher
-    return result
+    said: Flags = (_holm(p)[:, at] < claims.LEVEL * share) & higher
+    return said
 
 
 def _of_pairs(found: Groups, at: int) -> tuple[Floats, Floats]:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.law.compare.random_effects import RUN_95
 from harness.law.results import Floats
-from harness.planning import costs, lengths, power, spread
+from harness.planning import costs, lengths, power, sizes, spread
 from harness.planning.costs import Hours, Size
 from harness.planning.made_studies import MadeStudies, Power
 from harness.planning.pilot import Pilot
 from harness.planning.power import Drawn
-from harness.planning.settings import REPEATS, USERS
-from harness.planning.spread import OF_EVALUATIONS, Spreads
+from harness.planning.spread import Spreads
 from harness.planning.task import Task
 
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Users or repeats of an evaluation, as multiples of the pilot's."""
-FEWEST_USERS = 16
 BEYOND = 100.0
 """No difference larger than that is looked for: no quantity reaches it."""
 WORTH = 0.05
@@ -104,62 +99,10 @@ def scaled(pair: Drawn, by: float) -> Drawn:
     return replace(pair, difference=by * pair.difference)
 
 
-def own_size(task: Task) -> Size:
-    """That of the pilot's runs."""
-    level = task.pilot.levels[0]
-    return Size(level.steps, lengths.evaluations(task, level.steps), level.users, level.repeats)
-
-
-def first_size(task: Task) -> Size:
-    """That of the pilot, with what was typed put in."""
-    level, config, steps = task.pilot.levels[0], task.configs[0], lengths.longest(task)
-    users = config.eval.users if USERS in task.typed else level.users
-    repeats = config.eval.repeats if REPEATS in task.typed else level.repeats
-    return Size(steps, lengths.evaluations(task, steps), users, repeats)
-
-
-def sizes(task: Task) -> Iterator[Size]:
-    """Every size that the pilot says something of, its own first."""
-    first = first_size(task)
-    yield first
-    for steps in lengths.lengths(task):
-        for users in _users(task, first):
-            for repeats in _repeats(task, first):
-                size = Size(steps, lengths.evaluations(task, steps), users, repeats)
-                if size != first:
-                    yield size
-
-
-def why_users(task: Task) -> str | None:
-    """Why users and repeats are kept; None where other numbers are considered."""
-    if task.effect.quantity not in OF_EVALUATIONS:
-        return f"{task.effect.quantity} is of more than an evaluation's reward"
-    if task.pilot.column_of(task.effect.quantity) != task.pilot.column:
-        return f"it is decided on other users than those of {task.pilot.column}"
-    if any(level.per_user is None for level in task.pilot.levels):
-        return "no outcomes.json tells what an evaluation's size does"
-    if any(config.simulator.kind not in ("scripted", "second") for config in task.configs):
-        return "a served user was never met in other numbers"
-    return "typed" if USERS in task.typed else None
-
-
-def _users(task: Task, own: Size) -> list[int]:
-    if why_users(task) is not None:
-        return [own.users]
-    return sorted({max(FEWEST_USERS, int(own.users * factor)) for factor in FACTORS})
-
-
-def _repeats(task: Task, own: Size) -> list[int]:
-    told = all(level.per_conversation is not None for level in task.pilot.levels)
-    if why_users(task) not in (None, "typed") or REPEATS in task.typed or not told:
-        return [own.repeats]
-    return sorted({max(1, int(own.repeats * factor)) for factor in FACTORS})
-
-
 def cheapest(task: Task) -> Design | OutOfReach | str:
     """By the closed form; in words why there is none."""
     best: Design | None = None
-    for size in sizes(task):
+    for size in sizes.sizes(task):
         pairs = drawn(task, size)
         if isinstance(pairs, str):
             return pairs
@@ -174,7 +117,7 @@ def cheapest(task: Task) -> Design | OutOfReach | str:
         if best is None or _is_cheaper(design, best):
             best = design
     if best is None:
-        return OutOfReach(_least(task, first_size(task)))
+        return OutOfReach(_least(task, sizes.first_size(task)))
     return best
 
 

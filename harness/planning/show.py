@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from harness.planning import power
+from harness.planning import left_out, power
 from harness.planning.answer import Answer, Around
 from harness.planning.costs import Hours
 from harness.planning.made_studies import Power
@@ -24,7 +24,7 @@ def show(answer: Answer, console: Console) -> None:
     if planned is None:
         for line in _unknown(answer):
             console.print(text(line, "bold"), soft_wrap=True)
-        for line in _gaps(answer):
+        for line in (*_of_pilot(answer), *_gaps(answer)):
             console.print(text(line, "dim"), soft_wrap=True)
         return
     console.print(text(_sentence(answer, planned), "bold"), soft_wrap=True)
@@ -33,6 +33,8 @@ def show(answer: Answer, console: Console) -> None:
         console.print(text(line), soft_wrap=True)
     console.print()
     console.print(_table(answer))
+    for line in _of_pilot(answer):
+        console.print(text(line), soft_wrap=True)
     for line in _rests_on(answer, planned):
         console.print(text(line, "dim"), soft_wrap=True)
 
@@ -94,6 +96,12 @@ def _command(answer: Answer) -> Iterator[str]:
         yield from (f"    {line}" for line in answer.study.splitlines())
         yield ""
     yield f"{answer.command}"
+
+
+def _of_pilot(answer: Answer) -> Iterator[str]:
+    """Yield what of the pilot is not in the plan, or odd in it."""
+    seeds = answer.planned.design.seeds if answer.planned else None
+    yield from left_out.sentences(answer.left_out, answer.ended_early, answer.pilot_seeds, seeds)
 
 
 def _table(answer: Answer) -> Table:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from harness.law.results import Interval
-from harness.planning import power, search
+from harness.planning import power, search, sizes
 from harness.planning.costs import Size
 from harness.planning.decision import Rule
 from harness.planning.made_studies import MadeStudies
@@ -118,7 +118,7 @@ def test_both_variances_of_a_pair_are_as_sure_as_satterthwaite_says() -> None:
 
 def _sized(*levels: Level) -> tuple[Task, Size]:
     made = task(pilot(*levels))
-    return made, search.own_size(made)
+    return made, sizes.own_size(made)
 
 
 def test_more_users_take_off_the_evaluations_part_alone() -> None:

@@ -61,7 +61,9 @@ def decided(rule: Rule, found: Groups, at: int) -> Flags:
         p, value = _of_pairs(found, at)
         result: Flags = (p < claims.LEVEL) & (value > 0)
         return result
-    p = np.stack([_p_differs(rule, found, n) for n in range(len(rule.pairs))], axis=1)
+    df = np.where(_with_prior(rule, found), found.df, 0.0)
+    prior = _prior(found.variance, df)
+    p = np.stack([_p_differs(found, df, prior, pair) for pair in rule.pairs], axis=1)
     later, baseline = rule.pairs[at]
     share = len(rule.pairs) / rule.comparisons
     higher = found.mean[:, later] > found.mean[:, baseline]
@@ -93,12 +95,15 @@ def _holm(p: Floats) -> Floats:
     return adjusted
 
 
-def _p_differs(rule: Rule, found: Groups, at: int) -> Floats:
-    """What moderation.Prior.difference and claims.p_differs say of one pair."""
-    pair = list(rule.pairs[at])
-    df = np.where(_with_prior(rule, found), found.df, 0.0)
+def _p_differs(
+    found: Groups, df: Floats, prior: tuple[Floats, Floats], places: tuple[int, int]
+) -> Floats:
+    """What moderation.Prior.difference and claims.p_differs say of one pair; `df` is 0 of levels
+    that are not in the prior.
+    """
+    pair = list(places)
     together, own = df.sum(axis=1), df[:, pair].sum(axis=1)
-    variance, weight = _prior(found.variance, df)
+    variance, weight = prior
     weight = np.minimum(weight, moderation.BORROWED * (together - own))
     held = np.maximum(weight[:, None] + df, 1)
     used = (weight[:, None] * variance[:, None] + df * found.variance) / held

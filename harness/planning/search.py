@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,8 +56,15 @@ class OutOfReach:
     """The difference that so many seeds of the pilot's own size decide; None where none does."""
 
 
-def drawn(task: Task, size: Size) -> list[Drawn] | str:
-    """Each pair of levels in a design of that size; in words why not, where too little is known."""
+def shares_there(task: Task, steps: int) -> list[float]:
+    """The share of each pair's difference that is counted on at the end of so many steps."""
+    return [lengths.share_there(task, pair, steps) for pair in task.rule.pairs]
+
+
+def drawn(task: Task, size: Size, there: Sequence[float] | None = None) -> list[Drawn] | str:
+    """Each pair of levels in a design of that size; in words why not, where too little is known.
+    `there`: shares_there of its steps, where they are at hand.
+    """
     quantity, pilot = task.effect.quantity, task.pilot
     spreads = _spreads(task, size)
     if isinstance(spreads, str):
@@ -69,12 +77,14 @@ def drawn(task: Task, size: Size) -> list[Drawn] | str:
     return [
         Drawn(
             at,
-            effect * lengths.share_there(task, pair, size.steps),
+            effect * share,
             spreads.drawn((at,) if task.rule.paired else pair),
             telling,
             least,
         )
-        for at, pair in enumerate(task.rule.pairs)
+        for at, (pair, share) in enumerate(
+            zip(task.rule.pairs, there or shares_there(task, size.steps), strict=True)
+        )
     ]
 
 
@@ -102,18 +112,21 @@ def scaled(pair: Drawn, by: float) -> Drawn:
 def cheapest(task: Task) -> Design | OutOfReach | str:
     """By the closed form; in words why there is none."""
     best: Design | None = None
+    shares: dict[int, list[float]] = {}
     for size in sizes.sizes(task):
-        pairs = drawn(task, size)
+        there = shares.get(size.steps) or shares_there(task, size.steps)
+        shares[size.steps] = there
+        if best is not None and not all(there):
+            continue
+        pairs = drawn(task, size, there)
         if isinstance(pairs, str):
             return pairs
         if best is not None and _cannot_beat(best, task, size):
             continue
-        needed = [power.size(task.rule, pair, task.wanted) for pair in pairs]
-        if any(seeds is None for seeds in needed):
+        seeds = power.size_of_all(task.rule, pairs, task.wanted)
+        if seeds is None:
             continue
-        seeds = max(seeds for seeds in needed if seeds is not None)
-        there = min(lengths.share_there(task, pair, size.steps) for pair in task.rule.pairs)
-        design = Design(seeds, size, hours(task, size, seeds), there)
+        design = Design(seeds, size, hours(task, size, seeds), min(there))
         if best is None or _is_cheaper(design, best):
             best = design
     if best is None:

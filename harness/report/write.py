@@ -154,8 +154,10 @@ def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
     return path
 
 
-def write_plan(plan: Mapping[str, Any], shown: power.Shown, out: Path) -> list[Path]:
-    """Write plan.json, its figure and the numbers of that, each file whole.
+def write_plan(
+    plan: Mapping[str, Any], shown: power.Shown, out: Path, texts: Mapping[str, str]
+) -> list[Path]:
+    """Write plan.json, its figure, the numbers of that and `texts` by file name, each file whole.
 
     The same plan gives the same bytes. Raises StorageError.
     """
@@ -168,7 +170,9 @@ def write_plan(plan: Mapping[str, Any], shown: power.Shown, out: Path) -> list[P
     pictures = [out / f"{power.NAME}.{kind}" for kind in canvas.KINDS]
     for path in pictures:
         atomic.write_bytes(path, canvas.image(drawing.figure, path.suffix[1:]))
-    return [out / "plan.json", out / f"{power.NAME}.csv", *pictures]
+    for name, content in texts.items():
+        atomic.write_text(out / name, content)
+    return [out / "plan.json", out / f"{power.NAME}.csv", *pictures, *(out / n for n in texts)]
 
 
 def write_study(outcome: Outcome, out: Path) -> list[Path]:

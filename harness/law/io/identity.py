@@ -53,6 +53,8 @@ class Identity:
     """Why config.yaml is not the one that the run was planned with, where it is not."""
     validity: Validity | None = None
     """By level, how valid the users are that it trains on; None where run.json does not say."""
+    stopped_by_rule: Mapping[str, Any] | None = None
+    """What run.json says of trainer.stop_when having ended it."""
 
     @functools.cached_property
     def full_config(self) -> Mapping[str, Any] | None:
@@ -127,6 +129,7 @@ def read(folder: Path | None) -> Identity:
         rows=_sums(status.rows or {}),
         other_config=None if values is None else _other_config(run, status, values),
         validity=user_validity.from_json(status.validity),
+        stopped_by_rule=status.stopped_by_rule,
     )
 
 

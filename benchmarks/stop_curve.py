@@ -82,7 +82,8 @@ def table(runs: Sequence[Run], crossed: bool) -> None:
         name = f"**{risk:g}, shipped**" if risk == chosen else f"{risk:g}"
         print(
             f"| {name} | {found.saved:.1%} | {found.lost:+.4f} | {found.big:.1%} | "
-            f"{oracle(runs, found.lost, found.big):.1%} | {oracle(runs, MOST_LOSS, found.big):.1%} | "
+            f"{oracle(runs, found.lost, found.big):.1%} | "
+            f"{oracle(runs, MOST_LOSS, found.big):.1%} | "
             f"{even.mean():+.4f} | {(even > BIG_LOSS).mean():.1%} |"
         )
     stops = stop_advice.stops_at(runs, held, gain, spread, chosen)

@@ -147,6 +147,7 @@ def _result(
         transfer=replicates.level_ends(log.table),
         same_batch=log.columns.reward == log.columns.training,
         unfinished=standing.unfinished,
+        ended_by_rule=who.ended_by_rule,
         checksums=standing.checksums,
         validity=who.validity,
         policy_verdict=verdict.of_policy(cleaned.entropy, ends.get(OWN)),

@@ -290,6 +290,9 @@ class RunResult:
     """Named level -> eval/LEVEL/reward at the first evaluation and at the last."""
     unfinished: Unfinished | None = None
     """None of a run that is done, and where no run.json says how it stands."""
+    ended_by_rule: int | None = None
+    """The step at which trainer.stop_when ended it: what it comes to at its end is of that step,
+    and an onset is censored there for a reason that is not chance."""
     checksums: str | None = None
     """all, some or none of its rows have one; None of other programs' logs."""
     validity: Validity | None = None

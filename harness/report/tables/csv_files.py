@@ -64,13 +64,14 @@ LAW_COLUMNS = (
     "onset_probe_kind", "onset_probe", "onset_probe_low", "onset_probe_high",
     "reliability_from_se", "same_batch", "against_linear", "forecast", "forecast_low",
     "forecast_high", "forecast_identified", "forecast_truth", "forecast_last_value",
-    "unfinished", "checksums", "policy_verdict", "listening", "deaf_reward", "listening_share",
+    "unfinished", "ended_by_rule", "checksums", "policy_verdict", "listening", "deaf_reward", "listening_share",
     "deaf_schedule", "attentive_listening",
 )  # fmt: skip
 LAW_PLAIN = (
     "run", "seed", "status", "n_valid", "reward", "entropy", "n_fitted", "n_eff", "verdict",
     "regime", "cov_ab", "reliability", "out_of_time_skill", "intervened", "noise_driven",
-    "reliability_from_se", "same_batch", "against_linear", "checksums", "policy_verdict",
+    "reliability_from_se", "same_batch", "against_linear", "ended_by_rule", "checksums",
+    "policy_verdict",
 )  # fmt: skip
 FORECAST = {
     "value": "forecast", "low": "forecast_low", "high": "forecast_high",

@@ -48,8 +48,9 @@ TIE = "\u00a0"
 DOTS_PER_INCH = 150
 KINDS = style.PICTURES
 """Formats of pictures."""
-BETWEEN, LEGEND_SYMBOL = 0.45, 8
-"""Inches that axes, ticks and labels of a block of panels take; characters that a symbol takes."""
+BETWEEN, SIDES, LEGEND_SYMBOL = 0.45, 0.3, 8
+"""Inches that ticks and labels take below a block of panels, and beside a panel; characters that a
+symbol takes."""
 ABOVE = 1.4
 """Height of a line of the heading, in lines of text."""
 _SILENT: Mapping[str, Mapping[str, None]] = {
@@ -124,7 +125,7 @@ class Grid:
 
     def label_x(self, axes: Axes, words: str) -> None:
         """Label the axis in as many lines as it takes."""
-        room = style.current().characters(1.15 * self.panel_width - BETWEEN)
+        room = style.current().characters(1.25 * self.panel_width - SIDES)
         axes.set_xlabel(wrapped(words, room))
 
     def label_y(self, axes: Axes, words: str) -> None:
@@ -146,8 +147,7 @@ def grid(
     and the findings are the caption, and the width is that of a column.
     """
     now = style.current()
-    most = 1 if names and now.width else now.most_columns
-    blocks = math.ceil(len(titles) / most)
+    blocks = math.ceil(len(titles) / now.most_columns)
     columns = math.ceil(len(titles) / blocks)
     width = now.panel_width if columns > 1 else now.lone_width
     above, over_panels = _above(heading, titles, columns * width, width)
@@ -165,7 +165,8 @@ def grid(
     for panel, title in zip(taken, over_panels, strict=False):
         panel[0].set_title(title, color=INK)
     panels = tuple(taken[: len(titles)])
-    return Grid(figure, panels, columns, across / columns, row_height * now.height)
+    beside = longest / now.characters_an_inch
+    return Grid(figure, panels, columns, (across - beside) / columns, row_height * now.height)
 
 
 def _above(
@@ -214,13 +215,29 @@ def legend(figure: Figure, entries: Legend) -> None:
     now = style.current()
     room = now.characters(figure.get_figwidth())
     words = [wrapped(entry, room - LEGEND_SYMBOL) for entry in entries]
-    longest = max(len(line) for entry in words for line in entry.split("\n"))
-    columns = min(max(room // (longest + LEGEND_SYMBOL), 1), len(entries))
-    lines = [entry.count("\n") + 1 for entry in words]
-    each = math.ceil(len(entries) / columns)
-    highest = max(sum(lines[at : at + each]) for at in range(0, len(lines), each))
-    figure.set_figheight(figure.get_figheight() + highest * now.line_height + 0.1)
+    columns = next(n for n in range(len(words), 0, -1) if n == 1 or _across(words, n) <= room)
+    lines = max(sum(entry.count("\n") + 1 for entry in part) for part in _split(words, columns))
+    figure.set_figheight(figure.get_figheight() + lines * now.line_height + 0.1)
     figure.legend(list(entries.values()), words, loc="outside lower left", ncols=columns)
+
+
+def _across(words: Sequence[str], columns: int) -> int:
+    """Characters that a legend of so many columns is wide."""
+    parts = _split(words, columns)
+    longest = (max(len(line) for word in part for line in word.split("\n")) for part in parts)
+    return sum(longest) + LEGEND_SYMBOL * columns
+
+
+def _split(words: Sequence[str], columns: int) -> list[Sequence[str]]:
+    """As matplotlib fills a legend: from top to bottom, the first columns one longer."""
+    each, longer = divmod(len(words), columns)
+    ends = itertools.accumulate(each + (n < longer) for n in range(columns))
+    return [words[end - each - (n < longer) : end] for n, end in enumerate(ends)]
+
+
+def few_ticks(axes: Axes) -> None:
+    """As many steps on the axis below as its labels have room for."""
+    axes.locator_params(axis="x", nbins=style.current().most_ticks)
 
 
 def line(**look: Any) -> Line2D:

@@ -153,7 +153,7 @@ def _panel(axes: Axes, lines: Sequence[_Line], quantity: str, slots: dict[int | 
         xlim=(-0.03, 1.03) if whole_run else seed_rows.limits(values, ends, LEAST[quantity]),
         ylim=(len(lines) - 0.4, -0.6),
     )
-    axes.locator_params(axis="x", nbins=5)
+    canvas.few_ticks(axes)
     if not values:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
         axes.set_xticks([])

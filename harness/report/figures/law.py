@@ -29,6 +29,8 @@ PALE = 0.25
 """Opacity of points after the onset that the law was not judged on."""
 REACH = 0.5
 """A ceiling may widen the axis by this share of what the points span; a further one is an arrow."""
+INSET = 0.025
+"""Share of the height between an arrow and the edge that it points over."""
 STRIP = 0.09
 """Share of the width, left of the plot, in which ceilings stand side by side."""
 
@@ -152,11 +154,13 @@ def _ceiling(axes: Axes, at: float, ceiling: Interval, slot: int | None, shared:
     colour = canvas.GREY if slot is None else canvas.colour(slot)
     low, high = np.clip([ceiling.low, ceiling.high], shared.low, shared.high)
     axes.plot([at, at], [low, high], "-", color=colour, lw=canvas.sized(1.4), zorder=4)
-    beyond = []
-    for end, edge, head in ((ceiling.low, shared.low, "v"), (ceiling.high, shared.high, "^")):
-        if (end - edge) * (1 if head == "^" else -1) > 0:
-            beyond.append(head)
-            axes.plot(
+    inset = INSET * (shared.high - shared.low)
+    ends = (ceiling.low, shared.low, "v", -1), (ceiling.high, shared.high, "^", 1)
+    beyond = [
+        (edge - side * inset, head) for end, edge, head, side in ends if side * (end - edge) > 0
+    ]
+    for edge, head in beyond:
+        axes.plot(
                 [at], [edge], head, color=colour, ms=canvas.sized(5), zorder=5, clip_on=False
             )  # fmt: skip
     if shared.low <= ceiling.value <= shared.high:

@@ -36,9 +36,9 @@ COLUMNS = (
     "onset_share", "onset_low", "onset_high",
 )  # fmt: skip
 HEADING = "Onset of collapse against measured difficulty: harder to the left"
-NO_ONSET = 1.06
+NO_ONSET = 1.07
 """Where runs without an onset stand, above the end of the run."""
-BESIDE, ALONE = 0.8, 0.3
+BESIDE, ALONE = 0.6, 0.3
 """Width that the runs of a level take: as a share of the distance to the next level, and of the
 axis where there is no other."""
 SMALL = 12
@@ -76,26 +76,36 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
     for slot, level in enumerate(levels):
         card, here = cards[level], [mark for mark in marks if mark.level == level]
         axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
-        for has_onset in (True, False):
-            row = [mark for mark in here if (mark.onset is not None) is has_onset]
-            for place, mark in enumerate(sorted(row, key=lambda m: m.null_control)):
-                shift = (place + 0.5) / len(row) - 0.5
-                _symbol(axes, mark, card.value + width * shift, slot, len(row))
+        for row in _rows_of_symbols(here):
+            for place, mark in enumerate(row):
+                at = card.value + width * ((place + 0.5) / len(row) - 0.5)
+                _symbol(axes, mark, at, slot, len(row))
     axes.axhline(1, color=canvas.GREY, lw=0.8, ls=":")
     axes.set_xlim(low, high)
-    axes.set_ylim(0, 1.12)
+    axes.set_ylim(0, 1.14)
     axes.set_yticks([0, 0.25, 0.5, 0.75, NO_ONSET], ["0", "0.25", "0.5", "0.75", "none"])
-    axes.locator_params(axis="x", nbins=5)
+    canvas.few_ticks(axes)
+
+
+def _rows_of_symbols(marks: Sequence[Mark]) -> list[list[Mark]]:
+    """Which runs stand side by side: those with an onset, and those without in two rows, since many
+    would hide each other in one.
+    """
+    begun = sorted((m for m in marks if m.onset is not None), key=lambda m: m.null_control)
+    without = [m for m in marks if m.onset is None]
+    controls = [m for m in without if m.null_control]
+    return [begun, [m for m in without if not m.null_control], controls]
 
 
 def _symbol(axes: Axes, mark: Mark, at: float, slot: int, beside: int) -> None:
     """One run with the interval of its onset."""
-    height = NO_ONSET if mark.onset is None else mark.onset
+    aside = 0.02 if mark.null_control else -0.02
+    height = NO_ONSET + aside if mark.onset is None else mark.onset
     if mark.low is not None and mark.high is not None:
         axes.plot([at, at], [mark.low, mark.high], color=colour(slot), lw=0.8, alpha=0.6)
     axes.plot(
         at, height, marker(slot), mfc="white" if mark.null_control else colour(slot),
-        mec=colour(slot), ms=canvas.sized(3.5 if beside > SMALL else 5), mew=0.8,
+        mec=colour(slot), ms=canvas.sized(3.0 if beside > SMALL else 5), mew=0.6,
     )  # fmt: skip
 
 

@@ -144,17 +144,18 @@ def _dress(grid: canvas.Grid, shown: Sequence[_Place]) -> None:
     """Limits and labels, which what is drawn keeps to."""
     follows, ceiling, onset, curves = (axes for (axes,) in grid.panels)
     follows.set_xlim(-0.05, 1.05)
-    follows.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+    follows.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     grid.label_x(follows, "P(law); seeds at 1 follow it, at 0 do not")
     over = [population.answers(place.group).law.ceiling for place in shown]
     seeds = [run.own.value for of in over for run in of.runs]
     least = Least(ranges.REWARD_SHARE)
     ceiling.set_xlim(seed_rows.limits(seeds, [e for of in over for e in _ends(of.mean)], least))
-    ceiling.locator_params(axis="x", nbins=5)
+    canvas.few_ticks(ceiling)
     grid.label_x(ceiling, "reward at H = 0")
     last = max((population.answers(p.group).onset.last_step or 1.0 for p in shown), default=1.0)
     for axes in (onset, curves):
         axes.set_xlim(0, 1.03 * last)
+        canvas.few_ticks(axes)
         grid.label_x(axes, "step")
     curves.set_ylim(-0.02, 1.02)
     grid.label_y(curves, "P(collapse by this step)")

@@ -107,7 +107,7 @@ def _anchors(marks: Sequence[Mark]) -> Anchors:
 
 
 def _entries(marks: Sequence[Mark]) -> canvas.Legend:
-    look: dict[str, Any] = {"ls": "", "marker": "o", "color": colour(0), "mec": colour(0)}
+    look: dict[str, Any] = {"ls": "", "marker": "o", "color": colour(0), "mec": colour(0), "ms": 6}
     listens = "run that listens" if any(mark.verdict in WORDS for mark in marks) else "run"
     entries: canvas.Legend = {listens: canvas.line(**look)}
     for word, meaning in WORDS.items():

@@ -65,6 +65,8 @@ class Style:
     characters_an_inch: float
     name_width: int
     """Characters of a line of a name on an axis."""
+    most_ticks: int
+    """Steps of a narrow axis."""
     has_headings: bool
     """Whether heading and findings stand above the panels; otherwise they are the caption."""
     marks: float
@@ -78,15 +80,15 @@ class Style:
 
 
 SCREEN = Style(
-    "screen", ("png", "svg"), None, 4, 3.6, 6.0, 1.0, 0.19, 13.5, 34, True, 1.0,
+    "screen", ("png", "svg"), None, 4, 3.6, 6.0, 1.0, 0.19, 13.5, 34, 5, True, 1.0,
     {
         **_COMMON, "font.size": 9, "axes.titlesize": 9.5, "figure.titlesize": 11,
         "lines.linewidth": 1.6, "lines.markersize": 3.6,
     },
 )  # fmt: skip
 PAPER = Style(
-    "paper", ("pdf",), COLUMN_WIDTH, 2, COLUMN_WIDTH / 2, COLUMN_WIDTH, 0.52, 0.135, 17.5, 17,
-    False, 0.7,
+    "paper", ("pdf",), COLUMN_WIDTH, 2, COLUMN_WIDTH / 2, COLUMN_WIDTH, 0.46, 0.135, 17.5, 20,
+    3, False, 0.7,
     {
         **_COMMON, "font.size": LEAST_POINTS, "axes.titlesize": LEAST_POINTS,
         "axes.labelsize": LEAST_POINTS, "xtick.labelsize": LEAST_POINTS,
@@ -129,5 +131,5 @@ def rows_height(rows: int, row: float, around: float, names: tuple[str, ...] = (
     """
     style = current()
     lines = max((name.count("\n") + 1 for name in names), default=1)
-    needed = (lines * style.line_height * 0.85 + 0.05) / style.height
+    needed = (lines * style.line_height * 0.8 + 0.04) / style.height
     return math.ceil(100 * (rows * max(row, needed) + around)) / 100

@@ -50,6 +50,8 @@ class Row:
     attentive_listening: float | None
     words: dict[str, int]
     """Verdict on the policy -> runs; of the own level alone."""
+    short_name: str
+    """The group by what it has that others may not."""
 
 
 def rows(analysis: Analysis, levels: Sequence[str] | None = None) -> list[Row]:
@@ -85,6 +87,7 @@ def _rows(
             anchors={name: getattr(anchors, name) for name in ANCHORS},
             attentive_listening=anchors.attentive_listening,
             words={word: words.count(word) for word in dict.fromkeys(words)},
+            short_name=wording.short_name(group.key),
         )
 
 

@@ -26,9 +26,18 @@ def rows(analysis: Analysis) -> list[dict[str, Any]]:
     Intervals are t intervals over seeds, empty for one seed. `unfinished` runs are left out and
     counted. Empty where no run tells.
     """
+    return [row for _, row in named_rows(analysis)]
+
+
+def named_rows(analysis: Analysis) -> list[tuple[str, dict[str, Any]]]:
+    """The rows, each under the short name of its group."""
     runs = {run.run: run for run in analysis.runs if run.transfer}
     members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
-    return [_row(group, evaluated) for group, evaluated in members if evaluated]
+    return [
+        (wording.short_name(group.key), _row(group, evaluated))
+        for group, evaluated in members
+        if evaluated
+    ]
 
 
 def _row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:

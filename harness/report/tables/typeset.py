@@ -15,6 +15,7 @@ from typing import Any
 from harness.config.run import LEVELS
 from harness.law.group_results import Analysis
 from harness.law.results import Interval, RunResult
+from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, population, transfer
 from harness.report.text import naming, wording
 from harness.utils.safe_text import escaped, visible
@@ -95,12 +96,13 @@ def in_latex(text: str) -> str:
     return _JOINED.sub(r"\1{}", "".join(_MEANT.get(c, c) for c in shown))
 
 
-_MARKED = re.compile(r"([\\`*_\[\]<>#|~$&:@])")
+_MARKED = re.compile(r"([\\`*_\[\]<>#|~$&@])")
 
 
 def in_markdown(text: str) -> str:
     """`text` as Markdown shows it, without markup, links, HTML or mentions."""
-    return _MARKED.sub(r"\\\1", visible(text)).replace("www.", r"www\.")
+    shown = _MARKED.sub(r"\\\1", visible(text))
+    return shown.replace("www.", r"www\.").replace("://", r":\//")
 
 
 def _latex_row(cells: Sequence[str], left: int) -> str:
@@ -169,32 +171,43 @@ def _levels(analysis: Analysis) -> Table:
     groups = population.order(analysis)
     headings = ("level", *population.headings(groups))
     rows = tuple(
-        (population.name(group), *(" ".join(filter(None, lines)) or NOTHING for lines in cells))
+        (population.name(group), *map(_joined, cells))
         for group, cells in ((group, population.cells(group, groups)) for group in groups)
     )
     return Table("levels", headings, 1, rows, (population.heading(groups), *population.FOOTNOTES))
 
 
+def _joined(lines: Sequence[str]) -> str:
+    """The lines of a cell of the terminal: `88% [35%, 100%], 7 of 8, 2 open`."""
+    told = [line for line in lines if line]
+    if len(told) > 1 and told[0] == NOTHING:
+        told = told[1:]
+    if len(told) > 1 and told[1].startswith("["):
+        told[:2] = [" ".join(told[:2])]
+    return ", ".join(told) or NOTHING
+
+
 def _contrasts(analysis: Analysis) -> Table:
     rows = tuple(
         (
-            contrasts.against(group.key, contrast.baseline),
+            wording.short_name(group.key),
+            wording.short_name(contrast.baseline),
             contrasts.QUANTITY.get(contrast.quantity, contrast.quantity),
             wording.plain(contrast.decision),
-            *contrasts.numbers(contrast),
+            *(number.removeprefix("p ") for number in contrasts.numbers(contrast)),
         )
         for group in analysis.groups
         for contrast in group.contrasts
+        if contrast.difference is not None
     )
     notes = tuple(contrasts.notes(analysis)[:1])
-    headings = ("comparison", "quantity", "decision", "difference [95%]", "p (Holm)")
-    return Table("contrasts", headings, 3, rows, notes)
+    headings = ("group", "minus", "quantity", "decision", "difference [95%]", "p (Holm)")
+    return Table("contrasts", headings, 4, rows, notes)
 
 
 def _transfer(analysis: Analysis) -> Table:
     rows = tuple(
-        (str(row["trained_on"]), str(row["runs"]), *_by_level(row))
-        for row in transfer.rows(analysis)
+        (name, str(row["runs"]), *_by_level(row)) for name, row in transfer.named_rows(analysis)
     )
     notes = ("reward of the last evaluation at each level, mean over seeds [95%]",)
     return Table("transfer", ("trained on", "runs", *LEVELS), 1, rows, notes)
@@ -212,11 +225,10 @@ def _by_level(row: dict[str, Any]) -> Iterator[str]:
 
 
 def _listening(analysis: Analysis) -> Table:
-    shown = listening.rows(analysis)
+    shown = listening.rows(analysis, (OWN,))
     rows = tuple(
         (
-            row.trained_on,
-            row.level,
+            row.short_name,
             str(row.runs),
             *(wording.pooled(row.measured[name]) or NOTHING for name in listening.MEASURED),
             *(
@@ -227,9 +239,9 @@ def _listening(analysis: Analysis) -> Table:
         for row in shown
     )
     headings = (
-        "trained on", "level", "runs", *listening.MEASURED.values(), *listening.ANCHORS.values()
+        "trained on", "runs", *listening.MEASURED.values(), *listening.ANCHORS.values()
     )  # fmt: skip
-    return Table("listening", headings, 2, rows, tuple(listening.notes(shown)) if shown else ())
+    return Table("listening", headings, 1, rows, tuple(listening.notes(shown)) if shown else ())
 
 
 _TABLES: dict[str, Callable[[Analysis], Table]] = {

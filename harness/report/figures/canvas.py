@@ -151,7 +151,7 @@ def grid(
     columns = math.ceil(len(titles) / blocks)
     width = now.panel_width if columns > 1 else now.lone_width
     above, over_panels = _above(heading, titles, columns * width, width)
-    lines = blocks * max(title.count("\n") + 1 if title else 0 for title in over_panels)
+    lines: float = blocks * max(title.count("\n") + 1 if title else 0 for title in over_panels)
     lines += ABOVE * (above.count("\n") + 1) if above else 0
     height = blocks * (rows_each * row_height * now.height + BETWEEN) + lines * now.line_height
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)

@@ -13,6 +13,7 @@ from harness.report.figures import canvas, ranges
 from harness.report.figures.canvas import Drawing, Grid
 from harness.report.figures.figure_specs import AxisNames
 from harness.report.figures.group_series import Pool, PoolPanel
+from harness.report.figures.ranges import Least
 from harness.report.figures.run_series import Curve, Panel, Trace
 from harness.report.figures.series_pages import MEDIANS, group_legend, series_figure
 
@@ -92,7 +93,7 @@ def frame(
     """Limits round all points; from H = 0 on, unless the data are far from it. Ceilings that are
     identified widen the axis by at most REACH of what the points span.
     """
-    lowest, highest = canvas.limits(entropy, 0.03, least=ranges.entropy(entropy))
+    lowest, highest = canvas.limits(entropy, 0.03, least=Least(ranges.H_NATS, 0.0))
     points = ranges.finite(reward)
     air = REACH * float(np.ptp(points)) if len(points) else 0.0
     ends = np.array([end for c in ceilings for end in (c.low, c.value, c.high)])

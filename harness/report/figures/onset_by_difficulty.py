@@ -78,8 +78,8 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
         axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
         for row in _rows_of_symbols(here):
             for place, mark in enumerate(row):
-                at = card.value + width * ((place + 0.5) / len(row) - 0.5)
-                _symbol(axes, mark, at, slot, len(row))
+                shift = width * ((place + 0.5) / len(row) - 0.5)
+                _symbol(axes, mark, card.value + shift, slot, len(row))
     axes.axhline(1, color=canvas.GREY, lw=0.8, ls=":")
     axes.set_xlim(low, high)
     axes.set_ylim(0, 1.14)

@@ -2,7 +2,7 @@
 
 An axis spans what is drawn on it and no less than its quantity's least range:
 
-* H: half of the highest H drawn, and a tenth of a nat;
+* H: a tenth of a nat, and over time half of the highest H drawn;
 * R, a ceiling and a gain: a fifth of the range of R, which is 0 to 1 for an empathy reward; of
   other rewards the largest absolute value drawn is taken for it;
 * R minus the law: a tenth of that range;

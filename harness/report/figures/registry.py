@@ -44,7 +44,7 @@ FIGURES: tuple[FigureSpec[Any], ...] = (
 """In the order in which they are drawn."""
 TABLES = ("law", "contrasts", "transfer", "listening")
 """Names of our CSV files that belong to no figure."""
-CAPTION = "txt"
+CAPTION = "caption.txt"
 """Ending of the caption of a figure that has no heading."""
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]*[a-z][a-z0-9]*)*")
 """No `_2` at the end, as a page of another figure has."""
@@ -151,7 +151,7 @@ def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
 
 def is_file_of_a_figure(name: str) -> bool:
     """Whether a file of this name may be one that a figure was written to."""
-    stem, _, kind = name.rpartition(".")
+    stem, _, kind = name.partition(".")
     if kind not in (*canvas.KINDS, "csv", CAPTION):
         return False
     paged = {figure.name: figure.paged for figure in FIGURES}

@@ -103,13 +103,13 @@ def _frame(
     residuals: Sequence[Floats],
     least: Least,
 ) -> tuple[Limits, Limits, Limits]:
-    """Limits that all panels share; that of H is as wide as the runs spread over it, since it is
-    not what is read off here.
-    """
+    """Limits that all panels share."""
     shown = [*residuals, np.zeros(1)]
     return (
-        canvas.limits(steps, 0.02), canvas.limits(entropy, 0.02), canvas.limits(shown, least=least)
-    )  # fmt: skip
+        canvas.limits(steps, 0.02),
+        canvas.limits(entropy, 0.02, least=Least(ranges.H_NATS, 0.0)),
+        canvas.limits(shown, least=least),
+    )
 
 
 def _dress(grid: Grid, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> None:

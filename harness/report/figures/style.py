@@ -119,7 +119,7 @@ def styled(style: Style = SCREEN) -> Iterator[None]:
     try:
         with mpl.rc_context():
             mpl.rcdefaults()
-            mpl.rcParams.update(style.settings)
+            mpl.rcParams.update(dict[Any, Any](style.settings))
             yield
     finally:
         _current.reset(token)

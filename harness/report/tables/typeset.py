@@ -229,8 +229,9 @@ def _listening(analysis: Analysis) -> Table:
     rows = tuple(
         (
             row.short_name,
+            ", ".join(listening.policies(row)),
             str(row.runs),
-            *(wording.pooled(row.measured[name]) or NOTHING for name in listening.MEASURED),
+            *(_measured(row, name) for name in listening.MEASURED),
             *(
                 wording.number(anchor.value) if (anchor := row.anchors[name]) else NOTHING
                 for name in listening.ANCHORS
@@ -239,9 +240,14 @@ def _listening(analysis: Analysis) -> Table:
         for row in shown
     )
     headings = (
-        "trained on", "runs", *listening.MEASURED.values(), *listening.ANCHORS.values()
+        "trained on", "policy", "runs", *listening.MEASURED.values(), *listening.ANCHORS.values()
     )  # fmt: skip
-    return Table("listening", headings, 1, rows, tuple(listening.notes(shown)) if shown else ())
+    return Table("listening", headings, 2, rows, tuple(listening.notes(shown)) if shown else ())
+
+
+def _measured(row: listening.Row, name: str) -> str:
+    beside = listening.attentive(row) if name == "listening" else ""
+    return f"{wording.pooled(row.measured[name]) or NOTHING} {beside}".strip()
 
 
 _TABLES: dict[str, Callable[[Analysis], Table]] = {

@@ -110,8 +110,8 @@ def _saved(wanted: Wanted) -> tuple[SavedStep, Sequence[int]]:
         raise DataError(f"{wanted.run}: no conversations are saved yet: {rule}")
     step = steps[-1] if wanted.step is None else wanted.step
     if step not in steps:
-        rule = "is not among the steps whose conversations are saved"
-        raise ConfigError(f"{wanted.run}: --step: {step} {rule}: {_listed(steps)}")
+        rule = f"must be one of the saved steps {_listed(steps)}"
+        raise ConfigError(f"{wanted.run}: --step: {rule}; got {step}")
     return saved_conversations.read(wanted.run, step), steps
 
 

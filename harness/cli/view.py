@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -194,7 +195,8 @@ def _show(heading: Heading, choice: Choice) -> None:
             view_page.show(heading, choice.conversations, to)
             return
         os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for one screen
-        with to.pager(styles=not to.no_color):
+        signal.signal(signal.SIGINT, lambda *_: None)  # the pager's to obey, which goes on
+        with to.pager(styles=True):
             view_page.show(heading, choice.conversations, to)
 
 

@@ -45,12 +45,13 @@ QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
     "profiles from-rlver", "trust",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "watch", "resume")
+OF_A_RUN = ("status", "verify", "view", "watch", "resume")
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
     "verify": ["verify", "run"],
+    "view": ["view", "run"],
     "watch": ["watch", "run", "--once"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
     "variance": ["variance", "run"],

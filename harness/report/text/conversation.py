@@ -55,7 +55,7 @@ EFFECT: Mapping[str, tuple[str, str]] = {
     "doubt": ("they doubt that it is meant well",) * 2,
     "coldness": ("it lacks warmth",) * 2,
     "puzzled": ("it makes no sense to them",) * 2,
-    "momentum": ("they were on the way up", "they were on the way down"),
+    "momentum": ("the reply before had helped", "the reply before had not helped"),
     "mood": ("a good mood lifts itself", "a low mood drags on"),
     "user": ("this user is easy to reach", "this user is hard to reach"),
     "rest": ("who they are, and how they were by then",) * 2,

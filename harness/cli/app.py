@@ -119,6 +119,7 @@ def fit_entropy_law(
     margin: options.Margins = None,
     with_unfinished: options.WithUnfinished = False,
     reward_range: options.RewardRange = None,
+    primary: options.Primary = None,
 ) -> None:
     """Fit the law R = -a exp(H) + b and compare groups of runs.
 
@@ -139,7 +140,7 @@ def fit_entropy_law(
 
         wanted = fit.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()), with_unfinished, step, reward_range,
+            tuple(margin or ()), with_unfinished, step, reward_range, primary,
         )  # fmt: skip
         raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 
@@ -194,6 +195,7 @@ def plan(
     pilot: options.PilotOption = None,
     power: options.PowerOption = 0.8,
     out: options.PlanResults = None,
+    primary: options.Primary = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many seeds decide a stated difference between levels, and what they cost.
@@ -203,7 +205,8 @@ def plan(
     """
     from harness.cli import plan as command
 
-    command.plan(command.Wanted(tuple(overrides or ()), effect, pilot, power, out, as_json))
+    wanted = command.Wanted(tuple(overrides or ()), effect, pilot, power, out, as_json, primary)
+    command.plan(wanted)
 
 
 @app.command()

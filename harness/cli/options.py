@@ -148,6 +148,13 @@ Margins = Annotated[
         metavar="QUANTITY=VALUE", help="Largest difference that counts as none, as in gain=0.05."
     ),
 ]
+Primary = Annotated[
+    str | None,
+    typer.Option(
+        metavar="QUANTITY",
+        help="Contrasts: the quantity with most of the 5% error, instead of the ceiling.",
+    ),
+]
 PoolUnlike = Annotated[
     bool,
     typer.Option("--pool-unlike", help="Average also over runs that were measured differently."),

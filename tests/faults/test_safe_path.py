@@ -45,7 +45,7 @@ QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
     "profiles from-rlver", "trust", "list",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "watch", "resume", "rm")
+OF_A_RUN = ("status", "verify", "view", "watch", "resume", "rm")
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
@@ -53,6 +53,7 @@ WORDS = {
     "list": ["list"],
     "rm": ["rm", "run", "--yes"],
     "verify": ["verify", "run"],
+    "view": ["view", "run"],
     "watch": ["watch", "run", "--once"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
     "variance": ["variance", "run"],

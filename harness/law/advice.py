@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from harness.config.trainer import EVALUATIONS
 from harness.law.compare import differences
 from harness.law.group_results import Analysis, Contrast
@@ -17,6 +19,7 @@ EVAL_EVERY = "trainer.eval_every"
 FIXED_USERS = (
     "Evaluations meet the same users throughout: with 16 of them the verdict is about eval/reward."
 )
+CONSTANT = "R has one value in every row: no number of steps decides. Look at the reward."
 MISFIT = "No number of rows takes a misfit away: residuals.png shows when R moves beside H."
 
 
@@ -45,19 +48,28 @@ def _of_verdicts(analysis: Analysis) -> list[str]:
     counts = Counter(reason for run in undecided for reason in run.reasons or ())
     asked = [(reason, n) for reason, n in counts.most_common() if reason in DECIDES]
     lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in asked]
-    return lines + next_steps([run for run in undecided if not is_null_control(run)])
+    return lines + next_steps(analysis, [run for run in undecided if not is_null_control(run)])
 
 
-def next_steps(undecided: Sequence[RunResult]) -> list[str]:
+def next_steps(analysis: Analysis, undecided: Sequence[RunResult]) -> list[str]:
     """What would decide these undetermined runs, the most common reason first."""
-    counts = Counter(reason for run in undecided for reason in run.reasons or ())
+    moving = [run for run in undecided if not _is_constant(analysis, run)]
+    counts = Counter(reason for run in moving for reason in run.reasons or ())
     asked = [reason for reason, _ in counts.most_common() if reason in DECIDES]
     lines = []
     for advise in dict.fromkeys(DECIDES[reason] for reason in asked):
         why = {reason for reason, advice in DECIDES.items() if advice is advise}
-        first = next(run for run in undecided if why.intersection(run.reasons or ()))
+        first = next(run for run in moving if why.intersection(run.reasons or ()))
         lines += advise(first)
-    return lines
+    return lines + ([CONSTANT] if len(moving) < len(undecided) else [])
+
+
+def _is_constant(analysis: Analysis, run: RunResult) -> bool:
+    """Whether R is the same throughout, but for the last bits of its numbers."""
+    series = analysis.series.get(run.run)
+    if series is None or not len(series.reward):
+        return False
+    return bool(np.ptp(series.reward) <= 1e-12 * np.abs(series.reward).max())
 
 
 def is_null_control(run: RunResult) -> bool:

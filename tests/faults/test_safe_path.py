@@ -43,14 +43,17 @@ def attack(what: str) -> pytest.MarkDecorator:
 
 QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
-    "profiles from-rlver", "trust",
+    "profiles from-rlver", "trust", "list",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "watch", "resume")
+OF_A_RUN = ("status", "verify", "view", "watch", "resume", "rm")
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate", "demo")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
+    "list": ["list"],
+    "rm": ["rm", "run", "--yes"],
     "verify": ["verify", "run"],
+    "view": ["view", "run"],
     "watch": ["watch", "run", "--once"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
     "variance": ["variance", "run"],

@@ -189,7 +189,7 @@ def _undetermined(analysis: Analysis) -> list[str]:
     asked = [(wording.plain(r), n) for r, n in counts.most_common() if r in advice.DECIDES]
     why = ", ".join(f"{count} {reason}" for reason, count in asked)
     told = f"law open in {len(left)} of {plural(len(real), 'run')}{f': {why}' if why else ''}"
-    return [told, *advice.next_steps(left)[:1]]
+    return [told, *advice.next_steps(analysis, left)[:1]]
 
 
 def _invalid(analysis: Analysis) -> list[str]:

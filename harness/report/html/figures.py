@@ -1,0 +1,44 @@
+"""The charts of an analysis: the registry's figures, from the numbers that it selects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from harness.errors import PlugInError
+from harness.law.group_results import Analysis
+from harness.report.figures import registry
+from harness.report.html import group_charts, law_charts
+from harness.report.html.plot import Chart
+
+CHARTS: Mapping[str, Callable[[Any], Chart | None]] = {
+    "entropy_law": law_charts.entropy_law,
+    "entropy_curves": law_charts.entropy_curves,
+    "residuals": law_charts.residual,
+    "levels": group_charts.levels,
+    "forest": group_charts.compared,
+    "onset_by_difficulty": group_charts.by_difficulty,
+    "reward_by_listening": group_charts.by_listening,
+}
+"""Figure of the registry -> its chart."""
+
+
+def charts(analysis: Analysis) -> tuple[list[Chart], list[str]]:
+    """The charts in the registry's order, and the names of figures that have none here."""
+    if not analysis.series:
+        return [], []
+    made, others = [], []
+    for sketch in registry.sketches(analysis, every_run=False):
+        if sketch.figure not in CHARTS or isinstance(sketch.numbers, PlugInError):
+            others.append(sketch.name)
+            continue
+        chart = CHARTS[sketch.figure](sketch.numbers)
+        if chart is not None:
+            made.append(chart)
+    return made, others
+
+
+def shows() -> Iterator[tuple[str, str]]:
+    """Yield the name of each chart and the sentence on what it shows."""
+    for figure in registry.FIGURES:
+        yield figure.name, figure.shows

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,13 @@ def page(name: str, **values: Any) -> bytes:
         style=Markup(style), script=Markup(script), policy=policy, **values
     )
     return shown.encode("utf-8")
+
+
+def macro(template: str, name: str) -> Callable[[Any], Markup]:
+    """A macro of a template as a function of one value."""
+    module = _environment().get_template(template).module
+    made: Callable[[Any], Markup] = getattr(module, name)
+    return made
 
 
 def data(value: Any) -> Markup:

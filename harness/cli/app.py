@@ -145,6 +145,34 @@ def fit_entropy_law(
 
 
 @app.command()
+def report(
+    paths: options.Logs,
+    out: options.ReportFile = None,
+    as_json: options.AsJson = False,
+    reward: options.Reward = None,
+    entropy: options.Entropy = None,
+    step: options.Step = None,
+    reward_range: options.RewardRange = None,
+) -> None:
+    """Show runs, a sweep or a study in one HTML file that needs no network.
+
+    Answer, tables, figures, cards, config and conversations, for reading and for sending.
+    Example: harness report runs/study-mine --out mine.html
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
+    from harness.execution import gpu_lease
+    from harness.utils import process_pool
+
+    with process_pool.others(gpu_lease.cores()) as pool:
+        if process_pool.likely_many(paths):
+            process_pool.prepare(pool, "harness.law.analysis")
+        from harness.cli import report as command
+
+        wanted = command.Wanted(tuple(paths), out, reward, entropy, step, reward_range)
+        raise typer.Exit(command.report(wanted, as_json=as_json, pool=pool))
+
+
+@app.command()
 def watch(
     paths: options.Logs,
     once: options.Once = False,

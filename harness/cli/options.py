@@ -156,6 +156,18 @@ WithUnfinished = Annotated[
     bool, typer.Option("--with-unfinished", help="Include unfinished runs in averages.")
 ]
 
+# report
+
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE.html",
+        parser=a_path,
+        help="The file to write; by default report.html inside the first PATH.",
+    ),
+]
+
 # watch
 
 Once = Annotated[bool, typer.Option("--once", help="Look once and end.")]

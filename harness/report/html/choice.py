@@ -116,11 +116,9 @@ def of_step(conversations: Sequence[Conversation], moments: tuple[str, ...]) -> 
         if not ranked:
             continue
         best = next(at for at, entry in enumerate(ranked) if entry[0] == ranked[-1][0])
-        places = {MIDDLE: (len(ranked) - 1) // 2, WORST: 0, BEST: best}
-        taken: set[int] = set()
-        for rank, place in places.items():
-            if place not in taken:
-                taken.add(place)
+        middle = (len(ranked) - 1) // 2
+        for rank, place in ((WORST, 0), (MIDDLE, middle), (BEST, best)):
+            if rank == MIDDLE or (place != middle and best > 0):
                 yield Chosen(ranked[place][3], moments, rank)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from harness.law.group_results import Analysis
 from harness.report.html import answer, cards, conversations, figures, folders, render, results, settings
 from harness.report.html.answer import Answer, Study
+from harness.report.html.folders import RunPlace
 from harness.report.html.conversations import Selection, Shown
 from harness.report.text import naming
 from harness.report.text.wording import plural
@@ -36,12 +37,23 @@ class Report:
     charts: Sequence[str] = field(default_factory=tuple)
 
 
-def report(title: str, paths: Sequence[Path], analysis: Analysis, studies: Sequence[Study]) -> Report:
-    """Make the page of what is at `paths`, as it was analysed; studies come first."""
-    shown = _values(title, paths, analysis, studies)
+def report(
+    title: str,
+    paths: Sequence[Path],
+    analysis: Analysis,
+    studies: Sequence[Study] = (),
+    notes: Sequence[str] = (),
+) -> Report:
+    """Make the page of what is at `paths`, as it was analysed; studies come first.
+
+    `notes`: what else is left out, a sentence each.
+    """
+    places = folders.places(paths, analysis)
+    shown = _values(title, places, analysis, studies)
+    shown["left_out"] = [*notes, *shown["left_out"]]
+    shown["sections"] = _sections(shown)
     nothing = Selection((), (), ())
     taken = len(render.page("page.html", **shown, **_talks(nothing)))
-    places = folders.places(paths, analysis)
     one = render.macro("parts.html", "talk")
     room = max(MOST_BYTES - taken - FOR_NOTES, 0)
     selection = conversations.select(analysis, places, one, room)
@@ -51,16 +63,15 @@ def report(title: str, paths: Sequence[Path], analysis: Analysis, studies: Seque
 
 
 def _values(
-    title: str, paths: Sequence[Path], analysis: Analysis, studies: Sequence[Study]
+    title: str, places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
 ) -> dict[str, Any]:
     """Everything but the conversations."""
-    places = folders.places(paths, analysis)
     called = naming.names(analysis)
     of_levels = folders.level_cards(places)
     charts, others = figures.charts(analysis)
     users, user_tables = results.users(analysis)
     comparisons, comparison_notes = results.comparisons(analysis)
-    shown: dict[str, Any] = {
+    return {
         "title": title,
         "subtitle": _subtitle(analysis, studies),
         "answers": _answers(analysis, studies),
@@ -71,7 +82,7 @@ def _values(
         "comparison_notes": comparison_notes,
         "users": users,
         "user_tables": user_tables,
-        "measured": [*cards.measurement(places, called), *cards.made_with(places, called)],
+        "cards": [*cards.measurement(places, called), *cards.made_with(places, called)],
         "level_tables": cards.levels(of_levels),
         "level_cards": cards.level_details(of_levels),
         "differences": settings.differences(analysis),
@@ -79,7 +90,6 @@ def _values(
         "left_out": results.left_out(analysis),
         "footer": f"made by harness {version('empathy-harness')}; no part of this page comes from elsewhere",
     }
-    return {**shown, "sections": _sections(shown)}
 
 
 def _subtitle(analysis: Analysis, studies: Sequence[Study]) -> str:
@@ -98,9 +108,6 @@ def _answers(analysis: Analysis, studies: Sequence[Study]) -> list[Answer]:
     of_runs = answer.of_analysis(analysis)
     if of_runs is not None:
         answers.append(of_runs)
-    if not answers:
-        reasons = [run.error.message for run in analysis.runs if run.error is not None]
-        answers.append(Answer("No run could be read", "nothing", "open", reasons[:3], (), (), ()))
     return answers
 
 
@@ -116,10 +123,10 @@ SECTIONS = (
     ("runs", "Runs", "tables"),
     ("figures", "Figures", "charts"),
     ("comparisons", "Comparisons", "comparisons"),
-    ("conversations", "Conversations", "title"),
-    ("cards", "Cards", "measured"),
+    ("cards", "Cards", "cards"),
     ("config", "Config", "shared"),
     ("left-out", "Left out", "left_out"),
+    ("conversations", "Conversations", "title"),
 )
 """Anchor, name, and the value without which there is no such section."""
 

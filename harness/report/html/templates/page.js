@@ -139,6 +139,7 @@
   }
 
   // Rows of tables and conversations: shown where they have every word that is searched for.
+  const PAGE = 40;
   const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
   for (const box of document.querySelectorAll("input[data-table]")) {
     const table = document.getElementById(box.dataset.table);
@@ -159,17 +160,24 @@
     };
     const fields = [...form.querySelectorAll("select")], search = form.elements.namedItem("find");
     const count = document.getElementById("talk-count");
+    const more = document.getElementById("talk-more");
+    let most = PAGE;
     const apply = () => {
       const wanted = words(search.value);
-      let shown = 0;
+      let fit = 0;
       for (const talk of talks) {
         const fits = fields.every((field) => field.value === ""
-          || talk.dataset[field.name].split("|").includes(field.value));
-        talk.hidden = !(fits && wanted.every((word) => text(talk).includes(word)));
-        shown += talk.hidden ? 0 : 1;
+          || talk.dataset[field.name].split("|").includes(field.value))
+          && wanted.every((word) => text(talk).includes(word));
+        fit += fits ? 1 : 0;
+        talk.hidden = !fits || fit > most;
       }
-      count.textContent = `${shown} of ${talks.length}`;
+      const shown = Math.min(fit, most);
+      count.textContent = `${fit} of ${talks.length}${shown < fit ? `, the first ${shown} shown` : ""}`;
+      more.hidden = shown === fit;
+      more.textContent = `show ${Math.min(PAGE, fit - shown)} more`;
     };
+    more.addEventListener("click", () => { most += PAGE; apply(); });
     const remember = () => {
       const state = new URLSearchParams();
       for (const field of [...fields, search]) if (field.value) state.set(field.name, field.value);
@@ -183,8 +191,9 @@
       for (const field of [...fields, search]) field.value = state.get(field.name) || "";
       document.getElementById("conversations").scrollIntoView();
     };
-    form.addEventListener("input", () => { apply(); remember(); });
-    form.addEventListener("reset", () => setTimeout(() => { apply(); remember(); }));
+    const changed = () => { most = PAGE; apply(); remember(); };
+    form.addEventListener("input", changed);
+    form.addEventListener("reset", () => setTimeout(changed));
     form.addEventListener("submit", (event) => event.preventDefault());
     window.addEventListener("hashchange", () => { recall(); apply(); });
     document.getElementById("talk-open").addEventListener("click", (event) => {

@@ -198,6 +198,26 @@ def watch(
 
 
 @app.command()
+def view(
+    run: options.ViewedRun,
+    step: options.SavedStep = None,
+    level: options.ViewedLevel = None,
+    worst: options.Worst = False,
+    best: options.Best = False,
+    limit: options.Limit = None,
+    as_json: options.AsJsonLines = False,
+) -> None:
+    """Read the conversations of a run: what was said, heard and felt, and why.
+
+    Without options: of the last saved step, the worst, the middle and the best by reward.
+    Example: harness view runs/one --step 25 --worst
+    """
+    from harness.cli import view as command
+
+    command.view(command.Wanted(run, step, level, worst, best, limit), as_json=as_json)
+
+
+@app.command()
 def variance(
     paths: options.Logs,
     as_json: options.AsJson = False,

@@ -95,6 +95,30 @@ StopAgain = Annotated[
     ),
 ]
 
+# view
+
+ViewedRun = Annotated[
+    Path, typer.Argument(metavar="RUN", parser=a_path, help="Folder of a run; it may be running.")
+]
+SavedStep = Annotated[
+    int | None,
+    typer.Option("--step", metavar="N", min=1, help="A step whose conversations were saved.",
+                 show_default="the last"),
+]  # fmt: skip
+ViewedLevel = Annotated[
+    str | None, typer.Option("--level", metavar="NAME", help="Only conversations at this level.")
+]
+Worst = Annotated[bool, typer.Option("--worst", help="From the lowest reward on.")]
+Best = Annotated[bool, typer.Option("--best", help="From the highest reward on.")]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", min=1, help="Number of conversations.",
+                 show_default="3, all with --json"),
+]  # fmt: skip
+AsJsonLines = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object a conversation, each on a line.")
+]
+
 # verify, fit-entropy-law
 
 AnyRuns = Annotated[

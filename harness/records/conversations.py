@@ -77,35 +77,37 @@ def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
 
     target = folder / f"step-{step:05d}.parquet"
     content = io.BytesIO()
-    pq.write_table(_table(turns), content)
+    names = [field.name for field in fields(TurnRecord)]
+    rows = [{name: getattr(turn, name) for name in names} for turn in turns]
+    pq.write_table(table(rows), content)
     with atomic.storage(target):
         folder.mkdir(exist_ok=True)
     atomic.write_bytes(target, content.getbuffer(), durable=False)
     return target
 
 
-def _table(turns: Sequence[TurnRecord]) -> Any:
-    """Through JSON: to look at a list of Python's, pyarrow imports pandas, a third of a short run.
+def table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows with the keys of TurnRecord as a pyarrow.Table.
 
+    Through JSON: to look at a list of Python's, pyarrow imports pandas, a third of a short run.
     Typed by the class, not by what is there: a column of nulls keeps its type in every file.
     """
     from pyarrow import json as arrow_json
 
-    schema = _schema()
-    if not turns:
+    schema = schema_of_turns()
+    if not rows:
         return schema.empty_table()
-    names = schema.names
-    rows = [{name: getattr(turn, name) for name in names} for turn in turns]
     lines = "\n".join(map(json.dumps, rows)).encode()
-    table = arrow_json.read_json(
+    made = arrow_json.read_json(
         io.BytesIO(lines),
         arrow_json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
         arrow_json.ParseOptions(explicit_schema=schema),
     )
-    return table.replace_schema_metadata(schema.metadata)
+    return made.replace_schema_metadata(schema.metadata)
 
 
-def _schema() -> Any:
+def schema_of_turns() -> Any:
+    """Return the pyarrow.Schema of a file."""
     import pyarrow as pa
 
     effects = pa.struct({"part": pa.string(), "effect": pa.float64()})

@@ -6,8 +6,6 @@ names it. A file of a newer version is refused.
 
 from __future__ import annotations
 
-import io
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from harness.errors import DataError, VersionError
-from harness.records import plain_file
-from harness.records.conversations import SCHEMA, SCHEMA_KEY
+from harness.records import conversation_columns
 
 FOLDER = "conversations"
-STEP_FILE = re.compile(r"step-(\d+)\.parquet")
-WORTH_WEIGHT = 2.2
-"""Log-odds of a unit of `worth` in the JSON that version 1 kept of a scripted user's appraisal."""
+STEP_FILE = re.compile(r"step-(\d{5,})\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,93 +161,60 @@ def read(run: Path, step: int) -> SavedStep:
 
     Raises DataError for a file that is missing or damaged, VersionError for one of a newer version.
     """
-    return read_file(run / FOLDER / f"step-{step:05d}.parquet")
+    return read_file(path_of(run, step))
+
+
+def path_of(run: Path, step: int) -> Path:
+    """Return where a run folder has, or would have, the conversations of a step."""
+    return run / FOLDER / f"step-{step:05d}.parquet"
 
 
 def read_file(path: Path) -> SavedStep:
     """`read`, of a file wherever it is."""
-    rows, names, schema = _rows(path)
+    table, schema, lacks = conversation_columns.read(path)
     match = STEP_FILE.fullmatch(path.name)
     step = int(match[1]) if match else 0
-    try:
-        conversations = tuple(_conversations(step, rows, schema))
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DataError(
-            f"{path}: must hold the columns of a run's conversations; got {_one_line(error)}"
-        ) from error
-    lacks = tuple(name for name in KEPT if name not in names)
-    return SavedStep(path, step, schema, conversations, lacks)
+    with conversation_columns.as_written(path):
+        found = tuple(_conversations(step, table.to_pylist()))
+    return SavedStep(path, step, schema, found, lacks)
 
 
-KEPT = (
-    "persona", "topic", "voice", "temperament", "intention", "level", "reward", "taken_up",
-    "is_cut", "reported_emotion",
-)  # fmt: skip
-"""Fields that version 1 did not have, or not always."""
-
-
-def _rows(path: Path) -> tuple[list[dict[str, Any]], frozenset[str], int]:
-    """Rows as mappings, names of the columns, and the version of the file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with open(path, "rb", opener=plain_file.opener) as file:
-            table = pq.read_table(io.BytesIO(file.read()))
-        schema = int((table.schema.metadata or {}).get(SCHEMA_KEY, b"1"))
-        rows: list[dict[str, Any]] = table.to_pylist()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        why = getattr(error, "strerror", None) or _one_line(error)
-        raise DataError(f"{path}: must be a parquet file of conversations; got {why}") from error
-    if schema > SCHEMA:
-        raise VersionError(
-            f"{path}: schema must be at most {SCHEMA}, got {schema}: it was written by a newer "
-            "version of harness; read it with that version"
-        )
-    return rows, frozenset(table.column_names), schema
-
-
-def _conversations(
-    step: int, rows: Sequence[Mapping[str, Any]], schema: int
-) -> Iterator[Conversation]:
+def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[Conversation]:
     for (group, sample), of_one in groupby(rows, lambda row: (row["group"], row["sample"])):
         mine = list(of_one)
         first = mine[0]
         yield Conversation(
             step=step,
-            group=int(group),
-            sample=int(sample),
-            level=first.get("level"),
-            persona=first.get("persona"),
-            topic=first.get("topic"),
-            voice=first.get("voice"),
-            temperament=first.get("temperament"),
-            intention=first.get("intention"),
-            reward=first.get("reward"),
-            turns=tuple(_turn(row, schema) for row in mine),
+            group=group,
+            sample=sample,
+            level=first["level"],
+            persona=first["persona"],
+            topic=first["topic"],
+            voice=first["voice"],
+            temperament=first["temperament"],
+            intention=first["intention"],
+            reward=first["reward"],
+            turns=tuple(map(_turn, mine)),
         )
 
 
-def _turn(row: Mapping[str, Any], schema: int) -> Turn:
-    before, after = row.get("emotion_before"), row.get("emotion_after")
-    is_old = schema == 1
-    change = after - before if is_old and None not in (before, after) else row.get("change")
+def _turn(row: Mapping[str, Any]) -> Turn:
     return Turn(
-        number=int(row["turn"]),
-        speaker=str(row["speaker"]),
-        text=str(row["text"]),
-        strategies=_old_strategies(row) if is_old else _texts(row["strategies"]),
-        taken_up=_texts(row.get("taken_up")),
-        is_cut=row.get("is_cut"),
-        entropy_nats=row.get("entropy_nats"),
-        advantage=row.get("advantage"),
-        start_nll=row.get("start_nll"),
-        start_z=row.get("start_z"),
-        emotion=after,
-        change=change,
-        reported_emotion=row.get("reported_emotion"),
-        ended=row.get("ended"),
-        why=_old_why(row.get("why")) if is_old else _why(row),
+        number=row["turn"],
+        speaker=row["speaker"],
+        text=row["text"],
+        strategies=_texts(row["strategies"]),
+        taken_up=_texts(row["taken_up"]),
+        is_cut=row["is_cut"],
+        entropy_nats=row["entropy_nats"],
+        advantage=row["advantage"],
+        start_nll=row["start_nll"],
+        start_z=row["start_z"],
+        emotion=row["emotion_after"],
+        change=row["change"],
+        reported_emotion=row["reported_emotion"],
+        ended=row["ended"],
+        why=None if row["why"] is None else _why(row),
     )
 
 
@@ -261,9 +222,7 @@ def _texts(values: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _why(row: Mapping[str, Any]) -> Why | None:
-    if row["why"] is None:
-        return None
+def _why(row: Mapping[str, Any]) -> Why:
     return Why(
         effects={part["part"]: part["effect"] for part in row["why"]},
         unit=row["why_unit"],
@@ -273,35 +232,3 @@ def _why(row: Mapping[str, Any]) -> Why | None:
         not_language=row["not_language"],
         fault=row["fault"],
     )
-
-
-def _old_strategies(row: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Of version 1: joined by +, and null for a reply in which none was heard."""
-    if row["speaker"] == "user":
-        return None
-    return tuple(row["strategy"].split("+")) if row.get("strategy") else ()
-
-
-def _old_why(content: str | None) -> Why | None:
-    """Of version 1: JSON of the appraisal; a sum is told by its `logit`."""
-    if content is None:
-        return None
-    values = json.loads(content)
-    effects = {k: float(v) for k, v in values.items() if not isinstance(v, str)}
-    total = effects.pop("logit", None)
-    if total is not None and "worth" in effects:
-        effects["worth"] *= WORTH_WEIGHT
-        effects["rest"] = total - sum(effects.values())
-    return Why(
-        effects={part: effect for part, effect in effects.items() if effect},
-        unit=("points" if total is None else "log_odds") if effects else None,
-        rise_probability=None,
-        reason=values.get("reason"),
-        fit=values.get("target_fit"),
-        not_language=values.get("rule"),
-        fault=values.get("fault"),
-    )
-
-
-def _one_line(error: BaseException) -> str:
-    return plain_file.one_line(error)

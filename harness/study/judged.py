@@ -48,7 +48,9 @@ def read(root: Path) -> LastJudged:
         return LastJudged(record.study, stated, None, [why])
     runs = ledger.read(root)
     done = study_arms.finished(runs)
-    names = {name for look in seen for pairs in look.pairs.values() for p in pairs for name in _of(p)}
+    names = {
+        name for look in seen for pairs in look.pairs.values() for p in pairs for name in _of(p)
+    }
     known = _with_their_controls(names, done, stated, record)
     outcome = study_outcome.judge(
         record.study,
@@ -72,9 +74,7 @@ def _with_their_controls(
     """The folders of the runs that were judged, and of every run of their seeds: null controls are
     taken off, and arms that no link names are counted.
     """
-    seeds = {
-        seed for of in record.arms.values() for seed, name in of.items() if name in names
-    }
+    seeds = {seed for of in record.arms.values() for seed, name in of.items() if name in names}
     counted = {
         name
         for arm in stated.arms

@@ -12,7 +12,7 @@ from harness.law.group_results import Analysis, GroupResult
 from harness.law.results import RunResult
 from harness.records.study_file import Stated
 from harness.report.html.blocks import Row, Table, from_rich, row
-from harness.report.html.group_charts import links
+from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
 from harness.report.tables import population, validity
 from harness.report.tables import study as study_table
@@ -22,8 +22,9 @@ from harness.report.text.wording import plural
 COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "no", UNDECIDED: "open"}
 """Verdict of a study -> the class of its badge."""
 METHOD = (
-    "Gain of reward, fall of H and ceiling: mean over the seeds with its 95% interval. Collapse: runs "
-    "with a sharp fall of H for good, or H spent; median step by a log-normal. Law: R = -a exp(H) + b."
+    "Gain of reward, fall of H and ceiling: mean over the seeds with its 95% interval. Collapse: "
+    "runs with a sharp fall of H for good, or H spent; median step by a log-normal. "
+    "Law: R = -a exp(H) + b."
 )
 
 
@@ -81,11 +82,21 @@ def of_analysis(analysis: Analysis) -> Answer | None:
     if not fitted:
         return None
     shown = [by_level(analysis)] if analysis.groups else []
-    title = f"{plural(len(fitted), 'run')} fitted"
     return Answer(
-        title, "", "", findings.closing(analysis, fitted), shown, (),
+        headline(analysis, fitted), "", "", findings.closing(analysis, fitted), shown, (),
         advice.what_would_decide(analysis),
     )  # fmt: skip
+
+
+def headline(analysis: Analysis, fitted: Sequence[RunResult]) -> str:
+    """`4 runs: law holds in 3, law fails in 1; no onset in any run`, beside null controls."""
+    nulls = [run for run in fitted if run.setting("algorithm", "null_control") is True]
+    told = [run for run in fitted if run not in nulls] or fitted
+    beside = f", and {plural(len(nulls), 'null control')}" if 0 < len(nulls) < len(fitted) else ""
+    onsets = findings.onset_finding(analysis, told)
+    batch = any(run.same_batch for run in told)
+    law = wording.verdicts(told) + (" on same-batch reward, which is expected to fit" * batch)
+    return f"{plural(len(told), 'run')}{beside}: {law}; {onsets}"
 
 
 def by_level(analysis: Analysis) -> Table:
@@ -98,7 +109,15 @@ def by_level(analysis: Analysis) -> Table:
     columns = {group.reward for group in analysis.groups if group.reward}
     batch = ", same batch" if any(run.same_batch for run in analysis.runs) else ""
     on = f" ({columns.pop()}{batch})" if len(columns) == 1 else ""
-    headings = ("level", "runs", f"gain of reward{on}", "fall of H, nats", "collapse", f"ceiling{on}", "law")
+    headings = (
+        "level",
+        "runs",
+        f"gain of reward{on}",
+        "fall of H, nats",
+        "collapse",
+        f"ceiling{on}",
+        "law",
+    )
     shown = [_level(group, [runs[run] for run in group.every if run in runs]) for group in known]
     return Table("By level", headings, tuple(shown), [METHOD])
 

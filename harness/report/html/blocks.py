@@ -38,8 +38,10 @@ class Table:
     headings: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: Sequence[str] = ()
-    first_is_heading: bool = True
-    """Whether the first cell of a row says what the row is of."""
+    equal_lines: bool = False
+    """Whether the lines of a cell weigh the same; else the first is the number, the next its
+    interval.
+    """
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def level_details(cards: Sequence[LevelCard]) -> list[Card]:
 
 def pairs(values: Any, above: str = "") -> Iterator[Pair]:
     """Each value at the end of nested mappings, under its dotted name."""
-    if isinstance(values, Mapping) and not INTERVAL <= values.keys():
+    if isinstance(values, Mapping) and not values.keys() >= INTERVAL:
         for name, one in values.items():
             yield from pairs(one, f"{above}.{name}" if above else str(name))
     else:
@@ -133,13 +133,13 @@ def value(of: Any) -> str:
     """A setting or a measurement as people read it."""
     if of is None:
         return "-"
-    if isinstance(of, Mapping) and INTERVAL <= of.keys():
+    if isinstance(of, Mapping) and of.keys() >= INTERVAL:
         ends = [of["value"], of["low"], of["high"]]
         if all(isinstance(end, int | float) for end in ends):
             return wording.estimate(*ends)
         return wording.number(ends[0]) if isinstance(ends[0], int | float) else "-"
     if isinstance(of, bool):
-        return "yes" if of else "no"
+        return "true" if of else "false"
     if isinstance(of, float):
         return f"{of:.4g}"
     if isinstance(of, list | tuple):

@@ -1,8 +1,8 @@
 """Which conversations of a run are shown: a stated rule, so that nobody picks the telling ones.
 
 A run saves far more conversations than one reads. Of its first step, its last, and the steps next
-to its onset, and of each level met there, the worst, the middle and the best conversation are taken,
-by what they earned.
+to its onset, and of each level met there, the worst, the middle and the best conversation are
+taken, by what they earned.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from harness.records.saved_conversations import Conversation
 FIRST, LAST, BEFORE, AFTER = "first step", "last step", "before the onset", "after the onset"
 WORST, MIDDLE, BEST = "worst", "middle", "best"
 RULE = (
-    "Of the first and the last step with saved conversations, and of the steps next to the onset of "
-    "collapse, of each level met there: the worst, the middle and the best conversation by the reward "
-    "it earned, or by the final emotion where that was not kept; of equals the first. Lost "
+    "Of the first and the last step with saved conversations, and of the steps next to the onset, "
+    "of each level met there: the worst, the middle and the best conversation by the reward it "
+    "earned, or by the final emotion where that was not kept; of equals the first. Lost "
     "conversations are not among them."
 )
 KINDS = (

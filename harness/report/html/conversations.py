@@ -1,4 +1,4 @@
-"""Conversations as the page shows them: who the user is, the course of emotion and H, each turn.
+"""The conversations of a page: chosen by the rule of choice.py, rendered as far as there is room.
 
 They are rendered one by one, in the order of choice.KINDS for all runs at once, as long as there is
 room in the file: a page then holds the same kinds of conversations of every run.
@@ -15,50 +15,10 @@ from harness.law.group_results import Analysis
 from harness.report.html import choice
 from harness.report.html.choice import KINDS, Chosen, OfRun
 from harness.report.html.folders import RunPlace
-from harness.report.html.talk_words import ended, intention, strategies, why
-from harness.report.text import naming, wording
+from harness.report.html.talks import Shown, view
+from harness.report.text import conversation as words
+from harness.report.text import naming
 from harness.report.text.wording import plural
-from harness.records.saved_conversations import Conversation, Turn
-
-MOST_CHARACTERS = 1500
-"""Of one utterance; more is counted."""
-CURVE_WIDTH, CURVE_HEIGHT, EDGE = 300.0, 72.0, 6.0
-WHO = {"user": "user", "policy": "policy", "reference": "before the policy"}
-
-
-@dataclass(frozen=True)
-class Said:
-    """One turn."""
-
-    speaker: str
-    """user, policy or reference; also the class."""
-    who: str
-    lines: tuple[str, ...]
-    facts: tuple[str, ...]
-    """What is known of it: emotion and why, or what was heard and H."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A conversation with all that the template needs."""
-
-    number: int
-    run: str
-    step: int
-    level: str
-    seed: str
-    moments: tuple[str, ...]
-    rank: str
-    outcome: str
-    intention: str
-    """The hidden intention as its key, for the filter; empty where it was not kept."""
-    ended: str
-    about: tuple[str, ...]
-    """Who the user is, and what they came for."""
-    emotion_path: str
-    entropy_path: str
-    entropy_range: str
-    turns: tuple[Said, ...]
 
 
 @dataclass(frozen=True)
@@ -96,8 +56,10 @@ def select(
             if one.kind == kind
         ]
         made = {}
-        for number, (run, at, one) in enumerate(of_kind, len(views) + 1):
-            shown = view(one, called[run], result[run].level, result[run].seed, number, highest)
+        for run, at, one in of_kind:
+            shown = view(
+                one, called[run], naming.level_of(analysis, result[run]), result[run].seed, highest
+            )
             made[run, at] = shown, render(shown)
         size = sum(len(text.encode("utf-8")) for _, text in made.values())
         fitting = list(made) if size <= room else list(_as_fits(made, room if not kept else 0))
@@ -142,8 +104,11 @@ def _notes(
         yield "No conversations are saved in these runs."
         return
     yield choice.RULE
-    yield f"{plural(shown, 'conversation')} of {plural(len(chosen), 'run')}, from {plural(steps, 'saved step')}."
+    read = plural(steps, "saved step")
+    yield f"{plural(shown, 'conversation')} of {plural(len(chosen), 'run')}, from {read}."
     yield from left
+    if shown:
+        yield f"why an emotion moved, {words.UNIT['log_odds']}"
     without = [called[run] for run, of in chosen.items() if not of.saved_steps]
     if without:
         yield f"no saved conversations: {', '.join(without)}"
@@ -160,108 +125,3 @@ def _highest_entropy(chosen: Iterator[Chosen]) -> float:
     """The top of the scale that all curves of H share; 1 without any."""
     values = [h for one in chosen for h in one.conversation.entropies_nats if h is not None]
     return max(values, default=0.0) or 1.0
-
-
-def view(
-    chosen: Chosen, run: str, level: str | None, seed: int | None, number: int, highest: float
-) -> Shown:
-    """Put a conversation into the words of the page."""
-    talk = chosen.conversation
-    emotion, entropy = _curves(talk, highest)
-    return Shown(
-        number=number,
-        run=run,
-        step=talk.step,
-        level=talk.level or level or "",
-        seed="" if seed is None else str(seed),
-        moments=chosen.moments,
-        rank=chosen.rank,
-        outcome=", ".join(_outcome(talk)),
-        intention=talk.intention or "",
-        ended=talk.ended or "",
-        about=tuple(_about(talk)),
-        emotion_path=emotion,
-        entropy_path=entropy,
-        entropy_range=f"0 to {wording.number(highest)} nats" if entropy else "",
-        turns=tuple(_said(turn) for turn in talk.turns),
-    )
-
-
-def _outcome(talk: Conversation) -> Iterator[str]:
-    if talk.reward is not None:
-        yield f"reward {wording.number(talk.reward)}"
-    if talk.emotions:
-        yield f"emotion {talk.emotions[0]} to {talk.emotions[-1]}"
-    if talk.ended:
-        yield ended(talk.ended)
-
-
-def _about(talk: Conversation) -> Iterator[str]:
-    told = (
-        ("user", talk.persona), ("topic", talk.topic), ("voice", talk.voice),
-        ("temperament", talk.temperament),
-        ("hidden intention", intention(talk.intention) if talk.intention else None),
-    )  # fmt: skip
-    for name, value in told:
-        if value:
-            yield f"{name}: {value}"
-
-
-def _said(turn: Turn) -> Said:
-    facts = _of_reply(turn) if turn.is_reply else _of_user(turn)
-    who = WHO.get(turn.speaker, turn.speaker)
-    kind = turn.speaker if turn.speaker in WHO else "user"
-    return Said(kind, f"{who} {turn.number}", _lines(turn.text), tuple(facts))
-
-
-def _lines(text: str) -> tuple[str, ...]:
-    if len(text) > MOST_CHARACTERS:
-        more = len(text) - MOST_CHARACTERS
-        text = f"{text[:MOST_CHARACTERS]} ... ({more:,} more characters)"
-    return tuple(text.split("\n")) if text else ("(nothing)",)
-
-
-def _of_reply(turn: Turn) -> Iterator[str]:
-    if turn.strategies is not None:
-        yield f"heard: {strategies(turn.strategies)}"
-    if turn.taken_up:
-        yield f"takes up: {'; '.join(turn.taken_up)}"
-    if turn.entropy_nats is not None:
-        yield f"H {wording.number(turn.entropy_nats)} nats"
-    if turn.advantage is not None:
-        yield f"advantage {wording.number(turn.advantage)}"
-    if turn.is_cut:
-        yield "cut at the token limit"
-
-
-def _of_user(turn: Turn) -> Iterator[str]:
-    if turn.emotion is not None:
-        moved = f" ({turn.change:+d})" if turn.change is not None else ""
-        yield f"emotion {turn.emotion}{moved}"
-    yield from why(turn.why) if turn.why is not None else ()
-    if turn.ended:
-        yield ended(turn.ended)
-
-
-def _curves(talk: Conversation, highest: float) -> tuple[str, str]:
-    """Emotion 0 to 100 and H up to `highest`, over the turns, as paths."""
-    last = max((abs(turn.number) for turn in talk.turns), default=1) or 1
-    first = min((turn.number for turn in talk.turns), default=0)
-    felt = [(t.number, t.emotion / 100) for t in talk.turns if not t.is_reply and t.emotion is not None]
-    heard = [
-        (t.number, t.entropy_nats / highest)
-        for t in talk.turns
-        if t.speaker == "policy" and t.entropy_nats is not None
-    ]
-    return tuple(_path(points, first, last) for points in (felt, heard))  # type: ignore[return-value]
-
-
-def _path(points: Sequence[tuple[int, float]], first: int, last: int) -> str:
-    """A line through points of (turn, share of the height); a dot where there is one alone."""
-    across = (CURVE_WIDTH - 2 * EDGE) / max(last - first, 1)
-    parts = []
-    for at, (turn, share) in enumerate(points):
-        x = EDGE + (turn - first) * across
-        y = CURVE_HEIGHT - EDGE - (CURVE_HEIGHT - 2 * EDGE) * min(max(share, 0.0), 1.0)
-        parts.append(f"{'L' if at else 'M'}{x:.0f} {y:.1f}")
-    return "".join(parts) + ("h0" if len(parts) == 1 else "")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.errors import PlugInError
 from harness.law.group_results import Analysis
 from harness.report.figures import registry
-from harness.report.html import group_charts, law_charts
+from harness.report.html import course_charts, group_charts, law_charts, mark_charts
 from harness.report.html.plot import Chart
 
 CHARTS: Mapping[str, Callable[[Any], Chart | None]] = {
     "entropy_law": law_charts.entropy_law,
-    "entropy_curves": law_charts.entropy_curves,
-    "residuals": law_charts.residual,
+    "entropy_curves": course_charts.entropy_curves,
+    "residuals": course_charts.residual,
     "levels": group_charts.levels,
     "forest": group_charts.compared,
-    "onset_by_difficulty": group_charts.by_difficulty,
-    "reward_by_listening": group_charts.by_listening,
+    "onset_by_difficulty": mark_charts.by_difficulty,
+    "reward_by_listening": mark_charts.by_listening,
 }
 """Figure of the registry -> its chart."""
 
@@ -36,9 +36,3 @@ def charts(analysis: Analysis) -> tuple[list[Chart], list[str]]:
         if chart is not None:
             made.append(chart)
     return made, others
-
-
-def shows() -> Iterator[tuple[str, str]]:
-    """Yield the name of each chart and the sentence on what it shows."""
-    for figure in registry.FIGURES:
-        yield figure.name, figure.shows

@@ -64,7 +64,9 @@ def level_cards(runs: Sequence[RunPlace]) -> list[LevelCard]:
     for folder in folders:
         for entry in _entries(folder / difficulty_card.FILE):
             with contextlib.suppress(*difficulty_card.DAMAGED):
-                card = LevelCard(str(entry["level"]), dict(entry["difficulty"]), dict(entry["card"]))
+                card = LevelCard(
+                    str(entry["level"]), dict(entry["difficulty"]), dict(entry["card"])
+                )
                 cards.setdefault(json.dumps(entry["difficulty"], sort_keys=True), card)
     return list(cards.values())
 

@@ -13,10 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from harness.law.group_results import Analysis
-from harness.report.html import answer, cards, conversations, figures, folders, render, results, settings
+from harness.report.html import (
+    answer,
+    cards,
+    conversations,
+    figures,
+    folders,
+    render,
+    results,
+    settings,
+)
 from harness.report.html.answer import Answer, Study
+from harness.report.html.conversations import Selection
 from harness.report.html.folders import RunPlace
-from harness.report.html.conversations import Selection, Shown
+from harness.report.html.talks import Shown
 from harness.report.text import naming
 from harness.report.text.wording import plural
 
@@ -88,7 +98,7 @@ def _values(
         "differences": settings.differences(analysis),
         "shared": settings.shared(analysis),
         "left_out": results.left_out(analysis),
-        "footer": f"made by harness {version('empathy-harness')}; no part of this page comes from elsewhere",
+        "footer": f"made by harness {version('empathy-harness')}; it loads nothing from elsewhere",
     }
 
 
@@ -136,8 +146,8 @@ def _sections(shown: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 FACETS = (
-    ("level", "level"), ("run", "run"), ("seed", "seed"), ("moment", "when"), ("rank", "which"),
-    ("intention", "hidden intention"), ("ended", "ended"),
+    ("group", "runs of"), ("level", "level met"), ("run", "run"), ("seed", "seed"),
+    ("moment", "when"), ("rank", "which"), ("intention", "hidden intention"), ("ended", "ended"),
 )  # fmt: skip
 
 

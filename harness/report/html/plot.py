@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from harness.report.figures.canvas import Limits
+from harness.report.html.axes import Axis
 
 WIDTH, HEIGHT = 380, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 40
@@ -29,20 +30,14 @@ MARKERS = (
 )  # fmt: skip
 """As paths from their middle; five beside seven colours."""
 STAR = "m0 -5l1.3 3.4h3.6l-2.9 2.3l1.1 3.6l-3.1 -2.1l-3.1 2.1l1.1 -3.6l-2.9 -2.3h3.6z"
-ARROW = {"<": "m-4 0l6 -3.5v7z", ">": "m4 0l-6 -3.5v7z", "^": "m0 -4l3.5 6h-7z", "v": "m0 4l3.5 -6h-7z"}
+ARROW = {
+    "<": "m-4 0l6 -3.5v7z",
+    ">": "m4 0l-6 -3.5v7z",
+    "^": "m0 -4l3.5 6h-7z",
+    "v": "m0 4l3.5 -6h-7z",
+}
 DIGITS = 4
 """Significant digits of the values that a reader hovers."""
-TICKS = 5
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One axis: what it shows, from where to where, and the values that are marked."""
-
-    label: str
-    low: float
-    high: float
-    ticks: tuple[tuple[float, str], ...]
 
 
 @dataclass(frozen=True)
@@ -174,7 +169,9 @@ class Plot:
             tuple(self._hovered), self.height, self.left,
         )  # fmt: skip
 
-    def line(self, css: str, x: Sequence[float], y: Sequence[float], *, stepped: bool = False) -> None:
+    def line(
+        self, css: str, x: Sequence[float], y: Sequence[float], *, stepped: bool = False
+    ) -> None:
         """A line through points; with `stepped` level until the next one."""
         places = self._places(x, y)
         parts = [f"{'L' if at else 'M'}{_px(a)} {_px(b)}" for at, (a, b) in enumerate(places)]
@@ -193,7 +190,9 @@ class Plot:
 
     def dots(self, css: str, x: Sequence[float], y: Sequence[float], shape: str) -> None:
         """A symbol at each point."""
-        self._put(f"dot {css}", "".join(f"M{_px(a)} {_px(b)}{shape}" for a, b in self._places(x, y)))
+        self._put(
+            f"dot {css}", "".join(f"M{_px(a)} {_px(b)}{shape}" for a, b in self._places(x, y))
+        )
 
     def across(self, css: str, y: float) -> None:
         """A line from edge to edge."""
@@ -232,27 +231,6 @@ class Plot:
     def _put(self, css: str, path: str) -> None:
         if path:
             self._marks.append(Mark(css, path))
-
-
-def axis(label: str, limits: Limits, ticks: Sequence[tuple[float, str]] | None = None) -> Axis:
-    """An axis with round ticks, or with those given."""
-    low, high = limits
-    if not high > low:
-        low, high = low - 0.5, high + 0.5
-    return Axis(label, low, high, tuple(ticks) if ticks is not None else round_ticks(low, high))
-
-
-def round_ticks(low: float, high: float, most: int = TICKS) -> tuple[tuple[float, str], ...]:
-    """At most `most` + 1 values of 1, 2 or 5 times a power of ten."""
-    raw = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(raw))
-    every = next(power * size for size in (1, 2, 5, 10) if power * size >= raw * (1 - 1e-9))
-    decimals = max(0, -math.floor(math.log10(every) + 1e-9))
-    first, last = math.ceil(low / every - 1e-9), math.floor(high / every + 1e-9)
-    values = [at * every for at in range(first, last + 1)]
-    if every >= 1000:
-        return tuple((value, f"{value:g}") for value in values)
-    return tuple((value, f"{value + 0.0:.{decimals}f}") for value in values)
 
 
 def css(slot: int) -> str:

@@ -20,7 +20,13 @@ from markupsafe import Markup
 from harness.utils.safe_text import visible
 
 TEMPLATES = Path(__file__).parent / "templates"
-IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+IN_SCRIPT = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
 """What could end a script element, or a line of it, written so that JSON reads it the same."""
 
 
@@ -36,8 +42,10 @@ def page(name: str, **values: Any) -> bytes:
             "form-action 'none'",
         )
     )
-    shown = _environment().get_template(name).render(
-        style=Markup(style), script=Markup(script), policy=policy, **values
+    shown = (
+        _environment()
+        .get_template(name)
+        .render(style=Markup(style), script=Markup(script), policy=policy, **values)
     )
     return shown.encode("utf-8")
 

@@ -23,7 +23,9 @@ def runs(analysis: Analysis) -> list[Table]:
     heard = listening.rows(analysis, (OWN,))
     if heard:
         notes = listening.notes(heard)
-        tables.append(from_rich("What policies hear, and what it earns", listening.table(heard), notes))
+        tables.append(
+            from_rich("What policies hear, and what it earns", listening.table(heard), notes)
+        )
     levels = population.order(analysis)
     if levels:
         heading, shown = population.heading(levels), population.table(levels)

@@ -12,9 +12,9 @@ from harness.report.html.cards import value
 from harness.report.text import naming
 from harness.report.text.wording import plural
 
-MOST_VALUES = 12
-"""Values of a key that are told apart; of more, such as seeds, the range."""
-MOST_NAMED = 8
+MOST_VALUES = 6
+"""Values of a key that are told apart, run by run; of more, such as seeds, they are listed."""
+MOST_LISTED = 40
 ABSENT = "(not set)"
 
 
@@ -36,17 +36,20 @@ def differences(analysis: Analysis) -> Table | None:
         return Table("Config differences", ("key",), (row("none: all configs are equal"),))
     without = len(analysis.runs) - len(configs)
     notes = [f"{plural(without, 'run')} without a config.yaml"] if without else []
-    return Table("Config differences", ("key", "values", "runs"), tuple(rows), notes)
+    return Table(
+        "Config differences", ("key", "values", "runs"), tuple(rows), notes, equal_lines=True
+    )
 
 
 def _told(by_value: Mapping[str, Sequence[str]]) -> tuple[str, str]:
     """The values of a key and the runs that have them, a line each."""
-    if len(by_value) > MOST_VALUES:
-        few = list(by_value)[:MOST_VALUES]
-        return f"{', '.join(few)}, ...", f"{len(by_value)} values"
-    if all(len(names) == 1 for names in by_value.values()) and len(by_value) > MOST_NAMED:
-        return ", ".join(by_value), "a run each"
-    return "\n".join(by_value), "\n".join(map(_named, by_value.values()))
+    if len(by_value) <= MOST_VALUES:
+        return "\n".join(by_value), "\n".join(map(_named, by_value.values()))
+    listed = ", ".join(list(by_value)[:MOST_LISTED])
+    more = len(by_value) - MOST_LISTED
+    counts = sorted({len(names) for names in by_value.values()})
+    each = " to ".join(dict.fromkeys((str(counts[0]), str(counts[-1]))))
+    return f"{listed}{f' and {more} more' if more > 0 else ''}", f"{each} of each"
 
 
 def _named(names: Sequence[str]) -> str:

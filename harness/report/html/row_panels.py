@@ -1,0 +1,119 @@
+"""A panel with a row a group of runs: its seeds as points, their mean with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law.results import Bounded, Interval
+from harness.report.figures import canvas
+from harness.report.html import plot
+from harness.report.html.axes import Axis, axis
+from harness.report.html.legends import DIAMOND, DOT, SAMPLE
+from harness.report.html.plot import Entry, Hovered, Panel, Plot, css, marker
+from harness.report.text import wording
+from harness.utils.safe_text import shortened
+
+LABELS, ROW, MOST_ROWS, MOST_NAME = 132, 30, 40, 24
+"""Width left for names of groups; height of a group; groups shown; characters of a name."""
+REACH = 1.0
+"""A mean's interval may widen the axis by this share of what the seeds span."""
+SEED_AND_MEAN = (
+    Entry("dot ink", DOT + plot.MARKERS[0], "one seed"),
+    Entry("dot ink", DOT + DIAMOND, "over seeds"),
+    Entry("line thick ink", SAMPLE, "95% interval"),
+)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean, with its interval as far as it is known."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def told(self) -> str:
+        if self.low is None or self.high is None:
+            return f"mean {wording.number(self.value)}"
+        return f"mean {wording.estimate(self.value, self.low, self.high)}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A group in one panel."""
+
+    name: str
+    slot: int
+    seeds: Sequence[tuple[str, float, bool]]
+    """What to call it, its value, whether it is open."""
+    mean: Mean | None
+    why: str = ""
+    """Why there is no mean."""
+
+
+def panel(title: str, x: str, rows: Sequence[Row], limits: canvas.Limits | None = None) -> Panel:
+    """One row a group: its seeds above, their mean below."""
+    count = len(rows)
+    ticks = [(float(-at), shortened(row.name, MOST_NAME)) for at, row in enumerate(rows)]
+    made = Plot(
+        title, axis(x, limits or _around(rows)), Axis("", -count + 0.4, 0.6, tuple(ticks)),
+        plot.TOP + plot.BOTTOM + ROW * max(count, 2), LABELS,
+    )  # fmt: skip
+    for at, row in enumerate(rows):
+        for kind, shape, chosen in (
+            ("", marker(row.slot), False),
+            (" hollow", plot.ARROW[">"], True),
+        ):
+            values = [value for _, value, is_open in row.seeds if is_open is chosen]
+            made.dots(f"{css(row.slot)}{kind}", values, [-at + 0.15] * len(values), shape)
+        made.hover(
+            Hovered(
+                row.name, [value for _, value, _ in row.seeds], [-at + 0.15] * len(row.seeds),
+                row.slot,
+                words=[f"{who}: {at:.3g}{', none' * is_open}" for who, at, is_open in row.seeds],
+            )
+        )  # fmt: skip
+        _mean(made, row, -at - 0.2)
+    return made.panel()
+
+
+def _mean(made: Plot, row: Row, at: float) -> None:
+    if row.mean is None:
+        if not row.seeds:
+            made.words("note", (made.x.low + made.x.high) / 2, at + 0.1, row.why or "no data")
+        return
+    mean, low, high = row.mean, made.x.low, made.x.high
+    ends = [mean.low, mean.high]
+    if ends[0] is not None or ends[1] is not None:
+        left, right = (
+            edge if end is None else end for end, edge in zip(ends, (low, high), strict=True)
+        )
+        made.line("thick ink", [max(left, low), min(right, high)], [at, at])
+        for end, edge, head, beyond in (
+            (left, low, "<", left < low),
+            (right, high, ">", right > high),
+        ):
+            if beyond or end == edge:
+                made.dots("ink", [edge], [at], plot.ARROW[head])
+    middle = min(max(mean.value, low), high)
+    made.dots("ink", [middle], [at], DIAMOND)
+    made.hover(Hovered(row.name, [middle], [at], row.slot, words=[mean.told]))
+
+
+def _around(rows: Sequence[Row]) -> canvas.Limits:
+    """Round the seeds and means, and the intervals as far as REACH lets them."""
+    values = np.array([value for row in rows for _, value, _ in row.seeds])
+    means = [row.mean for row in rows if row.mean is not None]
+    ends = [end for m in means for end in (m.value, m.low, m.high) if end is not None]
+    if not len(values):
+        return canvas.limits([np.array(ends)])
+    air = REACH * (float(np.ptp(values)) or max(abs(float(values[0])), 0.1))
+    return canvas.limits([values, np.clip(np.array(ends), values.min() - air, values.max() + air)])
+
+
+def mean_of(number: Interval | Bounded | None) -> Mean | None:
+    return None if number is None else Mean(number.value, number.low, number.high)

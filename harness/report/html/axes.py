@@ -25,7 +25,8 @@ def axis(label: str, limits: Limits, ticks: Sequence[tuple[float, str]] | None =
     """An axis with round ticks, or with those given."""
     low, high = limits
     if not high > low:
-        low, high = low - 0.5, high + 0.5
+        air = max(abs(low), 1.0) / 2
+        low, high = low - air, low + air
     return Axis(label, low, high, tuple(ticks) if ticks is not None else round_ticks(low, high))
 
 

@@ -54,13 +54,11 @@ def test_steps_are_first_last_and_those_next_to_the_onset(
         ([0.4, 0.2], {MIDDLE: 0.2, BEST: 0.4}),
         ([0.9, 0.1, 0.5], {WORST: 0.1, MIDDLE: 0.5, BEST: 0.9}),
         ([0.9, 0.1, 0.5, 0.6], {WORST: 0.1, MIDDLE: 0.5, BEST: 0.9}),
-        ([0.3] * 4, {WORST: 0.3, MIDDLE: 0.3}),
+        ([0.3] * 4, {MIDDLE: 0.3}),
         ([0.1, 0.3, 0.3], {WORST: 0.1, MIDDLE: 0.3}),
     ],
 )
-def test_worst_middle_and_best_by_reward(
-    rewards: list[float], expected: dict[str, float]
-) -> None:
+def test_worst_middle_and_best_by_reward(rewards: list[float], expected: dict[str, float]) -> None:
     assert ranks(rewards) == expected
 
 

@@ -19,7 +19,16 @@ from harness.utils.safe_text import visible
 from tests.report.html.made_runs import PLANTED, Page, reported, save, sweep
 
 TEMPLATES = sorted(render.TEMPLATES.iterdir())
-ATTRIBUTES_OF_LINKS = ("href", "src", "srcset", "action", "data", "poster", "background", "xlink:href")
+ATTRIBUTES_OF_LINKS = (
+    "href",
+    "src",
+    "srcset",
+    "action",
+    "data",
+    "poster",
+    "background",
+    "xlink:href",
+)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +101,18 @@ def test_nothing_is_loaded_from_anywhere(shown: Page) -> None:
     for _, attributes in shown.elements:
         for name in ATTRIBUTES_OF_LINKS:
             assert str(attributes.get(name, "#")).startswith(("#", "url(#", "M"))
-    loading = {"link", "img", "iframe", "object", "embed", "base", "audio", "video", "source", "use"}
+    loading = {
+        "link",
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "audio",
+        "video",
+        "source",
+        "use",
+    }
     assert not loading & {tag for tag, _ in shown.elements}
     values = " ".join(str(v) for _, attributes in shown.elements for v in attributes.values())
     style = (render.TEMPLATES / "style.css").read_text()

@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its debugging pipe: pages as a reader's browser has them."""
+"""Chromium without a window, driven over its debugging pipe, so that pages are as readers see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report page in a real browser, where there is one: it runs, filters, tells points, is inert."""
+"""The page in a real browser, where there is one: it runs, filters, tells points, is inert."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -25,7 +26,7 @@ def test_ticks_are_few_round_and_within_the_axis(low: float, width: float) -> No
     assert 1 <= len(ticks) <= 7
     slack = 1e-6 * max(width, abs(low))
     assert all(low - slack <= value <= high + slack for value, _ in ticks)
-    gaps = {float(f"{b - a:.6g}") for (a, _), (b, _) in zip(ticks, ticks[1:], strict=False)}
+    gaps = {float(f"{b - a:.6g}") for (a, _), (b, _) in itertools.pairwise(ticks)}
     if width > 1e-6 * abs(low):
         assert all(f"{gap:e}"[0] in "1259" for gap in gaps)
     assert "-0" not in {text for _, text in ticks}

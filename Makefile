@@ -8,7 +8,7 @@ SMOKE ?= build/smoke
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup smollm2 sweep test test-slow test-gpu attack check smoke bench cards clean
+.PHONY: help setup smollm2 sweep test test-slow test-gpu attack check docs smoke bench cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,9 +47,16 @@ test-gpu: setup  ## the tests that need a CUDA device
 attack: setup  ## try to break in or to mislead: a table of attacks, expected and seen (10 to 25 minutes)
 	$(TESTING) -m attack -p tests.attack_table tests
 
-check: setup  ## format, lint, types, import arrows
+# MkDocs 1 is what the site is built with; the warning that it would print is of another version
+DOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+check: setup  ## format, lint, types, import arrows, and the docs site without a dead link
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
 	$(BIN)/mypy && $(BIN)/lint-imports
+	$(DOCS) --quiet
+
+docs: setup  ## the docs site, in build/site
+	$(DOCS)
 
 smoke: setup  ## every stage in seconds, up to the figure, in build/smoke
 	rm -rf $(SMOKE) && mkdir -p $(SMOKE)

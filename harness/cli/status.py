@@ -11,7 +11,7 @@ from harness.cli import exit_codes
 from harness.errors import DataError, HarnessError, StoppedError
 from harness.execution import ledger
 from harness.execution import resume as resuming
-from harness.records import run_folder, study_file, sweep_file
+from harness.records import run_folder, run_state, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
 from harness.utils.safe_text import visible
@@ -110,7 +110,7 @@ def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterat
     with contextlib.suppress(HarnessError):  # one damaged config hides no other run
         steps = run_folder.planned_steps(where)
     view = progress.RunWatcher(run, run.name, steps).read()
-    crashed = reason == ledger.CRASHED or (status == "running" and resuming.crashed(run))
+    crashed = reason == run_state.DIED or (status == "running" and resuming.crashed(run))
     yield progress.line(view if crashed else replace(view, status=status, reason=reason))
     if crashed:
-        yield f"  {ledger.CRASHED}; continue with `harness resume {named}`"
+        yield f"  {run_state.DIED}; continue with `harness resume {named}`"

@@ -18,12 +18,11 @@ from pathlib import Path
 from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import user_validity
-from harness.records import holder, run_folder, soundness, sweep_file
+from harness.records import holder, run_folder, run_state, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
 RUNS = Path("runs")
-CRASHED = "process died without writing a status (killed or crashed)"
 
 
 def planned(plan: Plan) -> Sweep:
@@ -104,15 +103,9 @@ def as_it_stands(row: LedgerRow) -> LedgerRow:
     run = RunFolder(Path(str(row.dir)))
     if not run.is_run():
         return _without_status(row, run)
-    try:
-        now = run_folder.read_status(run)
-    except DataError as error:
-        return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
-    if now.status == "running" and holder.holder(run) is None:
-        return replace(row, status="failed", reason=CRASHED, exit_code=None)
-    damage = soundness.damage(run, now)
-    if damage:
-        return replace(row, status="failed", reason=damage, exit_code=DataError.exit_code)
+    now = run_state.of(run)
+    if now.status in (run_state.CRASHED, run_state.DAMAGED):
+        return replace(row, status="failed", reason=now.reason, exit_code=now.exit_code)
     reason = now.reason
     if reason and now.attempts > 1:
         reason = f"{reason} (attempt {now.attempts})"

@@ -13,6 +13,7 @@ from harness.config.run import RunConfig
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, command, harness, here
+from tests.cli.terminal import on_terminal
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -161,6 +162,36 @@ def test_a_dry_run_as_json_has_the_shape_of_sweep_json(run: Run) -> None:
         "reason": None,
         "exit_code": None,
     }
+
+
+@pytest.mark.parametrize("short", [[], ["sweep"], ["profiles", "check"]])
+def test_every_command_has_a_short_word_for_help(short: list[str], run: Run) -> None:
+    code, out, err = run(*short, "-h")
+    assert (code, err) == (0, "")
+    assert out == run(*short, "--help")[1]
+    assert "-h, --help" in out
+
+
+def test_a_bare_sweep_on_a_terminal_shows_help_and_runs_nothing(tmp_path: Path) -> None:
+    shown = on_terminal("sweep", cwd=tmp_path)
+    assert shown.code == 0
+    assert "Run every combination of the swept values." in shown.plain
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], ["seed=1", "--dry-run"], ["--yes", "--dry-run"]])
+def test_a_sweep_with_any_word_on_a_terminal_is_one(words: list[str], tmp_path: Path) -> None:
+    shown = on_terminal("sweep", *words, cwd=tmp_path)
+    assert shown.code == 0
+    assert "0-medium-seed1" in shown.plain
+
+
+@pytest.mark.slow
+def test_a_bare_sweep_that_is_meant_runs_the_defaults(tmp_path: Path) -> None:
+    shown = on_terminal("sweep", "--yes", cwd=tmp_path, CUDA_VISIBLE_DEVICES="", columns=200,
+                        interrupt=lambda text: "1 run in" in text)  # fmt: skip
+    assert "1 run in" in shown.plain
+    assert shown.code in (75, 130)
 
 
 def test_without_axes_a_sweep_is_one_run(run: Run) -> None:

@@ -43,13 +43,14 @@ def attack(what: str) -> pytest.MarkDecorator:
 
 QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
-    "profiles from-rlver", "trust",
+    "profiles from-rlver", "trust", "list",
 )  # fmt: skip
 OF_A_RUN = ("status", "verify", "watch", "resume")
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
+    "list": ["list"],
     "verify": ["verify", "run"],
     "watch": ["watch", "run", "--once"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],

@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its debugging pipe, so that pages are as readers see them."""
+"""Chromium without a window, driven over its debugging pipe: pages as a reader has them."""
 
 from __future__ import annotations
 

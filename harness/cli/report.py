@@ -19,7 +19,7 @@ from harness.report.html.answer import Study
 from harness.report.html.page import Report
 from harness.report.text import dropped_rows
 from harness.study import judged
-from harness.utils import safe_text
+from harness.utils import process_pool, safe_text
 
 NAME = "report.html"
 ENDINGS = (".html", ".htm")
@@ -62,8 +62,10 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
             safe_text.say(line)
         safe_text.say("no run could be read, so nothing was written")
         return DataError.exit_code
-    studies, damaged = _studies(wanted.paths)
-    made = page.report(_title(wanted.paths), wanted.paths, analysed, studies, damaged)
+    many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else the pool's start costs more
+    helpers = pool if many else None
+    studies, damaged = _studies(wanted.paths, helpers)
+    made = page.report(_title(wanted.paths), wanted.paths, analysed, studies, damaged, helpers)
     with atomic.storage(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_bytes(out, made.content)
@@ -86,12 +88,12 @@ def _file(wanted: Wanted) -> Path:
     return out
 
 
-def _studies(paths: Sequence[Path]) -> tuple[list[Study], list[str]]:
+def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Study], list[str]]:
     """The studies whose folders are named or lie directly below, and why some cannot be read."""
     studies, damaged = [], []
     for root in _study_folders(paths):
         try:
-            one = judged.read(root)
+            one = judged.read(root, pool)
         except DataError as error:
             damaged.append(f"a study cannot be read: {error}")
             continue

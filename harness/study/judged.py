@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ class LastJudged:
     """What is not told by the outcome, a sentence each."""
 
 
-def read(root: Path) -> LastJudged:
+def read(root: Path, pool: Executor | None = None) -> LastJudged:
     """Raises DataError where study.json, sweep.json or the statement in them cannot be read."""
     record = study_file.read(root)
     result = _result(root)
@@ -56,7 +57,7 @@ def read(root: Path) -> LastJudged:
         record.study,
         stated,
         str(root),
-        study_arms.arms(record, stated, analysis.members(known), study_arms.diverged(runs)),
+        study_arms.arms(record, stated, analysis.members(known, pool), study_arms.diverged(runs)),
         record.changed,
         seen,
     )

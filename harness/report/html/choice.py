@@ -62,6 +62,11 @@ class OfRun:
     """Files that could not be read, and what older ones lack."""
 
 
+def answered(question: tuple[Path, float | None]) -> OfRun:
+    """`of_run`, of one value, as another process is asked."""
+    return of_run(*question)
+
+
 def of_run(folder: Path, onset: float | None) -> OfRun:
     """Choose by the rule; a damaged file is a note."""
     try:

@@ -7,6 +7,7 @@ room in the file: a page then holds the same kinds of conversations of every run
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -19,6 +20,7 @@ from harness.report.html.talks import Shown, view
 from harness.report.text import conversation as words
 from harness.report.text import naming
 from harness.report.text.wording import plural
+from harness.utils import process_pool
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,19 @@ def select(
     runs: Sequence[RunPlace],
     render: Callable[[Shown], Markup],
     room: int,
+    pool: Executor | None = None,
 ) -> Selection:
-    """Choose, read and render; `room` in bytes."""
+    """Choose, read and render; `room` in bytes. Processes of the `pool` read."""
     called = naming.names(analysis)
     result = {run.run: run for run in analysis.runs}
-    chosen: dict[str, OfRun] = {}
-    for place in runs:
-        if place.folder is not None:
-            onset = result[place.run].onset
-            chosen[place.run] = choice.of_run(place.folder, onset.step if onset else None)
+    asked = [(place.run, place.folder) for place in runs if place.folder is not None]
+    onsets = [result[run].onset for run, _ in asked]
+    questions = [
+        (folder, onset.step if onset else None)
+        for (_, folder), onset in zip(asked, onsets, strict=True)
+    ]
+    read = process_pool.begin(pool, choice.answered, questions).results()
+    chosen = dict(zip((run for run, _ in asked), read, strict=True))
     kept: dict[tuple[str, int], Markup] = {}
     views: dict[tuple[str, int], Shown] = {}
     highest = _highest_entropy(one for of in chosen.values() for one in of.chosen)

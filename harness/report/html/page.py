@@ -7,6 +7,7 @@ that the runs were named by.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -53,10 +54,11 @@ def report(
     analysis: Analysis,
     studies: Sequence[Study] = (),
     notes: Sequence[str] = (),
+    pool: Executor | None = None,
 ) -> Report:
     """Make the page of what is at `paths`, as it was analysed; studies come first.
 
-    `notes`: what else is left out, a sentence each.
+    `notes`: what else is left out, a sentence each. Processes of the `pool` take part.
     """
     places = folders.places(paths, analysis)
     shown = _values(title, places, analysis, studies)
@@ -66,7 +68,7 @@ def report(
     taken = len(render.page("page.html", **shown, **_talks(nothing)))
     one = render.macro("parts.html", "talk")
     room = max(MOST_BYTES - taken - FOR_NOTES, 0)
-    selection = conversations.select(analysis, places, one, room)
+    selection = conversations.select(analysis, places, one, room, pool)
     content = render.page("page.html", **shown, **_talks(selection))
     names = [chart.name for chart in shown["charts"]]
     return Report(content, len(selection.rendered), selection.notes, names)

@@ -13,7 +13,7 @@ from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.group_results import Analysis
 from harness.law.io.discover import is_folder
-from harness.records import atomic, plain_file, study_file
+from harness.records import atomic, study_file
 from harness.report.html import page
 from harness.report.html.answer import Study
 from harness.report.html.page import Report
@@ -83,8 +83,9 @@ def _file(wanted: Wanted) -> Path:
         raise ConfigError(f"--out: must name a file that ends in .html, got {str(out)!r}")
     if is_folder(out):
         raise ConfigError(f"--out: must name a file, and {str(out)!r} is a folder")
-    if wanted.out is None:
-        plain_file.refuse_link(out)
+    if wanted.out is None and out.is_symlink():
+        rule = "a report takes the place of no link that nobody named"
+        raise ConfigError(f"{out}: {rule}, got one to {out.readlink()}; name a file with --out")
     return out
 
 

@@ -45,7 +45,7 @@ QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
     "profiles from-rlver", "trust", "list",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "watch", "resume")
+OF_A_RUN = ("status", "verify", "watch", "report", "resume")
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
@@ -53,6 +53,7 @@ WORDS = {
     "list": ["list"],
     "verify": ["verify", "run"],
     "watch": ["watch", "run", "--once"],
+    "report": ["report", "run"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
     "variance": ["variance", "run"],
     "doctor": ["doctor"],

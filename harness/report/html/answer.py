@@ -19,7 +19,7 @@ from harness.report.tables import study as study_table
 from harness.report.text import findings, wording
 from harness.report.text.wording import plural
 
-COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "no", UNDECIDED: "open"}
+COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
 """Verdict of a study -> the class of its badge."""
 METHOD = (
     "Gain of reward, fall of H and ceiling: mean over the seeds with its 95% interval. Collapse: "

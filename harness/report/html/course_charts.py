@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.report.figures import canvas, curves, residuals
 from harness.report.figures.canvas import Limits
+from harness.report.figures.curves import ALL_SLICES, SLICE
 from harness.report.figures.figure_specs import AxisNames, Page
 from harness.report.figures.group_series import Middle, Pool, PoolPanel
 from harness.report.figures.run_series import Panel as RunPanel
@@ -56,15 +57,24 @@ def _course(
         axis(names.entropy, entropy),
     )
     bottom = Plot("", axis(names.time, steps), axis(names.reward, reward))
+    begun = [trace for trace in panel.traces if trace.onset is not None]
     for made in (top, bottom):
-        for trace in panel.traces:
-            if trace.onset is not None:
-                made.area(css(trace.slot), (trace.onset.low, trace.onset.high))
-                made.upright(f"dashed {css(trace.slot)}", trace.onset.step)
+        for place, trace in enumerate(begun):
+            _onset(made, trace, place, len(begun))
     for trace in panel.traces:
         _run_line(top, trace, list(trace.course.steps), list(trace.course.entropy))
         _run_line(bottom, trace, list(trace.points.steps), list(trace.points.reward))
     return top.panel(), bottom.panel()
+
+
+def _onset(made: Plot, trace: Trace, place: int, count: int) -> None:
+    """A dashed line, and the interval shaded: in slices from the top where there are several."""
+    assert trace.onset is not None
+    low, high = made.y.low, made.y.high
+    height = (high - low) * (1.0 if count == 1 else min(SLICE, ALL_SLICES / count))
+    top = high - place * height
+    made.area(css(trace.slot), (trace.onset.low, trace.onset.high), (top - height, top))
+    made.upright(f"dashed {css(trace.slot)}", trace.onset.step)
 
 
 def _run_line(made: Plot, trace: Trace, steps: list[float], values: list[float]) -> None:

@@ -15,6 +15,8 @@ from harness.report.html.plot import Chart, Entry
 from harness.report.html.row_panels import MOST_ROWS, SEED_AND_MEAN, Mean, Row, mean_of
 from harness.report.tables import population
 
+HEADING = "Levels over their seeds: how many follow the law, its ceiling, and when they collapse"
+
 
 def compared(groups: Sequence[GroupResult]) -> Chart:
     """The groups by each quantity that they are compared by."""
@@ -101,7 +103,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
         (row_panels.panel("onset of collapse", "step", onsets, (0.0, 1.03 * last)),),
     )
     none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset until its last step")
-    return Chart("levels", "Levels over their seeds", columns, (*SEED_AND_MEAN, none))
+    return Chart("levels", HEADING, columns, (*SEED_AND_MEAN, none))
 
 
 def _who(run: str, seed: int | None) -> str:

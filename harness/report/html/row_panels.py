@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,8 +17,8 @@ from harness.report.html.plot import Entry, Hovered, Panel, Plot, css, marker
 from harness.report.text import wording
 from harness.utils.safe_text import shortened
 
-LABELS, ROW, MOST_ROWS, MOST_NAME = 132, 30, 40, 24
-"""Width left for names of groups; height of a group; groups shown; characters of a name."""
+LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
+"""Width left for names of groups; height of a group; groups shown; characters of a line."""
 REACH = 1.0
 """A mean's interval may widen the axis by this share of what the seeds span."""
 SEED_AND_MEAN = (
@@ -58,7 +59,7 @@ class Row:
 def panel(title: str, x: str, rows: Sequence[Row], limits: canvas.Limits | None = None) -> Panel:
     """One row a group: its seeds above, their mean below."""
     count = len(rows)
-    ticks = [(float(-at), shortened(row.name, MOST_NAME)) for at, row in enumerate(rows)]
+    ticks = [(float(-at), _two_lines(row.name)) for at, row in enumerate(rows)]
     made = Plot(
         title, axis(x, limits or _around(rows)), Axis("", -count + 0.4, 0.6, tuple(ticks)),
         plot.TOP + plot.BOTTOM + ROW * max(count, 2), LABELS,
@@ -79,6 +80,14 @@ def panel(title: str, x: str, rows: Sequence[Row], limits: canvas.Limits | None 
         )  # fmt: skip
         _mean(made, row, -at - 0.2)
     return made.panel()
+
+
+def _two_lines(name: str) -> str:
+    """A name in at most two lines, shortened in its middle where it is longer."""
+    lines = textwrap.wrap(name, LINE, break_on_hyphens=False)
+    if len(lines) <= 2:
+        return "\n".join(lines)
+    return "\n".join(textwrap.wrap(shortened(name, 2 * LINE - 4), LINE)[:2])
 
 
 def _mean(made: Plot, row: Row, at: float) -> None:

@@ -18,7 +18,7 @@ from harness.report.html import page
 from harness.report.html.answer import Study
 from harness.report.html.page import Report
 from harness.report.text import dropped_rows
-from harness.study import judged
+from harness.study import last_look
 from harness.utils import process_pool, safe_text
 
 NAME = "report.html"
@@ -94,7 +94,7 @@ def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Study],
     studies, damaged = [], []
     for root in _study_folders(paths):
         try:
-            one = judged.read(root, pool)
+            one = last_look.read(root, pool)
         except DataError as error:
             damaged.append(f"a study cannot be read: {error}")
             continue

@@ -17,7 +17,7 @@ WHO = {"user": "user", "policy": "policy", "reference": "before the policy"}
 
 
 @dataclass(frozen=True)
-class Said:
+class Utterance:
     """One turn."""
 
     speaker: str
@@ -51,7 +51,7 @@ class Shown:
     emotion_path: str
     entropy_path: str
     entropy_range: str
-    turns: tuple[Said, ...]
+    turns: tuple[Utterance, ...]
 
 
 def view(chosen: Chosen, run: str, group: str, seed: int | None, highest: float) -> Shown:
@@ -87,11 +87,11 @@ def _outcome(talk: Conversation) -> Iterator[str]:
         yield words.ended(talk)
 
 
-def _said(turn: Turn) -> Said:
+def _said(turn: Turn) -> Utterance:
     facts = _of_reply(turn) if turn.is_reply else _of_user(turn)
     who = WHO.get(turn.speaker, turn.speaker)
     kind = turn.speaker if turn.speaker in WHO else "user"
-    return Said(kind, f"{who} {turn.number}", _lines(turn.text), tuple(facts))
+    return Utterance(kind, f"{who} {turn.number}", _lines(turn.text), tuple(facts))
 
 
 def _lines(text: str) -> tuple[str, ...]:

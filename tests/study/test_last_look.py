@@ -19,7 +19,7 @@ from harness.records.study_file import Link, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.report.html import answer
 from harness.report.html.answer import Study
-from harness.study import judged
+from harness.study import last_look
 from tests.study.made import Arms, Course, N, config, study_of
 
 LESS = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
@@ -60,7 +60,7 @@ def record_of(root: Path, outcome: Outcome, seeds: int, judged_at: bool = True) 
 
 def test_it_is_the_outcome_that_was_written(tmp_path: Path) -> None:
     outcome = written(tmp_path)
-    found = judged.read(tmp_path)
+    found = last_look.read(tmp_path)
     assert found.notes == []
     assert found.outcome is not None
     assert found.outcome.verdict == outcome.verdict == "supported"
@@ -71,7 +71,7 @@ def test_it_is_the_outcome_that_was_written(tmp_path: Path) -> None:
 def test_reading_spends_no_error(tmp_path: Path) -> None:
     written(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
-    judged.read(tmp_path)
+    last_look.read(tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before
 
 
@@ -85,7 +85,7 @@ def test_runs_that_finished_since_are_counted_and_not_judged(tmp_path: Path) -> 
             shutil.move(source, tmp_path / f"{number}-{arm}-seed{seed}")
     shutil.rmtree(tmp_path / "more")
     record_of(tmp_path, outcome, 6)
-    found = judged.read(tmp_path)
+    found = last_look.read(tmp_path)
     assert found.outcome is not None
     assert found.outcome.links[0].pairs == 4
     assert found.notes[0].startswith("4 runs have finished since it was last judged")
@@ -94,7 +94,7 @@ def test_runs_that_finished_since_are_counted_and_not_judged(tmp_path: Path) -> 
 def test_before_it_is_judged_only_what_was_stated_is_told(tmp_path: Path) -> None:
     outcome = study_of(tmp_path, arms(4), [LESS])
     record_of(tmp_path, outcome, 4, judged_at=False)
-    found = judged.read(tmp_path)
+    found = last_look.read(tmp_path)
     assert found.outcome is None
     told = answer.of_study(Study(found.study, found.stated, None, found.notes))
     assert told.verdict == "not judged"
@@ -107,7 +107,7 @@ def test_what_this_version_finds_otherwise_is_said(tmp_path: Path) -> None:
     path = tmp_path / "study" / "result.json"
     value = json.loads(path.read_text())
     path.write_text(json.dumps({**value, "verdict": "contradicted"}))
-    (note,) = judged.read(tmp_path).notes
+    (note,) = last_look.read(tmp_path).notes
     assert note == (
         "study/result.json says contradicted, this version finds supported on the same runs"
     )
@@ -125,18 +125,18 @@ def test_damage_is_said_by_file_and_rule(tmp_path: Path, file: str, text: str) -
     written(tmp_path)
     (tmp_path / file).write_text(text)
     with pytest.raises(DataError, match=re.escape(file)):
-        judged.read(tmp_path)
+        last_look.read(tmp_path)
 
 
 def test_a_damaged_result_is_as_one_that_is_not_there(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "study" / "result.json").write_text("{")
-    assert judged.read(tmp_path).outcome is None
+    assert last_look.read(tmp_path).outcome is None
 
 
 def test_the_page_of_a_study_opens_with_its_verdict(tmp_path: Path) -> None:
     written(tmp_path)
-    found = judged.read(tmp_path)
+    found = last_look.read(tmp_path)
     told = answer.of_study(Study(found.study, found.stated, found.outcome, found.notes))
     assert (told.verdict, told.kind) == ("supported", "yes")
     assert told.title.endswith("Is it so?")

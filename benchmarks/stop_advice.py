@@ -33,10 +33,11 @@ from harness.stopping.curve import Curve, Reading, Unit
 
 Floats = NDArray[np.float64]
 MOST_LOSS, BIG_LOSS, MOST_BIG = 0.01, 0.05, 0.05
-SURE = 0.9
+SURE = 0.95
 """A constant is chosen by the upper bound, at this confidence, of its share of big losses: the best
 of many constants is better on the runs it was chosen on than on others."""
 FOLDS, RESAMPLES = 8, 400
+REFITS, LEAST_SPREAD = 3, 0.01
 RISKS = np.arange(0.2, 0.005, -0.005).round(4)
 MARGINS = (0.01, 0.02, 0.05)
 PREDICTED = np.array([0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0])
@@ -68,6 +69,17 @@ class Run:
     def curve(self, count: int) -> Curve:
         seen = self.until(count)
         return Curve(seen.eval_step, seen.reward, self.se[:count], seen.entropy)
+
+    def reading(self, count: int) -> Reading:
+        """The numbers of the rule after evaluation `count`."""
+        read = curves.read(self.curve(count), self.seen.steps, Unit())
+        assert isinstance(read, Reading)
+        return read
+
+    @property
+    def seed(self) -> str:
+        """From the file's name: 2000000-easy-..., or study-...-seed31."""
+        return self.name.rsplit("seed", 1)[-1].split("-")[0]
 
     @property
     def evaluations(self) -> int:
@@ -113,68 +125,84 @@ class Points:
     means: Floats
     """What the expected gain is linear in. Shape (points, 3)."""
     spreads: Floats
-    """What the squared spread is linear in, before squaring. Shape (points, 4)."""
+    """What the squared spread is linear in, before squaring. Shape (points, 3)."""
     gain: Floats
     rising: NDArray[np.bool_]
 
 
-def points(runs: Sequence[Run]) -> Points:
+def points(runs: Sequence[Run], noise: float) -> Points:
     rows = []
     for index, run in enumerate(runs):
         for count in range(curves.FEWEST_EVALUATIONS, run.evaluations):
-            reading = curves.read(run.curve(count), run.seen.steps, Unit())
-            assert isinstance(reading, Reading)
-            rise, room = reading.rise * reading.ahead, reading.room * reading.ahead
-            spreads = (reading.noise, rise, room, reading.fallen)
-            means = (rise, room, reading.level - reading.now)
-            rows.append(
-                (index, count, *means, *spreads, run.gain(count), rule.still_rises(reading, Unit()))
-            )
+            reading = run.reading(count)
+            means, spreads = rule.terms(reading, noise)
+            rising = rule.still_rises(reading, Unit())
+            rows.append((index, count, *means, *spreads, run.gain(count), rising))
     table = np.array(rows)
     return Points(
         table[:, 0].astype(np.intp), table[:, 1].astype(np.intp),
-        table[:, 2:5], table[:, 5:9], table[:, 9], table[:, 10].astype(bool),
+        table[:, 2:5], table[:, 5:8], table[:, 8], table[:, 9].astype(bool),
     )  # fmt: skip
 
 
 def calibrated(runs: Sequence[Run], made: str) -> Calibration:
-    """Weights by least squares, and how forecasts came true whose weights did not see the run."""
-    held = points(runs)
+    """Weights by least squares, and how forecasts came true whose weights did not see the seed."""
+    last = [run.reading(run.evaluations) for run in runs]
+    noise = round(float(np.sqrt(np.mean([reading.noise**2 for reading in last]))), 4)
+    held = points(runs, noise)
     weights = _weights(held, np.ones(len(held.gain), bool))
-    fold = np.random.default_rng(0).integers(0, FOLDS, len(runs))[held.run]
+    gain, spread = crossed(runs, held)
+    low, high = np.quantile((held.gain - gain) / np.maximum(spread, 1e-9), (0.05, 0.95))
+    observed, interval = _came_true(held, gain, spread)
+    risk = _most_risk(runs, held, gain, spread)
+    room, room_entropy, level = np.round(weights[0], 4).tolist()
+    by_noise, by_room, fallen = np.round(weights[1], 4).tolist()
+    return Calibration(
+        made, room, room_entropy, level, noise, by_noise, by_room, fallen, risk,
+        (round(low, 3), round(high, 3)), PREDICTED, observed, *interval,
+    )  # fmt: skip
+
+
+def crossed(runs: Sequence[Run], held: Points) -> tuple[Floats, Floats]:
+    """Expected gain and spread of every point by weights that did not see its seed."""
+    _, seed = np.unique([run.seed for run in runs], return_inverse=True)
+    fold = np.random.default_rng(0).permutation(seed.max() + 1)[seed][held.run] % FOLDS
     gain, spread = np.zeros(len(fold)), np.zeros(len(fold))
     for part in range(FOLDS):
         mean, sd = _weights(held, fold != part)
         gain[fold == part] = held.means[fold == part] @ mean
         spread[fold == part] = np.sqrt(held.spreads[fold == part] ** 2 @ sd**2)
-    low, high = np.quantile((held.gain - gain) / np.maximum(spread, 1e-9), (0.05, 0.95))
-    observed, interval = _came_true(held, gain, spread)
-    risk = _most_risk(runs, held, gain, spread)
-    rise, room, level = np.round(weights[0], 4).tolist()
-    noise, by_rise, by_room, fallen = np.round(weights[1], 4).tolist()
-    return Calibration(
-        made, rise, room, level, noise, by_rise, by_room, fallen, risk,
-        (round(low, 3), round(high, 3)), PREDICTED, observed, *interval,
-    )  # fmt: skip
+    return gain, spread
 
 
 def _weights(held: Points, rows: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    fitted = np.linalg.lstsq(held.means[rows], held.gain[rows], rcond=None)[0]
-    mean = np.asarray(fitted, np.float64)
-    off = held.gain[rows] - held.means[rows] @ mean
-    squared, _ = nnls(held.spreads[rows] ** 2, off**2)
+    """Of the mean and of the spread; the mean is fitted again in units of the spread."""
+    spread = np.ones(int(rows.sum()))
+    for _ in range(REFITS):
+        scaled = held.means[rows] / spread[:, None], held.gain[rows] / spread
+        mean = np.asarray(np.linalg.lstsq(*scaled, rcond=None)[0], np.float64)
+        off = held.gain[rows] - held.means[rows] @ mean
+        by = held.spreads[rows] ** 2
+        squared, _ = nnls(by / spread[:, None] ** 2, (off / spread) ** 2)
+        spread = np.maximum(np.sqrt(by @ squared), LEAST_SPREAD)
     return mean, np.asarray(np.sqrt(squared), np.float64)
 
 
 def _most_risk(runs: Sequence[Run], held: Points, gain: Floats, spread: Floats) -> float:
     """The largest that surely keeps what is promised on runs like these."""
-    risk = np.array([rule.exceeds(BIG_LOSS, g, s) for g, s in zip(gain, spread, strict=True)])
     for most in RISKS:
-        stops = _first(runs, held, (gain < MOST_LOSS) & (risk <= most) & ~held.rising)
-        found = Outcome.of(runs, stops)
+        found = Outcome.of(runs, stops_at(runs, held, gain, spread, float(most)))
         if found.keeps() and found.most_big(len(runs)) <= MOST_BIG:
             return float(most)
     raise SystemExit("no risk keeps what is promised")
+
+
+def stops_at(
+    runs: Sequence[Run], held: Points, gain: Floats, spread: Floats, most: float
+) -> list[int]:
+    """The evaluation at which each run stops by a constant for the risk."""
+    risk = [rule.exceeds(BIG_LOSS, g, s) for g, s in zip(gain, spread, strict=True)]
+    return _first(runs, held, (gain < MOST_LOSS) & (np.array(risk) <= most) & ~held.rising)
 
 
 def _first(runs: Sequence[Run], held: Points, stops: NDArray[np.bool_]) -> list[int]:

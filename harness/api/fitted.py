@@ -74,25 +74,38 @@ class Law:
         """The content of law.json."""
         return law_json.from_analysis(self.analysis)
 
-    def plot(self, name: str = "entropy_law") -> Figure:
-        """Draw a figure of docs/figures.md by its name, such as residuals or forest.
+    def plot(self, name: str = "entropy_law", style: str = "screen") -> Figure:
+        """Draw a figure of docs/figures.md by its name, such as residuals or forest; with
+        style="paper" at the width of a column.
 
         Those of more than 24 runs come as medians over groups first, then as pages:
         `entropy_law`, `entropy_law_1`, ... Raises ConfigError where the analysis has no such
         figure; the message lists those it has.
         """
         from harness.report.figures import registry
+        from harness.report.formats import formats
 
+        look = formats(style).style
         specs = {spec.name: spec for spec in registry.sketches(self.analysis, every_run=True)}
         if name not in specs:
             raise ConfigError(f"plot: must be one of {', '.join(specs)}, got {name!r}")
-        return registry.drawn(specs[name]).figure
+        return registry.drawn(specs[name], look).figure
 
-    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write law.json, law.csv, contrasts.csv and the figures; return what was written."""
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        style: str = "screen",
+        formats: Sequence[str] = (),
+    ) -> list[Path]:
+        """Write law.json, the tables and the figures; return what was written.
+
+        `style` and `formats` are those of `harness fit-entropy-law`: "paper"; "pdf", "tex".
+        """
+        from harness.report import formats as kinds
         from harness.report import write
 
-        return write.write_results(self.analysis, Path(folder), "auto")
+        wanted = kinds.formats(style, formats)
+        return write.write_results(self.analysis, Path(folder), "auto", wanted)
 
     def __repr__(self) -> str:
         verdicts = [run.verdict or "not read" for run in self.analysis.runs]

@@ -83,7 +83,7 @@ class Runs:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def conversations(self, step: int | None = None) -> pd.DataFrame:
-        """One row an utterance: `run`, the axes, `step`, then the columns of docs/metrics.md.
+        """One row an utterance: `run`, the axes, `step`, then the columns of docs/view.md.
 
         `step` selects one step; not every step is written (trainer.conversations_every), and a
         run that has none of that step has no rows. What a run of an older version did not keep is

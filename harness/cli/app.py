@@ -24,6 +24,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("resume", runs.resume),
     ("status", runs.status),
     ("list", runs.list_),
+    ("rm", runs.rm),
     ("fit-entropy-law", results.fit_entropy_law),
     ("report", pages.report),
     ("watch", results.watch),
@@ -74,9 +75,20 @@ def _options(
     pass  # --debug is taken out of the command line by main, wherever it stands
 
 
+def _is_completed() -> bool:
+    """Whether a shell asked what to offer, and got its answer."""
+    request = os.environ.get("_HARNESS_COMPLETE")
+    if not request:
+        return False
+    from harness.cli import completion
+
+    return completion.answer(app, request)
+
+
 def main() -> None:
     """Run a command; every way it can end has its exit code, and 1 is a bug of ours."""
     from harness.cli import exit_codes
+    from harness.errors import ConfigError
     from harness.utils import process
 
     words = sys.argv[1:] or ["--help"]
@@ -85,8 +97,13 @@ def main() -> None:
     exit_codes.prepare_streams()
     exit_codes.obey_interrupts()
     try:
+        if _is_completed():
+            sys.exit(0)
         process.keep_private()
-        code = app(args=[word for word in words if word != "--debug"], standalone_mode=False)
+        given = [word for word in words if word != "--debug"]
+        code = app(args=given, prog_name="harness", standalone_mode=False)
+        if code == 1:  # typer's, for a shell that it has no completion for; ours is for a bug
+            code = ConfigError.exit_code
         sys.stdout.flush()
     except BaseException as error:
         code = exit_codes.explain(error, traceback="--debug" in words)

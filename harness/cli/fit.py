@@ -18,7 +18,8 @@ from harness.law import analysis
 from harness.law.compare.claims import parse_margins as parse_margins
 from harness.law.group_results import Analysis
 from harness.law.io.discover import is_folder
-from harness.report import write
+from harness.report import formats, write
+from harness.report.formats import Formats
 from harness.report.tables import summary
 from harness.report.text import dropped_rows
 from harness.utils import process_pool, safe_text
@@ -42,6 +43,9 @@ class Wanted:
     step: str | None = None
     reward_range: str | None = None
     """LOW,HIGH"""
+    style: str = "screen"
+    formats: tuple[str, ...] = ()
+    """Words of --format; those of the style where there are none."""
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
@@ -57,6 +61,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     _refuse_no_share("--forecast-from", wanted.forecast_from)
     margins = parse_margins(wanted.margins)
     declared = options.reward_range(wanted.reward_range)
+    kinds = formats.formats(wanted.style, wanted.formats)
     default = default_out(wanted.paths)
     _refuse_run(wanted.out or default)
     out = options.results_folder(wanted.out, default)
@@ -78,8 +83,8 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         safe_text.say("no run could be read, so nothing was written")
         return code
     many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
-    drawn = write.begin_figures(analysed, wanted.figures, pool if many else None)
-    missing = _write(analysed, out, drawn)
+    drawn = write.begin_figures(analysed, wanted.figures, pool if many else None, kinds)
+    missing = _write(analysed, out, drawn, kinds)
     _print(analysed, as_json, explain)
     safe_text.say(f"results in {out}")
     if missing is not None:
@@ -87,10 +92,10 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     return code
 
 
-def _write(analysed: Analysis, out: Path, drawn: write.Drawn) -> PlugInError | None:
+def _write(analysed: Analysis, out: Path, drawn: write.Drawn, kinds: Formats) -> PlugInError | None:
     """Write the results; returns the error of a plug-in, to be raised after they are printed."""
     try:
-        write.write_analysis(analysed, out, drawn)
+        write.write_analysis(analysed, out, drawn, kinds)
     except PlugInError as error:
         return error
     return None

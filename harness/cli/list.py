@@ -79,13 +79,13 @@ def _cells(entry: Entry, path: str) -> tuple[str, ...]:
     kind = "" if entry.kind != overview.STUDY else f"{entry.kind} "
     note = ": ".join(text for text in (_name(entry), entry.note) if text)
     cells = (
-        path, _status(entry), steps, _span(entry.entropy), _span(entry.reward), _when(entry),
+        path, status_of(entry), steps, _span(entry.entropy), _span(entry.reward), _when(entry),
         f"{kind}{entry.what}", note,
     )  # fmt: skip
     return tuple(map(safe_text.visible, cells))
 
 
-def _status(entry: Entry) -> str:
+def status_of(entry: Entry) -> str:
     """`80 done`, `93/170 done, 2 running` of a sweep; runs that are planned go without saying."""
     counts = entry.runs
     if len(counts) < 2:

@@ -11,7 +11,7 @@ from rich.console import Console
 from harness.cli import exit_codes, options
 from harness.errors import ConfigError
 from harness.planning import answer as answers
-from harness.planning import effects, show
+from harness.planning import effects, show, study_file
 from harness.planning.answer import Answer
 from harness.report import write
 from harness.report.figures import power
@@ -52,7 +52,7 @@ def plan(wanted: Wanted) -> None:
         if wanted.as_json:
             print(json.dumps(found.to_json(), indent=1, allow_nan=False))
         else:
-            show.show(found, Console())
+            show.show(found, Console(), out)
     if out is not None:
         safe_text.say(f"results in {out}")
 
@@ -68,4 +68,5 @@ def _write(found: Answer, out: Path) -> None:
         found.to_json(),
         power.Shown(title, found.effect.unit, tuple(curves), seeds, found.wanted),
         out,
+        {} if found.study is None else {study_file.FILE: found.study},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -110,8 +111,8 @@ def _saved(wanted: Wanted) -> tuple[SavedStep, Sequence[int]]:
         raise DataError(f"{wanted.run}: no conversations are saved yet: {rule}")
     step = steps[-1] if wanted.step is None else wanted.step
     if step not in steps:
-        rule = "is not among the steps whose conversations are saved"
-        raise ConfigError(f"{wanted.run}: --step: {step} {rule}: {_listed(steps)}")
+        rule = f"must be one of the saved steps {_listed(steps)}"
+        raise ConfigError(f"{wanted.run}: --step: {rule}; got {step}")
     return saved_conversations.read(wanted.run, step), steps
 
 
@@ -194,7 +195,8 @@ def _show(heading: Heading, choice: Choice) -> None:
             view_page.show(heading, choice.conversations, to)
             return
         os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for one screen
-        with to.pager(styles=not to.no_color):
+        signal.signal(signal.SIGINT, lambda *_: None)  # the pager's to obey, which goes on
+        with to.pager(styles=True):
             view_page.show(heading, choice.conversations, to)
 
 

@@ -141,8 +141,10 @@ def missing(modules: Iterable[str]) -> list[str]:
     return [name for name in modules if importlib.util.find_spec(name) is None]
 
 
-ROW_BYTES = 2_700
-"""Size of a row of metrics.jsonl, as measured."""
+ROW_BYTES = 5_600
+"""Size of a row of metrics.jsonl, as measured on tabular and tiny runs on 2026-11-24."""
+EVENT_BYTES, CONVERSATION_BYTES = 210, 740
+"""Of a step in events.jsonl, and of a conversation that is kept; measured on tabular runs then."""
 TABULAR_BYTES = 40_000
 """Size of a tabular checkpoint, as measured."""
 LEARNT_BYTES = 12
@@ -164,6 +166,15 @@ def least_bytes(config: RunConfig) -> int:
     """Least size of a run folder, without its conversations."""
     trainer = config.trainer
     return trainer.steps * ROW_BYTES + _kept(trainer) * _checkpoint_bytes(config.policy)
+
+
+def expected_bytes(config: RunConfig) -> int:
+    """About the size of a finished run's folder, with its events and conversations."""
+    trainer = config.trainer
+    every = trainer.conversations_every
+    kept = len({1, trainer.steps, *range(every, trainer.steps + 1, every)}) if every else 0
+    talked = kept * trainer.conversations * CONVERSATION_BYTES
+    return least_bytes(config) + trainer.steps * EVENT_BYTES + talked
 
 
 def _kept(trainer: TrainerConfig) -> int:

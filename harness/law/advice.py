@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from harness.config.trainer import EVALUATIONS
 from harness.law.compare import differences
 from harness.law.group_results import Analysis, Contrast
@@ -17,6 +19,7 @@ EVAL_EVERY = "trainer.eval_every"
 FIXED_USERS = (
     "Evaluations meet the same users throughout: with 16 of them the verdict is about eval/reward."
 )
+CONSTANT = "R has one value in every row: no number of steps decides. Look at the reward."
 MISFIT = "No number of rows takes a misfit away: residuals.png shows when R moves beside H."
 
 
@@ -46,11 +49,20 @@ def _of_verdicts(analysis: Analysis) -> list[str]:
     asked = [(reason, n) for reason, n in counts.most_common() if reason in DECIDES]
     lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in asked]
     to_decide = [run for run in undecided if not _is_null_control(run)]
+    moving = [run for run in to_decide if not _is_constant(analysis, run)]
     for advise in dict.fromkeys(DECIDES[reason] for reason, _ in asked):
         why = {reason for reason, advice in DECIDES.items() if advice is advise}
-        first = next((run for run in to_decide if why.intersection(run.reasons or ())), None)
+        first = next((run for run in moving if why.intersection(run.reasons or ())), None)
         lines += advise(first) if first is not None else []
-    return lines
+    return lines + ([CONSTANT] if len(moving) < len(to_decide) else [])
+
+
+def _is_constant(analysis: Analysis, run: RunResult) -> bool:
+    """Whether R is the same throughout, but for the last bits of its numbers."""
+    series = analysis.series.get(run.run)
+    if series is None or not len(series.reward):
+        return False
+    return bool(np.ptp(series.reward) <= 1e-12 * np.abs(series.reward).max())
 
 
 def _is_null_control(run: RunResult) -> bool:

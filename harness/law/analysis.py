@@ -126,8 +126,25 @@ def analyse(
 
 def members(paths: Sequence[Path], pool: Executor | None = None) -> tuple[Member, ...]:
     """The finished runs at or below `paths` that could be read, each as one of several seeds."""
+    return members_and_others(paths, pool)[0]
+
+
+def members_and_others(
+    paths: Sequence[Path], pool: Executor | None = None
+) -> tuple[tuple[Member, ...], dict[str, str]]:
+    """The same, and for each of the other runs why it is none of them."""
     read = _read(paths, Choice(None, None, None), _Counting(False, False), pool)
-    return tuple(member for member in read.members if groups.counts(member, False))
+    counted = tuple(member for member in read.members if groups.counts(member, False))
+    inside = {member.result.run for member in counted}
+    others = {run.run: _why_not(run) for run in read.runs if run.run not in inside}
+    others |= {run: f"a repeat of {chosen}" for run, chosen in read.repeats.items()}
+    return counted, others
+
+
+def _why_not(run: RunResult) -> str:
+    if run.unfinished is not None:
+        return run.unfinished.reason or f"status {run.unfinished.status}"
+    return run.error.message if run.error is not None else "it has no rows that can be used"
 
 
 def _read(

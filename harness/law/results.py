@@ -7,7 +7,7 @@ not be computed is None, never NaN. Steps are training steps, H is in nats, R in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -290,6 +290,9 @@ class RunResult:
     """Named level -> eval/LEVEL/reward at the first evaluation and at the last."""
     unfinished: Unfinished | None = None
     """None of a run that is done, and where no run.json says how it stands."""
+    ended_by_rule: int | None = None
+    """The step at which trainer.stop_when ended it: what it comes to at its end is of that step,
+    and an onset is censored there for a reason that is not chance."""
     checksums: str | None = None
     """all, some or none of its rows have one; None of other programs' logs."""
     validity: Validity | None = None
@@ -333,6 +336,9 @@ class RunSeries:
     course_steps: Floats
     """Every step with a valid H, evaluated or not, shape (n_course,)."""
     course_entropy: Floats
+    held_out_steps: Floats = field(default_factory=lambda: np.empty(0))
+    """Where the log holds the reward on held-out users beside another R, shape (n_held_out,)."""
+    held_out_reward: Floats = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)

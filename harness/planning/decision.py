@@ -8,6 +8,7 @@ entropy_lost): the mean of the pairs of a seed, as a link that decides its study
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,7 +32,7 @@ class Rule:
     paired: bool = False
     """Whether seeds are paired, as by a link of a study."""
 
-    @property
+    @functools.cached_property
     def comparisons(self) -> float:
         """The smallest p must be below claims.LEVEL / this."""
         if self.paired:

@@ -20,14 +20,15 @@ class Calibration:
 
     made: str
     """The command that made it, and the runs it was given."""
-    rise: float
-    """Expected gain per unit of rise x share of entropy left x log of the steps left."""
     room: float
-    """Likewise, per unit of the room above the level."""
+    """Expected gain per unit of room x log of the steps left, where no entropy is left."""
+    room_entropy: float
+    """What all of the starting entropy adds to it."""
     level: float
     """Expected gain per unit of the level above the newest reward."""
+    noise: float
+    """Of an evaluation of the runs it was given, as a share of the reward's range."""
     spread_noise: float
-    spread_rise: float
     spread_room: float
     spread_fallen: float
     most_risk: float

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 FEWEST_EVALUATIONS = 5
+LEVEL = 3
+"""The level is the mean of so many last evaluations."""
 WINDOW = 1 / 3
-"""The level is read from the evaluations since this share of the steps so far."""
+"""The slope is that of the evaluations since this share of the steps so far."""
 LAST_ROWS = 10
 """Entropy now is the mean of so many rows."""
 MOST_BLOCKS = 25
@@ -42,16 +44,15 @@ class Reading:
     now: float
     """The newest reward."""
     level: float
-    """The same, from a line in the logarithm of the step through the last evaluations."""
+    """Mean of the last rewards."""
     slope: float
-    """Of that line: reward per e-fold of the steps."""
+    """Of a line in the logarithm of the step: reward per e-fold of the steps."""
     slope_se: float
-    rise: float
-    """The level above the first reward."""
     fallen: float
     """How far the level is below the best reward, at least 0."""
     noise: float
-    """Standard deviation of a reward about its curve, from second differences."""
+    """Standard deviation of a reward about its curve, from second differences of all but the
+    first: `evaluations` less 3 of them."""
     room: float
     """From the level to the highest reward there can be; the width of the range where nobody says
     what that is."""
@@ -59,11 +60,6 @@ class Reading:
     """Logarithm of the last step over this one."""
     entropy_left: float
     """H now as a share of H at the start, at most 1."""
-
-    @property
-    def ahead(self) -> float:
-        """How much is left to learn with, and to learn in."""
-        return self.entropy_left * self.log_left
 
 
 def blocked(curve: Curve) -> Curve:
@@ -108,7 +104,8 @@ def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
     start_entropy = float(curve.entropy[0])
     entropy_now = float(curve.entropy[-LAST_ROWS:].mean())
     left = entropy_now / start_entropy if start_entropy > 0 else 0.0
-    level, slope, error = _line(curve)
+    slope, error = _slope(curve)
+    level = float(curve.reward[-LEVEL:].mean())
     now, best = float(curve.reward[-1]), float(curve.reward.max())
     return Reading(
         evaluations=count,
@@ -116,7 +113,6 @@ def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
         level=level,
         slope=slope,
         slope_se=error,
-        rise=level - float(curve.reward[0]),
         fallen=max(best - level, 0.0),
         noise=_noise(curve),
         room=unit.width if unit.highest is None else max(unit.highest - level, 0.0),
@@ -125,10 +121,8 @@ def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
     )
 
 
-def _line(curve: Curve) -> tuple[float, float, float]:
-    """Height at the last step, slope and its standard error of a line in log step through the last
-    evaluations.
-    """
+def _slope(curve: Curve) -> tuple[float, float]:
+    """Slope and its standard error of a line in log step through the last evaluations."""
     recent = curve.steps >= WINDOW * curve.steps[-1]
     recent[-3:] = True
     x = np.log(curve.steps[recent])
@@ -137,8 +131,7 @@ def _line(curve: Curve) -> tuple[float, float, float]:
     square = float(about @ about)
     slope = float(about @ y) / square
     off = y - y.mean() - slope * about
-    error = math.sqrt(float(off @ off) / max(len(y) - 2, 1) / square)
-    return float(y.mean()) + slope * float(about[-1]), slope, error
+    return slope, math.sqrt(float(off @ off) / max(len(y) - 2, 1) / square)
 
 
 def _noise(curve: Curve) -> float:

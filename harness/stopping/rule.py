@@ -24,6 +24,8 @@ SPENT = 0.25
 """Share of the starting entropy below which the reason names what is left of it."""
 STILL_RISING = 4.0
 """A rise that goes on counts from so many of its standard errors on."""
+POOLED = 3
+"""A run's own noise is pooled with that of other runs, which counts as so many of its bends."""
 FELL = 3.0
 """A reward counts as fallen where its level is so many times its noise below its best."""
 AHEAD = 2.0
@@ -80,7 +82,7 @@ def advise(
         return Advice("watch", reading, step)
     if unit.width <= 0:
         return Advice("watch", "the range of R is not known, use --reward-range", step)
-    gain, spread = forecast(reading, known)
+    gain, spread = forecast(reading, unit, known)
     margin = MARGIN * unit.width
     low, high = known.quantiles
     risk = exceeds(BIG_LOSS * unit.width, gain, spread)
@@ -98,22 +100,30 @@ def advise(
     )
 
 
-def forecast(reading: Reading, known: Calibration) -> tuple[float, float]:
+def forecast(reading: Reading, unit: Unit, known: Calibration) -> tuple[float, float]:
     """Mean and standard deviation of the final reward less the newest one.
 
-    Every e-fold of the steps wins a part of what was won so far and of what can be won, in
-    proportion to the entropy that is left; and a reward off its curve comes back to it.
+    Every e-fold of the steps wins a part of what can be won, a larger one with more entropy left;
+    and a reward off its level comes back to it.
     """
-    ahead = reading.ahead
-    gain = (known.rise * reading.rise + known.room * reading.room) * ahead
-    gain += known.level * (reading.level - reading.now)
-    parts = (
-        known.spread_noise * reading.noise,
-        known.spread_rise * reading.rise * ahead,
-        known.spread_room * reading.room * ahead,
-        known.spread_fallen * reading.fallen,
-    )
-    return gain, math.hypot(*parts)
+    means, spreads = terms(reading, known.noise * unit.width)
+    weights = (known.room, known.room_entropy, known.level)
+    by = (known.spread_noise, known.spread_room, known.spread_fallen)
+    gain = sum(weight * term for weight, term in zip(weights, means, strict=True))
+    return gain, math.hypot(*(weight * term for weight, term in zip(by, spreads, strict=True)))
+
+
+def terms(reading: Reading, noise: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """What the expected gain is linear in, and its spread in squares.
+
+    `noise`: of an evaluation of other runs. The spread is that of a path which wanders: it grows
+    with the root of the logarithm of the steps.
+    """
+    bends = reading.evaluations - 3
+    pooled = math.sqrt((bends * reading.noise**2 + POOLED * noise**2) / (bends + POOLED))
+    ahead = reading.room * reading.log_left
+    means = (ahead, ahead * reading.entropy_left, reading.level - reading.now)
+    return means, (pooled, reading.room * math.sqrt(reading.log_left), reading.fallen)
 
 
 def still_rises(reading: Reading, unit: Unit) -> bool:

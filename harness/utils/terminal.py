@@ -75,6 +75,11 @@ def cut(text: str, most: int) -> str:
     return f"{whole.rstrip(' ,;:')}..." if whole else shortened(text, most) if most > 3 else "..."
 
 
+def cell(text: str, most: int) -> str:
+    """`text` in at most so many characters: the middle of a name is left out, or the last words."""
+    return cut(text, most) if " " in text else shortened(text, most)
+
+
 def fit(
     rows: Sequence[Sequence[str]],
     columns: int | None,
@@ -112,7 +117,6 @@ def row(cells: Sequence[str], widths: Mapping[int, int], painted_at: Mapping[int
     """One line of the columns that fit; `painted_at`: column -> status in whose colour it is."""
     shown = []
     for number, wide in widths.items():
-        text = cells[number]
-        text = cut(text, wide) if " " in text else shortened(text, wide)
-        shown.append(painted(f"{text:{wide}}", painted_at.get(number, ""), True))
+        text = f"{cell(cells[number], wide):{wide}}"
+        shown.append(painted(text, painted_at.get(number, ""), True))
     return GAP.join(shown).rstrip()

@@ -38,11 +38,16 @@ WRONG = {
     "no such command": (["swep"], "No such command 'swep'. Did you mean 'sweep'?"),
     "no such option": (["sweep", "--dryrun"], "No such option: --dryrun (Possible options"),
     "a folder for a sweep": (
-        ["sweep", "--dir", "X"],
-        "No such option: --dir: a sweep makes a new folder below "
-        "runs/; `harness train --dir PATH` makes one run in a folder of yours, `harness study NAME "
-        "--dir PATH` those of a study. See `harness sweep --help`.",
+        ["sweep", "--out", "X"],
+        "the folder of a sweep is named by --dir, or by --name below runs/. See `harness sweep",
     ),
+    "a name that is no folder's": (["sweep", "--name", "../x"], "--name: must be at most 96"),
+    "an empty name": (["sweep", "--name", ""], "--name: must be at most 96"),
+    "a long name": (["sweep", "--name", "x" * 97], "--name: must be at most 96"),
+    "a name of results": (["sweep", "--name", "law"], "--name: law names a folder of results"),
+    "a note of two lines": (["sweep", "--note", "a\nb"], "--note: must be one line"),
+    "a note that colours": (["sweep", "--note", "\x1b[31m"], "--note: must be one line"),
+    "a long note": (["sweep", "--note", "x" * 301], "--note: must be one line"),
     "a folder to resume": (
         ["resume", "--dir", "X"],
         "No such option: --dir: the folder is named without an option, as in `harness resume PATH`"
@@ -144,7 +149,11 @@ def test_a_dry_run_shows_the_runs_and_creates_nothing(run: Run) -> None:
     code, out, err = run("sweep", "difficulty=easy,hard", "policy=tabular", "--dry-run")
     assert (code, err) == (0, "")
     assert out.splitlines()[0].split() == ["0-easy-seed1", "difficulty=easy", "policy=tabular"]
-    assert out.splitlines()[-1] == "2 runs; swept: difficulty (2)"
+    assert out.splitlines()[-2] == "2 runs; swept: difficulty (2)"
+    assert out.splitlines()[-1] == (
+        "2 runs of 600 steps: about 0.04 CPU hours (1.4 ms a conversation and 0.2 s an evaluation, "
+        "measured on one core); about 10 MB on disk"
+    )
     assert not list(Path().iterdir())
 
 
@@ -162,6 +171,7 @@ def test_a_dry_run_as_json_has_the_shape_of_sweep_json(run: Run) -> None:
         "reason": None,
         "exit_code": None,
     }
+    assert value["cost"].keys() == {"cpu_hours", "gpu_hours", "disk_bytes"}
 
 
 @pytest.mark.parametrize("short", [[], ["sweep"], ["profiles", "check"]])

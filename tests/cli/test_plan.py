@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -51,6 +56,28 @@ def test_results_are_whole_and_the_same_twice(
     rows = list(csv.DictReader(written[0]["power.csv"].decode().splitlines()))
     assert {row["effect"] for row in rows} == {"0.025", "0.05", "0.1"}
     assert all(0 <= float(row["low"]) <= float(row["high"]) <= 1 for row in rows)
+
+
+@pytest.mark.parametrize(("effect", "program"), [("gain", "sweep"), ("final_reward", "study")])
+def test_the_printed_command_runs(tmp_path: Path, effect: str, program: str) -> None:
+    shim = tmp_path / "bin" / "harness"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m harness "$@"\n')
+    shim.chmod(0o755)
+    env = os.environ | {"PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
+    words = ["policy=tabular", *WORDS, "--effect", effect, "--out", "a plan"]
+    told = _shell(shlex.join(["harness", "plan", *words]), tmp_path, env)
+    (command_line,) = [line for line in told.splitlines() if f"harness {program} " in line]
+    assert "difficulty=hard" in _shell(f"{command_line} --dry-run --json", tmp_path, env)
+    assert not (tmp_path / "runs").exists()
+
+
+def _shell(line: str, folder: Path, env: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=folder, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_what_is_not_known_is_told_and_written(

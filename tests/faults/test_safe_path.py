@@ -45,13 +45,15 @@ QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
     "profiles from-rlver", "trust", "list",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "watch", "report", "resume")
+OF_A_RUN = ("status", "verify", "view", "watch", "report", "resume", "rm")
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
     "list": ["list"],
+    "rm": ["rm", "run", "--yes"],
     "verify": ["verify", "run"],
+    "view": ["view", "run"],
     "watch": ["watch", "run", "--once"],
     "report": ["report", "run"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],

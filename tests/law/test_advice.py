@@ -125,6 +125,28 @@ def test_a_run_that_its_rule_would_end_again_is_to_go_on_without_it(tmp_path: Pa
     assert said[-1].endswith("add trainer.steps=400 trainer.stop_when=null to the sweep.")
 
 
+@pytest.mark.parametrize("value", [0.0, 0.7, 1 / 3])
+def test_a_reward_that_never_moves_is_not_told_to_train_longer(
+    tmp_path: Path, value: float
+) -> None:
+    rows = synthetic.rows(synthetic.lawful(1, 100, LOW))
+    still = [{**row, "reward": value} for row in rows]
+    synthetic.write_run(tmp_path / "still", still)
+    said = advice.what_would_decide(analyse([tmp_path]))
+    assert said[0] == "1 of 1 runs undetermined:"
+    assert said[-1] == advice.CONSTANT
+    assert not any("More steps" in line for line in said)
+
+
+def test_a_still_reward_beside_a_short_run_leaves_the_advice_for_that_one(tmp_path: Path) -> None:
+    rows = synthetic.rows(synthetic.lawful(1, 12, LOW))
+    synthetic.write_run(tmp_path / "a_still", [{**row, "reward": 0.5} for row in rows])
+    synthetic.write_run(tmp_path / "short", rows, seed=2)
+    said = advice.what_would_decide(analyse([tmp_path]))
+    more = "More steps would decide, if H falls further in them"
+    assert said[-2:] == [f"{more}: add trainer.steps=400 to the sweep.", advice.CONSTANT]
+
+
 def opened(make: Make, n: int, noise: Noise, reason: str) -> list[int]:
     """Seeds of runs that are undetermined for that reason."""
     found = [(seed, cells.judged(make(seed, n, noise))) for seed in range(RUNS)]

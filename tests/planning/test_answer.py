@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from harness.errors import ConfigError, DataError
 from harness.planning import answer, pilot, shipped, study_file
 from harness.planning.answer import Answer, Question
 from harness.planning.effects import parse
+from harness.study import arms, file
 from tests.planning import made
 from tests.planning.made import SHORT, write_runs
 
@@ -76,8 +78,6 @@ def test_designs_around_it_and_the_pilots_own_difference_are_told(runs: Path) ->
 def test_a_link_gets_a_study_file_that_the_study_command_takes(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.study import arms, file
-
     found = ask(LEVELS, runs, "final_reward=0.05")
     assert found.study is not None
     assert found.planned is not None
@@ -92,6 +92,39 @@ def test_a_link_gets_a_study_file_that_the_study_command_takes(
     assert link["quantity"] == "final_reward"
     assert link["direction"] == "less", "as the pilot shows"
     assert study_file.OPEN not in found.study
+
+
+def test_a_link_is_planned_on_the_users_that_it_is_judged_on(tmp_path: Path) -> None:
+    words = [*SHORT[:1], "difficulty=hard", "algorithm.learning_rate=0.1,0.2", *SHORT[2:]]
+    runs = write_runs(tmp_path, words, medium=0.5)
+    found = ask(("algorithm.learning_rate=0.1,0.2",), runs, "final_reward=0.05")
+    assert found.column == "eval/medium/reward"
+    assert "decided on other users" in found.kept["eval.users"]
+    assert found.study is not None
+    (link,) = yaml.safe_load(found.study)["links"].values()
+    assert link["evaluation"] == found.column
+    ends = [json.loads((runs / str(n) / "metrics.jsonl").read_text().splitlines()[-1])
+            for n in range(6)]  # fmt: skip
+    of = {"0.1": [0.0, 0.0], "0.2": [0.0, 0.0]}
+    for number, end in enumerate(ends):
+        rate = yaml.safe_load((runs / str(number) / "config.yaml").read_text())["algorithm"]
+        of[str(rate["learning_rate"])][0] += end["eval/reward"] / 3
+        of[str(rate["learning_rate"])][1] += end["eval/medium/reward"] / 3
+    own, medium = (of["0.2"][at] - of["0.1"][at] for at in (0, 1))
+    assert found.own[0].value == pytest.approx(medium)
+    assert found.own[0].value != pytest.approx(own)
+    gain = ask(("algorithm.learning_rate=0.1,0.2",), runs)
+    assert gain.column == "eval/reward"
+
+
+def test_arms_are_named_as_a_study_takes_them() -> None:
+    two = "algorithm.adam_epsilon=1e-8,2e-8"
+    levels = [made.level(quantity="final_reward") for _ in range(2)]
+    task = made.task(made.pilot(*levels), "final_reward=0.05")
+    told = study_file.text(task, made.asked("policy=tabular", two), made.WORDS, {})
+    arms = yaml.safe_load(told)["arms"]
+    assert len(arms) == 2
+    assert all(file.ARM.fullmatch(arm) for arm in arms)
 
 
 def test_a_direction_that_the_pilot_does_not_show_is_left_to_the_user() -> None:

@@ -48,10 +48,34 @@ RISING = np.linspace(0.3, 0.8, N)
 SATURATED = 0.3 + 0.4 * (1 - np.exp(-np.arange(N) / 2))
 
 
-def test_a_flat_reward_with_spent_entropy_is_stopped_early() -> None:
-    told = advices(course(FLAT, (0.4, 0.02)))
-    first = next(n for n, advice in enumerate(told) if advice.stops)
-    assert first < N / 2
+def stopped_at(whole: Curve) -> int:
+    return next(n for n, advice in enumerate(advices(whole)) if advice.stops)
+
+
+def test_a_flat_reward_is_stopped_sooner_with_less_entropy_and_less_room() -> None:
+    spent, diverse = course(FLAT, (0.4, 0.02)), course(FLAT, (0.4, 0.4))
+    assert stopped_at(spent) < 2 * N / 3
+    assert stopped_at(spent) < stopped_at(diverse)
+    assert stopped_at(course(FLAT + 0.1, (0.4, 0.02))) < stopped_at(spent)
+
+
+def test_the_forecast_of_a_run_without_noise_is_the_formula_in_the_docs() -> None:
+    whole = Curve(np.arange(1.0, 11), np.full(10, 0.6), np.full(10, 0.0), np.full(10, 1.0))
+    told = rule.advise(whole, 20)
+    known = calibration.shipped()
+    assert told.expected_gain == pytest.approx(
+        (known.room + known.room_entropy) * 0.4 * np.log(2), abs=1e-12
+    )
+
+
+def test_few_evaluations_that_agree_by_luck_are_not_taken_for_no_noise() -> None:
+    whole = Curve(np.arange(1.0, 6), np.full(5, 0.6), np.full(5, 0.02), np.full(5, 1.0))
+    reading = curves.read(whole, 10, Unit())
+    assert not isinstance(reading, str)
+    assert reading.noise == 0
+    known = calibration.shipped()
+    (_, (pooled, _, _)) = rule.terms(reading, known.noise)
+    assert pooled == pytest.approx(known.noise * np.sqrt(3 / 5))
 
 
 def test_a_reward_that_rises_to_the_end_is_never_stopped_before_it() -> None:

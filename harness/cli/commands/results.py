@@ -20,6 +20,13 @@ class Figures(StrEnum):
     NONE = "none"
 
 
+class FigureStyle(StrEnum):
+    """What figures are drawn for."""
+
+    SCREEN = "screen"
+    PAPER = "paper"
+
+
 Results = Annotated[
     Path | None,
     typer.Option(
@@ -47,6 +54,19 @@ FiguresOption = Annotated[
     Figures,
     typer.Option(
         "--figures", help="auto: each run up to 24 runs, groups beyond; all: also each run."
+    ),
+]
+StyleOption = Annotated[
+    FigureStyle,
+    typer.Option("--style", help="paper: figures at column width, without titles, and tables."),
+]
+FormatOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        metavar="KIND",
+        show_default=False,
+        help="Some of png, svg, pdf, tex, md; by default png,svg, and pdf,tex,md for a paper.",
     ),
 ]
 ForecastFrom = Annotated[
@@ -104,6 +124,8 @@ def fit_entropy_law(
     step: Step = None,
     explain: Explain = False,
     figures: FiguresOption = Figures.AUTO,
+    style: StyleOption = FigureStyle.SCREEN,
+    formats: FormatOption = None,
     forecast_from: ForecastFrom = None,
     pool_unlike: PoolUnlike = False,
     margin: Margins = None,
@@ -114,6 +136,7 @@ def fit_entropy_law(
 
     Every run at or below PATH gets intervals, the onset of collapse and a verdict on the law;
     tables and figures go to the results folder.
+    Example: harness fit-entropy-law runs/ --style paper --out paper/
     """
     # before numpy is imported: its arrays are short here, and the processes share the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -129,7 +152,8 @@ def fit_entropy_law(
 
         wanted = fit.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()), with_unfinished, step, reward_range,
+            tuple(margin or ()), with_unfinished, step, reward_range, style.value,
+            tuple(formats or ()),
         )  # fmt: skip
         raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 

@@ -32,11 +32,30 @@ Retries = Annotated[
         help="Retries for a run that failed on an endpoint or disk error.",
     ),
 ]
+Name = Annotated[
+    str | None, typer.Option("--name", help="Name of the sweep, and of its folder below runs/.")
+]
+Note = Annotated[
+    str | None,
+    typer.Option("--note", metavar="TEXT", help="What it is for; shown by list and status."),
+]
+SweepDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        metavar="DIR",
+        parser=options.a_path,
+        help="Folder of the sweep, new or empty; by default a new one below runs/.",
+    ),
+]
 Yes = Annotated[
     bool, typer.Option("--yes", help="Also run the defaults, where no word is given on a terminal.")
 ]
 RunDir = Annotated[
     Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
+]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Follow it until nobody works on it; Ctrl-C ends that.")
 ]
 StopAgain = Annotated[
     bool,
@@ -53,6 +72,9 @@ def sweep(
     as_json: options.AsJson = False,
     on_failure: OnFailureOption = OnFailure.CONTINUE,
     retries: Retries = 2,
+    name: Name = None,
+    note: Note = None,
+    folder: SweepDir = None,
     yes: Yes = False,
 ) -> None:
     """Run every combination of the swept values.
@@ -63,16 +85,11 @@ def sweep(
         typer.echo(context.get_help())
         raise typer.Exit
     from harness.cli import sweep as command
+    from harness.execution.retry import RetryPolicy
 
-    raise typer.Exit(
-        command.sweep(
-            overrides or [],
-            dry_run=dry_run,
-            as_json=as_json,
-            stop_on_failure=on_failure is OnFailure.STOP,
-            retries=retries,
-        )
-    )
+    policy = RetryPolicy(on_failure is OnFailure.STOP, retries)
+    wanted = command.Wanted(overrides or [], dry_run, as_json, policy, name, note, folder)
+    raise typer.Exit(command.sweep(wanted))
 
 
 def train(
@@ -98,11 +115,20 @@ def resume(
     raise typer.Exit(command.resume(folder, events, stop_again))
 
 
-def status(folder: options.RunOrSweep, as_json: options.AsJson = False) -> None:
+def status(
+    folder: options.RunOrSweep, as_json: options.AsJson = False, watch: Watch = False
+) -> None:
     """Show the progress of a run or a sweep."""
     from harness.cli import status as command
+    from harness.errors import ConfigError
 
-    command.status(folder, as_json=as_json)
+    if watch and as_json:
+        advice = "`harness watch DIR --events jsonl` follows a run for a program"
+        raise ConfigError(f"--watch: goes without --json; {advice}")
+    if watch:
+        command.watch(folder)
+    else:
+        command.status(folder, as_json=as_json)
 
 
 def list_(
@@ -122,3 +148,20 @@ def list_(
     from harness.cli import list as command
 
     command.list_(path, as_json=as_json)
+
+
+def rm(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", parser=options.a_path, help="Folders of runs or sweeps."),
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove runs or sweeps that nobody works on, and say what that frees.
+
+    Asks first. A folder that holds anything else is left alone, and so is what links lead to.
+    Example: harness rm runs/pilot
+    """
+    from harness.cli import rm as command
+
+    command.rm(paths, yes=yes)

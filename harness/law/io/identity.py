@@ -51,8 +51,12 @@ class Identity:
     """Sums in run.json of the rows that the run wrote."""
     other_config: str | None = None
     """Why config.yaml is not the one that the run was planned with, where it is not."""
+    ended_by_rule: int | None = None
+    """The step at which trainer.stop_when ended it, where it did not go on since."""
     validity: Validity | None = None
     """By level, how valid the users are that it trains on; None where run.json does not say."""
+    stopped_by_rule: Mapping[str, Any] | None = None
+    """What run.json says of trainer.stop_when having ended it."""
 
     @functools.cached_property
     def full_config(self) -> Mapping[str, Any] | None:
@@ -126,7 +130,9 @@ def read(folder: Path | None) -> Identity:
         status.last_step,
         rows=_sums(status.rows or {}),
         other_config=None if values is None else _other_config(run, status, values),
+        ended_by_rule=_ended_by_rule(status),
         validity=user_validity.from_json(status.validity),
+        stopped_by_rule=status.stopped_by_rule,
     )
 
 
@@ -140,6 +146,13 @@ def _with_size(card: dict[str, Any]) -> Mapping[str, Any]:
     default = EvalConfig()
     size = {name: getattr(default, name) for name in ("users", "levels", "repeats", "turn_cap")}
     return {**card, "eval": {**evaluation, **size}}
+
+
+def _ended_by_rule(status: RunStatus) -> int | None:
+    rule = status.stopped_by_rule
+    step = rule.get("step") if isinstance(rule, dict) else None
+    ended = status.status == "done" and isinstance(step, int) and status.last_step <= step
+    return status.last_step if ended else None
 
 
 def _sums(rows: Mapping[str, str]) -> RowSums | None:

@@ -5,13 +5,18 @@ The numbers are those that harness.report.figures selects and draws as pictures.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from harness.report.figures import canvas, curves, residuals
+from harness.law.results import Floats
+from harness.report.figures import canvas, curves, ranges, residuals
 from harness.report.figures.canvas import Limits
 from harness.report.figures.curves import ALL_SLICES, SLICE
 from harness.report.figures.figure_specs import AxisNames, Page
-from harness.report.figures.group_series import Middle, Pool, PoolPanel
+from harness.report.figures.group_series import Pool, PoolPanel
+from harness.report.figures.medians import Middle, NullControls
+from harness.report.figures.ranges import Least
 from harness.report.figures.run_series import Panel as RunPanel
 from harness.report.figures.run_series import Trace
 from harness.report.figures.series_pages import MEDIANS
@@ -26,25 +31,54 @@ def entropy_curves(page: Page) -> Chart:
     names, heading = legends.axis_names(page), curves.HEADING
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
+        held_out = [pool.held_out for pool in pools if pool.held_out is not None]
+        rewards = [*(pool.reward for pool in pools), *held_out]
         shared = curves.frame(
             [pool.course.at for pool in pools],
             [ends for pool in pools for ends in (pool.course.low, pool.course.high)],
-            [ends for pool in pools for ends in (pool.reward.low, pool.reward.high)],
+            [ends for reward in rewards for ends in (reward.low, reward.high)],
+            names.reward_range,
         )
         columns = tuple(_pooled_course(panel, shared, names) for panel in page.pools)
-        return Chart("entropy_curves", f"{heading}: {MEDIANS}", columns, legends.pools(page))
+        entries = [*legends.pools(page), *_background(page, bool(held_out))]
+        return Chart("entropy_curves", f"{heading}: {MEDIANS}", columns, tuple(entries))
     traces = traces_of(page)
+    met = [trace.held_out.reward for trace in traces if trace.held_out is not None]
     shared = curves.frame(
         [trace.course.steps for trace in traces],
         [trace.course.entropy for trace in traces],
-        [trace.points.reward for trace in traces],
+        [*(trace.points.reward for trace in traces), *met],
+        names.reward_range,
     )
     columns = tuple(_course(panel, shared, names) for panel in page.panels)
     entries = list(legends.seeds(traces))
     if any(trace.onset is not None for trace in traces):
-        entries += [Entry("line dashed ink", SAMPLE, "onset"),
-                    Entry("band ink", SWATCH, "its 95% interval")]  # fmt: skip
+        entries.append(Entry("line dashed ink", SAMPLE, "onset"))
+        entries.append(Entry("band ink", SWATCH, "its 95% interval"))
+    entries += _background(page, bool(met))
     return Chart("entropy_curves", heading, columns, tuple(entries))
+
+
+def _background(page: Page, held_out: bool) -> Iterator[Entry]:
+    """What is drawn beside the runs' own H and R."""
+    if held_out:
+        yield Entry("line thin ink", SAMPLE, curves.HELD_OUT)
+        yield Entry("line thin faint ink", SAMPLE, curves.BATCH)
+    beside = [panel.null_controls for panel in page.pools or page.panels]
+    runs = [null.runs for null in beside if null is not None]
+    if runs:
+        of = f": median of {max(runs)}" if max(runs) > 1 else ""
+        yield Entry("line dotted grey", SAMPLE, f"null control of the level{of}")
+
+
+def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
+    """Their medians, behind the runs."""
+    if null is None:
+        return
+    name = "null control" if null.runs == 1 else f"null controls, median of {null.runs}"
+    for made, values in zip(pair, (null.entropy, null.reward), strict=True):
+        made.line("dotted grey", *floats(values.at, values.median))
+        made.hover(Hovered(name, *floats(values.at, values.median), legends.NO_SERIES))
 
 
 def _course(
@@ -61,9 +95,14 @@ def _course(
     for made in (top, bottom):
         for place, trace in enumerate(begun):
             _onset(made, trace, place, len(begun))
+    _null_controls((top, bottom), panel.null_controls)
     for trace in panel.traces:
-        _run_line(top, trace, list(trace.course.steps), list(trace.course.entropy))
-        _run_line(bottom, trace, list(trace.points.steps), list(trace.points.reward))
+        _run_line(top, trace, *floats(trace.course.steps, trace.course.entropy))
+        shown = floats(trace.points.steps, trace.points.reward)
+        if trace.held_out is not None:  # what held-out users gave stands out
+            bottom.line(f"thin faint {css(trace.slot)}", *shown)
+            shown = floats(trace.held_out.steps, trace.held_out.reward)
+        _run_line(bottom, trace, *shown)
     return top.panel(), bottom.panel()
 
 
@@ -93,8 +132,11 @@ def _pooled_course(
         axis(names.entropy, entropy),
     )
     bottom = Plot("", axis(names.time, steps), axis(names.reward, reward))
+    _null_controls((top, bottom), panel.null_controls)
     for pool in panel.pools:
-        for made, values in ((top, pool.course), (bottom, pool.reward)):
+        if pool.held_out is not None:
+            bottom.line(f"thin faint {css(pool.slot)}", *floats(pool.reward.at, pool.reward.median))
+        for made, values in ((top, pool.course), (bottom, pool.held_out or pool.reward)):
             _middle(made, pool, values)
             low, high = made.y.low, made.y.high
             for step in pool.onsets:
@@ -128,9 +170,11 @@ def residual(page: Page) -> Chart | None:
         at_entropy = [trace.points.entropy for trace in traces]
     if not spread:
         return None
-    y = axis(residuals.RESIDUAL, canvas.limits([*spread, np.zeros(1)]))
+    least = ranges.reward(_rewards(page), names.reward_range, ranges.RESIDUAL_SHARE)
+    y = axis(residuals.RESIDUAL, canvas.limits([*spread, np.zeros(1)], least=least))
     steps = axis(names.time, canvas.limits(at_step, 0.02))
-    entropy = axis(names.entropy, canvas.limits(at_entropy, 0.02))
+    of_h = Least(ranges.H_NATS, 0.0)
+    entropy = axis(names.entropy, canvas.limits(at_entropy, 0.02, least=of_h))
     columns = []
     for panel in page.pools or page.panels:
         top, bottom = Plot(panel.level, steps, y), Plot("", entropy, y)
@@ -148,6 +192,13 @@ def residual(page: Page) -> Chart | None:
     entries = legends.pools(page) if page.pools else tuple(legends.seeds(traces_of(page)))
     heading = f"{residuals.HEADING}: {MEDIANS}" if page.pools else residuals.HEADING
     return Chart("residuals", heading, tuple(columns), entries)
+
+
+def _rewards(page: Page) -> list[Floats]:
+    """The rewards whose residuals are drawn."""
+    if page.pools:
+        return [pool.reward.median for panel in page.pools for pool in panel.pools]
+    return [trace.points.reward for trace in traces_of(page)]
 
 
 def _left_over(made: Plot, trace: Trace, at: list[float]) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.law.group_results import GroupResult
-from harness.report.figures import forest
+from harness.report.figures import forest, ranges
+from harness.report.figures.ranges import Least
 from harness.report.html import plot, row_panels
 from harness.report.html.legends import DOT
 from harness.report.html.plot import Chart, Entry
@@ -31,7 +32,7 @@ def compared(groups: Sequence[GroupResult]) -> Chart:
             pooled = numbers.mean(quantity)
             mean = None if pooled.mean is None else Mean(pooled.mean, pooled.low, pooled.high)
             rows.append(Row(population.name(group), slot, list(_seeds(group, quantity)), mean))
-        limits = (-0.03, 1.06) if quantity == "onset" else None
+        limits = (-0.03, 1.06) if quantity == "onset" else forest.LEAST[quantity]
         on = shown[0].compared.on if shown[0].compared else None
         title, unit = _quantity(quantity, on)
         columns.append((row_panels.panel(title, unit, rows, limits),))
@@ -98,8 +99,12 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
     ]  # fmt: skip
     last = max((of.onset.last_step or 1.0 for _, _, of in told), default=1.0)
     columns = (
-        (row_panels.panel("share of seeds that follow the law", "P(law)", follows, (-0.06, 1.06)),),
-        (row_panels.panel("ceiling b - a", "reward at H = 0", ceilings),),
+        (row_panels.panel("seeds that follow the law, share", "P(law)", follows, (-0.06, 1.06)),),
+        (
+            row_panels.panel(
+                "ceiling b - a", "reward at H = 0", ceilings, Least(ranges.REWARD_SHARE)
+            ),
+        ),
         (row_panels.panel("onset of collapse", "step", onsets, (0.0, 1.03 * last)),),
     )
     none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset until its last step")

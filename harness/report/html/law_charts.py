@@ -30,14 +30,17 @@ def entropy_law(page: Page) -> Chart:
         shared = law.frame(
             [pool.entropy.median for pool in pools],
             [ends for pool in pools for ends in (pool.reward.low, pool.reward.high)],
+            [pool.ceiling for pool in pools if pool.ceiling is not None],
+            names.reward_range,
         )
         columns = tuple((_pooled_law(panel, shared, names),) for panel in page.pools)
         return Chart("entropy_law", f"{law.HEADING}: {MEDIANS}", columns, legends.pools(page))
     traces = traces_of(page)
-    sure = [t.ceiling for t in traces if t.ceiling is not None and t.ceiling_identified]
-    ends = np.array([bound for ceiling in sure for bound in (ceiling.low, ceiling.high)])
     shared = law.frame(
-        [t.points.entropy for t in traces], [*(t.points.reward for t in traces), ends]
+        [trace.points.entropy for trace in traces],
+        [trace.points.reward for trace in traces],
+        [t.ceiling for t in traces if t.ceiling is not None and t.ceiling_identified],
+        names.reward_range,
     )
     columns = tuple((_law(panel, shared, names),) for panel in page.panels)
     return Chart("entropy_law", law.HEADING, columns, _law_entries(traces))

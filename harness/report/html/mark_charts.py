@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harness.law.results import Interval
-from harness.report.figures import canvas, onset_by_difficulty, reward_by_listening
+from harness.report.figures import canvas, onset_by_difficulty, ranges, reward_by_listening
 from harness.report.figures.onset_by_difficulty import MEASURES, NO_ONSET
+from harness.report.figures.ranges import Least
 from harness.report.figures.reward_by_listening import Mark as Heard
 from harness.report.html import plot
 from harness.report.html.axes import Axis, axis
@@ -30,7 +31,7 @@ def by_difficulty(marks: Sequence[onset_by_difficulty.Mark]) -> Chart:
         of = {mark.run: mark.difficulty[measure] for mark in marks}
         ends = np.array([end for one in of.values() for end in (one.low, one.high)])
         made = Plot(
-            title, axis(title, canvas.limits([ends])),
+            title, axis(title, canvas.limits([ends], least=onset_by_difficulty.LEAST[measure])),
             Axis("onset, share of the run", 0.0, 1.15, tuple(heights)),
         )  # fmt: skip
         for slot, level in enumerate(names):
@@ -91,9 +92,10 @@ def _listening(level: str, marks: Sequence[Heard], slot: int) -> Panel:
     heard = [0.0, *(x for _, x, _ in there), *([star[0]] if star[0] is not None else [])]
     known = [one.value for one in (anchors.deaf, anchors.attentive, anchors.optimum) if one]
     rewards = [*(y for _, _, y in there), *known]
+    across = canvas.limits([np.array(heard)], least=Least(ranges.LISTENING_NATS))
+    up = canvas.limits([np.array(rewards)], least=Least(ranges.REWARD_SHARE))
     made = Plot(
-        level, axis("listening, nats", canvas.limits([np.array(heard)])),
-        axis("reward", canvas.limits([np.array(rewards)])),
+        level, axis("listening, nats", across), axis("reward", up),
     )  # fmt: skip
     for reference, kind in ((anchors.deaf, "dashed"), (anchors.optimum, "dotted")):
         if reference is not None:

@@ -6,10 +6,9 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from harness.law.results import Bounded, Interval
-from harness.report.figures import canvas
+from harness.report.figures import seed_rows
+from harness.report.figures.ranges import Least, Limits
 from harness.report.html import plot
 from harness.report.html.axes import Axis, axis
 from harness.report.html.legends import DIAMOND, DOT, SAMPLE
@@ -19,8 +18,6 @@ from harness.utils.safe_text import shortened
 
 LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
 """Width left for names of groups; height of a group; groups shown; characters of a line."""
-REACH = 1.0
-"""A mean's interval may widen the axis by this share of what the seeds span."""
 SEED_AND_MEAN = (
     Entry("dot ink", DOT + plot.MARKERS[0], "one seed"),
     Entry("dot ink", DOT + DIAMOND, "over seeds"),
@@ -56,12 +53,16 @@ class Row:
     """Why there is no mean."""
 
 
-def panel(title: str, x: str, rows: Sequence[Row], limits: canvas.Limits | None = None) -> Panel:
-    """One row a group: its seeds above, their mean below."""
+def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Panel:
+    """One row a group: its seeds above, their mean below.
+
+    `limits` are those of the axis, or how far it reaches at least.
+    """
     count = len(rows)
+    ends = _limits(rows, limits) if isinstance(limits, Least) else limits
     ticks = [(float(-at), _two_lines(row.name)) for at, row in enumerate(rows)]
     made = Plot(
-        title, axis(x, limits or _around(rows)), Axis("", -count + 0.4, 0.6, tuple(ticks)),
+        title, axis(x, ends), Axis("", -count + 0.4, 0.6, tuple(ticks)),
         plot.TOP + plot.BOTTOM + ROW * max(count, 2), LABELS,
     )  # fmt: skip
     for at, row in enumerate(rows):
@@ -91,7 +92,7 @@ def _two_lines(name: str) -> str:
 
 
 def _mean(made: Plot, row: Row, at: float) -> None:
-    if row.mean is None:
+    if row.mean is None or len(row.seeds) < seed_rows.FEWEST:
         if not row.seeds:
             made.words("note", (made.x.low + made.x.high) / 2, at + 0.1, row.why or "no data")
         return
@@ -113,15 +114,10 @@ def _mean(made: Plot, row: Row, at: float) -> None:
     made.hover(Hovered(row.name, [middle], [at], row.slot, words=[mean.told]))
 
 
-def _around(rows: Sequence[Row]) -> canvas.Limits:
-    """Round the seeds and means, and the intervals as far as REACH lets them."""
-    values = np.array([value for row in rows for _, value, _ in row.seeds])
+def _limits(rows: Sequence[Row], least: Least) -> Limits:
+    seeds = [value for row in rows for _, value, _ in row.seeds]
     means = [row.mean for row in rows if row.mean is not None]
-    ends = [end for m in means for end in (m.value, m.low, m.high) if end is not None]
-    if not len(values):
-        return canvas.limits([np.array(ends)])
-    air = REACH * (float(np.ptp(values)) or max(abs(float(values[0])), 0.1))
-    return canvas.limits([values, np.clip(np.array(ends), values.min() - air, values.max() + air)])
+    return seed_rows.limits(seeds, [end for m in means for end in (m.value, m.low, m.high)], least)
 
 
 def mean_of(number: Interval | Bounded | None) -> Mean | None:

@@ -54,6 +54,7 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
         _lines(console, population.FOOTNOTES, "dim")
     _lines(console, dropped_rows.unknown_seeds(analysis))
     _lines(console, dropped_rows.unfinished(analysis, called))
+    _lines(console, dropped_rows.ended_by_rule(analysis))
     for pair, table in contrasts.blocks(analysis, console.width):
         _lines(console, [pair], "bold")
         console.print(table)
@@ -129,8 +130,10 @@ def _rows_of(run: RunResult) -> list[str]:
 
 
 def _standing(run: RunResult) -> list[str]:
-    """Marks a run that has not come to its end."""
-    return [] if run.unfinished is None else ["unfinished:", dropped_rows.standing(run)]
+    """Marks a run that has not come to its end, and one that trainer.stop_when ended."""
+    if run.unfinished is not None:
+        return ["unfinished:", dropped_rows.standing(run)]
+    return [] if run.ended_by_rule is None else ["ended by rule", f"at {run.ended_by_rule}"]
 
 
 def _driven(run: RunResult) -> list[str]:

@@ -55,7 +55,7 @@ EFFECT: Mapping[str, tuple[str, str]] = {
     "doubt": ("they doubt that it is meant well",) * 2,
     "coldness": ("it lacks warmth",) * 2,
     "puzzled": ("it makes no sense to them",) * 2,
-    "momentum": ("they were on the way up", "they were on the way down"),
+    "momentum": ("the reply before had helped", "the reply before had not helped"),
     "mood": ("a good mood lifts itself", "a low mood drags on"),
     "user": ("this user is easy to reach", "this user is hard to reach"),
     "rest": ("who they are, and how they were by then",) * 2,
@@ -77,7 +77,7 @@ EFFECT: Mapping[str, tuple[str, str]] = {
     "too_much": ("it is too much at once",) * 2,
     "before": ("it was said before",) * 2,
     "drift": ("their mood comes back by itself", "their mood sinks back by itself"),
-    "chance": ("luck", "bad luck"),
+    "chance": ("chance, or the limit of one move",) * 2,
 }
 """Part of an appraisal -> why it helped, and why it did not; a part that is not here is named by
 its key."""
@@ -94,7 +94,12 @@ UNIT = {
 def came_for(conversation: Conversation) -> str | None:
     """`somebody who listens while they let it out`; None where it was not kept."""
     code = conversation.intention
-    return None if code is None else INTENTION.get(code, plain(code))
+    return None if code is None else intention(code)
+
+
+def intention(code: str) -> str:
+    """`venting` -> `somebody who listens while they let it out`."""
+    return INTENTION.get(code, plain(code))
 
 
 def user(conversation: Conversation) -> str | None:
@@ -150,7 +155,7 @@ def strategies(codes: Sequence[str]) -> str:
 def why(turn: Turn) -> str | None:
     """Why the emotion moved with a turn of the user; None where it is not known.
 
-    `rose, which was 92% likely; for it: this kind of reply suits them (+1.4); against it: ...`.
+    `rose; a rise was 92% likely; for it: this kind of reply suits them (+1.4); against it: ...`.
     What is of the user alone, the same at each reply, is said by `user`.
     """
     of = turn.why
@@ -174,13 +179,10 @@ def _moved(turn: Turn, of: Why) -> str:
     word = "rose" if change > 0 else "fell" if change < 0 else "did not move"
     if chance is None:
         return word
-    if not change:
-        return f"{word}, though a rise was {_percent(chance)} likely" if chance > LIKELY else word
-    odds = chance if change > 0 else 1 - chance
-    if odds > LIKELY:
-        return f"{word}, which was {_percent(odds)} likely"
-    other = "a rise" if change < 0 else "a fall"
-    return f"{word}, though {other} was {_percent(1 - odds)} likely"
+    if change > 0 and chance < LIKELY:
+        return f"{word}, though that was only {_percent(chance)} likely"
+    link = ", though" if change < 0 and chance > LIKELY else ";"
+    return f"{word}{link} a rise was {_percent(chance)} likely"
 
 
 def _percent(share: float) -> str:
@@ -195,8 +197,8 @@ def _effects(of: Why) -> Sequence[str]:
     shown = [item for item in by_size if abs(item[1]) >= least and item[0] != "user"]
     helped = ", ".join(_effect(*item) for item in shown if item[1] > 0)
     failed = ", ".join(_effect(*item) for item in shown if item[1] < 0)
-    parts = [f"for a rise: {helped}"] if helped else []
-    return [*parts, f"against: {failed}"] if failed else parts
+    parts = [f"for it: {helped}"] if helped else []
+    return [*parts, f"against it: {failed}"] if failed else parts
 
 
 def _effect(part: str, effect: float) -> str:

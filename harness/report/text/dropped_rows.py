@@ -63,6 +63,21 @@ def _of_group(group: GroupResult, called: dict[str, str]) -> str:
     return f"{f'{whose}: ' if whose else ''}{sentence} ({names})"
 
 
+def ended_by_rule(analysis: Analysis) -> list[str]:
+    """Return how many runs trainer.stop_when ended, and what their numbers then are of."""
+    ended = [run for run in analysis.runs if run.ended_by_rule is not None]
+    if not ended:
+        return []
+    steps = sorted({run.ended_by_rule for run in ended if run.ended_by_rule is not None})
+    where = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+    were = "was" if len(ended) == 1 else "were"
+    return [
+        f"{len(ended)} of {plural(len(analysis.runs), 'run')} {were} ended by trainer.stop_when, "
+        f"at {where}: final R and H are of the step where a run ended, and a later onset was not "
+        "seen. The rule ends runs by their R, so these are no random part of them."
+    ]
+
+
 def counts(run: RunResult) -> str:
     """`2 nan, 1 torn last line`."""
     return ", ".join(f"{n} {wording.plain(reason)}" for reason, n in run.dropped.items())

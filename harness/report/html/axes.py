@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from harness.report.figures.canvas import Limits
 
 TICKS = 5
+FINEST = 1e-9
+"""Share of its values that an axis spans at least: what is finer is one value."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Axis:
 def axis(label: str, limits: Limits, ticks: Sequence[tuple[float, str]] | None = None) -> Axis:
     """An axis with round ticks, or with those given."""
     low, high = limits
-    if not high > low:
+    smallest = FINEST * max(abs(low), abs(high), 1e-300)
+    if not high - low > smallest:
         air = max(abs(low), 1.0) / 2
         low, high = low - air, low + air
     return Axis(label, low, high, tuple(ticks) if ticks is not None else round_ticks(low, high))

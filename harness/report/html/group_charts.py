@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.law.group_results import GroupResult
+from harness.law.results import Interval
 from harness.report.figures import forest, ranges
 from harness.report.figures.ranges import Least
 from harness.report.html import plot, row_panels
@@ -15,6 +16,7 @@ from harness.report.html.legends import DOT
 from harness.report.html.plot import Chart, Entry
 from harness.report.html.row_panels import MOST_ROWS, SEED_AND_MEAN, Mean, Row, mean_of
 from harness.report.tables import population
+from harness.report.text import wording
 
 HEADING = "Levels over their seeds: how many follow the law, its ceiling, and when they collapse"
 
@@ -58,11 +60,11 @@ def _quantity(quantity: str, on: str | None) -> tuple[str, str]:
 def _seeds(group: GroupResult, quantity: str) -> Iterator[tuple[str, float, bool]]:
     assert group.compared is not None
     for seed in group.compared.seeds:
-        who = seed.run if seed.seed is None else f"seed {seed.seed}"
+        who = _who(seed.run, seed.seed)
         if quantity == "onset":
-            yield who, seed.reached if seed.onset is None else seed.onset, seed.onset is None
+            yield _onset(who, seed.onset, seed.reached)
         elif (value := seed.number(quantity)) is not None:
-            yield who, value.value, False
+            yield _value(who, value)
 
 
 def levels(groups: Sequence[GroupResult]) -> Chart:
@@ -76,15 +78,16 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
         Row(
             name, slot,
             [*[("follows the law", 1.0, False)] * of.follows.followers,
-             *[("does not", 0.0, False)] * of.follows.others],
-            mean_of(of.follows.share),
+             *[("does not follow the law", 0.0, False)] * of.follows.others,
+             *[(f"undetermined: {of.follows.undetermined}", 0.5, True)] * of.follows.undetermined],
+            mean_of(of.follows.share), open_shape=plot.marker(slot),
         )
         for slot, name, of in told
     ]  # fmt: skip
     ceilings = [
         Row(
             name, slot,
-            [(_who(run.run, run.seed), run.own.value, False) for run in of.law.ceiling.runs],
+            [_value(_who(run.run, run.seed), run.own) for run in of.law.ceiling.runs],
             mean_of(of.law.ceiling.mean), population.WHY.get(of.law.ceiling.why or "", "not known"),
         )
         for slot, name, of in told
@@ -92,7 +95,10 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
     onsets = [
         Row(
             name, slot,
-            [(_who(run.run, run.seed), run.step, not run.collapsed) for run in of.onset.runs],
+            [
+                _onset(_who(run.run, run.seed), run.step if run.collapsed else None, run.step)
+                for run in of.onset.runs
+            ],
             mean_of(of.onset.parametric.median),
         )
         for slot, name, of in told
@@ -108,7 +114,19 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
         (row_panels.panel("onset of collapse", "step", onsets, (0.0, 1.03 * last)),),
     )
     none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset until its last step")
-    return Chart("levels", HEADING, columns, (*SEED_AND_MEAN, none))
+    undetermined = Entry("dot ink hollow", DOT + plot.MARKERS[0], "law undetermined")
+    return Chart("levels", HEADING, columns, (*SEED_AND_MEAN, undetermined, none))
+
+
+def _value(who: str, of: Interval) -> tuple[str, float, bool]:
+    return f"{who}: {wording.interval(of)}", of.value, False
+
+
+def _onset(who: str, onset: float | None, until: float) -> tuple[str, float, bool]:
+    """Of a seed without an onset, how far it was seen."""
+    if onset is None:
+        return f"{who}: none until {until:.3g}", until, True
+    return f"{who}: {onset:.3g}", onset, False
 
 
 def _who(run: str, seed: int | None) -> str:

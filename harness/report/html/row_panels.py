@@ -47,10 +47,12 @@ class Row:
     name: str
     slot: int
     seeds: Sequence[tuple[str, float, bool]]
-    """What to call it, its value, whether it is open."""
+    """What is read of it, its value, whether it is open."""
     mean: Mean | None
     why: str = ""
     """Why there is no mean."""
+    open_shape: str = plot.ARROW[">"]
+    """Of seeds that are open: by default without an onset until then."""
 
 
 def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Panel:
@@ -68,7 +70,7 @@ def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Pa
     for at, row in enumerate(rows):
         for kind, shape, chosen in (
             ("", marker(row.slot), False),
-            (" hollow", plot.ARROW[">"], True),
+            (" hollow", row.open_shape, True),
         ):
             values = [value for _, value, is_open in row.seeds if is_open is chosen]
             made.dots(f"{css(row.slot)}{kind}", values, [-at + 0.15] * len(values), shape)
@@ -76,7 +78,7 @@ def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Pa
             Hovered(
                 row.name, [value for _, value, _ in row.seeds], [-at + 0.15] * len(row.seeds),
                 row.slot,
-                words=[f"{who}: {at:.3g}{', none' * is_open}" for who, at, is_open in row.seeds],
+                words=[told for told, _, _ in row.seeds],
             )
         )  # fmt: skip
         _mean(made, row, -at - 0.2)

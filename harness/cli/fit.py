@@ -16,6 +16,7 @@ from harness.cli import exit_codes, options
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError, PlugInError
 from harness.law import analysis
 from harness.law.compare.claims import parse_margins as parse_margins
+from harness.law.compare.families import check_primary
 from harness.law.group_results import Analysis
 from harness.law.io.discover import is_folder
 from harness.report import formats, write
@@ -43,6 +44,8 @@ class Wanted:
     step: str | None = None
     reward_range: str | None = None
     """LOW,HIGH"""
+    primary: str | None = None
+    """The quantity that bears most of the error of the contrasts."""
     style: str = "screen"
     formats: tuple[str, ...] = ()
     """Words of --format; those of the style where there are none."""
@@ -60,6 +63,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     _refuse_no_name("--step", wanted.step)
     _refuse_no_share("--forecast-from", wanted.forecast_from)
     margins = parse_margins(wanted.margins)
+    check_primary(wanted.primary)
     declared = options.reward_range(wanted.reward_range)
     kinds = formats.formats(wanted.style, wanted.formats)
     default = default_out(wanted.paths)
@@ -76,6 +80,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         margins=margins,
         with_unfinished=wanted.with_unfinished,
         reward_range=declared,
+        primary=wanted.primary,
     )
     code = _exit_code(analysed)
     if code == DataError.exit_code:

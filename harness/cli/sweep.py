@@ -65,6 +65,8 @@ def sweep(wanted: Wanted) -> int:
     preflight.check_disk_space(configs, root or sweep_place.runs_folder())
     preflight.tell(sends)
     user_validity.tell(notes)
+    if is_local:  # a cluster's endpoint may answer its own machines alone
+        preflight.ask_endpoints(configs, sends)
     made = ledger.create(plan, wanted.overrides, root, wanted.name, wanted.note)
     exit_codes.say(f"{_counted(made.runs)} in {made.dir}{_expected(configs, is_local)}")
     finished, code = sweeps.execute(Path(str(made.dir)), wanted.retry_policy, granted=sends)

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.config import engine_choice
 from harness.config.grant import Grant
 from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig, TrainerConfig
-from harness.errors import ConfigError, FolderError, StorageError
+from harness.errors import ConfigError, EndpointError, FolderError, StorageError
 from harness.policy import model_files
 from harness.records import user_folders
 from harness.train import trackers
@@ -62,6 +62,34 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
         for level in (config.difficulty, *(getattr(config.levels, name) for name in LEVELS)):
             cast.check(level, config.simulator)
     return frozenset({sends} if sends else ())
+
+
+STARTED = "start it, as in `vllm serve {}`, or name another by simulator.base_url=URL"
+MOST_TRIES = 4
+"""Of the question whether an endpoint answers: a few seconds where nothing listens."""
+
+
+def ask_endpoints(configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()) -> None:
+    """Have each endpoint of a served user answer once, before anything is created.
+
+    Raises EndpointError, which says how to start one, if it does not answer, ConfigError if it
+    refuses the key. `granted`: which variables may be sent.
+    """
+    served = {config.simulator for config in configs if config.simulator.kind == "served"}
+    for simulator in sorted(served, key=repr):
+        from harness.simulator.served.client import client_for
+        from harness.simulator.served.simulator import check_endpoint
+
+        safe_text.say(f"asking {simulator.base_url} for one answer of {simulator.model}")
+        tries = min(simulator.retries, MOST_TRIES - 1)
+        client = client_for(dataclasses.replace(simulator, retries=tries))
+        try:
+            with permission.given(granted):
+                check_endpoint(client)
+        except EndpointError as error:
+            raise EndpointError(f"{error}; {STARTED.format(simulator.model)}") from error
+        finally:
+            client.close()
 
 
 def tell(grants: Iterable[Grant]) -> None:

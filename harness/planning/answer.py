@@ -83,6 +83,8 @@ class Question:
     effect: Effect
     pilot: Path | None
     power: float
+    primary: str | None = None
+    """The quantity that bears most of the error of the contrasts to come."""
 
 
 def answer(question: Question) -> Answer:
@@ -109,7 +111,11 @@ def task_of(question: Question, asked: Asked, pilot: Pilot) -> Task:
     effect = question.effect
     others = tuple(q for q in pilot.tested if q != effect.quantity)
     rule = Rule(
-        effect.quantity, asked.pairs, others if effect.is_contrast else (), not effect.is_contrast
+        effect.quantity,
+        asked.pairs,
+        others if effect.is_contrast else (),
+        not effect.is_contrast,
+        question.primary,
     )
     return Task(effect, rule, pilot, asked.configs, question.power, asked.typed)
 

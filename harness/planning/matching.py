@@ -40,6 +40,7 @@ def from_pilot(path: Path, words: Sequence[str], typed: frozenset[str]) -> tuple
             raise ConfigError(
                 f"--from: must hold finished runs of {name}; the nearest in {path} have "
                 f"{key}={nearest.config.get(key)} where {config.get(key)} is asked for"
+                f"{_told([one for one in others if one.config is None and one.ours])}"
             )
         chosen.append(mine)
     _check_sizes(path, chosen, asked)

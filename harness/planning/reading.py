@@ -50,9 +50,8 @@ def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
     for level in names:
         if not any(member.result.run in level for member in members):
             told = "; ".join(f"{run}: {why_not.get(run, UNLIKE)}" for run in level[:SHOWN])
-            raise DataError(
-                f"{source}: a plan needs a whole run of each level, and has none: {told}"
-            )
+            rule = "a plan needs a whole run of each level, and none of these is one"
+            raise DataError(f"{source}: {rule}: {told}")
     configs = [level[0].config for level in chosen]
     return of_members(source, members, names, configs, why_not)
 

@@ -32,7 +32,7 @@ def width(stream: TextIO) -> int | None:
         columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError, AttributeError):
         return None
-    return max(columns, NARROWEST) if columns else 80
+    return max(columns, NARROWEST) if columns else None
 
 
 def is_coloured(stream: TextIO) -> bool:

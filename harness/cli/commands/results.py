@@ -131,6 +131,7 @@ def fit_entropy_law(
     margin: Margins = None,
     with_unfinished: WithUnfinished = False,
     reward_range: RewardRange = None,
+    primary: options.Primary = None,
 ) -> None:
     """Fit the law R = -a exp(H) + b and compare groups of runs.
 
@@ -152,8 +153,8 @@ def fit_entropy_law(
 
         wanted = fit.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()), with_unfinished, step, reward_range, style.value,
-            tuple(formats or ()),
+            tuple(margin or ()), with_unfinished, step, reward_range, primary,
+            style.value, tuple(formats or ()),
         )  # fmt: skip
         raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 

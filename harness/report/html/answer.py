@@ -123,35 +123,39 @@ def by_level(analysis: Analysis) -> Table:
 
 
 def _level(group: GroupResult, members: Sequence[RunResult]) -> Row:
+    """Means over the runs that count; of a run alone, finished or not, its own numbers."""
     counted = [run for run in members if run.run in group.runs]
-    one = counted[0] if len(counted) == 1 else None
-    gain = wording.pooled(group.gain)
-    if one is not None and one.gain is not None:
-        gain = wording.interval(one.gain)
+    one = members[0] if len(members) == 1 else None
+    gain, ceiling = wording.pooled(group.gain), wording.pooled(group.ceiling)
+    if one is not None:
+        gain = wording.interval(one.gain) if one.gain else None
+        law = findings.law(one)
+        known = law.ceiling if law.ceiling_identified else None
+        ceiling = wording.interval(known) if known else "not identified"
     fall = wording.pooled(group.compared.fall) if group.compared else None
     left = len(group.left_out)
     return row(
-        population.name(group) or "all runs",
+        population.name(group) if group.key else members[0].level or "all runs",
         f"{len(group.runs)}{f' + {left} unfinished' if left else ''}",
         _parted(gain),
         _parted(fall),
         _collapse(group, one),
-        _parted(wording.pooled(group.ceiling)),
-        _law(counted),
+        _parted(ceiling),
+        _law(counted or members),
     )
 
 
 def _parted(number: str | None) -> str:
     """A number over its interval."""
-    return "-" if number is None else number.replace(" ", "\n", 1)
+    return "-" if number is None else number.replace(" [", "\n[", 1)
 
 
 def _collapse(group: GroupResult, one: RunResult | None) -> str:
     if one is not None:
         return wording.onset(one.onset)
-    if group.population is None:
+    onset = group.population.onset if group.population is not None else None
+    if onset is None or not onset.runs:
         return "-"
-    onset = group.population.onset
     of = f"{onset.events} of {onset.events + onset.censored}"
     median = onset.parametric.median
     return f"{of}\nmedian step {median.value:.0f}" if median is not None else of

@@ -43,30 +43,35 @@ def read(root: Path, pool: Executor | None = None) -> LastJudged:
     record = study_file.read(root)
     result = _result(root)
     stated = _stated(root, record, result)
-    seen = looks.before(root, record)
-    if result is None or not seen:
+    if result is None or not looks.before(root, record):
         why = f"not judged yet: `harness study {record.study}` runs what is missing and judges it"
         return LastJudged(record.study, stated, None, [why])
-    runs = ledger.read(root)
+    try:
+        outcome, notes = _judged(root, record, stated, result, pool)
+    except DAMAGED as error:
+        rule = "must hold what a study states"
+        what = f"{type(error).__name__}: {plain_file.one_line(error)}"
+        raise DataError(f"{root / looks.RESULT}: {rule}; got {what}") from error
+    return LastJudged(record.study, stated, outcome, notes)
+
+
+def _judged(
+    root: Path,
+    record: StudyRecord,
+    stated: Stated,
+    result: Mapping[str, Any],
+    pool: Executor | None,
+) -> tuple[Outcome, list[str]]:
+    """The outcome on the runs of the looks so far."""
+    seen, runs = looks.before(root, record), ledger.read(root)
     done = study_arms.finished(runs)
-    names = {
-        name for look in seen for pairs in look.pairs.values() for p in pairs for name in _of(p)
-    }
+    pairs = (pair for look in seen for of_link in look.pairs.values() for pair in of_link)
+    names = {name for pair in pairs for name in str(pair).split(" ")}
     known = _with_their_controls(names, done, stated, record)
-    outcome = study_outcome.judge(
-        record.study,
-        stated,
-        str(root),
-        study_arms.arms(record, stated, analysis.members(known, pool), study_arms.diverged(runs)),
-        record.changed,
-        seen,
-    )
-    return LastJudged(record.study, stated, outcome, _notes(outcome, result, done, known, record))
-
-
-def _of(pair: Any) -> list[str]:
-    """The runs of a pair as a look remembers it: by name, with a blank between."""
-    return str(pair).split(" ")
+    members, lost = analysis.members(known, pool), study_arms.diverged(runs)
+    arms = study_arms.arms(record, stated, members, lost)
+    outcome = study_outcome.judge(record.study, stated, str(root), arms, record.changed, seen)
+    return outcome, _notes(outcome, result, done, known, record)
 
 
 def _with_their_controls(

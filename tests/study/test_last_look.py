@@ -128,6 +128,21 @@ def test_damage_is_said_by_file_and_rule(tmp_path: Path, file: str, text: str) -
         last_look.read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("arms", 3), ("links", [{"name": "x"}]), ("deciding", None), ("seeds", {}), ("best", ["z"])],
+)
+def test_a_result_of_another_shape_is_no_bug(tmp_path: Path, key: str, value: object) -> None:
+    written(tmp_path)
+    path = tmp_path / "study" / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    try:
+        found = last_look.read(tmp_path)
+    except DataError:
+        return
+    assert found.outcome is not None
+
+
 def test_a_damaged_result_is_as_one_that_is_not_there(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "study" / "result.json").write_text("{")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from harness.law.group_results import Analysis
+from harness.law.results import RunResult
 from harness.report.html import choice
 from harness.report.html.choice import KINDS, Chosen, OfRun
 from harness.report.html.folders import RunPlace
@@ -42,14 +43,7 @@ def select(
     """Choose, read and render; `room` in bytes. Processes of the `pool` read."""
     called = naming.names(analysis)
     result = {run.run: run for run in analysis.runs}
-    asked = [(place.run, place.folder) for place in runs if place.folder is not None]
-    onsets = [result[run].onset for run, _ in asked]
-    questions = [
-        (folder, onset.step if onset else None)
-        for (_, folder), onset in zip(asked, onsets, strict=True)
-    ]
-    read = process_pool.begin(pool, choice.answered, questions).results()
-    chosen = dict(zip((run for run, _ in asked), read, strict=True))
+    chosen = _chosen(result, runs, pool)
     kept: dict[tuple[str, int], Markup] = {}
     views: dict[tuple[str, int], Shown] = {}
     highest = _highest_entropy(one for of in chosen.values() for one in of.chosen)
@@ -80,6 +74,18 @@ def select(
         tuple(views[key] for key in order),
         tuple(_notes(chosen, called, len(order), left)),
     )
+
+
+def _chosen(
+    result: Mapping[str, RunResult], runs: Sequence[RunPlace], pool: Executor | None
+) -> dict[str, OfRun]:
+    """What is chosen of each run that has a folder."""
+    asked = {place.run: place.folder for place in runs if place.folder is not None}
+    onsets = [result[run].onset for run in asked]
+    steps = [onset.step if onset else None for onset in onsets]
+    questions = list(zip(asked.values(), steps, strict=True))
+    read = process_pool.begin(pool, choice.answered, questions).results()
+    return dict(zip(asked, read, strict=True))
 
 
 def _as_fits(

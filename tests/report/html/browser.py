@@ -88,7 +88,8 @@ class Browser:
     def _standing(self) -> list[str] | None:
         values = {"expression": "[location.href, document.readyState]", "returnByValue": True}
         done = self.send("Runtime.evaluate", **values)
-        return done["result"].get("value")
+        value: list[str] | None = done["result"].get("value")
+        return value
 
     def js(self, code: str) -> Any:
         """The value of an expression in the page."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 from harness.law import analysis
 from harness.records import conversations
@@ -32,8 +33,10 @@ def talk(
     group: int, sample: int, emotions: Sequence[int], text: str = "", level: str | None = "hard"
 ) -> list[TurnRecord]:
     """A conversation whose user feels so after each reply."""
-    common = {"level": level, "persona": "only-woman", "topic": "my workshop", "voice": "plain"}
-    about = {**common, "temperament": "passive", "intention": "venting"}
+    about: dict[str, Any] = {
+        "level": level, "persona": "only-woman", "topic": "my workshop", "voice": "plain",
+        "temperament": "passive", "intention": "venting",
+    }  # fmt: skip
     reward = emotions[-1] / 100
     turns = []
     for turn, emotion in enumerate(emotions):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import re
@@ -60,7 +61,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
         card = {"entropy": {text: text}, "list": [text]}
         versions = {"python": text, text: "1"}
         run_folder.write_status(
-            planned, run_folder.dataclasses.replace(status, measurement=card, versions=versions)
+            planned, dataclasses.replace(status, measurement=card, versions=versions)
         )
         save(run, (1, 40), 3, text)
     synthetic.write_cards(root, {})

@@ -166,8 +166,9 @@
       const wanted = words(search.value);
       let fit = 0;
       for (const talk of talks) {
-        const fits = fields.every((field) => field.value === ""
-          || talk.dataset[field.name].split("|").includes(field.value))
+        const fits = fields.every((field) => field.value === "" || (field.name === "moment"
+          ? talk.dataset.moment.split("|").includes(field.value)
+          : talk.dataset[field.name] === field.value))
           && wanted.every((word) => text(talk).includes(word));
         fit += fits ? 1 : 0;
         talk.hidden = !fits || fit > most;

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.law import advice
 from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.study_outcome import Outcome
-from harness.law.group_results import Analysis, GroupResult
-from harness.law.results import RunResult
+from harness.law.group_results import Analysis, Pooled
+from harness.law.results import Anchors, Onset, RunResult
 from harness.records.study_file import Stated
 from harness.report.html.blocks import Row, Table, from_rich, row
 from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
-from harness.report.tables import population, validity
 from harness.report.tables import study as study_table
-from harness.report.text import findings, wording
+from harness.report.tables import validity
+from harness.report.text import answer, findings, wording
 from harness.report.text.wording import plural
 
 COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
 """Verdict of a study -> the class of its badge."""
 METHOD = (
-    "Gain of reward, fall of H and ceiling: mean over the seeds with its 95% interval. Collapse: "
-    "runs with a sharp fall of H for good, or H spent; median step by a log-normal. "
-    "Law: R = -a exp(H) + b."
+    "Mean over the seeds with its 95% interval; of a run alone its own. Reward at the end: mean of "
+    "the last tenth of its points. References: what policies that never learn reach there; the deaf "
+    "one is the best fixed sequence of strategies, which hears nothing. Lost to noise: what null "
+    "controls lost of H. Law: R = -a exp(H) + b."
 )
+SEE_TABLES = ": see --tables"
+"""What the terminal says of more; this page has the tables."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +80,15 @@ def of_study(study: Study) -> Answer:
 
 
 def of_analysis(analysis: Analysis) -> Answer | None:
-    """A sentence and a row a level, and what would decide what is open; None without a run."""
+    """A row a level, what is open, and a sentence a level; None without a readable run."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
         return None
-    shown = [by_level(analysis)] if analysis.groups else []
+    shown = answer.rows(analysis)
+    left_open = [line.removesuffix(SEE_TABLES) for line in answer.left_open(analysis, shown)]
     return Answer(
-        headline(analysis, fitted), "", "", findings.closing(analysis, fitted), shown, (),
-        advice.what_would_decide(analysis),
+        headline(analysis, fitted), "", "", [answer.heading(analysis)],
+        [by_level(shown)] if shown else [], (), [*left_open, *findings.closing(analysis, fitted)],
     )  # fmt: skip
 
 
@@ -99,70 +103,56 @@ def headline(analysis: Analysis, fitted: Sequence[RunResult]) -> str:
     return f"{plural(len(told), 'run')}{beside}: {law}; {onsets}"
 
 
-def by_level(analysis: Analysis) -> Table:
-    """A row a group of runs that are alike but for the seed, from the lowest level up."""
-    runs = {run.run: run for run in analysis.runs}
-    known = sorted(
-        analysis.groups,
-        key=lambda group: (group.compared is None, group.compared.order if group.compared else 0),
-    )
-    columns = {group.reward for group in analysis.groups if group.reward}
-    batch = ", same batch" if any(run.same_batch for run in analysis.runs) else ""
-    on = f" ({columns.pop()}{batch})" if len(columns) == 1 else ""
+def by_level(rows: Sequence[answer.Row]) -> Table:
+    """A row a group of runs that are alike but for the seed, or a run alone."""
     headings = (
-        "level",
-        "runs",
-        f"gain of reward{on}",
-        "fall of H, nats",
-        "collapse",
-        f"ceiling{on}",
-        "law",
-    )
-    shown = [_level(group, [runs[run] for run in group.every if run in runs]) for group in known]
-    return Table("By level", headings, tuple(shown), [METHOD])
+        "level", "seeds", "gain of reward", "reward at the end", "references", "fall of H, nats",
+        "lost to noise", "collapse", "law",
+    )  # fmt: skip
+    return Table("By level", headings, tuple(map(_level, rows)), [METHOD])
 
 
-def _level(group: GroupResult, members: Sequence[RunResult]) -> Row:
-    """Means over the runs that count; of a run alone, finished or not, its own numbers."""
-    counted = [run for run in members if run.run in group.runs]
-    one = members[0] if len(members) == 1 else None
-    gain, ceiling = wording.pooled(group.gain), wording.pooled(group.ceiling)
-    if one is not None:
-        gain = wording.interval(one.gain) if one.gain else None
-        law = findings.law(one)
-        known = law.ceiling if law.ceiling_identified else None
-        ceiling = wording.interval(known) if known else "not identified"
-    fall = wording.pooled(group.compared.fall) if group.compared else None
-    left = len(group.left_out)
+def _level(one: answer.Row) -> Row:
     return row(
-        population.name(group) if group.key else members[0].level or "all runs",
-        f"{len(group.runs)}{f' + {left} unfinished' if left else ''}",
-        _parted(gain),
-        _parted(fall),
-        _collapse(group, one),
-        _parted(ceiling),
-        _law(counted or members),
+        one.name,
+        str(one.seeds),
+        _mean(one.gain),
+        _mean(one.end),
+        _references(one.anchors),
+        _mean(one.fall),
+        _mean(one.noise),
+        _collapse(one.onsets),
+        _law(one),
     )
 
 
-def _parted(number: str | None) -> str:
+def _mean(of: Pooled | None) -> str:
     """A number over its interval."""
-    return "-" if number is None else number.replace(" [", "\n[", 1)
+    told = wording.pooled(of) if of is not None else None
+    return "-" if told is None else told.replace(" [", "\n[", 1)
 
 
-def _collapse(group: GroupResult, one: RunResult | None) -> str:
-    if one is not None:
-        return wording.onset(one.onset)
-    onset = group.population.onset if group.population is not None else None
-    if onset is None or not onset.runs:
+def _references(anchors: Anchors | None) -> str:
+    if anchors is None:
         return "-"
-    of = f"{onset.events} of {onset.events + onset.censored}"
-    median = onset.parametric.median
-    return f"{of}\nmedian step {median.value:.0f}" if median is not None else of
+    known = {"deaf": anchors.deaf, "random": anchors.random, "attentive": anchors.attentive}
+    return "\n".join(f"{name} {wording.number(one.value)}" for name, one in known.items() if one)
 
 
-def _law(runs: Sequence[RunResult]) -> str:
+def _collapse(onsets: Sequence[Onset | None]) -> str:
+    """Of one run when, of several how many and from the first to the last."""
+    if not onsets:
+        return "too short"
+    if len(onsets) == 1:
+        return wording.onset(onsets[0]).replace(" [", "\n[", 1)
+    found = sorted(one.step for one in onsets if one is not None and one.is_collapse)
+    told = f"{len(found)} of {len(onsets)}"
+    ends = dict.fromkeys(f"{step:.0f}" for step in (found[:1] + found[-1:]))
+    return f"{told}\nfrom step {' to '.join(ends)}" if found else told
+
+
+def _law(one: answer.Row) -> str:
     """The verdicts, a line each."""
-    if not runs:
-        return "-"
-    return wording.verdicts(runs).replace("law ", "").replace(", ", "\n")
+    counts = Counter(map(wording.verdict, one.verdicts))
+    lines = [word if len(one.verdicts) == 1 else f"{word}: {n}" for word, n in counts.most_common()]
+    return "\n".join(["same batch:", *lines] if one.same_batch else lines) or "-"

@@ -89,11 +89,12 @@ def of_runs(sweep: Sweep, root: Path) -> Iterator[Entry]:
 def _of_row(row: LedgerRow, root: Path) -> Entry:
     where = root / row.name
     what = " ".join(row.overrides)
-    if not RunFolder(where).is_run():
-        gone = row.status not in ("planned", "failed")
-        reason = f"{where}: has no run.json" if gone else row.reason
-        return Entry(RUN, where, run_state.DAMAGED if gone else row.status, reason, what=what)
-    return of_run(where, what)
+    if RunFolder(where).is_run():
+        return of_run(where, what)
+    if _names(where).keys() & {"config.yaml", "metrics.jsonl", "checkpoints"}:
+        reason = f"{where}: run.json is missing, and the files of a run are there"
+        return Entry(RUN, where, run_state.DAMAGED, reason, what=what)
+    return Entry(RUN, where, "failed" if row.status == "failed" else "planned", what=what)
 
 
 def _below(folder: Path, depth: int) -> Iterator[Entry]:

@@ -19,7 +19,7 @@ def rm(paths: Sequence[Path], *, yes: bool) -> None:
 
     Raises what `removal.check` raises, and ConfigError where nobody can be asked.
     """
-    begun = [trash for path in paths for trash in _begun(path)]
+    begun = list(dict.fromkeys(trash for path in paths for trash in _begun(path)))
     found = {one.path: one for one in map(removal.check, filter(_is_whole, paths))}
     inside = [p for p in found if any(parent in found for parent in p.parents)]
     wanted = [one for path, one in found.items() if path not in inside]
@@ -38,7 +38,7 @@ def rm(paths: Sequence[Path], *, yes: bool) -> None:
         removal.finish(trash)
         print(_line(f"finished the removal of {trash}"))
     for one in wanted:
-        removal.remove(one.path)
+        removal.remove(one)
         print(_line(f"removed {one.path}: {terminal.size_shown(one.size_bytes)} freed"), flush=True)
 
 

@@ -26,6 +26,8 @@ DEEPEST = 4
 NEVER_ENTERED = ("checkpoints", "conversations", "simulator", "trackers", "node_modules")
 RUN, SWEEP, STUDY = "run", "sweep", "study"
 CONFIG_BYTES = 65_536
+LARGEST = 1e300
+"""A larger number, infinity and NaN are none."""
 NAMED = re.compile(r"^(\w+):\n  name: (\S+)$", re.MULTILINE)
 SEED = re.compile(r"^seed: (-?\d+)$", re.MULTILINE)
 STEPS = re.compile(r"^trainer:\n(?:  .*\n)*?  steps: (\d+)$", re.MULTILINE)
@@ -227,7 +229,9 @@ def _modified(path: Path) -> float | None:
 
 def _number(row: Mapping[str, Any], key: str) -> float | None:
     value = row.get(key)
-    return float(value) if type(value) in (int, float) and abs(value) < 1e300 else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < LARGEST else None
 
 
 def _range(values: Sequence[float | None]) -> Range | None:

@@ -122,7 +122,7 @@ def row(cells: Sequence[str], widths: Mapping[int, int], painted_at: Mapping[int
     return GAP.join(shown).rstrip()
 
 
-def size_shown(size: int) -> str:
+def size_shown(size: float) -> str:
     """`1.2 GB`, `310 MB`, `12 kB`."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
         if size >= unit:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def test_json_has_every_entry_with_numbers_and_nulls(tmp_path: Path) -> None:
     assert sweep["step"] is None
 
 
-DAMAGES = {
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "no JSON": (lambda run: (run / "run.json").write_text("{"), "run.json: cannot be read"),
     "not UTF-8": (lambda run: (run / "run.json").write_bytes(b"\xff"), "must be UTF-8"),
     "no rows": (lambda run: (run / "metrics.jsonl").unlink(), "must end with the row of step 3"),

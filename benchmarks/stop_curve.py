@@ -41,8 +41,9 @@ def oracle(runs: Sequence[Run], loss: float, big: float) -> float:
     which = np.repeat(np.arange(len(runs)), [run.evaluations for run in runs])
     one = coo_array((np.ones(len(which)), (which, np.arange(len(which)))))
     limits = np.array([gain, gain > BIG_LOSS], dtype=np.float64) / len(runs)
-    found = linprog(
-        -np.array(saved), A_ub=limits, b_ub=[loss, big], A_eq=one, b_eq=np.ones(len(runs))
+    every = np.ones(len(runs))
+    found = linprog(  # type: ignore[call-overload]  # takes a sparse matrix; its stubs do not
+        -np.array(saved), A_ub=limits, b_ub=[loss, big], A_eq=one, b_eq=every
     )
     return float(-found.fun) / len(runs)
 

@@ -16,6 +16,7 @@ from harness.api.runs import Paths, Runs, load
 from harness.errors import ConfigError
 from harness.law import analysis, law_json
 from harness.law.compare.claims import DEFAULT_MARGINS
+from harness.law.compare.families import check_primary
 from harness.law.group_results import Analysis
 
 if TYPE_CHECKING:
@@ -124,15 +125,17 @@ def fit(
     pool_unlike: bool = False,
     with_unfinished: bool = False,
     reward_range: tuple[float, float] | None = None,
+    primary: str | None = None,
 ) -> Law:
     """Fit R = -a*exp(H) + b (arXiv 2505.22617) to every run, and compare groups over seeds.
 
     As `harness fit-entropy-law` does (docs/law.md): `reward`, `entropy` and `step` name columns,
-    `margins` say how small a difference between groups counts as none, as {"a": 0.1}, and
-    `reward_range` the lowest and the highest value that R can take. Raises ConfigError where that
-    is no such pair.
+    `margins` say how small a difference between groups counts as none, as {"a": 0.1},
+    `reward_range` the lowest and the highest value that R can take, and `primary` which quantity of
+    contrasts bears most of the error. Raises ConfigError for a range or a quantity that is none.
     """
     _check_range(reward_range)
+    check_primary(primary)
     paths = (runs if isinstance(runs, Runs) else load(runs)).paths
     return Law(
         analysis.analyse(
@@ -144,6 +147,7 @@ def fit(
             pool_unlike=pool_unlike,
             with_unfinished=with_unfinished,
             reward_range=reward_range,
+            primary=primary,
         )
     )
 

@@ -19,6 +19,7 @@ from harness.cli.config import config
 from harness.cli.profiles import profiles
 
 COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("demo", runs.demo),
     ("sweep", runs.sweep),
     ("train", runs.train),
     ("resume", runs.resume),

@@ -61,6 +61,14 @@ Logs = Annotated[
         metavar="PATH", parser=a_path, help="Runs, sweeps, folders of them, or logs of trainers."
     ),
 ]
+Primary = Annotated[
+    str | None,
+    typer.Option(
+        "--primary",
+        metavar="QUANTITY",
+        help="Contrasts: the quantity with most of the 5% error, instead of the ceiling.",
+    ),
+]
 
 
 def nothing_given(context: typer.Context) -> bool:

@@ -31,6 +31,8 @@ class Wanted:
     power: float = 0.8
     out: Path | None = None
     as_json: bool = False
+    primary: str | None = None
+    """The quantity that bears most of the error of the contrasts to come."""
 
 
 def plan(wanted: Wanted) -> None:
@@ -42,8 +44,10 @@ def plan(wanted: Wanted) -> None:
         rule = f"must be a probability from {LEAST_POWER:g} to {MOST_POWER:g}"
         raise ConfigError(f"--power: {rule}, got {wanted.power:g}")
     out = options.results_folder(wanted.out, wanted.out) if wanted.out else None
+    effect = effects.parse(wanted.effect)
+    effects.check_primary(wanted.primary, effect)
     question = answers.Question(
-        wanted.overrides, effects.parse(wanted.effect), wanted.pilot, wanted.power
+        wanted.overrides, effect, wanted.pilot, wanted.power, wanted.primary
     )
     found = answers.answer(question)
     if out is not None:

@@ -169,6 +169,8 @@ class Anchors:
     attentive: Bounded | None = None
     attentive_listening: float | None = None
     optimum: Bounded | None = None
+    random: Bounded | None = None
+    """Strategies drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)

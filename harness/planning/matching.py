@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.errors import ConfigError, DataError
 from harness.planning import pilot_runs, reading, settings
-from harness.planning.left_out import SHOWN, LeftOut
+from harness.planning.exclusions import SHOWN, LeftOut
 from harness.planning.pilot import Pilot
 from harness.planning.pilot_runs import Candidate, Unusable
 from harness.planning.settings import EVERY, STEPS, Asked
@@ -40,6 +40,7 @@ def from_pilot(path: Path, words: Sequence[str], typed: frozenset[str]) -> tuple
             raise ConfigError(
                 f"--from: must hold finished runs of {name}; the nearest in {path} have "
                 f"{key}={nearest.config.get(key)} where {config.get(key)} is asked for"
+                f"{_told([one for one in others if one.config is None and one.ours])}"
             )
         chosen.append(mine)
     _check_sizes(path, chosen, asked)

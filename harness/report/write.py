@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.law.group_results import Analysis
 from harness.records import atomic
 from harness.report import formats
-from harness.report.figures import canvas, levels, power, registry, study
+from harness.report.figures import canvas, demo, levels, power, registry, study
 from harness.report.figures.registry import Sketch
 from harness.report.formats import Formats
 from harness.report.tables import csv_files, typeset
@@ -194,6 +194,21 @@ def write_plan(
     for name, content in texts.items():
         atomic.write_text(out / name, content)
     return [out / "plan.json", out / f"{power.NAME}.csv", *pictures, *(out / n for n in texts)]
+
+
+def write_demo(panels: Sequence[demo.Panel], out: Path) -> Path:
+    """Write the picture of the demo, each file whole; returns the path of the PNG.
+
+    The same runs give the same bytes. Raises StorageError.
+    """
+    with atomic.storage(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with canvas.styled():
+        drawing = demo.draw(panels)
+    atomic.write_text(out / f"{demo.NAME}.csv", csv_files.table(drawing.columns, drawing.rows))
+    for kind in ON_SCREEN.pictures:
+        atomic.write_bytes(out / f"{demo.NAME}.{kind}", canvas.image(drawing.figure, kind))
+    return out / f"{demo.NAME}.png"
 
 
 def write_study(outcome: Outcome, out: Path) -> list[Path]:

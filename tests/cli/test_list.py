@@ -183,7 +183,7 @@ def test_hostile_texts_are_shown_as_text(payload: str, tmp_path: Path) -> None:
     for columns in (40, 200, None):
         shown = "\n".join(list_command.lines(entries, columns, coloured=False)).split("\n")
         assert all(line.isprintable() for line in shown)
-        assert shown[-1].startswith("s ")
+        assert shown[-1].startswith(("s ", f"{root} "))
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])

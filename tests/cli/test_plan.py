@@ -97,6 +97,16 @@ def test_out_of_reach_names_no_command(runs: Path, capsys: pytest.CaptureFixture
     assert "harness sweep" not in printed
 
 
+@pytest.mark.parametrize(
+    ("primary", "effect", "rule"),
+    [("reward", "gain", "one of ceiling, gain"), ("gain", "final_reward", "a link of a study")],
+)
+def test_a_primary_quantity_that_is_none_is_refused(primary: str, effect: str, rule: str) -> None:
+    with pytest.raises(ConfigError, match="--primary: ") as refused:
+        command.plan(Wanted(WORDS, effect, primary=primary))
+    assert rule in str(refused.value)
+
+
 @pytest.mark.parametrize("power", [0.0, 0.49, 1.0, float("nan")])
 def test_a_power_that_is_none_is_refused(power: float) -> None:
     with pytest.raises(ConfigError, match="--power: must be a probability from"):

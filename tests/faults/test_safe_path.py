@@ -46,7 +46,7 @@ QUICK = (
     "profiles from-rlver", "trust", "list",
 )  # fmt: skip
 OF_A_RUN = ("status", "verify", "view", "watch", "resume", "rm")
-SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate")
+SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate", "demo")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
@@ -68,6 +68,7 @@ WORDS = {
     "resume": ["resume", "one"],
     "sweep": ["sweep", *SMALL, "seed=1,2"],
     "study": ["study", "mine"],
+    "demo": ["demo"],
     "calibrate": ["calibrate", "difficulty=easy"],
 }
 

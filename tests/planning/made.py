@@ -95,7 +95,8 @@ def write_runs(
 def _write(folder: Path, point: Point, end: float, medium: float) -> None:
     config = point.config
     seed, steps, every = config.seed, config.trainer.steps, config.trainer.evaluated_every
-    rng = np.random.default_rng([seed, ord(config.difficulty.name[0])])
+    rate = int(1000 * config.algorithm.learning_rate)
+    rng = np.random.default_rng([seed, ord(config.difficulty.name[0]), rate])
     of_users = rng.normal(end, 0.1, config.eval.users).clip(0, 1)
     reward = float(of_users.mean())
     rows = synthetic.rows(synthetic.lawful(seed, steps, synthetic.NONE))

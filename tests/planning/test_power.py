@@ -18,7 +18,7 @@ from harness.planning.decision import Rule
 from harness.planning.made_studies import MadeStudies
 from harness.planning.pilot import Level
 from harness.planning.power import Drawn
-from harness.planning.spread import DRAWS
+from harness.planning.spread import DRAWS, Spread, Spreads
 from harness.planning.task import Task
 from tests.planning.made import level, pilot, task
 
@@ -114,6 +114,22 @@ def test_both_variances_of_a_pair_are_as_sure_as_satterthwaite_says() -> None:
     factors = alike[0].variances[0] / 0.02**2
     quantiles = (np.arange(len(factors)) + 0.5) / len(factors)
     assert np.allclose(factors, 8 / special.chdtri(8, 1 - quantiles))
+
+
+@given(st.lists(st.floats(0.005, 0.1), min_size=2, max_size=2))
+def test_two_levels_keep_their_own_variances(spreads: list[float]) -> None:
+    each = tuple(Spread(value**2, 4) for value in spreads)
+    moderated, df = Spreads(each).moderated((1, 0))
+    assert [one.variance for one in moderated] == pytest.approx([one.variance for one in each])
+    total = sum(one.variance for one in each)
+    assert df == pytest.approx(total**2 / sum(one.variance**2 / 4 for one in each))
+
+
+def test_more_levels_tell_of_each_others_spread() -> None:
+    each = (Spread(0.001, 2), Spread(0.0001, 2), Spread(0.0003, 2))
+    moderated, df = Spreads(each).moderated((1, 0))
+    assert 0.0001 < moderated[1].variance < moderated[2].variance < moderated[0].variance < 0.001
+    assert 4 < df <= 6
 
 
 def _sized(*levels: Level) -> tuple[Task, Size]:

@@ -73,6 +73,7 @@ def plan(
     pilot: PilotOption = None,
     power: PowerOption = 0.8,
     out: PlanResults = None,
+    primary: options.Primary = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many seeds decide a stated difference between levels, and what they cost.
@@ -82,7 +83,8 @@ def plan(
     """
     from harness.cli import plan as command
 
-    command.plan(command.Wanted(tuple(overrides or ()), effect, pilot, power, out, as_json))
+    wanted = command.Wanted(tuple(overrides or ()), effect, pilot, power, out, as_json, primary)
+    command.plan(wanted)
 
 
 def study(

@@ -47,6 +47,9 @@ RewardRange = Annotated[
 ]
 Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
 Step = Annotated[str | None, typer.Option("--step", help="Column to use as the step.")]
+Tables = Annotated[
+    bool, typer.Option("--tables", help="Print all tables too; the files always have them.")
+]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Explain how each run's numbers and verdict came about.")
 ]
@@ -131,6 +134,8 @@ def fit_entropy_law(
     margin: Margins = None,
     with_unfinished: WithUnfinished = False,
     reward_range: RewardRange = None,
+    primary: options.Primary = None,
+    tables: Tables = False,
 ) -> None:
     """Fit the law R = -a exp(H) + b and compare groups of runs.
 
@@ -152,8 +157,8 @@ def fit_entropy_law(
 
         wanted = fit.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()), with_unfinished, step, reward_range, style.value,
-            tuple(formats or ()),
+            tuple(margin or ()), with_unfinished, step, reward_range, primary,
+            style.value, tuple(formats or ()), tables,
         )  # fmt: skip
         raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 

@@ -54,6 +54,15 @@ Yes = Annotated[
 RunDir = Annotated[
     Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
 ]
+DemoDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        metavar="DIR",
+        parser=options.a_path,
+        help="Folder of the runs; by default runs/demo. Created if it does not exist.",
+    ),
+]
 Watch = Annotated[
     bool, typer.Option("--watch", help="Follow it until nobody works on it; Ctrl-C ends that.")
 ]
@@ -63,6 +72,16 @@ StopAgain = Annotated[
         "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
     ),
 ]
+
+
+def demo(folder: DemoDir = None, as_json: options.AsJson = False) -> None:
+    """Train one run for each way a run can end, and judge them.
+
+    About a minute on two cores, and one picture. Repeated, it shows what is there.
+    """
+    from harness.cli import demo as command
+
+    raise typer.Exit(command.demo(folder, as_json=as_json))
 
 
 def sweep(

@@ -62,8 +62,8 @@ LAW_COLUMNS = (
     "onset_probe_kind", "onset_probe", "onset_probe_low", "onset_probe_high",
     "reliability_from_se", "same_batch", "against_linear", "forecast", "forecast_low",
     "forecast_high", "forecast_identified", "forecast_truth", "forecast_last_value",
-    "unfinished", "ended_by_rule", "checksums", "policy_verdict", "listening", "deaf_reward", "listening_share",
-    "deaf_schedule", "attentive_listening",
+    "unfinished", "ended_by_rule", "checksums", "policy_verdict", "listening", "deaf_reward",
+    "listening_share", "deaf_schedule", "attentive_listening",
 )  # fmt: skip
 LAW_PLAIN = (
     "run", "seed", "status", "n_valid", "reward", "entropy", "n_fitted", "n_eff", "verdict",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
-from harness.execution import difficulty_cards, sweep_place, user_validity
+from harness.execution import difficulty_cards, ledger, sweep_place, user_validity
 from harness.records import compatibility, config_file, run_folder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep

@@ -27,7 +27,8 @@ def frame(paths: Mapping[int, Path]) -> pd.DataFrame:
     whole = pa.concat_tables(tables)
     turns: pd.DataFrame = whole.drop_columns(["why"]).to_pandas()
     for name in ("strategies", "taken_up"):
-        turns[name] = [None if value is None else tuple(value) for value in turns[name]]
+        lists = [None if value is None else tuple(value) for value in turns[name]]
+        turns[name] = pd.Series(lists, index=turns.index, dtype=object)
     effects = pd.DataFrame(_effects(whole.column("why").combine_chunks()), index=turns.index)
     return pd.concat([turns, effects], axis=1)
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.commands import conversations, machine, questions, results, runs, users
+from harness.cli.commands import conversations, machine, pages, questions, results, runs, users
 from harness.cli.config import config
 from harness.cli.profiles import profiles
 
@@ -27,6 +27,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("list", runs.list_),
     ("rm", runs.rm),
     ("fit-entropy-law", results.fit_entropy_law),
+    ("report", pages.report),
     ("watch", results.watch),
     ("view", conversations.view),
     ("variance", results.variance),

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.config.run import SCHEMA
 from harness.planning import (
-    beside,
+    alternatives,
     lengths,
     matching,
     search,
@@ -19,10 +19,10 @@ from harness.planning import (
     study_file,
     unclear,
 )
-from harness.planning.beside import Around, CurvePoint, OwnGap
+from harness.planning.alternatives import Around, CurvePoint, OwnGap
 from harness.planning.decision import Rule
 from harness.planning.effects import Effect, check_range
-from harness.planning.left_out import EndedEarly, LeftOut
+from harness.planning.exclusions import EndedEarly, LeftOut
 from harness.planning.pilot import Pilot
 from harness.planning.search import OutOfReach, Planned
 from harness.planning.settings import EVERY, REPEATS, STEPS, USERS, Asked
@@ -137,10 +137,10 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
     held = {STEPS: design.size.steps, USERS: design.size.users, REPEATS: design.size.repeats}
     words = settings.sized(asked, {EVERY: every, **held} if every else held)
     first = _first_seed(pilot, design.seeds)
-    own = beside.own_gaps(task, asked)
+    own = alternatives.own_gaps(task, asked)
     study = None
     if not question.effect.is_contrast:
-        study = study_file.text(task, asked, words, beside.directions(own, asked))
+        study = study_file.text(task, asked, words, alternatives.directions(own, asked))
     program = "harness sweep" if study is None else f"harness study {study_file.NAME}"
     return Answer(
         effect=question.effect,
@@ -155,9 +155,9 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
         eval_every=every,
         conversations=asked.configs[0].trainer.conversations,
         kept=_kept(task),
-        around=beside.around(task, found, made),
+        around=alternatives.around(task, found, made),
         own=own,
-        curve=tuple(beside.curve(task, found)),
+        curve=tuple(alternatives.curve(task, found)),
         study=study,
         left_out=pilot.left_out,
         ended_early=pilot.ended_early,
@@ -181,7 +181,7 @@ def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) ->
         command=settings.command("harness sweep", words, first, PILOT_SEEDS),
         why=why,
         pilot_cost=cost.sentence(configs),
-        own=beside.own_gaps(task_of(question, asked, pilot), asked) if pilot else (),
+        own=alternatives.own_gaps(task_of(question, asked, pilot), asked) if pilot else (),
         left_out=pilot.left_out if pilot else (),
         ended_early=pilot.ended_early if pilot else (),
     )

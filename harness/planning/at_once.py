@@ -127,7 +127,7 @@ def _with_prior(rule: Rule, found: Groups) -> Flags:
     inside = np.zeros(found.n.shape, dtype=bool)
     for pair in map(list, rule.pairs):
         both = found.enough[:, pair].all(axis=1)
-        inside[:, pair] |= both[:, None]
+        inside[:, pair] |= np.expand_dims(both, 1)
     return inside
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.errors import ConfigError, DataError
 from harness.planning import pilot_runs, reading, settings
-from harness.planning.left_out import SHOWN, LeftOut
+from harness.planning.exclusions import SHOWN, LeftOut
 from harness.planning.pilot import Pilot
 from harness.planning.pilot_runs import Candidate, Unusable
 from harness.planning.settings import EVERY, STEPS, Asked

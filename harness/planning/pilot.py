@@ -15,7 +15,7 @@ import numpy as np
 from harness.law.compare.quantities import CONTRASTED
 from harness.law.compare.replicates import COMMON
 from harness.law.results import Floats
-from harness.planning.left_out import EndedEarly, LeftOut
+from harness.planning.exclusions import EndedEarly, LeftOut
 from harness.records.study_file import EVALUATION
 
 BySeed = tuple[float | None, ...]

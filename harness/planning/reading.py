@@ -24,9 +24,9 @@ from harness.law.results import Interval
 from harness.law.settings import setting
 from harness.law.variance import components, parts, runs
 from harness.law.variance.runs import Outcome
-from harness.planning import left_out, spent
+from harness.planning import exclusions, spent
 from harness.planning.effects import DEFAULTS
-from harness.planning.left_out import SHOWN, EndedEarly, LeftOut
+from harness.planning.exclusions import SHOWN, EndedEarly, LeftOut
 from harness.planning.pilot import Level, Pilot
 from harness.planning.pilot_runs import Candidate
 from harness.records.outcomes import OWN
@@ -99,7 +99,7 @@ def _left_out(
 
 def _ended_early(members: Sequence[Member]) -> tuple[EndedEarly, ...]:
     every = [
-        left_out.ended_early(
+        exclusions.ended_early(
             member.result.run,
             member.identity.stopped_by_rule,
             member.identity.last_step,

@@ -8,8 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from harness.planning import left_out, power, study_file
-from harness.planning.answer import Answer, Around
+from harness.planning import exclusions, power, study_file
+from harness.planning.alternatives import Around
+from harness.planning.answer import Answer
 from harness.planning.costs import Hours
 from harness.planning.made_studies import Power
 from harness.planning.search import Planned
@@ -107,7 +108,7 @@ def _command(answer: Answer, out: Path | None) -> Iterator[str]:
 def _of_pilot(answer: Answer) -> Iterator[str]:
     """Yield what of the pilot is not in the plan, or odd in it."""
     seeds = answer.planned.design.seeds if answer.planned else None
-    yield from left_out.sentences(answer.left_out, answer.ended_early, answer.pilot_seeds, seeds)
+    yield from exclusions.sentences(answer.left_out, answer.ended_early, answer.pilot_seeds, seeds)
 
 
 def _table(answer: Answer) -> Table:

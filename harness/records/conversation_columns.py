@@ -32,13 +32,14 @@ def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
 
     try:
         with open(path, "rb", opener=plain_file.opener) as file:
-            table = pq.ParquetFile(io.BytesIO(file.read())).read()  # read_table imports pandas
+            found = pq.ParquetFile(io.BytesIO(file.read()))
+        table, written = found.read(), found.metadata.metadata or {}  # read_table imports pandas
     except (OSError, ValueError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or plain_file.one_line(error)
         raise DataError(f"{path}: must be a parquet file of conversations: {why}") from error
     expected = schema_of_turns()
     with as_written(path):
-        schema = int((table.schema.metadata or {}).get(SCHEMA_KEY, b"1"))
+        schema = int(written.get(SCHEMA_KEY.encode(), b"1"))
         if schema > SCHEMA:
             rule = f"schema must be at most {SCHEMA}, got {schema}"
             raise VersionError(f"{path}: {rule}: a newer version of harness wrote it and reads it")

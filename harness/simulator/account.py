@@ -100,8 +100,11 @@ def moved_by(before: UserTurn, after: UserTurn) -> MovedBy:
     """Return why the emotion moved from `before` to `after`, by part and in its unit."""
     words = {key: value for key, value in after.why.items() if isinstance(value, str)}
     effects, unit, chance = _effects(before, after)
-    rounded = {part: round(effect, DECIMALS) for part, effect in effects.items()}
-    kept = {part: effect for part, effect in rounded.items() if effect}
+    kept = {
+        part: rounded
+        for part, effect in effects.items()
+        if effect and (rounded := round(effect, DECIMALS))
+    }
     return MovedBy(
         effects=kept,
         unit=unit if kept else None,

@@ -45,7 +45,7 @@ QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
     "profiles from-rlver", "trust", "list",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "view", "watch", "resume", "rm")
+OF_A_RUN = ("status", "verify", "view", "watch", "report", "resume", "rm")
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate", "demo")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
@@ -55,6 +55,7 @@ WORDS = {
     "verify": ["verify", "run"],
     "view": ["view", "run"],
     "watch": ["watch", "run", "--once"],
+    "report": ["report", "run"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
     "variance": ["variance", "run"],
     "doctor": ["doctor"],

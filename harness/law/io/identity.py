@@ -56,7 +56,7 @@ class Identity:
     validity: Validity | None = None
     """By level, how valid the users are that it trains on; None where run.json does not say."""
     stopped_by_rule: Mapping[str, Any] | None = None
-    """What run.json says of trainer.stop_when having ended it."""
+    """The rule and the step at which trainer.stop_when ended it, also where it went on since."""
 
     @functools.cached_property
     def full_config(self) -> Mapping[str, Any] | None:

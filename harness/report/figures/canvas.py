@@ -126,11 +126,20 @@ class Grid:
     def label_x(self, axes: Axes, words: str) -> None:
         """Label the axis in as many lines as it takes."""
         room = style.current().characters(1.25 * self.panel_width - SIDES)
-        axes.set_xlabel(wrapped(words, room))
+        axes.set_xlabel(_label_lines(words, room))
 
     def label_y(self, axes: Axes, words: str) -> None:
         """Label the axis in as many lines as it takes."""
-        axes.set_ylabel(wrapped(words, style.current().characters(1.15 * self.row_height)))
+        axes.set_ylabel(_label_lines(words, style.current().characters(1.15 * self.row_height)))
+
+
+def _label_lines(words: str, width: int) -> str:
+    """A label in lines; of one too long for a line, what stands in brackets begins its own."""
+    if len(words) <= width:
+        return words
+    what, bracket, unit = words.partition(" (")
+    parts = [wrapped(what, width), *([wrapped(f"({unit}", width)] if bracket else [])]
+    return "\n".join(parts)
 
 
 def grid(

@@ -174,7 +174,7 @@ def _ceiling(axes: Axes, at: float, ceiling: Interval, slot: int | None, shared:
 
 def _off_the_scale() -> canvas.Legend:
     symbol = canvas.line(color=canvas.INK, marker="^", ls="", ms=canvas.sized(5))
-    return {"ceiling or its interval runs off the scale": symbol}
+    return {"ceiling or interval off the scale": symbol}
 
 
 def _entries(panels: Sequence[Panel]) -> canvas.Legend:

@@ -89,7 +89,7 @@ def _panel(axes: Axes, marks: Sequence[Mark]) -> None:
     if anchors.attentive is not None and anchors.attentive_listening is not None:
         axes.plot(
             anchors.attentive_listening, anchors.attentive.value, "*", color=canvas.INK,
-            ms=canvas.sized(9),
+            ms=canvas.sized(12), mec="white", mew=0.5, zorder=3,
         )  # fmt: skip
     for mark in marks:
         axes.plot(
@@ -107,7 +107,13 @@ def _anchors(marks: Sequence[Mark]) -> Anchors:
 
 
 def _entries(marks: Sequence[Mark]) -> canvas.Legend:
-    look: dict[str, Any] = {"ls": "", "marker": "o", "color": colour(0), "mec": colour(0), "ms": 6}
+    look: dict[str, Any] = {
+        "ls": "",
+        "marker": "o",
+        "color": colour(0),
+        "mec": colour(0),
+        "ms": canvas.sized(6),
+    }
     listens = "run that listens" if any(mark.verdict in WORDS for mark in marks) else "run"
     entries: canvas.Legend = {listens: canvas.line(**look)}
     for word, meaning in WORDS.items():
@@ -117,7 +123,9 @@ def _entries(marks: Sequence[Mark]) -> canvas.Legend:
         if any(getattr(mark.end.anchors, field) is not None for mark in marks):
             entries[meaning] = canvas.line(color=canvas.GREY, ls=line)
     if any(mark.end.anchors.attentive is not None for mark in marks):
-        entries["attentive reference"] = canvas.line(ls="", marker="*", color=canvas.INK)
+        entries["attentive reference"] = canvas.line(
+            ls="", marker="*", color=canvas.INK, ms=canvas.sized(8)
+        )
     return entries
 
 

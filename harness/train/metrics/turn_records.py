@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from harness.simulator.protocol import UserTurn
 from harness.train.metrics.token_metrics import TokenTrace
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.conversation import Conversation, Exchange
+
+Common = Mapping[str, Any]
+"""Columns of TurnRecord -> their values in all turns of one conversation."""
 
 
 def turn_records(
@@ -44,41 +47,38 @@ def turn_records(
     return records
 
 
-def _common(conversation: Conversation, reward: float) -> TurnRecord:
+def _common(conversation: Conversation, reward: float) -> Common:
     """The columns that all turns of a conversation share."""
     user = account.traits_of(conversation.opening)
-    return TurnRecord(
-        group=conversation.key.group,
-        sample=conversation.key.sample,
-        turn=0,
-        speaker="",
-        text="",
-        level=conversation.level,
-        persona=user.persona,
-        topic=user.topic,
-        voice=user.voice,
-        temperament=user.temperament,
-        intention=user.intention,
-        reward=_finite(reward),
-    )
+    return {
+        "group": conversation.key.group,
+        "sample": conversation.key.sample,
+        "level": conversation.level,
+        "persona": user.persona,
+        "topic": user.topic,
+        "voice": user.voice,
+        "temperament": user.temperament,
+        "intention": user.intention,
+        "reward": _finite(reward),
+    }
 
 
-def _earlier(conversation: Conversation, common: TurnRecord) -> list[TurnRecord]:
+def _earlier(conversation: Conversation, common: Common) -> list[TurnRecord]:
     """The turns before the policy took over, which carry no gradient; the last is the opening."""
     if conversation.start is None:
         return []
     before, turn = None, conversation.start.opening
     records: list[TurnRecord] = []
     for number, exchange in enumerate(conversation.before, start=-len(conversation.before)):
-        reply = _reply(common, number + 1, turn, exchange)
-        records += (_user(common, number, turn, before), replace(reply, speaker="reference"))
+        reply = _reply(common, number + 1, "reference", turn, exchange, None, None)
+        records += (_user(common, number, turn, before), reply)
         before, turn = turn, exchange.answer
     return records
 
 
 def _own(
     conversation: Conversation,
-    common: TurnRecord,
+    common: Common,
     advantages: Sequence[float],
     entropies: Sequence[float | None],
 ) -> list[TurnRecord]:
@@ -88,9 +88,9 @@ def _own(
     for number, (exchange, entropy) in enumerate(
         zip(conversation.exchanges, entropies, strict=True), start=1
     ):
-        reply = _reply(common, number, turn, exchange)
-        told = replace(reply, entropy_nats=entropy, advantage=advantages[number - 1])
-        records += (told, _user(common, number, exchange.answer, turn))
+        advantage = advantages[number - 1]
+        reply = _reply(common, number, "policy", turn, exchange, entropy, advantage)
+        records += (reply, _user(common, number, exchange.answer, turn))
         turn = exchange.answer
     return records
 
@@ -103,27 +103,37 @@ def _before_opening(conversation: Conversation) -> UserTurn | None:
     return before[-2].answer if len(before) > 1 else conversation.start.opening
 
 
-def _reply(common: TurnRecord, number: int, turn: UserTurn, exchange: Exchange) -> TurnRecord:
+def _reply(
+    common: Common,
+    number: int,
+    speaker: str,
+    turn: UserTurn,
+    exchange: Exchange,
+    entropy: float | None,
+    advantage: float | None,
+) -> TurnRecord:
     """A reply to `turn`, with what its user heard in it."""
-    reply = exchange.reply
-    is_known = exchange.answer.ended != "failed"
-    return replace(
-        common,
+    reply, answer = exchange.reply, exchange.answer
+    return TurnRecord(
+        **common,
         turn=number,
-        speaker="policy",
+        speaker=speaker,
         text=reply.text,
-        strategies=exchange.answer.strategies if is_known else None,
-        taken_up=account.taken_up(turn, reply, exchange.answer),
+        strategies=answer.strategies if answer.ended != "failed" else None,
+        taken_up=account.taken_up(turn, reply, answer),
         is_cut=reply.cut,
+        entropy_nats=entropy,
+        advantage=advantage,
         start_nll=reply.start_nll,
         start_z=reply.start_z,
     )
 
 
-def _user(common: TurnRecord, number: int, turn: UserTurn, before: UserTurn | None) -> TurnRecord:
+def _user(common: Common, number: int, turn: UserTurn, before: UserTurn | None) -> TurnRecord:
     """A turn of the user, with what moved them since `before`, None for the opening."""
-    told = replace(
-        common,
+    moved = None if before is None else account.moved_by(before, turn)
+    return TurnRecord(
+        **common,
         turn=number,
         speaker="user",
         text=turn.text,
@@ -132,20 +142,20 @@ def _user(common: TurnRecord, number: int, turn: UserTurn, before: UserTurn | No
         change=turn.change,
         reported_emotion=_finite(turn.reported_emotion),
         ended=turn.ended,
+        **({} if moved is None else _appraisal(moved)),
     )
-    if before is None:
-        return told
-    moved = account.moved_by(before, turn)
-    return replace(
-        told,
-        why=[{"part": part, "effect": effect} for part, effect in moved.effects.items()],
-        why_unit=moved.unit,
-        rise_probability=moved.rise_probability,
-        reason=moved.reason,
-        fit=moved.fit,
-        not_language=moved.not_language,
-        fault=moved.fault,
-    )
+
+
+def _appraisal(moved: account.MovedBy) -> dict[str, Any]:
+    return {
+        "why": [{"part": part, "effect": effect} for part, effect in moved.effects.items()],
+        "why_unit": moved.unit,
+        "rise_probability": moved.rise_probability,
+        "reason": moved.reason,
+        "fit": moved.fit,
+        "not_language": moved.not_language,
+        "fault": moved.fault,
+    }
 
 
 def _finite(value: float) -> float | None:

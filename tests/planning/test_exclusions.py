@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ConfigError, DataError
-from harness.planning import answer, left_out
+from harness.planning import answer, exclusions
 from harness.planning.answer import Answer, Question
 from harness.planning.effects import parse
-from harness.planning.left_out import LeftOut
+from harness.planning.exclusions import LeftOut
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from tests.planning.made import SHORT, write_runs
@@ -89,7 +89,7 @@ def test_what_is_left_out_is_named_with_why(runs: Path, what: str) -> None:
     assert Path(left.run).name in ("5", "again")
     assert found.pilot_seeds == (4, 4 if what == "repeat" else 3)
     assert found.planned is not None
-    told = list(left_out.sentences(found.left_out, (), found.pilot_seeds, 10))
+    told = list(exclusions.sentences(found.left_out, (), found.pilot_seeds, 10))
     assert told[0].startswith(f"left out: 1 of {sum(found.pilot_seeds) + 1} runs")
     assert any("it takes 14 seeds a level for 10" in line for line in told) == (what == "failed")
     assert json.loads(json.dumps(found.to_json()))["left_out"][0]["why"] == left.why
@@ -97,8 +97,9 @@ def test_what_is_left_out_is_named_with_why(runs: Path, what: str) -> None:
 
 def test_a_whole_pilot_has_nothing_to_say(runs: Path) -> None:
     found = ask(runs)
-    assert found.left_out == found.ended_early == ()
-    assert not list(left_out.sentences((), (), found.pilot_seeds, 10))
+    assert not found.left_out
+    assert not found.ended_early
+    assert not list(exclusions.sentences((), (), found.pilot_seeds, 10))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_runs_that_their_rule_ended_are_told(tmp_path: Path) -> None:
     set_status(runs / "2", stopped_by_rule={"rule": "flat", "step": 50}, last_step=100)
     found = ask(runs)
     assert [Path(one.run).name for one in found.ended_early] == ["1", "2", "6"]
-    told = list(left_out.sentences((), found.ended_early, found.pilot_seeds, 10))
+    told = list(exclusions.sentences((), found.ended_early, found.pilot_seeds, 10))
     assert told[0].startswith("2 of 8 runs were ended by trainer.stop_when=flat at steps 91 to 96")
     assert told[1].startswith("1 of 8 runs were resumed")
     assert found.command is None or "trainer.stop_when=flat" in found.command
@@ -150,6 +151,6 @@ def test_runs_that_their_rule_ended_are_told(tmp_path: Path) -> None:
 
 def test_many_runs_are_counted_and_a_few_named() -> None:
     every = [LeftOut(f"run {number}", "failed", 0, True) for number in range(9)]
-    told = list(left_out.sentences(every, (), (3, 3), None))
+    told = list(exclusions.sentences(every, (), (3, 3), None))
     assert told[0].startswith("left out: 9 of 15 runs")
     assert told[-1] == "  and 4 more, which --json names"

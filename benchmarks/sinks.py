@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from harness.execution import progress_view
-from harness.execution.progress import RunView
+from harness.execution.progress_view import RunView
 from harness.report.figures import canvas
 from harness.report.tables import csv_files
 from harness.simulator.served import quoting

@@ -19,7 +19,7 @@ def rm(paths: Sequence[Path], *, yes: bool) -> None:
 
     Raises what `removal.check` raises, and ConfigError where nobody can be asked.
     """
-    begun = [trash for path in paths for trash in _begun(path)]
+    begun = list(dict.fromkeys(trash for path in paths for trash in _begun(path)))
     found = {one.path: one for one in map(removal.check, filter(_is_whole, paths))}
     inside = [p for p in found if any(parent in found for parent in p.parents)]
     wanted = [one for path, one in found.items() if path not in inside]
@@ -38,8 +38,8 @@ def rm(paths: Sequence[Path], *, yes: bool) -> None:
         removal.finish(trash)
         print(_line(f"finished the removal of {trash}"))
     for one in wanted:
-        removal.remove(one.path)
-        print(_line(f"removed {one.path}: {size_shown(one.size_bytes)} freed"), flush=True)
+        removal.remove(one)
+        print(_line(f"removed {one.path}: {terminal.size_shown(one.size_bytes)} freed"), flush=True)
 
 
 def _is_whole(path: Path) -> bool:
@@ -58,7 +58,7 @@ def _described(one: Removable) -> str:
     entry = overview.of_sweep(one.path) if one.is_sweep else overview.of_run(one.path)
     kind = entry.kind if one.is_sweep else f"run, step {entry.step}/{entry.steps or '?'}"
     note = f", {entry.note}" if entry.note else ""
-    return f"{one.path}: {kind}, {status_of(entry)}, {size_shown(one.size_bytes)}{note}"
+    return f"{one.path}: {kind}, {status_of(entry)}, {terminal.size_shown(one.size_bytes)}{note}"
 
 
 def _line(text: str) -> str:
@@ -67,16 +67,8 @@ def _line(text: str) -> str:
 
 def _is_meant(count: int, size: int) -> bool:
     which = "this folder" if count == 1 else f"these {count} folders"
-    print(f"Remove {which}, {size_shown(size)}, for good? [y/N] ", end="", flush=True)
+    print(f"Remove {which}, {terminal.size_shown(size)}, for good? [y/N] ", end="", flush=True)
     try:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
     except (EOFError, UnicodeDecodeError) as error:
         raise DataError(f"the answer cannot be read: {error}") from error
-
-
-def size_shown(size: int) -> str:
-    """`1.2 GB`, `310 MB`, `12 kB`."""
-    for unit, name in ((1e9, "GB"), (1e6, "MB")):
-        if size >= unit:
-            return f"{size / unit:.{1 if size < 10 * unit else 0}f} {name}"
-    return f"{size / 1e3:.0f} kB"

@@ -107,5 +107,4 @@ def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
 
 
 def _cost(configs: Sequence[RunConfig], size: int) -> str:
-    disk = f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
-    return f"{cost.sentence(list(configs))}; about {disk} on disk"
+    return f"{cost.sentence(list(configs))}; about {terminal.size_shown(size)} on disk"

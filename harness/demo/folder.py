@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
-from harness.execution import difficulty_cards, ledger, user_validity
-from harness.records import compatibility, config_file, run_folder, sweep_file
+from harness.execution import difficulty_cards, ledger, sweep_place, user_validity
+from harness.records import compatibility, run_folder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
@@ -20,7 +20,7 @@ OURS = {".lock", ".holder", RESULTS, difficulty_cards.FILE}
 
 def default() -> Path:
     """runs/demo in the current folder."""
-    return ledger.runs_folder().resolve() / "demo"
+    return sweep_place.runs_folder().resolve() / "demo"
 
 
 def refuse_other(root: Path, points: Mapping[str, Point]) -> None:
@@ -67,7 +67,6 @@ def _make(run: RunFolder, point: Point) -> None:
     if not run.is_run():
         run_folder.create(run, point.config, user_validity.record(point.config))
         return
-    there = config_file.config_hash(run_folder.read_config(run))
-    if there != config_file.config_hash(point.config):
+    if run_folder.read_config(run) != point.config:
         rule = "was made with other settings than it would have now; name another folder"
         raise ConfigError(f"--dir: its run {run.path.name} {rule}, got {str(run.path.parent)!r}")

@@ -15,8 +15,8 @@ from harness.records.run_folder import RunFolder
 
 RUNS = Path("runs")
 LONGEST_NOTE = 300
-OF_RESULTS = ("law", "calibration", "study")
-"""Folders that other commands write results to."""
+OF_RESULTS = ("law", "calibration", "study", "demo")
+"""Folders that other commands make and write to."""
 
 
 def runs_folder() -> Path:
@@ -43,7 +43,7 @@ def chosen(name: str | None, note: str | None, folder: Path | None) -> Path | No
     if folder is None and name is None:
         return None
     if folder is None and name in OF_RESULTS:
-        raise ConfigError(f"--name: {name} names a folder of results; choose another")
+        raise ConfigError(f"--name: {name} is the folder of another command; choose another name")
     root = folder.resolve() if folder else runs_folder().resolve() / str(name)
     refuse_taken(root)
     return root

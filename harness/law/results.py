@@ -170,7 +170,6 @@ class Anchors:
     attentive_listening: float | None = None
     optimum: Bounded | None = None
     random: Bounded | None = None
-    """Strategies drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def text(
         "seeds: range(1,4)",
         f"words: {json.dumps(common)}",
         "arms:",
-        *(f"  {arm}: {json.dumps(own)}" for arm, own in arms.items()),
+        *(f"  {json.dumps(arm)}: {json.dumps(own)}" for arm, own in arms.items()),
         "links:",
     ]
     for pair in task.rule.pairs:

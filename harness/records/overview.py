@@ -26,6 +26,8 @@ DEEPEST = 4
 NEVER_ENTERED = ("checkpoints", "conversations", "simulator", "trackers", "node_modules")
 RUN, SWEEP, STUDY = "run", "sweep", "study"
 CONFIG_BYTES = 65_536
+LARGEST = 1e300
+"""A larger number, infinity and NaN are none."""
 NAMED = re.compile(r"^(\w+):\n  name: (\S+)$", re.MULTILINE)
 SEED = re.compile(r"^seed: (-?\d+)$", re.MULTILINE)
 STEPS = re.compile(r"^trainer:\n(?:  .*\n)*?  steps: (\d+)$", re.MULTILINE)
@@ -89,11 +91,12 @@ def of_runs(sweep: Sweep, root: Path) -> Iterator[Entry]:
 def _of_row(row: LedgerRow, root: Path) -> Entry:
     where = root / row.name
     what = " ".join(row.overrides)
-    if not RunFolder(where).is_run():
-        gone = row.status not in ("planned", "failed")
-        reason = f"{where}: has no run.json" if gone else row.reason
-        return Entry(RUN, where, run_state.DAMAGED if gone else row.status, reason, what=what)
-    return of_run(where, what)
+    if RunFolder(where).is_run():
+        return of_run(where, what)
+    if _names(where).keys() & {"config.yaml", "metrics.jsonl", "checkpoints"}:
+        reason = f"{where}: run.json is missing, and the files of a run are there"
+        return Entry(RUN, where, run_state.DAMAGED, reason, what=what)
+    return Entry(RUN, where, "failed" if row.status == "failed" else "planned", what=what)
 
 
 def _below(folder: Path, depth: int) -> Iterator[Entry]:
@@ -226,7 +229,9 @@ def _modified(path: Path) -> float | None:
 
 def _number(row: Mapping[str, Any], key: str) -> float | None:
     value = row.get(key)
-    return float(value) if type(value) in (int, float) and abs(value) < 1e300 else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < LARGEST else None
 
 
 def _range(values: Sequence[float | None]) -> Range | None:

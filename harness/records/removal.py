@@ -47,6 +47,8 @@ class Removable:
     is_sweep: bool
     size_bytes: int
     """Space on disk that is free once it is gone."""
+    number: tuple[int, int]
+    """Device and inode: by its name somebody may have put another folder there since."""
 
 
 def check(path: Path) -> Removable:
@@ -74,13 +76,16 @@ def check(path: Path) -> Removable:
         if path in (here := Path.cwd()).parents or path == here:
             raise ConfigError(f"{path}: is the folder that you are in; leave it first")
     _refuse_held(path)
-    return Removable(path, is_sweep, _size(path))
+    status = path.lstat()
+    return Removable(path, is_sweep, _size(path), (status.st_dev, status.st_ino))
 
 
-def remove(path: Path) -> None:
+def remove(checked: Removable) -> None:
     """Remove what `check` has let pass. Raises StoppedError where a process has come to hold it,
-    StorageError where it cannot be removed, or not wholly: another removal goes on then.
+    ConfigError where another folder has come to its place, StorageError where it cannot be
+    removed, or not wholly: another removal goes on then.
     """
+    path = checked.path
     with atomic.storage(path), contextlib.ExitStack() as at_end:
         descriptor = run_lock.acquire(path, run_lock.ASKING_S)
         if descriptor is None:
@@ -91,8 +96,11 @@ def remove(path: Path) -> None:
             os.rename(path.name, trash.name, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
     try:
+        status = trash.lstat()
+        if (status.st_dev, status.st_ino) != checked.number:
+            raise ConfigError(f"{path}: another folder has come to its place; it is left alone")
         _refuse_held(trash)  # nobody finds it any more who does not have it now
-    except StoppedError:
+    except (StoppedError, ConfigError):
         with atomic.storage(path):
             trash.rename(path)
         raise

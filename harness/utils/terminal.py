@@ -120,3 +120,11 @@ def row(cells: Sequence[str], widths: Mapping[int, int], painted_at: Mapping[int
         text = f"{cell(cells[number], wide):{wide}}"
         shown.append(painted(text, painted_at.get(number, ""), True))
     return GAP.join(shown).rstrip()
+
+
+def size_shown(size: float) -> str:
+    """`1.2 GB`, `310 MB`, `12 kB`."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if size >= unit:
+            return f"{size / unit:.{1 if size < 10 * unit else 0}f} {name}"
+    return f"{size / 1e3:.0f} kB"

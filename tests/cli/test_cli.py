@@ -44,7 +44,7 @@ WRONG = {
     "a name that is no folder's": (["sweep", "--name", "../x"], "--name: must be at most 96"),
     "an empty name": (["sweep", "--name", ""], "--name: must be at most 96"),
     "a long name": (["sweep", "--name", "x" * 97], "--name: must be at most 96"),
-    "a name of results": (["sweep", "--name", "law"], "--name: law names a folder of results"),
+    "a name of results": (["sweep", "--name", "law"], "--name: law is the folder of another"),
     "a note of two lines": (["sweep", "--note", "a\nb"], "--note: must be one line"),
     "a note that colours": (["sweep", "--note", "\x1b[31m"], "--note: must be one line"),
     "a long note": (["sweep", "--note", "x" * 301], "--note: must be one line"),

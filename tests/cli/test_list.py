@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,16 @@ def test_a_sweep_that_is_named_shows_its_runs_in_its_order(tmp_path: Path) -> No
     assert [line.split()[0] for line in listed(tmp_path, "s")] == ["path", "s/10-b", "s/2-a"]
 
 
+def test_a_run_of_a_sweep_that_is_gone_is_planned_again_as_for_status(tmp_path: Path) -> None:
+    root = a_sweep(tmp_path / "s", "0-a", "1-b", "2-c")
+    shutil.rmtree(root / "0-a")
+    (root / "1-b/run.json").unlink()
+    words = [line.split()[1] for line in listed(tmp_path, "s")[1:] if line[0] == "s"]
+    assert words == ["planned", "damaged", "done"]
+    assert "0-a: planned" in here("status", "s", cwd=tmp_path).stdout
+    assert "1/3 done, 1 damaged" in listed(tmp_path)[1]
+
+
 def test_json_has_every_entry_with_numbers_and_nulls(tmp_path: Path) -> None:
     made(tmp_path / "one", "stopped")
     a_sweep(tmp_path / "s", "0-a", note="n")
@@ -84,7 +95,7 @@ def test_json_has_every_entry_with_numbers_and_nulls(tmp_path: Path) -> None:
     assert sweep["step"] is None
 
 
-DAMAGES = {
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "no JSON": (lambda run: (run / "run.json").write_text("{"), "run.json: cannot be read"),
     "not UTF-8": (lambda run: (run / "run.json").write_bytes(b"\xff"), "must be UTF-8"),
     "no rows": (lambda run: (run / "metrics.jsonl").unlink(), "must end with the row of step 3"),

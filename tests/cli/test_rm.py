@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import ConfigError
 from harness.records import removal, run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
@@ -60,12 +61,15 @@ def test_without_anybody_to_ask_it_needs_yes(tmp_path: Path) -> None:
     assert names(tmp_path) == ["one"]
 
 
+def _without(run: Path, *gone: str) -> None:
+    for name in gone:
+        (run / name).unlink()
+
+
 BROKEN: dict[str, Callable[[Path], object]] = {
     "run.json is no JSON": lambda run: (run / "run.json").write_text("{"),
-    "run.json is gone": lambda run: (run / "run.json").unlink(),
-    "all but run.json is gone": lambda run: [
-        p.unlink() for p in run.iterdir() if p.is_file() and p.name != "run.json"
-    ],
+    "run.json is gone": lambda run: _without(run, "run.json"),
+    "all but run.json is gone": lambda run: _without(run, "config.yaml", "metrics.jsonl"),
     "a killed write has left a file": lambda run: (run / f".run.json.{HEX}.tmp").write_text(""),
 }
 
@@ -202,6 +206,22 @@ def test_a_folder_of_that_name_that_is_not_ours_is_no_rest(tmp_path: Path) -> No
     for name in (f".one.{HEX}.trash", "one"):
         assert here("rm", name, "--yes", cwd=tmp_path).returncode == 65
     assert (tmp_path / f".one.{HEX}.trash/thesis.tex").read_text() == "keep me"
+
+
+def test_another_folder_that_has_come_to_its_place_is_left_alone(tmp_path: Path) -> None:
+    checked = removal.check(made(tmp_path / "one"))
+    (tmp_path / "one").rename(tmp_path / "moved")
+    _with(tmp_path / "one", "thesis.tex")
+    with pytest.raises(ConfigError, match="another folder has come to its place"):
+        removal.remove(checked)
+    assert (tmp_path / "one/thesis.tex").read_text() == "keep me"
+    assert names(tmp_path) == ["moved", "one"]
+
+
+def test_a_folder_that_is_named_twice_is_removed_once(tmp_path: Path) -> None:
+    a_sweep(tmp_path / "s", "0-a")
+    done = here("rm", "s", "s/", "s/0-a", "--yes", cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("removed")) == (0, 1)
 
 
 def test_a_disk_that_cannot_be_written_is_74_and_everything_stays(tmp_path: Path) -> None:

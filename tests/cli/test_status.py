@@ -35,6 +35,15 @@ def test_lines_are_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> 
     assert "`harness resume one`" in " ".join(shown.plain.split())
 
 
+def test_an_error_is_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> None:
+    whole = here("status", "nowhere", cwd=tmp_path).stderr
+    assert whole.count("\n") == 1
+    shown = on_terminal("status", "nowhere", cwd=tmp_path, columns=40)
+    assert shown.code == 65
+    assert max(map(len, shown.lines)) <= 40
+    assert shown.plain.split() == whole.split()
+
+
 def test_status_words_are_coloured_where_they_are_seen(tmp_path: Path) -> None:
     made(tmp_path / "one")
     assert "one: \x1b[32mdone\x1b[0m, 3/100" in on_terminal("status", "one", cwd=tmp_path).text

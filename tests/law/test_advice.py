@@ -143,8 +143,8 @@ def test_a_still_reward_beside_a_short_run_leaves_the_advice_for_that_one(tmp_pa
     synthetic.write_run(tmp_path / "a_still", [{**row, "reward": 0.5} for row in rows])
     synthetic.write_run(tmp_path / "short", rows, seed=2)
     said = advice.what_would_decide(analyse([tmp_path]))
-    more = "More steps would decide, if H falls further in them"
-    assert said[-2:] == [f"{more}: add trainer.steps=400 to the sweep.", advice.CONSTANT]
+    more = "More steps would decide, if H falls further"
+    assert said[-2:] == [f"{more}: add trainer.steps=400.", advice.CONSTANT]
 
 
 def opened(make: Make, n: int, noise: Noise, reason: str) -> list[int]:

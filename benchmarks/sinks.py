@@ -11,8 +11,8 @@ from contextlib import redirect_stderr
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from harness.execution import progress
-from harness.execution.progress import RunView
+from harness.execution import progress_view
+from harness.execution.progress_view import RunView
 from harness.report.figures import canvas
 from harness.report.tables import csv_files
 from harness.simulator.served import quoting
@@ -39,7 +39,7 @@ def _in_a_sentence(text: str) -> bool:
 def _in_progress(text: str) -> bool:
     stream = io.StringIO()
     view = RunView(text, 9, "failed", text)
-    Console(file=stream, force_terminal=True, width=10_000).print(progress.table([view], 9))
+    Console(file=stream, force_terminal=True, width=10_000).print(progress_view.table([view], 9))
     shown = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())  # the table's own colours
     return bool(ACTIVE.search(shown.replace("\n", "")))
 

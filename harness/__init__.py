@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness import register
     from harness.api import Law, Runs, fit, load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Law", "Runs", "__version__", "fit", "load", "register"]
 
 

@@ -103,7 +103,8 @@ BESIDE_ATOMIC = {
     ("records/run_lock.py", "os.open(path, FLAGS | os.O_CREAT, 384)"): "nothing is written",
     ("records/run_lock.py", "os.open(folder / NAME, FLAGS)"): "nothing is written",
     ("records/plain_file.py", "os.open(path, flags | os.O_NONBLOCK)"): "the flags of who reads",
-    ("records/conversations.py", "pq.write_table(_table(turns), content)"): "into memory",
+    ("records/conversations.py", "pq.ParquetWriter(content, made.schema, **lean)"): "into memory",
+    ("records/conversations.py", "writer.write_table(made)"): "into memory",
     (
         "train/loop/tabular.py",
         "np.save(table, values, allow_pickle=False)",

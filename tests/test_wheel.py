@@ -87,3 +87,15 @@ def test_doctor_is_content(installed: Path, tmp_path: Path) -> None:
     assert findings["conf and sweeps"]["status"] == "ok"
     assert "; sweeps curricula, " in findings["conf and sweeps"]["found"]
     assert "; studies curriculum, " in findings["conf and sweeps"]["found"]
+
+
+def test_a_report_is_made_from_the_templates_in_the_wheel(installed: Path, tmp_path: Path) -> None:
+    words = ("policy=tabular", "trainer.steps=20", "trainer.conversations=8", "eval.users=8")
+    trained = run(installed, "train", *words, "--dir", "one", cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    done = run(installed, "report", "one", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "one/report.html\n"
+    page = (tmp_path / "one" / "report.html").read_text()
+    assert "Content-Security-Policy" in page
+    assert '<details class="talk"' in page

@@ -16,6 +16,7 @@ from harness.api.runs import Paths, Runs, load
 from harness.errors import ConfigError
 from harness.law import analysis, law_json
 from harness.law.compare.claims import DEFAULT_MARGINS
+from harness.law.compare.families import check_primary
 from harness.law.group_results import Analysis
 
 if TYPE_CHECKING:
@@ -74,25 +75,38 @@ class Law:
         """The content of law.json."""
         return law_json.from_analysis(self.analysis)
 
-    def plot(self, name: str = "entropy_law") -> Figure:
-        """Draw a figure of docs/figures.md by its name, such as residuals or forest.
+    def plot(self, name: str = "entropy_law", style: str = "screen") -> Figure:
+        """Draw a figure of docs/figures.md by its name, such as residuals or forest; with
+        style="paper" at the width of a column.
 
         Those of more than 24 runs come as medians over groups first, then as pages:
         `entropy_law`, `entropy_law_1`, ... Raises ConfigError where the analysis has no such
         figure; the message lists those it has.
         """
         from harness.report.figures import registry
+        from harness.report.formats import formats
 
+        look = formats(style).style
         specs = {spec.name: spec for spec in registry.sketches(self.analysis, every_run=True)}
         if name not in specs:
             raise ConfigError(f"plot: must be one of {', '.join(specs)}, got {name!r}")
-        return registry.drawn(specs[name]).figure
+        return registry.drawn(specs[name], look).figure
 
-    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write law.json, law.csv, contrasts.csv and the figures; return what was written."""
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        style: str = "screen",
+        formats: Sequence[str] = (),
+    ) -> list[Path]:
+        """Write law.json, the tables and the figures; return what was written.
+
+        `style` and `formats` are those of `harness fit-entropy-law`: "paper"; "pdf", "tex".
+        """
+        from harness.report import formats as kinds
         from harness.report import write
 
-        return write.write_results(self.analysis, Path(folder), "auto")
+        wanted = kinds.formats(style, formats)
+        return write.write_results(self.analysis, Path(folder), "auto", wanted)
 
     def __repr__(self) -> str:
         verdicts = [run.verdict or "not read" for run in self.analysis.runs]
@@ -111,15 +125,17 @@ def fit(
     pool_unlike: bool = False,
     with_unfinished: bool = False,
     reward_range: tuple[float, float] | None = None,
+    primary: str | None = None,
 ) -> Law:
     """Fit R = -a*exp(H) + b (arXiv 2505.22617) to every run, and compare groups over seeds.
 
     As `harness fit-entropy-law` does (docs/law.md): `reward`, `entropy` and `step` name columns,
-    `margins` say how small a difference between groups counts as none, as {"a": 0.1}, and
-    `reward_range` the lowest and the highest value that R can take. Raises ConfigError where that
-    is no such pair.
+    `margins` say how small a difference between groups counts as none, as {"a": 0.1},
+    `reward_range` the lowest and the highest value that R can take, and `primary` which quantity of
+    contrasts bears most of the error. Raises ConfigError for a range or a quantity that is none.
     """
     _check_range(reward_range)
+    check_primary(primary)
     paths = (runs if isinstance(runs, Runs) else load(runs)).paths
     return Law(
         analysis.analyse(
@@ -131,6 +147,7 @@ def fit(
             pool_unlike=pool_unlike,
             with_unfinished=with_unfinished,
             reward_range=reward_range,
+            primary=primary,
         )
     )
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,15 +12,15 @@ from typing import Any
 
 import pandas as pd
 
+from harness.api import turns
 from harness.errors import DataError
 from harness.law.io import discover, identity, reading
 from harness.law.io.discover import Found
 from harness.law.io.table import ReadError, Table
-from harness.records import plain_file, sweep_file
+from harness.records import saved_conversations, sweep_file
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Config = Mapping[str, Any]
-STEP_FILE = re.compile(r"step-\d+\.parquet")
 
 
 @dataclass(frozen=True)
@@ -85,18 +83,17 @@ class Runs:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def conversations(self, step: int | None = None) -> pd.DataFrame:
-        """One row an utterance: `run`, the axes, `step`, then the columns of docs/metrics.md.
+        """One row an utterance: `run`, the axes, `step`, then the columns of docs/view.md.
 
         `step` selects one step; not every step is written (trainer.conversations_every), and a
-        run that has none of that step has no rows. Raises DataError for a file that is damaged.
+        run that has none of that step has no rows. What a run of an older version did not keep is
+        missing in its rows. Raises DataError for a file that is damaged.
         """
-        parts = [
-            self._conversations(run, path)
-            for run in self.runs
-            if run.folder is not None
-            for path in sorted((run.folder / "conversations").glob("step-*.parquet"))
-            if STEP_FILE.fullmatch(path.name) and step in (None, _step(path))
-        ]
+        parts = []
+        for run in self.runs:
+            paths = _saved(run.folder, step) if run.folder else {}
+            if paths:
+                parts.append(self._labelled(run, turns.frame(paths)))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     @cached_property
@@ -121,18 +118,6 @@ class Runs:
         with contextlib.suppress(ValueError):  # a damaged row may have no step
             frame["step"] = frame["step"].astype("int64")
         return self._labelled(run, frame)
-
-    def _conversations(self, run: Run, path: Path) -> pd.DataFrame:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            with open(path, "rb", opener=plain_file.opener) as file:
-                turns = pq.read_table(io.BytesIO(file.read())).to_pandas()
-        except (OSError, pa.ArrowException) as error:
-            raise DataError(f"{path}: must be a parquet file of conversations: {error}") from error
-        turns.insert(0, "step", _step(path))
-        return self._labelled(run, turns)
 
     def _labelled(self, run: Run, frame: pd.DataFrame) -> pd.DataFrame:
         for place, (key, value) in enumerate({"run": run.name, **self._labels(run)}.items()):
@@ -193,5 +178,10 @@ def _get(config: Config, group: str, key: str) -> Any:
     return part.get(key) if isinstance(part, Mapping) else None
 
 
-def _step(path: Path) -> int:
-    return int(path.stem.removeprefix("step-"))
+def _saved(folder: Path, step: int | None) -> dict[int, Path]:
+    """Step -> file of the conversations that a run has saved; only of `step`, if it is given."""
+    return {
+        at: saved_conversations.path_of(folder, at)
+        for at in saved_conversations.steps(folder)
+        if step in (None, at)
+    }

@@ -8,8 +8,11 @@ above medium as hard is below it. A match is one of level: it proves no realism.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -18,7 +21,7 @@ from scipy.special import stdtr
 from scipy.stats import spearmanr
 
 from harness.calibration import card
-from harness.calibration.card import LevelCard
+from harness.calibration.card import LevelCard, MeasuredLevel
 from harness.calibration.contexts import collect_contexts
 from harness.calibration.interval import Floats
 from harness.calibration.population import PUBLISHED_LAG1, PUBLISHED_RISE
@@ -180,18 +183,50 @@ class Calibration:
         }
 
 
+class _Count:
+    """Tells of each level that is measured, how many are, and how long it took so far."""
+
+    def __init__(self, names: Sequence[str], tell: Callable[[str], None]) -> None:
+        self._names, self._tell, self._began = names, tell, time.monotonic()
+        self._done = itertools.count(1)
+
+    def by_another(self, name: str, future: Future[MeasuredLevel]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            self._measured(name)
+
+    def here(
+        self, measure: Callable[[DifficultyConfig], MeasuredLevel], level: DifficultyConfig
+    ) -> MeasuredLevel:
+        measured = measure(level)
+        self._measured(level.name)
+        return measured
+
+    def _measured(self, name: str) -> None:
+        seconds = time.monotonic() - self._began
+        self._tell(f"{name} measured, {next(self._done)} of {len(self._names)}, {seconds:.0f} s")
+
+
 def calibrate(
     levels: Mapping[str, DifficultyConfig],
     medium: DifficultyConfig,
     group_size: int,
     processes: int,
     reader: Reader = LEXICAL,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Calibration:
-    """Measure `levels`, easiest first; `medium` gives the contexts that all are measured in."""
+    """Measure `levels`, easiest first; `medium` gives the contexts that all are measured in.
+
+    `tell` gets a line at the beginning and for each level that is measured, from any thread.
+    """
+    tell(f"measuring {', '.join(levels)}")
     contexts = collect_contexts(medium, reader)
     measure = partial(card.measure, contexts=contexts, group_size=group_size, reader=reader)
+    count = _Count(list(levels), tell)
     with process_pool.others(min(processes, len(levels))) as pool:
-        results = process_pool.begin(pool, measure, list(levels.values())).results()
+        begun = process_pool.begin(pool, measure, list(levels.values()))
+        for name, future in zip(levels, begun.futures, strict=False):
+            future.add_done_callback(partial(count.by_another, name))
+        results = replace(begun, work=partial(count.here, measure)).results()
     measured = dict(zip(levels, results, strict=True))
     cards = {name: m.card for name, m in measured.items()}
     tests = order_tests({n: m.paired for n, m in measured.items()}) if len(measured) > 2 else []

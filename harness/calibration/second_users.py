@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.second.user import Memory, SecondSimulator
+from harness.simulator.second.memory import Memory
+from harness.simulator.second.user import SecondSimulator
 from harness.simulator.state import State
 
 
@@ -13,6 +14,15 @@ class SecondUsers(SecondSimulator):
     def rise_probability(self, state: Memory | State, reply: SupporterReply) -> float:
         """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
         if isinstance(state, State):
-            state = Memory(state.key, state.user, state.emotion, float(state.emotion),
-                           state.reported, state.disclosed, state.turn)  # fmt: skip
+            mood = float(state.emotion)
+            state = Memory(
+                key=state.key,
+                user=state.user,
+                emotion=state.emotion,
+                mood=mood,
+                expected=mood,
+                reported=state.reported,
+                disclosed=state.disclosed,
+                turn=state.turn,
+            )
         return super().rise_probability(state, reply)

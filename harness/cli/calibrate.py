@@ -67,6 +67,7 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
         configs[0].algorithm.group_size,
         gpu_lease.cores(),
         reader,
+        safe_text.say,
     )
     value = {**calibration.to_json(), "knobs": knobs}
     if as_json:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.report.text import conversation
 from harness.report.text.wording import plain
 from harness.simulator.protocol import UserTurn
 from harness.simulator.scripted.dynamics import FIT_WEIGHT, rise_probability
@@ -22,26 +23,6 @@ CELLS = 20
 """Cells of the bar: five points of emotion each, the smallest change there is."""
 NEVER_WRAPPED = 100_000
 """Columns where no terminal reads, so that a sentence stays on its line."""
-STRATEGY = {
-    "question": "a question",
-    "restate": "a restatement",
-    "reflect": "a reflection of feelings",
-    "disclose": "self-disclosure",
-    "affirm": "affirmation",
-    "suggest": "a suggestion",
-    "inform": "information",
-    "other": "plain kindness",
-}
-INTENTION = {
-    "praise": "sincere praise for what they did",
-    "not_at_fault": "hearing that they are not at fault",
-    "venting": "somebody who listens while they let it out",
-    "deep_empathy": "deep empathy, not plain comfort",
-    "advice": "advice that truly solves their difficulty",
-    "dialectic": "a look at it from several sides",
-    "growth": "guidance to reflect on themselves and grow",
-    "motives": "an analysis of why the others acted so",
-}
 PART = {
     "worth": "worth to this user",
     "pick_up": "takes up what they told",
@@ -121,7 +102,7 @@ def came_for(hidden: Hidden) -> Iterator[str]:
     """`came for advice that truly solves their difficulty; temperament: passive`."""
     parts = []
     if hidden.intention is not None:
-        parts.append(f"came for {INTENTION.get(hidden.intention, plain(hidden.intention))}")
+        parts.append(f"came for {conversation.intention(hidden.intention)}")
     if hidden.temperament is not None:
         parts.append(f"temperament: {hidden.temperament}")
     if parts:
@@ -137,8 +118,7 @@ def emotion(turn: UserTurn) -> str:
 
 def strategies(turn: UserTurn) -> str:
     """Name the strategies that the user heard in the reply, in order, each once."""
-    names = dict.fromkeys(turn.strategies)
-    return ", ".join(STRATEGY.get(name, plain(name)) for name in names) or "no strategy"
+    return conversation.strategies(turn.strategies)
 
 
 def reasons(why: Mapping[str, float | str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from harness.cli import exit_codes
 from harness.compose import search_path
 from harness.embedded import models as embedded
 from harness.errors import EXIT_PARTIAL, ConfigError, FolderError, StorageError
-from harness.execution import gpu_lease, ledger
+from harness.execution import gpu_lease, sweep_place
 from harness.records import user_folders
 from harness.utils import extensions, installation
 
@@ -160,7 +160,7 @@ def _gpus() -> Finding:
 def _folders() -> Iterator[Finding]:
     another = "run harness in a folder you may write to"
     try:
-        yield _writable("runs folder", ledger.runs_folder().resolve(), another)
+        yield _writable("runs folder", sweep_place.runs_folder().resolve(), another)
     except FolderError as error:
         yield Finding("runs folder", PROBLEM, str(error))
     try:

@@ -104,13 +104,9 @@ def _usage_error(error: Any) -> int:
     return ConfigError.exit_code
 
 
-A_NEW_FOLDER = (
-    "a sweep makes a new folder below runs/; `harness train --dir PATH` makes one run in a folder "
-    "of yours, `harness study NAME --dir PATH` those of a study"
-)
+A_NEW_FOLDER = "the folder of a sweep is named by --dir, or by --name below runs/"
 NO_OPTION = "the folder is named without an option, as in `harness {} PATH`"
 INSTEAD = {
-    ("sweep", "--dir"): A_NEW_FOLDER,
     ("sweep", "--out"): A_NEW_FOLDER,
     ("fit-entropy-law", "--dir"): "results go to the folder of --out PATH",
     **{(name, "--dir"): NO_OPTION.format(name) for name in ("resume", "status", "verify")},

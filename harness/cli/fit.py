@@ -16,10 +16,12 @@ from harness.cli import exit_codes, options
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError, PlugInError
 from harness.law import analysis
 from harness.law.compare.claims import parse_margins as parse_margins
+from harness.law.compare.families import check_primary
 from harness.law.group_results import Analysis
 from harness.law.io.discover import is_folder
-from harness.report import write
-from harness.report.tables import summary
+from harness.report import formats, write
+from harness.report.formats import Formats
+from harness.report.tables import answer, summary
 from harness.report.text import dropped_rows
 from harness.utils import process_pool, safe_text
 
@@ -42,6 +44,13 @@ class Wanted:
     step: str | None = None
     reward_range: str | None = None
     """LOW,HIGH"""
+    primary: str | None = None
+    """The quantity that bears most of the error of the contrasts."""
+    style: str = "screen"
+    formats: tuple[str, ...] = ()
+    """Words of --format; those of the style where there are none."""
+    tables: bool = False
+    """Whether all tables are printed, before the answer."""
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
@@ -56,7 +65,9 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     _refuse_no_name("--step", wanted.step)
     _refuse_no_share("--forecast-from", wanted.forecast_from)
     margins = parse_margins(wanted.margins)
+    check_primary(wanted.primary)
     declared = options.reward_range(wanted.reward_range)
+    kinds = formats.formats(wanted.style, wanted.formats)
     default = default_out(wanted.paths)
     _refuse_run(wanted.out or default)
     out = options.results_folder(wanted.out, default)
@@ -71,39 +82,63 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         margins=margins,
         with_unfinished=wanted.with_unfinished,
         reward_range=declared,
+        primary=wanted.primary,
     )
     code = _exit_code(analysed)
+    shown = _Printed(as_json, wanted.tables, explain, out)
     if code == DataError.exit_code:
-        _print(analysed, as_json, explain)
+        _print(analysed, shown, None)
         safe_text.say("no run could be read, so nothing was written")
         return code
     many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
-    drawn = write.begin_figures(analysed, wanted.figures, pool if many else None)
-    missing = _write(analysed, out, drawn)
-    _print(analysed, as_json, explain)
+    drawn = write.begin_figures(analysed, wanted.figures, pool if many else None, kinds)
+    missing = _write(analysed, out, drawn, kinds)
+    _print(analysed, shown, _first_picture(out, kinds) if wanted.figures != "none" else None)
     safe_text.say(f"results in {out}")
     if missing is not None:
         raise missing
     return code
 
 
-def _write(analysed: Analysis, out: Path, drawn: write.Drawn) -> PlugInError | None:
+def _write(analysed: Analysis, out: Path, drawn: write.Drawn, kinds: Formats) -> PlugInError | None:
     """Write the results; returns the error of a plug-in, to be raised after they are printed."""
     try:
-        write.write_analysis(analysed, out, drawn)
+        write.write_analysis(analysed, out, drawn, kinds)
     except PlugInError as error:
         return error
     return None
 
 
-def _print(analysed: Analysis, as_json: bool, explain: bool) -> None:
+FIRST_FIGURES = ("entropy_curves", "entropy_law")
+"""The first of them that was drawn is the one to look at: it shows where collapse begins."""
+
+
+def _first_picture(out: Path, kinds: Formats) -> Path | None:
+    names = [f"{figure}.{kind}" for figure in FIRST_FIGURES for kind in kinds.pictures]
+    return next((out / name for name in names if (out / name).is_file()), None)
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """What is printed of an analysis."""
+
+    as_json: bool
+    tables: bool
+    explain: bool
+    out: Path
+
+
+def _print(analysed: Analysis, shown: _Printed, picture: Path | None) -> None:
     for line in dropped_rows.lines(analysed):
         safe_text.say(line)
     with exit_codes.tolerate_closed_stdout():
-        if as_json:
+        if shown.as_json:
             print(write.law_json(analysed), end="")
-        else:
-            summary.print_analysis(analysed, Console(), explain)
+            return
+        console = Console()
+        if shown.tables or shown.explain:
+            summary.print_analysis(analysed, console, shown.explain)
+        answer.show(analysed, shown.out, picture, console)
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:

@@ -1,4 +1,4 @@
-"""Options and arguments of the commands, with their help, and the values they take.
+"""Options and arguments that several commands take, and checks of what is given with them.
 
 `harness --help` loads this module: it imports nothing but typer and harness.errors.
 """
@@ -23,28 +23,11 @@ def a_path(text: str) -> Path:
     return Path(text)
 
 
-class OnFailure(StrEnum):
-    """Behaviour of a sweep once a run has failed."""
-
-    CONTINUE = "continue"
-    STOP = "stop"
-
-
 class Events(StrEnum):
     """Format of the events on stdout."""
 
     JSONL = "jsonl"
 
-
-class Figures(StrEnum):
-    """Which figures are drawn."""
-
-    AUTO = "auto"
-    ALL = "all"
-    NONE = "none"
-
-
-# Any command
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout.")]
 Debug = Annotated[
@@ -62,41 +45,12 @@ RunOrSweep = Annotated[
     Path,
     typer.Argument(metavar="DIR", parser=a_path, help="Folder of a run or a sweep."),
 ]
-
-# sweep, train, resume
-
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="List the planned runs without creating anything.")
-]
-OnFailureOption = Annotated[
-    OnFailure,
-    typer.Option("--on-failure", help="After a failed run, continue or start no more runs."),
-]
-Retries = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        min=0,
-        max=20,
-        help="Retries for a run that failed on an endpoint or disk error.",
-    ),
-]
-RunDir = Annotated[
-    Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
 ]
 EventsOption = Annotated[
     Events | None, typer.Option("--events", help="Write machine-readable events to stdout.")
 ]
-
-StopAgain = Annotated[
-    bool,
-    typer.Option(
-        "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
-    ),
-]
-
-# verify, fit-entropy-law
-
 AnyRuns = Annotated[
     Path,
     typer.Argument(metavar="PATH", parser=a_path, help="A run, a sweep, or a folder of them."),
@@ -107,172 +61,22 @@ Logs = Annotated[
         metavar="PATH", parser=a_path, help="Runs, sweeps, folders of them, or logs of trainers."
     ),
 ]
-Results = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        parser=a_path,
-        help="Results folder; by default law/ inside the first PATH.",
-    ),
-]
-Reward = Annotated[str | None, typer.Option("--reward", help="Column to use as reward R.")]
-RewardRange = Annotated[
+Primary = Annotated[
     str | None,
     typer.Option(
-        "--reward-range",
-        metavar="LOW,HIGH",
-        help="Lowest and highest value that R can take, such as 0,1.",
-    ),
-]
-Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
-Step = Annotated[str | None, typer.Option("--step", help="Column to use as the step.")]
-Explain = Annotated[
-    bool, typer.Option("--explain", help="Explain how each run's numbers and verdict came about.")
-]
-FiguresOption = Annotated[
-    Figures,
-    typer.Option(
-        "--figures", help="auto: each run up to 24 runs, groups beyond; all: also each run."
-    ),
-]
-ForecastFrom = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE", help="Fit the first SHARE of each run, such as 0.36, and predict its end."
-    ),
-]
-Margins = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="QUANTITY=VALUE", help="Largest difference that counts as none, as in gain=0.05."
-    ),
-]
-PoolUnlike = Annotated[
-    bool,
-    typer.Option("--pool-unlike", help="Average also over runs that were measured differently."),
-]
-WithUnfinished = Annotated[
-    bool, typer.Option("--with-unfinished", help="Include unfinished runs in averages.")
-]
-
-# watch
-
-Once = Annotated[bool, typer.Option("--once", help="Look once and end.")]
-Steps = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Last step of a log that does not say it."),
-]
-Idle = Annotated[
-    float,
-    typer.Option(
-        metavar="SECONDS",
-        min=0.0,
-        help="Count such a log as ended once it has not grown for so long.",
+        "--primary",
+        metavar="QUANTITY",
+        help="Contrasts: the quantity with most of the 5% error, instead of the ceiling.",
     ),
 ]
 
-# variance
 
-On = Annotated[
-    str,
-    typer.Option(
-        "--on", metavar="LEVEL", help="Level of the evaluations: own, easy, medium or hard."
-    ),
-]
-HalfWidth = Annotated[
-    float,
-    typer.Option(
-        "--half-width", metavar="X", help="Half-width of the 95% interval to plan sizes for."
-    ),
-]
-
-EffectOption = Annotated[
-    str,
-    typer.Option(
-        "--effect",
-        metavar="QUANTITY=VALUE",
-        help="Difference to decide: gain, final_reward, entropy_lost, ceiling, or a (as a share).",
-    ),
-]
-PilotOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--from",
-        metavar="PATH",
-        parser=a_path,
-        help="Finished runs of these levels, two seeds each at least, that show the spread.",
-    ),
-]
-PowerOption = Annotated[
-    float,
-    typer.Option("--power", metavar="P", help="Probability with which it should be decided."),
-]
-PlanResults = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        parser=a_path,
-        help="Folder for plan.json and the figure of power; without it nothing is written.",
-    ),
-]
-
-# calibrate, chat, study, trust
-
-Cards = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", metavar="PATH", parser=a_path, help="Results folder; by default calibration/."
-    ),
-]
-Esconv = Annotated[
-    Path | None,
-    typer.Option(
-        "--esconv",
-        metavar="FILE",
-        parser=a_path,
-        help="Measure instead how the strategies of a file of ESConv are heard.",
-    ),
-]
-Reveal = Annotated[
-    bool, typer.Option("--reveal", help="Also show the user's goal and why their emotion changed.")
-]
-StudyName = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME",
-        show_default=False,
-        help="Study to run (a file in sweeps/studies/); omit to see their names.",
-    ),
-]
-StudyDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--dir",
-        metavar="PATH",
-        parser=a_path,
-        help="Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
-    ),
-]
-Beside = Annotated[
-    Path | None,
-    typer.Option(
-        "--beside",
-        metavar="PATH",
-        parser=a_path,
-        help="Folder of the same study on other users; its effects are shown beside these.",
-    ),
-]
-Host = Annotated[
-    str | None,
-    typer.Argument(metavar="HOST", help="Host of the base_url, with its port if it has one."),
-]
-Variable = Annotated[
-    str | None,
-    typer.Argument(metavar="VARIABLE", help="Environment variable that holds the key."),
-]
-Remove = Annotated[bool, typer.Option("--remove", help="Withdraw the permission.")]
+def nothing_given(context: typer.Context) -> bool:
+    """Whether a command stands alone, without an argument or an option."""
+    return all(
+        getattr(context.get_parameter_source(name), "name", None) in ("DEFAULT", None)
+        for name in context.params
+    )
 
 
 def reward_range(text: str | None) -> tuple[float, float] | None:

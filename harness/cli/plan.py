@@ -11,7 +11,7 @@ from rich.console import Console
 from harness.cli import exit_codes, options
 from harness.errors import ConfigError
 from harness.planning import answer as answers
-from harness.planning import effects, show
+from harness.planning import effects, show, study_file
 from harness.planning.answer import Answer
 from harness.report import write
 from harness.report.figures import power
@@ -31,6 +31,8 @@ class Wanted:
     power: float = 0.8
     out: Path | None = None
     as_json: bool = False
+    primary: str | None = None
+    """The quantity that bears most of the error of the contrasts to come."""
 
 
 def plan(wanted: Wanted) -> None:
@@ -42,8 +44,10 @@ def plan(wanted: Wanted) -> None:
         rule = f"must be a probability from {LEAST_POWER:g} to {MOST_POWER:g}"
         raise ConfigError(f"--power: {rule}, got {wanted.power:g}")
     out = options.results_folder(wanted.out, wanted.out) if wanted.out else None
+    effect = effects.parse(wanted.effect)
+    effects.check_primary(wanted.primary, effect)
     question = answers.Question(
-        wanted.overrides, effects.parse(wanted.effect), wanted.pilot, wanted.power
+        wanted.overrides, effect, wanted.pilot, wanted.power, wanted.primary
     )
     found = answers.answer(question)
     if out is not None:
@@ -52,7 +56,7 @@ def plan(wanted: Wanted) -> None:
         if wanted.as_json:
             print(json.dumps(found.to_json(), indent=1, allow_nan=False))
         else:
-            show.show(found, Console())
+            show.show(found, Console(), out)
     if out is not None:
         safe_text.say(f"results in {out}")
 
@@ -68,4 +72,5 @@ def _write(found: Answer, out: Path) -> None:
         found.to_json(),
         power.Shown(title, found.effect.unit, tuple(curves), seeds, found.wanted),
         out,
+        {} if found.study is None else {study_file.FILE: found.study},
     )

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+from rich.console import Console
 
 from harness.cli import exit_codes
 from harness.errors import DataError, HarnessError, StoppedError
 from harness.execution import ledger
 from harness.execution import resume as resuming
-from harness.records import run_folder, study_file, sweep_file
+from harness.records import holder, run_folder, run_state, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
+from harness.utils import terminal
 from harness.utils.safe_text import visible
 
+LOOK_EVERY_S = 1.0
 MOST_NAMED = 3
 """Sweeps and runs inside a folder that are named where the folder is neither."""
 
@@ -27,7 +34,7 @@ def status(folder: Path, *, as_json: bool) -> None:
     if as_json:
         exit_codes.print_json(stands)
     for line in [] if as_json else standing(folder):
-        print(visible(line))
+        _print(line)
 
 
 def resume(folder: Path, events: str | None, stop_again: bool = False) -> int:
@@ -93,9 +100,12 @@ def failures(sweep: Sweep) -> Iterator[str]:
 
 
 def standing(path: Path) -> Iterator[str]:
-    """Yield a line for the run in `path`, or for each run of the sweep there."""
+    """Yield the sweep's name and note, and a line for each of its runs; or one for the run."""
     if resuming.is_sweep(path):
-        for row in ledger.read(path).runs:
+        sweep = ledger.read(path)
+        label = ": ".join(part for part in (sweep.name, sweep.note) if part)
+        yield from [label] if label else []
+        for row in sweep.runs:
             yield from _standing(Path(str(row.dir)), path, row.status, row.reason)
     else:
         run = resuming.status(path)
@@ -103,14 +113,57 @@ def standing(path: Path) -> Iterator[str]:
 
 
 def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterator[str]:
+    from harness.execution import progress, progress_view
+
+    view = progress.RunWatcher(run, run.name, _steps(run)).read()
+    crashed = reason == run_state.DIED or (status == "running" and resuming.crashed(run))
+    shown = view if crashed else replace(view, status=status, reason=reason)
+    yield progress_view.line(shown)
+    if crashed:
+        yield f"  {run_state.DIED}; continue with `harness resume {named}`"
+
+
+def _steps(run: Path) -> int:
+    with contextlib.suppress(HarnessError):  # one damaged config hides no other run
+        return run_folder.planned_steps(RunFolder(run))
+    return 0
+
+
+def _print(line: str) -> None:
+    """Print a line of `standing`, its first status word in colour where a terminal has them."""
+    columns, coloured = terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)
+    shown = terminal.wrapped(visible(line), columns, "  ")
+    name, between, rest = shown.partition(": ")
+    word = rest.partition(",")[0]
+    if between and word in terminal.STYLES:
+        shown = f"{name}: {terminal.painted(word, word, coloured)}{rest[len(word) :]}"
+    print(shown)
+
+
+def watch(folder: Path) -> None:
+    """Show the run or the sweep until no process works on it any more; Ctrl-C ends it too, and is
+    no error. Raises DataError if it is neither.
+    """
     from harness.execution import progress
 
-    where = RunFolder(run)
-    steps = 0
-    with contextlib.suppress(HarnessError):  # one damaged config hides no other run
-        steps = run_folder.planned_steps(where)
-    view = progress.RunWatcher(run, run.name, steps).read()
-    crashed = reason == ledger.CRASHED or (status == "running" and resuming.crashed(run))
-    yield progress.line(view if crashed else replace(view, status=status, reason=reason))
-    if crashed:
-        yield f"  {ledger.CRASHED}; continue with `harness resume {named}`"
+    _refuse_outer_folder(folder, "status --watch")
+    resuming.status(folder)
+    is_sweep = resuming.is_sweep(folder)
+    rows = ledger.read(folder).runs if is_sweep else ()
+    dirs = [Path(str(row.dir)) for row in rows] or [folder.resolve()]
+    over = threading.Event()
+    looking = threading.Thread(target=_until_over, args=(folder, dirs, over), daemon=True)
+    looking.start()
+    with contextlib.suppress(KeyboardInterrupt):
+        steps = [_steps(path) for path in dirs]
+        progress.watch(dirs, [path.name for path in dirs], steps, Console(), over)
+    for line in standing(folder) if not sys.stdout.isatty() else ():
+        _print(line)
+
+
+def _until_over(folder: Path, dirs: Sequence[Path], over: threading.Event) -> None:
+    """Set `over` once nobody holds the folder or one of the runs."""
+    places = [RunFolder(path) for path in dict.fromkeys((folder, *dirs))]
+    while any(holder.holder(place) is not None for place in places):
+        time.sleep(LOOK_EVERY_S)
+    over.set()

@@ -2,67 +2,109 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli import exit_codes, status
 from harness.compose import planner, typed_grants
 from harness.compose.plan import Plan
 from harness.config.grant import Grant
+from harness.config.run import RunConfig
 from harness.errors import ConfigError, DeviceError
-from harness.execution import gpu_lease, launcher, ledger, preflight, user_validity
+from harness.execution import (
+    gpu_lease,
+    launcher,
+    ledger,
+    preflight,
+    progress_view,
+    sweep_place,
+    user_validity,
+)
 from harness.execution import sweep as sweeps
 from harness.execution.retry import RetryPolicy
+from harness.study import cost
+from harness.utils import terminal
+from harness.utils.safe_text import visible
+
+HOUR_S = 3600
 
 
-def sweep(
-    overrides: Sequence[str],
-    *,
-    dry_run: bool,
-    as_json: bool,
-    stop_on_failure: bool,
-    retries: int,
-) -> int:
-    """Run one run per point and return the exit code; with `dry_run` create nothing.
+@dataclass(frozen=True)
+class Wanted:
+    """Arguments of the command."""
 
-    Raises ConfigError, DeviceError or StorageError for what no run could start with.
+    overrides: Sequence[str]
+    dry_run: bool
+    as_json: bool
+    retry_policy: RetryPolicy
+    name: str | None = None
+    note: str | None = None
+    dir: Path | None = None
+
+
+def sweep(wanted: Wanted) -> int:
+    """Run one run per point and return the exit code; with --dry-run create nothing.
+
+    Raises ConfigError, DeviceError, EndpointError, FolderError, StoppedError or StorageError for
+    what no run could start with.
     """
-    plan = planner.plan(overrides)
-    granted = typed_grants.grants(overrides)
-    if dry_run:
-        _show(plan, as_json, granted)
+    plan = planner.plan(wanted.overrides)
+    granted = typed_grants.grants(wanted.overrides)
+    root = sweep_place.chosen(wanted.name, wanted.note, wanted.dir)
+    if wanted.dry_run:
+        _show(plan, wanted.as_json, granted)
         return 0
     configs = [point.config for point in plan.points]
-    if launcher.is_local(overrides):
+    is_local = launcher.is_local(wanted.overrides)
+    if is_local:
         gpu_lease.check(configs)
     sends = preflight.check(configs, granted)
     notes = user_validity.check(configs)
-    preflight.check_disk_space(configs, ledger.runs_folder())
+    preflight.check_disk_space(configs, root or sweep_place.runs_folder())
     preflight.tell(sends)
     user_validity.tell(notes)
-    made = ledger.create(plan, overrides)
-    count = len(made.runs)
-    exit_codes.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
-    finished, code = sweeps.execute(
-        Path(str(made.dir)), RetryPolicy(stop_on_failure, retries), granted=sends
-    )
-    if as_json:
+    if is_local:  # a cluster's endpoint may answer its own machines alone
+        preflight.ask_endpoints(configs, sends)
+    made = ledger.create(plan, wanted.overrides, root, wanted.name, wanted.note)
+    exit_codes.say(f"{_counted(made.runs)} in {made.dir}{_expected(configs, is_local)}")
+    finished, code = sweeps.execute(Path(str(made.dir)), wanted.retry_policy, granted=sends)
+    if wanted.as_json:
         exit_codes.print_json(finished.to_json())
     for line in status.closing(finished, code):
         exit_codes.say(line)
     return code
 
 
+def _counted(runs: Sequence[object]) -> str:
+    return f"{len(runs)} run{'s' * (len(runs) != 1)}"
+
+
+def _expected(configs: Sequence[RunConfig], is_local: bool) -> str:
+    """`; some 12 min, 2 at once`, by measured costs; empty where there are none."""
+    at_once = gpu_lease.runs_at_once(configs) if is_local else 1
+    hours = cost.wall_hours(configs, at_once) if is_local else None
+    together = f", {at_once} at once" if at_once > 1 else ""
+    return "" if hours is None else f"; some {progress_view.duration(hours * HOUR_S)}{together}"
+
+
 def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
-    """Print the runs of `plan` and what they would lack; `granted` was typed."""
+    """Print the runs of `plan`, what they cost and what they would lack; `granted` was typed."""
     planned = ledger.planned(plan)
-    if as_json:
-        exit_codes.print_json(planned.to_json())
-    for line in [] if as_json else status.plan(planned):
-        print(line)
     configs = [point.config for point in plan.points]
+    size = sum(map(preflight.expected_bytes, configs))
+    if as_json:
+        spent = {"cpu_hours": cost.cpu_hours(configs), "gpu_hours": None, "disk_bytes": size}
+        exit_codes.print_json({**planned.to_json(), "cost": spent})
+    for line in [] if as_json else [*status.plan(planned), _cost(configs, size)]:
+        print(terminal.wrapped(visible(line), terminal.width(sys.stdout), "  "))
     try:
         preflight.check(configs, granted)
         user_validity.tell(user_validity.check(configs))
     except (ConfigError, DeviceError) as error:
         exit_codes.say(f"note: {error}")
+
+
+def _cost(configs: Sequence[RunConfig], size: int) -> str:
+    return f"{cost.sentence(list(configs))}; about {terminal.size_shown(size)} on disk"

@@ -17,13 +17,10 @@ from pathlib import Path
 
 from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
-from harness.execution import user_validity
-from harness.records import holder, run_folder, soundness, sweep_file
+from harness.execution import sweep_place, user_validity
+from harness.records import holder, run_folder, run_state, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
-
-RUNS = Path("runs")
-CRASHED = "process died without writing a status (killed or crashed)"
 
 
 def planned(plan: Plan) -> Sweep:
@@ -35,14 +32,36 @@ def planned(plan: Plan) -> Sweep:
     return Sweep(None, plan.axes, rows)
 
 
-def create(plan: Plan, command: Sequence[str]) -> Sweep:
-    """Make the sweep's folder below runs/ with one planned run per point. Raises FolderError."""
-    root = _new_folder(runs_folder().resolve())
+def create(
+    plan: Plan,
+    command: Sequence[str],
+    root: Path | None = None,
+    name: str | None = None,
+    note: str | None = None,
+) -> Sweep:
+    """Make the sweep's folder, `root` or a new one below runs/, with one planned run per point.
+
+    Raises FolderError, and for `root` what `sweep_place.refuse_taken` raises.
+    """
+    if root is None:
+        return _fill(_new_folder(sweep_place.runs_folder().resolve()), plan, command, name, note)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{root}: {error.strerror or error}") from error
+    with run_folder.hold(RunFolder(root)):  # of two starts in one folder one makes the sweep
+        sweep_place.refuse_taken(root)
+        return _fill(root, plan, command, name, note)
+
+
+def _fill(
+    root: Path, plan: Plan, command: Sequence[str], name: str | None, note: str | None
+) -> Sweep:
     rows = [replace(row, dir=str(root / row.name)) for row in planned(plan).runs]
     for row, point in zip(rows, plan.points, strict=True):
         validity = user_validity.record(point.config)
         run_folder.create(RunFolder(root / row.name), point.config, validity)
-    made = Sweep(str(root), plan.axes, rows, tuple(command))
+    made = Sweep(str(root), plan.axes, rows, tuple(command), name, note)
     sweep_file.write(root, made)
     return made
 
@@ -104,15 +123,9 @@ def as_it_stands(row: LedgerRow) -> LedgerRow:
     run = RunFolder(Path(str(row.dir)))
     if not run.is_run():
         return _without_status(row, run)
-    try:
-        now = run_folder.read_status(run)
-    except DataError as error:
-        return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
-    if now.status == "running" and holder.holder(run) is None:
-        return replace(row, status="failed", reason=CRASHED, exit_code=None)
-    damage = soundness.damage(run, now)
-    if damage:
-        return replace(row, status="failed", reason=damage, exit_code=DataError.exit_code)
+    now = run_state.of(run)
+    if now.status in (run_state.CRASHED, run_state.DAMAGED):
+        return replace(row, status="failed", reason=now.reason, exit_code=now.exit_code)
     reason = now.reason
     if reason and now.attempts > 1:
         reason = f"{reason} (attempt {now.attempts})"
@@ -135,15 +148,6 @@ def gone(run: RunFolder) -> DataError:
     rule = f"{run.status.name} is missing, and a run starts again only in an empty folder"
     advice = "move the folder away, and a resume of the sweep starts the run again"
     return DataError(f"{run.path}: {rule}; {advice}")
-
-
-def runs_folder() -> Path:
-    """runs/ in the current folder, there or not. Raises FolderError if it is a link."""
-    if RUNS.is_symlink():
-        rule = "must be a folder, since runs are not written behind a link"
-        advice = "run harness in another folder, or put a folder in its place"
-        raise FolderError(f"{RUNS}: {rule}; got one to {RUNS.readlink()}: {advice}")
-    return RUNS
 
 
 def _new_folder(parent: Path) -> Path:

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.config import engine_choice
 from harness.config.grant import Grant
 from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig, TrainerConfig
-from harness.errors import ConfigError, FolderError, StorageError
+from harness.errors import ConfigError, EndpointError, FolderError, StorageError
 from harness.policy import model_files
 from harness.records import user_folders
 from harness.train import trackers
@@ -62,6 +62,34 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
         for level in (config.difficulty, *(getattr(config.levels, name) for name in LEVELS)):
             cast.check(level, config.simulator)
     return frozenset({sends} if sends else ())
+
+
+STARTED = "start it, as in `vllm serve {}`, or name another by simulator.base_url=URL"
+MOST_TRIES = 4
+"""Of the question whether an endpoint answers: a few seconds where nothing listens."""
+
+
+def ask_endpoints(configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()) -> None:
+    """Have each endpoint of a served user answer once, before anything is created.
+
+    Raises EndpointError, which says how to start one, if it does not answer, ConfigError if it
+    refuses the key. `granted`: which variables may be sent.
+    """
+    served = {config.simulator for config in configs if config.simulator.kind == "served"}
+    for simulator in sorted(served, key=repr):
+        from harness.simulator.served.client import client_for
+        from harness.simulator.served.simulator import check_endpoint
+
+        safe_text.say(f"asking {simulator.base_url} for one answer of {simulator.model}")
+        tries = min(simulator.retries, MOST_TRIES - 1)
+        client = client_for(dataclasses.replace(simulator, retries=tries))
+        try:
+            with permission.given(granted):
+                check_endpoint(client)
+        except EndpointError as error:
+            raise EndpointError(f"{error}; {STARTED.format(simulator.model)}") from error
+        finally:
+            client.close()
 
 
 def tell(grants: Iterable[Grant]) -> None:
@@ -141,8 +169,10 @@ def missing(modules: Iterable[str]) -> list[str]:
     return [name for name in modules if importlib.util.find_spec(name) is None]
 
 
-ROW_BYTES = 2_700
-"""Size of a row of metrics.jsonl, as measured."""
+ROW_BYTES = 5_600
+"""Size of a row of metrics.jsonl, as measured on tabular and tiny runs on 2026-11-24."""
+EVENT_BYTES, CONVERSATION_BYTES = 210, 740
+"""Of a step in events.jsonl, and of a conversation that is kept; measured on tabular runs then."""
 TABULAR_BYTES = 40_000
 """Size of a tabular checkpoint, as measured."""
 LEARNT_BYTES = 12
@@ -164,6 +194,15 @@ def least_bytes(config: RunConfig) -> int:
     """Least size of a run folder, without its conversations."""
     trainer = config.trainer
     return trainer.steps * ROW_BYTES + _kept(trainer) * _checkpoint_bytes(config.policy)
+
+
+def expected_bytes(config: RunConfig) -> int:
+    """About the size of a finished run's folder, with its events and conversations."""
+    trainer = config.trainer
+    every = trainer.conversations_every
+    kept = len({1, trainer.steps, *range(every, trainer.steps + 1, every)}) if every else 0
+    talked = kept * trainer.conversations * CONVERSATION_BYTES
+    return least_bytes(config) + trainer.steps * EVENT_BYTES + talked
 
 
 def _kept(trainer: TrainerConfig) -> int:

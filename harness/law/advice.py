@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -42,19 +42,26 @@ def _of_verdicts(analysis: Analysis) -> list[str]:
     undecided = [r for r in fitted if r.verdict == "undetermined"]
     if not undecided:
         return []
-    null = sum(_is_null_control(run) for run in undecided)
+    null = sum(is_null_control(run) for run in undecided)
     of_null = f", {null} of them null controls" if null else ""
     lines = [f"{len(undecided)} of {len(fitted)} runs undetermined{of_null}:"]
     counts = Counter(reason for run in undecided for reason in run.reasons or ())
     asked = [(reason, n) for reason, n in counts.most_common() if reason in DECIDES]
     lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in asked]
-    to_decide = [run for run in undecided if not _is_null_control(run)]
-    moving = [run for run in to_decide if not _is_constant(analysis, run)]
-    for advise in dict.fromkeys(DECIDES[reason] for reason, _ in asked):
+    return lines + next_steps(analysis, [run for run in undecided if not is_null_control(run)])
+
+
+def next_steps(analysis: Analysis, undecided: Sequence[RunResult]) -> list[str]:
+    """What would decide these undetermined runs, the most common reason first."""
+    moving = [run for run in undecided if not _is_constant(analysis, run)]
+    counts = Counter(reason for run in moving for reason in run.reasons or ())
+    asked = [reason for reason, _ in counts.most_common() if reason in DECIDES]
+    lines = []
+    for advise in dict.fromkeys(DECIDES[reason] for reason in asked):
         why = {reason for reason, advice in DECIDES.items() if advice is advise}
-        first = next((run for run in moving if why.intersection(run.reasons or ())), None)
-        lines += advise(first) if first is not None else []
-    return lines + ([CONSTANT] if len(moving) < len(to_decide) else [])
+        first = next(run for run in moving if why.intersection(run.reasons or ()))
+        lines += advise(first)
+    return lines + ([CONSTANT] if len(moving) < len(undecided) else [])
 
 
 def _is_constant(analysis: Analysis, run: RunResult) -> bool:
@@ -65,19 +72,20 @@ def _is_constant(analysis: Analysis, run: RunResult) -> bool:
     return bool(np.ptp(series.reward) <= 1e-12 * np.abs(series.reward).max())
 
 
-def _is_null_control(run: RunResult) -> bool:
+def is_null_control(run: RunResult) -> bool:
+    """Whether its advantages were shuffled, as far as its config says."""
     return bool(run.setting("algorithm", "null_control"))
 
 
 def _more_steps(run: RunResult) -> list[str]:
     """The words to add to a sweep of runs like `run`; a log of another program has its own."""
     steps, every = _trainer(run, "steps"), evaluated_every(run.config)
-    more = "More steps would decide, if H falls further in them"
+    more = "More steps would decide, if H falls further"
     lines = [f"{more}."]
     if steps is not None:
         enough = max(steps * 4, EVALUATIONS * (every or 1))
         to_the_end = " trainer.stop_when=null" if run.setting("trainer", "stop_when") else ""
-        lines = [f"{more}: add trainer.steps={enough}{to_the_end} to the sweep."]
+        lines = [f"{more}: add trainer.steps={enough}{to_the_end}."]
     if every is not None and every > 1 and "identification_range" in (run.reasons or ()):
         lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
     return lines

@@ -96,6 +96,7 @@ def analyse(
     pool: Executor | None = None,
     with_unfinished: bool = False,
     reward_range: tuple[float, float] | None = None,
+    primary: str | None = None,
 ) -> Analysis:
     """Fit the law to every run at or below `paths`. A run that cannot be read is a row.
 
@@ -105,6 +106,7 @@ def analyse(
     predicted. `margins`: how small a difference between groups counts as none, as in DEFAULT.
     Unfinished runs are in no mean and no contrast unless `with_unfinished`. `reward_range`: the
     lowest and the highest R there can be; rows beyond are left out, and the ceiling lies within.
+    `primary`: the quantity of contrasts that bears most of the error, instead of the ceiling.
     Processes of the `pool` (workers.others) share the runs where there are many; a script that
     gives one needs `if __name__ == "__main__":`, since each of them imports it.
     """
@@ -113,7 +115,7 @@ def analyse(
     members, series = read.members, read.series
     grouping = groups.group(members, pool_unlike, with_unfinished)
     compared = contrasts.contrasted(
-        grouping.groups, members, margins or DEFAULT_MARGINS, pool_unlike
+        grouping.groups, members, margins or DEFAULT_MARGINS, pool_unlike, primary
     )
     repeated = tuple(Skipped(path, f"repeat of {chosen}") for path, chosen in read.repeats.items())
     return Analysis(
@@ -126,8 +128,26 @@ def analyse(
 
 def members(paths: Sequence[Path], pool: Executor | None = None) -> tuple[Member, ...]:
     """The finished runs at or below `paths` that could be read, each as one of several seeds."""
+    return members_and_others(paths, pool)[0]
+
+
+def members_and_others(
+    paths: Sequence[Path], pool: Executor | None = None
+) -> tuple[tuple[Member, ...], dict[str, str]]:
+    """The same, and for each of the other runs why it is none of them."""
     read = _read(paths, Choice(None, None, None), _Counting(False, False), pool)
-    return tuple(member for member in read.members if groups.counts(member, False))
+    counted = tuple(member for member in read.members if groups.counts(member, False))
+    inside = {member.result.run for member in counted}
+    others = {run.run: _why_not(run) for run in read.runs if run.run not in inside}
+    others |= {run: f"a repeat of {chosen}" for run, chosen in read.repeats.items()}
+    return counted, others
+
+
+def _why_not(run: RunResult) -> str:
+    if run.unfinished is not None:
+        return run.unfinished.reason or f"its status is {run.unfinished.status}"
+    message = "it has no rows that can be used" if run.error is None else run.error.message
+    return message.removeprefix(f"{run.run}: ")
 
 
 def _read(

@@ -75,7 +75,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     result = _result(run, who, log, choice, standing, laws)
     judging = Judging(laws.onset, log.course, who.intervened)
     replicate = replicates.of(table, chosen, cleaned, judging, laws.spans(chosen.reward))
-    return Analysed(result, _series(run, who, cleaned), replicate)
+    return Analysed(result, _series(run, who, log), replicate)
 
 
 def _nothing_valid(log: Log, choice: Choice) -> ReadProblem:
@@ -223,12 +223,13 @@ def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, 
     return lines | standing.dropped_at(run.metrics)
 
 
-def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:
+def _series(run: Found, who: Identity, log: Log) -> RunSeries:
     kind = (who.remedy, "null control" if who.null_control else None)
     panel = ", ".join((who.level or "other logs", *filter(None, kind)))
     named = who.level is not None and who.seed is not None
     label = f"{panel}, seed {who.seed}" if named else Path(run.run).name or run.run
-    points = cleaned.points
+    cleaned, points = log.cleaned, log.cleaned.points
+    held_out = columns.held_out(log.table, cleaned, log.columns)
     return RunSeries(
         run=run.run,
         label=label,
@@ -239,4 +240,6 @@ def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:
         reward=points.reward,
         course_steps=cleaned.steps,
         course_entropy=cleaned.entropy,
+        held_out_steps=held_out.steps,
+        held_out_reward=held_out.values,
     )

@@ -7,7 +7,7 @@ not be computed is None, never NaN. Steps are training steps, H is in nats, R in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -169,6 +169,7 @@ class Anchors:
     attentive: Bounded | None = None
     attentive_listening: float | None = None
     optimum: Bounded | None = None
+    random: Bounded | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +337,9 @@ class RunSeries:
     course_steps: Floats
     """Every step with a valid H, evaluated or not, shape (n_course,)."""
     course_entropy: Floats
+    held_out_steps: Floats = field(default_factory=lambda: np.empty(0))
+    """Where the log holds the reward on held-out users beside another R, shape (n_held_out,)."""
+    held_out_reward: Floats = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from harness.config.run import SCHEMA
-from harness.law.compare import random_effects
 from harness.planning import (
+    alternatives,
     lengths,
     matching,
-    power,
     search,
     settings,
     shipped,
+    sizes,
     study_file,
     unclear,
 )
-from harness.planning.costs import Hours, Size
+from harness.planning.alternatives import Around, CurvePoint, OwnGap
 from harness.planning.decision import Rule
 from harness.planning.effects import Effect, check_range
-from harness.planning.made_studies import MadeStudies, Power
+from harness.planning.exclusions import EndedEarly, LeftOut
 from harness.planning.pilot import Pilot
 from harness.planning.search import OutOfReach, Planned
 from harness.planning.settings import EVERY, REPEATS, STEPS, USERS, Asked
@@ -33,41 +31,6 @@ from harness.study import cost
 
 PILOT_SEEDS = 5
 """Seeds of the pilot that is asked for where there is none."""
-SHOWN = (0.5, 1.0, 2.0)
-"""Multiples of the stated difference that the curve is drawn for."""
-
-
-@dataclass(frozen=True)
-class Around:
-    """A design beside the planned one."""
-
-    what: str
-    seeds: int
-    size: Size
-    power: Power | None
-    hours: Hours
-
-
-@dataclass(frozen=True)
-class OwnGap:
-    """What the pilot itself shows of a pair, with its 95% interval over seeds."""
-
-    later: str
-    baseline: str
-    value: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """Power against seeds: its mean over what the spread may be, and the middle 95% of it."""
-
-    effect: float
-    seeds: int
-    power: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -102,6 +65,10 @@ class Answer:
     curve: tuple[CurvePoint, ...] = ()
     study: str | None = None
     """The study file that the command runs, where a link decides."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Runs of the pilot that the plan is not made from."""
+    ended_early: tuple[EndedEarly, ...] = ()
+    """Runs of the pilot that trainer.stop_when ended."""
 
     def to_json(self) -> dict[str, Any]:
         """The value of --json; what is not known is None."""
@@ -116,6 +83,8 @@ class Question:
     effect: Effect
     pilot: Path | None
     power: float
+    primary: str | None = None
+    """The quantity that bears most of the error of the contrasts to come."""
 
 
 def answer(question: Question) -> Answer:
@@ -142,7 +111,11 @@ def task_of(question: Question, asked: Asked, pilot: Pilot) -> Task:
     effect = question.effect
     others = tuple(q for q in pilot.tested if q != effect.quantity)
     rule = Rule(
-        effect.quantity, asked.pairs, others if effect.is_contrast else (), not effect.is_contrast
+        effect.quantity,
+        asked.pairs,
+        others if effect.is_contrast else (),
+        not effect.is_contrast,
+        question.primary,
     )
     return Task(effect, rule, pilot, asked.configs, question.power, asked.typed)
 
@@ -161,13 +134,13 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
         return replace(unknown, command=None, pilot_cost=None) if hopeless else unknown
     design = found.design
     every = _every(pilot, design.size.steps)
-    sizes = {STEPS: design.size.steps, USERS: design.size.users, REPEATS: design.size.repeats}
-    words = settings.sized(asked, {EVERY: every, **sizes} if every else sizes)
+    held = {STEPS: design.size.steps, USERS: design.size.users, REPEATS: design.size.repeats}
+    words = settings.sized(asked, {EVERY: every, **held} if every else held)
     first = _first_seed(pilot, design.seeds)
-    own = _own(task, asked)
+    own = alternatives.own_gaps(task, asked)
     study = None
     if not question.effect.is_contrast:
-        study = study_file.text(task, asked, words, _directions(own, asked))
+        study = study_file.text(task, asked, words, alternatives.directions(own, asked))
     program = "harness sweep" if study is None else f"harness study {study_file.NAME}"
     return Answer(
         effect=question.effect,
@@ -182,10 +155,12 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
         eval_every=every,
         conversations=asked.configs[0].trainer.conversations,
         kept=_kept(task),
-        around=_around(task, found, made),
+        around=alternatives.around(task, found, made),
         own=own,
-        curve=tuple(_curve(task, found)),
+        curve=tuple(alternatives.curve(task, found)),
         study=study,
+        left_out=pilot.left_out,
+        ended_early=pilot.ended_early,
     )
 
 
@@ -206,7 +181,9 @@ def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) ->
         command=settings.command("harness sweep", words, first, PILOT_SEEDS),
         why=why,
         pilot_cost=cost.sentence(configs),
-        own=_own(task_of(question, asked, pilot), asked) if pilot else (),
+        own=alternatives.own_gaps(task_of(question, asked, pilot), asked) if pilot else (),
+        left_out=pilot.left_out if pilot else (),
+        ended_early=pilot.ended_early if pilot else (),
     )
 
 
@@ -228,7 +205,7 @@ def _first_seed(pilot: Pilot, seeds: int) -> int:
 def _kept(task: Task) -> dict[str, str]:
     reasons = {
         STEPS: lengths.why_length(task),
-        USERS: search.why_users(task),
+        USERS: sizes.why_users(task),
         "trainer.conversations": "what other numbers of a step change was not measured",
     }
     if reasons[STEPS] is None and not _any_shorter(task):
@@ -245,78 +222,3 @@ def _any_shorter(task: Task) -> bool:
         all(lengths.share_there(task, pair, steps) > 0 for pair in task.rule.pairs)
         for steps in lengths.lengths(task)[1:]
     )
-
-
-def _around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
-    """Half and twice the seeds, as far as power.MOST, and the pilot's own size."""
-    design, own = found.design, search.own_size(task)
-    rows = [
-        ("half as many seeds", max(2, design.seeds // 2), design.size),
-        ("planned", design.seeds, design.size),
-        ("twice as many seeds", 2 * design.seeds, design.size),
-        ("the pilot's own size", task.pilot.seeds, own),
-    ]
-    rows = [row for row in rows if row[0] != "twice as many seeds" or row[1] <= power.MOST]
-    return tuple(
-        Around(
-            what,
-            seeds,
-            size,
-            found.power if what == "planned" else search.power_at(task, made, size, seeds),
-            search.hours(task, size, seeds),
-        )
-        for what, seeds, size in rows
-    )
-
-
-def _own(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
-    """The pilot's own differences, each as Welch's interval shows it by itself."""
-    gaps = []
-    for later, baseline in asked.pairs:
-        levels = [task.pilot.levels[place] for place in (later, baseline)]
-        known = [level.at(task.effect.quantity, level.steps) for level in levels]
-        samples = [random_effects.unweighted(list(v[np.isfinite(v)])) for v in known]
-        if not all(map(len, samples)):
-            continue
-        gap = random_effects.difference(*samples)
-        value = float(samples[0].values.mean() - samples[1].values.mean())
-        interval = gap.interval() if gap else None
-        gaps.append(
-            OwnGap(
-                asked.names[later],
-                asked.names[baseline],
-                value,
-                interval.low if interval else None,
-                interval.high if interval else None,
-            )
-        )
-    return tuple(gaps)
-
-
-def _directions(own: Sequence[OwnGap], asked: Asked) -> dict[tuple[int, int], int]:
-    """Pair -> the sign of its difference, where the pilot's interval does not hold 0."""
-    place = {name: at for at, name in enumerate(asked.names)}
-    return {
-        (place[gap.later], place[gap.baseline]): 1 if gap.value > 0 else -1
-        for gap in own
-        if gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
-    }
-
-
-def _curve(task: Task, found: Planned) -> list[CurvePoint]:
-    """By the closed form, at the planned size."""
-    pairs = search.drawn(task, found.design.size)
-    assert not isinstance(pairs, str)
-    pair = pairs[found.pair]
-    most = min(power.MOST, max(12, 3 * found.design.seeds))
-    seeds = np.unique(np.linspace(power.FEWEST, most, 40).round())
-    points = []
-    for multiple in SHOWN:
-        scaled = search.scaled(pair, multiple)
-        each = power.closed(task.rule, scaled, seeds)
-        low, high = np.quantile(each, (0.025, 0.975), axis=0)
-        points += [
-            CurvePoint(task.effect.value * multiple, int(n), float(p), float(a), float(b))
-            for n, p, a, b in zip(seeds, each.mean(axis=0), low, high, strict=True)
-        ]
-    return points

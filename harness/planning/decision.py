@@ -8,6 +8,7 @@ entropy_lost): the mean of the pairs of a seed, as a link that decides its study
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,14 +31,16 @@ class Rule:
     """The other quantities that the analysis tests."""
     paired: bool = False
     """Whether seeds are paired, as by a link of a study."""
+    primary: str | None = None
+    """The quantity that was named primary."""
 
-    @property
+    @functools.cached_property
     def comparisons(self) -> float:
         """The smallest p must be below claims.LEVEL / this."""
         if self.paired:
             return 1.0
         tested = {name: [1.0] * len(self.pairs) for name in (self.quantity, *self.others)}
-        return families.adjusted(tested)[self.quantity].first
+        return families.adjusted(tested, self.primary)[self.quantity].first
 
     @property
     def words(self) -> str:
@@ -48,7 +51,9 @@ class Rule:
         over = f", {pairs} pairs by Holm's correction" if pairs > 1 else ""
         beside = f", which it shares with {', '.join(self.others)}" if self.others else ""
         level = claims.LEVEL * pairs / self.comparisons
-        return f"a contrast of fit-entropy-law at a level of {level:.2g} of the 0.05{beside}{over}"
+        named = f" {families.PRIMARY_OPTION} {self.primary}" if self.primary else ""
+        at = f"at a level of {level:.2g} of the {claims.LEVEL:g}{beside}{over}"
+        return f"a contrast of fit-entropy-law{named} {at}"
 
     def decided(self, levels: Sequence[Runs], at: int) -> int:
         """Whether pair number `at` is said to differ: 1 where the later is higher, -1 where it is
@@ -75,7 +80,7 @@ class Rule:
             return 0
         p = [claims.p_differs(estimate) for estimate in estimates.values()]
         beside = {name: [1.0] * len(p) for name in self.others}
-        adjusted = families.adjusted({self.quantity: p, **beside})[self.quantity].p
+        adjusted = families.adjusted({self.quantity: p, **beside}, self.primary)[self.quantity].p
         place = list(estimates).index(at)
         if adjusted[place] >= claims.LEVEL:
             return 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
+from harness.law.compare import families
 from harness.law.compare.quantities import CONTRASTED, QUANTITIES, REWARD
 from harness.law.variance.results import REWARD_RANGE
 
@@ -64,6 +65,14 @@ def parse(text: str) -> Effect:
     if not (math.isfinite(value) and value > 0):
         raise ConfigError(f"{OPTION}: VALUE must be a finite number above 0, got {text!r}")
     return Effect(quantity, value)
+
+
+def check_primary(primary: str | None, effect: Effect) -> None:
+    """Raise ConfigError for a quantity that no contrast is of, and beside a link's effect."""
+    families.check_primary(primary)
+    if primary is not None and not effect.is_contrast:
+        rule = f"has no effect on {effect.quantity}, which a link of a study decides by itself"
+        raise ConfigError(f"{families.PRIMARY_OPTION}: {rule}; got {primary}")
 
 
 def check_range(effect: Effect, config: RunConfig) -> None:

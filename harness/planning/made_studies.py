@@ -1,7 +1,7 @@
 """Made studies: how often the rule itself decides a difference.
 
 A study draws a value for each run around the level's mean, with a variance that the pilot allows,
-and asks `decision.Rule`. Where that is a t-test, all studies are asked at once.
+and asks `decision.Rule`; where no run is weighed by its own error, of all studies at once.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import stats
 
-from harness.law.compare import claims
-from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.results import Floats, Interval
+from harness.planning import at_once
 from harness.planning.decision import Rule
 from harness.planning.power import FEWEST, MOST, Drawn
 from harness.planning.spread import DRAWS
@@ -53,7 +52,7 @@ class MadeStudies:
         self.errors = errors
         """Of each level the half-widths of runs' own intervals, where they are weighed."""
 
-        self.studies = studies or (PLAIN_STUDIES if self._is_plain else STUDIES)
+        self.studies = studies or (PLAIN_STUDIES if self._counts_alike else STUDIES)
 
     @functools.cached_property
     def normal(self) -> Floats:
@@ -68,7 +67,7 @@ class MadeStudies:
 
     def power(self, pair: Drawn, seeds: int) -> Power:
         """Of `seeds` a level."""
-        if self._is_plain:
+        if self._counts_alike:
             decided = int(self._all_decided(pair, seeds).sum())
         else:
             decided = sum(self._decided(pair, seeds, number) for number in range(self.studies))
@@ -76,35 +75,29 @@ class MadeStudies:
         return Power(decided / self.studies, float(interval.low), float(interval.high))
 
     @property
-    def _is_plain(self) -> bool:
-        """Whether nothing but the two samples counts: then the rule is a t-test, of all studies at
-        once.
-        """
-        return self.rule.paired or (self.units == 2 and not len(self.errors))
+    def _counts_alike(self) -> bool:
+        """Whether no run is weighed by its own error: then all studies are asked at once."""
+        return not len(self.errors)
 
     def _all_decided(self, pair: Drawn, seeds: int) -> NDArray[np.bool_]:
-        """What `_decided` says of each study; the moderation of two levels leaves Welch's test."""
-        places = (pair.at,) if self.rule.paired else self.rule.pairs[pair.at]
-        signs = (1.0, -1.0)
-        value = np.full(self.studies, pair.difference)
-        square, parts = np.zeros(self.studies), np.zeros(self.studies)
-        enough = np.ones(self.studies, dtype=bool)
-        for place, sign in zip(places, signs, strict=False):
-            counts = self.uniform[:, place, :seeds] < pair.telling[place]
-            n = counts.sum(axis=1)
-            enough &= n >= FEWEST_SEEDS
-            drawn = np.where(counts, self.normal[:, place, :seeds], 0.0)
-            n = np.maximum(n, FEWEST_SEEDS)
-            mean = drawn.sum(axis=1) / n
-            left = np.where(counts, drawn - mean[:, None], 0.0)
-            variances = pair.variances[place][SHUFFLE * np.arange(self.studies) % DRAWS]
-            term = variances * (left**2).sum(axis=1) / (n - 1) / n
-            value = value + sign * np.sqrt(variances) * mean
-            square, parts = square + term, parts + term**2 / (n - 1)
-        square, parts = (np.where(enough, of, 1.0) for of in (square, parts))
-        p = 2 * special.stdtr(square**2 / parts, -np.abs(value) / np.sqrt(square))
-        found: NDArray[np.bool_] = enough & (p * self.rule.comparisons < claims.LEVEL) & (value > 0)
-        return found
+        """What `_decided` says of each study."""
+        drawn = SHUFFLE * np.arange(self.studies) % DRAWS
+        spread = np.sqrt(np.stack([of[drawn] for of in pair.variances], axis=1))
+        values = self._means(pair)[None, :, None] + spread[:, :, None] * self.normal[:, :, :seeds]
+        counts = self.uniform[:, :, :seeds] < np.array(pair.telling)[None, :, None]
+        return at_once.decided(self.rule, at_once.groups(values, counts), pair.at)
+
+    def _means(self, pair: Drawn) -> Floats:
+        """Of each level, or of the differences of each pair: the pair that is looked at is apart,
+        and the levels beside it lie in its middle, where they help least.
+        """
+        means = np.zeros(self.units)
+        if self.rule.paired:
+            means[pair.at] = pair.difference
+        else:
+            later, baseline = self.rule.pairs[pair.at]
+            means[[later, baseline]] = pair.difference / 2, -pair.difference / 2
+        return means
 
     def _decided(self, pair: Drawn, seeds: int, number: int) -> bool:
         later, baseline = self.rule.pairs[pair.at]
@@ -114,10 +107,8 @@ class MadeStudies:
             ends[later] = gaps
             ends[baseline] = [Interval(0.0, 0.0, 0.0)] * len(gaps)
             return self.rule.decided(ends, pair.at) == 1
-        # the levels beside the pair lie in its middle, where they help least
-        means = [0.0] * self.units
-        means[later], means[baseline] = pair.difference / 2, -pair.difference / 2
-        runs = [self._values(pair, seeds, number, at, mean) for at, mean in enumerate(means)]
+        means = self._means(pair)
+        runs = [self._values(pair, seeds, number, at, float(mean)) for at, mean in enumerate(means)]
         return self.rule.decided(runs, pair.at) == 1
 
     def _values(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import ConfigError, DataError
-from harness.planning import reading, settings
+from harness.planning import pilot_runs, reading, settings
+from harness.planning.exclusions import SHOWN, LeftOut
 from harness.planning.pilot import Pilot
+from harness.planning.pilot_runs import Candidate, Unusable
 from harness.planning.settings import EVERY, STEPS, Asked
 
 
@@ -17,39 +20,66 @@ def from_pilot(path: Path, words: Sequence[str], typed: frozenset[str]) -> tuple
     Raises ConfigError where the pilot has other levels or settings than those typed, DataError
     where it has no finished run.
     """
-    every = reading.candidates(path)
+    every, others = pilot_runs.below(path)
     if not every:
-        raise DataError(f"{path}: a plan needs finished runs with a config and a seed, found none")
+        rule = "a plan needs finished runs with a config and a seed, found none"
+        raise DataError(f"{path}: {rule}{_told(others)}")
     asked = settings.asked(words)  # what cannot be asked is refused before the pilot is looked at
     like = _nearest(every, asked)
     asked = settings.asked(words, settings.words_of(like.config, typed))
     chosen = []
     for name, config in zip(asked.names, asked.flat, strict=True):
         mine = [one for one in every if not settings.unlike(one.config, config)]
+        lost = [one for one in others if one.config and not settings.unlike(one.config, config)]
+        if lost and not mine:
+            rule = f"a plan needs finished runs of {name}, found none"
+            raise DataError(f"{path}: {rule}{_told(lost)}")
         if not mine:
             nearest = min(every, key=lambda one: len(settings.unlike(one.config, config)))
             key = settings.unlike(nearest.config, config)[0]
             raise ConfigError(
                 f"--from: must hold finished runs of {name}; the nearest in {path} have "
                 f"{key}={nearest.config.get(key)} where {config.get(key)} is asked for"
+                f"{_told([one for one in others if one.config is None and one.ours])}"
             )
         chosen.append(mine)
     _check_sizes(path, chosen, asked)
-    return asked, reading.read(str(path), chosen)
+    found = reading.read(str(path), chosen)
+    return asked, replace(found, left_out=(*found.left_out, *_unusable(others, asked)))
 
 
-def _nearest(every: Sequence[reading.Candidate], asked: Asked) -> reading.Candidate:
+def _told(others: Sequence[Unusable]) -> str:
+    """The first of them, for an error."""
+    told = "; ".join(f"{one.run}: {one.why}" for one in others[:SHOWN])
+    more = f"; and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+    return f" ({told}{more})" if told else ""
+
+
+def _unusable(others: Sequence[Unusable], asked: Asked) -> list[LeftOut]:
+    """Those that are of the levels asked for, or may be: their settings cannot be read."""
+    levels = asked.flat
+    left = []
+    for one in others:
+        if one.config is None and one.ours:
+            left.append(LeftOut(one.run, one.why, None, one.failed))
+        for at, config in enumerate(levels):
+            if one.config is not None and not settings.unlike(one.config, config):
+                left.append(LeftOut(one.run, one.why, at, one.failed))
+    return left
+
+
+def _nearest(every: Sequence[Candidate], asked: Asked) -> Candidate:
     """The run whose axes are those of some level, so that its other settings can be taken over."""
     levels = asked.flat
 
-    def apart(one: reading.Candidate) -> tuple[int, bool]:
+    def apart(one: Candidate) -> tuple[int, bool]:
         swept = [[one.config.get(a) != level.get(a) for a in asked.axes] for level in levels]
         return min(map(sum, swept)), bool(one.config["algorithm.null_control"])
 
     return min(every, key=apart)
 
 
-def _check_sizes(path: Path, chosen: Sequence[Sequence[reading.Candidate]], asked: Asked) -> None:
+def _check_sizes(path: Path, chosen: Sequence[Sequence[Candidate]], asked: Asked) -> None:
     """Raise ConfigError where the pilot's runs are of several sizes, or shorter than asked for."""
     runs = [one for level in chosen for one in level]
     for key in settings.SIZES:

@@ -15,6 +15,7 @@ import numpy as np
 from harness.law.compare.quantities import CONTRASTED
 from harness.law.compare.replicates import COMMON
 from harness.law.results import Floats
+from harness.planning.exclusions import EndedEarly, LeftOut
 from harness.records.study_file import EVALUATION
 
 BySeed = tuple[float | None, ...]
@@ -95,6 +96,10 @@ class Pilot:
     """The contrasted quantities that these runs let fit-entropy-law test: they share its error."""
     why_not: Mapping[str, str] = field(default_factory=dict)
     """Quantity -> why it cannot be compared between these levels."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Runs of these levels that are not in it."""
+    ended_early: tuple[EndedEarly, ...] = ()
+    """Runs in it that trainer.stop_when ended."""
 
     def column_of(self, quantity: str) -> str | None:
         """The reward column that a quantity is taken on: of a link one on common users."""

@@ -7,6 +7,7 @@ the seeds found (`made_studies`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,24 @@ def size(rule: Rule, pair: Drawn, wanted: float) -> int | None:
         else:
             low = middle + 1
     return high
+
+
+def size_of_all(rule: Rule, pairs: Sequence[Drawn], wanted: float) -> int | None:
+    """The fewest seeds with which every pair has that power; None beyond MOST."""
+    most = 0
+    for pair in sorted(pairs, key=_difficulty, reverse=True):
+        if most and _mean(rule, pair, most) >= wanted:
+            continue
+        needed = size(rule, pair, wanted)
+        if needed is None:
+            return None
+        most = max(most, needed)
+    return most
+
+
+def _difficulty(pair: Drawn) -> float:
+    """Grows with the seeds that the pair takes."""
+    return sum(float(of.mean()) for of in pair.variances) / max(pair.difference, 1e-12) ** 2
 
 
 def _mean(rule: Rule, pair: Drawn, seeds: int) -> float:

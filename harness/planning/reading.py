@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from harness.errors import DataError
 from harness.law import analysis
 from harness.law.compare import contrasts, groups, pairs, quantities, scales
 from harness.law.compare.claims import DEFAULT_MARGINS
@@ -18,51 +18,42 @@ from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.quantities import CONTRASTED, QUANTITIES
 from harness.law.compare.replicates import COMMON
-from harness.law.io import discover, identity
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.io.columns import EVALUATION
 from harness.law.results import Interval
+from harness.law.settings import setting
 from harness.law.variance import components, parts, runs
 from harness.law.variance.runs import Outcome
-from harness.planning import spent
+from harness.planning import exclusions, spent
 from harness.planning.effects import DEFAULTS
+from harness.planning.exclusions import SHOWN, EndedEarly, LeftOut
 from harness.planning.pilot import Level, Pilot
+from harness.planning.pilot_runs import Candidate
 from harness.records.outcomes import OWN
 from harness.records.study_file import EVALUATION as STUDIED_ON
 
+NOTHING: Mapping[str, str] = {}
+UNLIKE = "measured in another way than the runs of its level before it"
 BY_STEP = ("gain", "final_reward", "entropy_lost")
 """Quantities that a run cut short has as well. A law is judged over the whole run, so that the
 ceiling and the slope of a shorter one are not known."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A finished run of ours, by its settings."""
-
-    folder: Path
-    config: Mapping[str, Any]
-    """Dotted key -> value, without the seed."""
-    seed: int
-
-
-def candidates(path: Path) -> list[Candidate]:
-    """The finished runs at or below `path`."""
-    found = []
-    for run in discover.discover([path]).runs:
-        who = identity.read(run.folder)
-        if run.folder is None or who.full_config is None or who.seed is None:
-            continue
-        if who.status == "done":
-            found.append(Candidate(run.folder, groups.flat(dict(who.full_config)), who.seed))
-    return found
-
-
 def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
-    """The pilot of the levels asked for, each given by its runs, in their order."""
+    """The pilot of the levels asked for, each given by its runs, in their order.
+
+    Raises DataError for a level none of whose runs can be used.
+    """
     folders = [one.folder for level in chosen for one in level]
-    members = analysis.members(folders)
+    members, why_not = analysis.members_and_others(folders)
     names = [[str(one.folder) for one in level] for level in chosen]
-    return of_members(source, members, names, [level[0].config for level in chosen])
+    for level in names:
+        if not any(member.result.run in level for member in members):
+            told = "; ".join(f"{run}: {why_not.get(run, UNLIKE)}" for run in level[:SHOWN])
+            rule = "a plan needs a whole run of each level, and none of these is one"
+            raise DataError(f"{source}: {rule}: {told}")
+    configs = [level[0].config for level in chosen]
+    return of_members(source, members, names, configs, why_not)
 
 
 def of_members(
@@ -70,8 +61,11 @@ def of_members(
     members: Sequence[Member],
     names: Sequence[Sequence[str]],
     configs: Sequence[Mapping[str, Any]],
+    others: Mapping[str, str] = NOTHING,
 ) -> Pilot:
-    """The same of runs that were analysed; `names` and `configs`: those of each level."""
+    """The same of runs that were analysed; `names` and `configs`: those of each level. `others`:
+    run -> why it is none of the members.
+    """
     grouping = groups.group(members, pool_unlike=False).groups
     by_level = _sides(pairs.sides(grouping, members), names)
     sides = [side for side in by_level if side is not None]
@@ -85,7 +79,35 @@ def of_members(
         _level(side, config, column, within, outcomes)
         for side, config in zip(by_level, configs, strict=True)
     )
-    return Pilot(source, levels, column, tested, why_not)
+    inside = [member for side in sides for member in side.members]
+    return Pilot(
+        source, levels, column, tested, why_not,
+        _left_out(names, {member.result.run for member in inside}, others), _ended_early(inside),
+    )  # fmt: skip
+
+
+def _left_out(
+    names: Sequence[Sequence[str]], inside: Set[str], others: Mapping[str, str]
+) -> tuple[LeftOut, ...]:
+    return tuple(
+        LeftOut(run, others.get(run, UNLIKE), at)
+        for at, level in enumerate(names)
+        for run in level
+        if run not in inside
+    )
+
+
+def _ended_early(members: Sequence[Member]) -> tuple[EndedEarly, ...]:
+    every = [
+        exclusions.ended_early(
+            member.result.run,
+            member.identity.stopped_by_rule,
+            member.identity.last_step,
+            int(setting(member.identity.full_config, "trainer", "steps")),
+        )
+        for member in members
+    ]
+    return tuple(one for one in every if one is not None)
 
 
 def _sides(sides: Sequence[Side], names: Sequence[Sequence[str]]) -> list[Side | None]:

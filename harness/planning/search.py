@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.law.compare.random_effects import RUN_95
 from harness.law.results import Floats
-from harness.planning import costs, lengths, power, spread
+from harness.planning import costs, lengths, power, sizes, spread
 from harness.planning.costs import Hours, Size
 from harness.planning.made_studies import MadeStudies, Power
 from harness.planning.pilot import Pilot
 from harness.planning.power import Drawn
-from harness.planning.settings import REPEATS, USERS
-from harness.planning.spread import OF_EVALUATIONS, Spreads
+from harness.planning.spread import Spreads
 from harness.planning.task import Task
 
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Users or repeats of an evaluation, as multiples of the pilot's."""
-FEWEST_USERS = 16
 BEYOND = 100.0
 """No difference larger than that is looked for: no quantity reaches it."""
 WORTH = 0.05
@@ -60,8 +56,15 @@ class OutOfReach:
     """The difference that so many seeds of the pilot's own size decide; None where none does."""
 
 
-def drawn(task: Task, size: Size) -> list[Drawn] | str:
-    """Each pair of levels in a design of that size; in words why not, where too little is known."""
+def shares_there(task: Task, steps: int) -> list[float]:
+    """The share of each pair's difference that is counted on at the end of so many steps."""
+    return [lengths.share_there(task, pair, steps) for pair in task.rule.pairs]
+
+
+def drawn(task: Task, size: Size, there: Sequence[float] | None = None) -> list[Drawn] | str:
+    """Each pair of levels in a design of that size; in words why not, where too little is known.
+    `there`: shares_there of its steps, where they are at hand.
+    """
     quantity, pilot = task.effect.quantity, task.pilot
     spreads = _spreads(task, size)
     if isinstance(spreads, str):
@@ -74,12 +77,14 @@ def drawn(task: Task, size: Size) -> list[Drawn] | str:
     return [
         Drawn(
             at,
-            effect * lengths.share_there(task, pair, size.steps),
+            effect * share,
             spreads.drawn((at,) if task.rule.paired else pair),
             telling,
             least,
         )
-        for at, pair in enumerate(task.rule.pairs)
+        for at, (pair, share) in enumerate(
+            zip(task.rule.pairs, there or shares_there(task, size.steps), strict=True)
+        )
     ]
 
 
@@ -104,77 +109,28 @@ def scaled(pair: Drawn, by: float) -> Drawn:
     return replace(pair, difference=by * pair.difference)
 
 
-def own_size(task: Task) -> Size:
-    """That of the pilot's runs."""
-    level = task.pilot.levels[0]
-    return Size(level.steps, lengths.evaluations(task, level.steps), level.users, level.repeats)
-
-
-def first_size(task: Task) -> Size:
-    """That of the pilot, with what was typed put in."""
-    level, config, steps = task.pilot.levels[0], task.configs[0], lengths.longest(task)
-    users = config.eval.users if USERS in task.typed else level.users
-    repeats = config.eval.repeats if REPEATS in task.typed else level.repeats
-    return Size(steps, lengths.evaluations(task, steps), users, repeats)
-
-
-def sizes(task: Task) -> Iterator[Size]:
-    """Every size that the pilot says something of, its own first."""
-    first = first_size(task)
-    yield first
-    for steps in lengths.lengths(task):
-        for users in _users(task, first):
-            for repeats in _repeats(task, first):
-                size = Size(steps, lengths.evaluations(task, steps), users, repeats)
-                if size != first:
-                    yield size
-
-
-def why_users(task: Task) -> str | None:
-    """Why users and repeats are kept; None where other numbers are considered."""
-    if task.effect.quantity not in OF_EVALUATIONS:
-        return f"{task.effect.quantity} is of more than an evaluation's reward"
-    if task.pilot.column_of(task.effect.quantity) != task.pilot.column:
-        return f"it is decided on other users than those of {task.pilot.column}"
-    if any(level.per_user is None for level in task.pilot.levels):
-        return "no outcomes.json tells what an evaluation's size does"
-    if any(config.simulator.kind not in ("scripted", "second") for config in task.configs):
-        return "a served user was never met in other numbers"
-    return "typed" if USERS in task.typed else None
-
-
-def _users(task: Task, own: Size) -> list[int]:
-    if why_users(task) is not None:
-        return [own.users]
-    return sorted({max(FEWEST_USERS, int(own.users * factor)) for factor in FACTORS})
-
-
-def _repeats(task: Task, own: Size) -> list[int]:
-    told = all(level.per_conversation is not None for level in task.pilot.levels)
-    if why_users(task) not in (None, "typed") or REPEATS in task.typed or not told:
-        return [own.repeats]
-    return sorted({max(1, int(own.repeats * factor)) for factor in FACTORS})
-
-
 def cheapest(task: Task) -> Design | OutOfReach | str:
     """By the closed form; in words why there is none."""
     best: Design | None = None
-    for size in sizes(task):
-        pairs = drawn(task, size)
+    shares: dict[int, list[float]] = {}
+    for size in sizes.sizes(task):
+        there = shares.get(size.steps) or shares_there(task, size.steps)
+        shares[size.steps] = there
+        if best is not None and not all(there):
+            continue
+        pairs = drawn(task, size, there)
         if isinstance(pairs, str):
             return pairs
         if best is not None and _cannot_beat(best, task, size):
             continue
-        needed = [power.size(task.rule, pair, task.wanted) for pair in pairs]
-        if any(seeds is None for seeds in needed):
+        seeds = power.size_of_all(task.rule, pairs, task.wanted)
+        if seeds is None:
             continue
-        seeds = max(seeds for seeds in needed if seeds is not None)
-        there = min(lengths.share_there(task, pair, size.steps) for pair in task.rule.pairs)
-        design = Design(seeds, size, hours(task, size, seeds), there)
+        design = Design(seeds, size, hours(task, size, seeds), min(there))
         if best is None or _is_cheaper(design, best):
             best = design
     if best is None:
-        return OutOfReach(_least(task, first_size(task)))
+        return OutOfReach(_least(task, sizes.first_size(task)))
     return best
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from harness.planning import power
-from harness.planning.answer import Answer, Around
+from harness.planning import exclusions, power, study_file
+from harness.planning.alternatives import Around
+from harness.planning.answer import Answer
 from harness.planning.costs import Hours
 from harness.planning.made_studies import Power
 from harness.planning.search import Planned
@@ -18,21 +20,25 @@ from harness.report.text.wording import plural
 from harness.utils.safe_text import text
 
 
-def show(answer: Answer, console: Console) -> None:
-    """Print the answer, the command, the table, and what it rests on."""
+def show(answer: Answer, console: Console, out: Path | None = None) -> None:
+    """Print the answer, the command, the table, and what it rests on. `out`: the folder that the
+    study file was written to.
+    """
     planned = answer.planned
     if planned is None:
         for line in _unknown(answer):
             console.print(text(line, "bold"), soft_wrap=True)
-        for line in _gaps(answer):
+        for line in (*_of_pilot(answer), *_gaps(answer)):
             console.print(text(line, "dim"), soft_wrap=True)
         return
     console.print(text(_sentence(answer, planned), "bold"), soft_wrap=True)
     console.print()
-    for line in _command(answer):
+    for line in _command(answer, out):
         console.print(text(line), soft_wrap=True)
     console.print()
     console.print(_table(answer))
+    for line in _of_pilot(answer):
+        console.print(text(line), soft_wrap=True)
     for line in _rests_on(answer, planned):
         console.print(text(line, "dim"), soft_wrap=True)
 
@@ -88,12 +94,21 @@ def _shown(hours: float) -> str:
     return f"{hours:.1f}" if hours >= 1 else f"{hours:.2g}"
 
 
-def _command(answer: Answer) -> Iterator[str]:
+def _command(answer: Answer, out: Path | None) -> Iterator[str]:
+    if answer.study is not None and answer.command is not None and out is not None:
+        yield study_file.command(out, answer.command)
+        return
     if answer.study is not None:
-        yield "sweeps/studies/planned.yaml:"
+        yield f"{study_file.FOLDER}/{study_file.FILE}:"
         yield from (f"    {line}" for line in answer.study.splitlines())
         yield ""
     yield f"{answer.command}"
+
+
+def _of_pilot(answer: Answer) -> Iterator[str]:
+    """Yield what of the pilot is not in the plan, or odd in it."""
+    seeds = answer.planned.design.seeds if answer.planned else None
+    yield from exclusions.sentences(answer.left_out, answer.ended_early, answer.pilot_seeds, seeds)
 
 
 def _table(answer: Answer) -> Table:

@@ -18,11 +18,14 @@ with their number, and nothing else does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
+from harness.law.compare import moderation
+from harness.law.compare.moderation import GroupMean
+from harness.law.compare.random_effects import Estimate
 from harness.law.results import Floats
 from harness.planning.pilot import Level, Pilot
 
@@ -60,23 +63,32 @@ class Spreads:
     each: tuple[Spread, ...]
     known: bool = False
     """Whether they are taken as exact."""
+    independent: float = 1.0
+    """Share of their degrees of freedom that is information of its own: of the differences of all
+    pairs of three levels two thirds, since two of them give the third."""
 
     def drawn(self, places: Sequence[int]) -> tuple[Floats, ...]:
         """For each, what its variance may be, shape (DRAWS,), as the variances of `places` tell:
         the levels of the pair that is looked at.
         """
-        df = self.df(places)
+        if self.known:
+            return tuple(one.drawn(np.ones(DRAWS)) for one in self.each)
+        each, df = self.moderated(places)
         quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
         factors: Floats = df / np.asarray(special.chdtri(df, 1 - quantiles), dtype=float)
-        if self.known:
-            factors = np.ones(DRAWS)
-        return tuple(one.drawn(factors) for one in self.each)
+        return tuple(one.drawn(factors) for one in each)
 
-    def df(self, places: Sequence[int]) -> float:
-        """Degrees of freedom of the sum of the variances of `places`."""
-        looked_at = [self.each[place] for place in places]
-        total = sum(one.variance for one in looked_at)
-        return total**2 / sum(one.variance**2 / one.df for one in looked_at)
+    def moderated(self, places: Sequence[int]) -> tuple[tuple[Spread, ...], float]:
+        """All of them, moderated as those of `places` will be, and the degrees of freedom of the
+        sum of these.
+        """
+        means = [
+            GroupMean(at, Estimate(0.0, one.variance**0.5, one.df * self.independent), 1)
+            for at, one in enumerate(self.each)
+        ]
+        prior = moderation.prior(means)
+        used, df = prior.used([means[place] for place in places])
+        return tuple(replace(one, variance=used[at]) for at, one in enumerate(self.each)), df
 
 
 def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> Spreads | str:
@@ -122,7 +134,8 @@ def of_pairs(
                 met,
             )
         )
-    return Spreads(tuple(each))
+    shared = len(pilot.levels) - 1
+    return Spreads(tuple(each), independent=min(1.0, shared / len(pairs)))
 
 
 def _sample(level: Level, quantity: str, step: int) -> Floats:

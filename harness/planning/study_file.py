@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from harness.planning.settings import Asked, swept_words
 from harness.planning.task import Task
+from harness.study import file
 
 NAME = "planned"
-
-
+FILE = f"{NAME}.yaml"
+FOLDER = "sweeps/studies"
+"""Of the current folder: there `harness study` finds it."""
 OPEN = "# the pilot does not show which way; choose more or less before the first run"
 
 
@@ -22,18 +26,19 @@ def text(
     `shown`: pair -> 1 where the pilot shows that its later level has more, -1 where less.
     """
     common = [word for word in words if word not in swept_words(asked)]
-    arms = {_arm(name): _own_words(name) for name in asked.names}
+    names = _arms(asked.names)
+    arms = {names[name]: _own_words(name) for name in asked.names}
     lines = [
         f"question: Do these levels differ in {task.effect.quantity}?",
         "source: planned by harness plan",
         "seeds: range(1,4)",
         f"words: {json.dumps(common)}",
         "arms:",
-        *(f"  {arm}: {json.dumps(own)}" for arm, own in arms.items()),
+        *(f"  {json.dumps(arm)}: {json.dumps(own)}" for arm, own in arms.items()),
         "links:",
     ]
     for pair in task.rule.pairs:
-        one, other = (_arm(asked.names[place]) for place in pair)
+        one, other = (names[asked.names[place]] for place in pair)
         link = {
             "quantity": task.effect.quantity, "arm": one, "against": other,
             "direction": "less" if shown.get(pair) == -1 else "more", "margin": task.effect.value,
@@ -44,10 +49,27 @@ def text(
     return "\n".join(lines) + "\n"
 
 
-def _arm(name: str) -> str:
+def command(out: Path, run: str) -> str:
+    """`run` after the file in `out` was put where it is found."""
+    copy = f"cp {shlex.quote(str(out / FILE))} {FOLDER}/"
+    return f"mkdir -p {FOLDER} && {copy} && {run}"
+
+
+def _arms(levels: Sequence[str]) -> dict[str, str]:
+    """Level -> the name of its arm, which names folders: no two are the same."""
+    names: dict[str, str] = {}
+    for number, level in enumerate(levels, 1):
+        name = _arm(level)
+        taken = name in names.values()
+        names[level] = f"level_{number}" if taken or not file.ARM.fullmatch(name) else name
+    return names
+
+
+def _arm(level: str) -> str:
     """difficulty=hard, remedy=none -> hard_none"""
-    values = [part.partition("=")[2] for part in name.split(", ")]
-    return "_".join("".join(c if c.isalnum() else "_" for c in value) for value in values).lower()
+    values = [part.partition("=")[2] for part in level.split(", ")]
+    plain = ("".join(c if c.isalnum() else "_" for c in value) for value in values)
+    return "_".join(plain).lower().strip("_")
 
 
 def _own_words(name: str) -> list[str]:

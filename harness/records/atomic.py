@@ -50,7 +50,7 @@ def write_bytes(path: Path, data: Buffer, *, durable: bool = True) -> None:
 
     `durable`: on disk when this returns. Raises StorageError, also where the folder is a link.
     """
-    with storage(path), _opened(path.parent) as folder:
+    with storage(path), opened(path.parent) as folder:
         scratch = _random_name(path.name)
         try:
             _write_new(scratch, data, folder, durable)
@@ -73,7 +73,7 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
 
     What `fill` has left is removed where it fails. Raises OSError, and what `fill` raises.
     """
-    with _opened(target.parent) as folder:
+    with opened(target.parent) as folder:
         scratch = _random_name(target.name)
         os.mkdir(scratch, dir_fd=folder)
         ours = os.stat(scratch, dir_fd=folder, follow_symlinks=False)
@@ -81,11 +81,11 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
             fill(target.with_name(scratch))
             if not os.path.samestat(ours, os.stat(scratch, dir_fd=folder, follow_symlinks=False)):
                 raise OSError(errno.EEXIST, f"another folder has taken the place of {scratch}")
-            _remove(target.name, folder)
+            remove_at(target.name, folder)
             os.rename(scratch, target.name, src_dir_fd=folder, dst_dir_fd=folder)
         except Exception:
             with contextlib.suppress(OSError):  # on a full disk it stands in the way
-                _remove(scratch, folder)
+                remove_at(scratch, folder)
             raise
         os.fsync(folder)
 
@@ -97,7 +97,7 @@ def pinned(folder: Path) -> Iterator[Path]:
 
     Raises OSError, also where it is a link.
     """
-    with _opened(folder) as descriptor:
+    with opened(folder) as descriptor:
         path = Path(f"/proc/self/fd/{descriptor}")
         yield path if path.is_dir() else folder
 
@@ -106,7 +106,7 @@ def open_to_append(path: Path, mode: int = 0o666) -> int:
     """Descriptor of `path`, made if need be. Raises OSError, also where it or its folder is a link,
     DataError where it is a pipe or a device: others must not say where we write.
     """
-    with _opened(path.parent) as folder:
+    with opened(path.parent) as folder:
         descriptor = os.open(path.name, APPEND, mode, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -123,13 +123,13 @@ def write_all(descriptor: int, data: Buffer) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` durable, not only the bytes behind them."""
-    with _opened(folder) as descriptor:
+    with opened(folder) as descriptor:
         os.fsync(descriptor)
 
 
 def probe(folder: Path) -> None:
     """Raise OSError if no file can be made in `folder`, which may be a link."""
-    with _opened(folder.resolve()) as descriptor:
+    with opened(folder.resolve()) as descriptor:
         scratch = _random_name("probe")
         _write_new(scratch, b"", descriptor, durable=False)
         os.unlink(scratch, dir_fd=descriptor)
@@ -140,8 +140,8 @@ def remove(path: Path) -> None:
 
     Raises OSError; what is not there is no error.
     """
-    with contextlib.suppress(FileNotFoundError), _opened(path.parent) as folder:
-        _remove(path.name, folder)
+    with contextlib.suppress(FileNotFoundError), opened(path.parent) as folder:
+        remove_at(path.name, folder)
 
 
 def clear(folder: Path, of: str = "") -> int:
@@ -149,17 +149,17 @@ def clear(folder: Path, of: str = "") -> int:
     names begin with `of`; how many. For the folder's only writer.
     """
     count = 0
-    with contextlib.suppress(OSError), _opened(folder) as descriptor:
+    with contextlib.suppress(OSError), opened(folder) as descriptor:
         for name in os.listdir(descriptor):  # noqa: PTH208
             if TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
                 with contextlib.suppress(OSError):
-                    _remove(name, descriptor)
+                    remove_at(name, descriptor)
                     count += 1
     return count
 
 
 @contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
+def opened(folder: Path) -> Iterator[int]:
     """Descriptor of `folder` itself. Raises OSError, saying so where it is a link."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -189,8 +189,11 @@ def _write_new(name: str, data: Buffer, folder: int, durable: bool) -> None:
         os.close(descriptor)
 
 
-def _remove(name: str, folder: int) -> None:
-    """rmtree refuses a link, and by the descriptor none can be put in its way."""
+def remove_at(name: str, folder: int) -> None:
+    """Remove `name`, a folder too, from the folder that is open; what is not there is no error.
+
+    rmtree refuses a link, and by the descriptor none can be put in its way.
+    """
     try:
         is_folder = stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except FileNotFoundError:

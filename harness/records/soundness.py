@@ -246,12 +246,18 @@ def damage(run: RunFolder, status: RunStatus) -> str | None:
 
 def _last_step(run: RunFolder) -> int:
     """Step of the last whole row; 0 where there is none that can be read."""
+    step = last_row(run).get("step")
+    return step if type(step) is int else 0
+
+
+def last_row(run: RunFolder) -> Mapping[str, Any]:
+    """The last whole row; empty where there is none that can be read."""
     try:
         with open(run.metrics, "rb", opener=plain_file.opener) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             tail = file.read(TAIL_BYTES)
         last = tail[: tail.rfind(b"\n") + 1].splitlines(keepends=True)[-1]
-        step = json.loads(last)["step"] if metric_rows.holds(last) is not False else 0
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return 0
-    return step if type(step) is int else 0
+        row = json.loads(last) if metric_rows.holds(last) is not False else None
+    except (OSError, ValueError, LookupError, RecursionError):
+        return {}
+    return row if isinstance(row, dict) else {}

@@ -16,6 +16,8 @@ from harness.records import atomic, plain_file
 from harness.utils import shape
 
 FILE = "sweep.json"
+CAME_LATER = ("name", "note")
+"""Keys that files of older versions lack."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 
@@ -41,6 +43,9 @@ class Sweep:
     runs: Sequence[LedgerRow]
     command: Sequence[str] = ()
     """The words that were typed; a resume takes the launcher from them."""
+    name: str | None = None
+    note: str | None = None
+    """Of --name and --note; sweep.json has them only where they were given."""
 
     def by_run(self) -> dict[str, dict[str, Any]]:
         """Run -> swept key -> its value."""
@@ -55,7 +60,9 @@ class Sweep:
         }
 
     def to_json(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, **dataclasses.asdict(self)}
+        values = dataclasses.asdict(self)
+        kept = {k: v for k, v in values.items() if v is not None or k not in CAME_LATER}
+        return {"schema": SCHEMA, **kept}
 
 
 def write(folder: Path, sweep: Sweep) -> None:
@@ -70,12 +77,15 @@ def read(folder: Path) -> Sweep:
         values = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read: {plain_file.one_line(error)}") from error
+    for key in CAME_LATER if isinstance(values, dict) else ():
+        values.setdefault(key, None)
     problem = shape.problem(Sweep, values) or _bad_run(values["runs"])
     if problem:
         raise DataError(f"{path}: cannot be read: {problem}")
     parts = [f.name for f in dataclasses.fields(LedgerRow)]
     runs = tuple(LedgerRow(**{name: row[name] for name in parts}) for row in values["runs"])
-    return Sweep(values["dir"], values["axes"], runs, values["command"])
+    later = {key: values[key] for key in CAME_LATER}
+    return Sweep(values["dir"], values["axes"], runs, values["command"], **later)
 
 
 def _bad_run(rows: Sequence[Any]) -> str | None:

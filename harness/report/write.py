@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,16 @@ from harness.law import law_json as as_json
 from harness.law.compare.study_outcome import Outcome
 from harness.law.group_results import Analysis
 from harness.records import atomic
-from harness.report.figures import canvas, levels, power, registry, study
+from harness.report import formats
+from harness.report.figures import canvas, demo, levels, power, registry, study
 from harness.report.figures.registry import Sketch
-from harness.report.tables import csv_files
+from harness.report.formats import Formats
+from harness.report.tables import csv_files, typeset
 from harness.utils import process_pool
 from harness.utils.process_pool import Begun
 
 FIGURES = ("auto", "all", "none")
+ON_SCREEN = formats.formats()
 OUR_TABLES = ("contrasts.csv", "transfer.csv", "listening.csv")
 """Removed with our figures where an earlier analysis wrote them: none contradicts law.json."""
 LEFT_TO_OTHERS = 4
@@ -28,27 +32,34 @@ Drawn = Begun[Sketch, Mapping[str, bytes] | PlugInError]
 """Figures, each as file name -> content, or why a plug-in's has none."""
 
 
-def write_results(analysis: Analysis, out: Path, figures: str) -> list[Path]:
+def write_results(
+    analysis: Analysis, out: Path, figures: str, wanted: Formats = ON_SCREEN
+) -> list[Path]:
     """Write an analysis and its figures in one process."""
-    return write_analysis(analysis, out, begin_figures(analysis, figures))
+    return write_analysis(analysis, out, begin_figures(analysis, figures, None, wanted), wanted)
 
 
-def begin_figures(analysis: Analysis, figures: str, pool: Executor | None = None) -> Drawn:
+def begin_figures(
+    analysis: Analysis, figures: str, pool: Executor | None = None, wanted: Formats = ON_SCREEN
+) -> Drawn:
     """`figures`: auto (every run up to 24, medians over runs beyond), all (every run as well) or
     none. Processes of the `pool` draw while this one goes on. Raises ValueError for another
     `figures`.
     """
     if figures not in FIGURES:
         raise ValueError(f"figures must be one of {', '.join(FIGURES)}, got {figures!r}")
+    files = partial(_files, wanted)
     if figures == "none":
-        return Begun(_files, [], [])
+        return Begun(files, [], [])
     process_pool.prepare(
         pool, "harness.report.figures.matplotlib_loader"
     )  # matplotlib, while sketches are made here
-    return process_pool.begin(pool, _files, registry.sketches(analysis, figures == "all"))
+    return process_pool.begin(pool, files, registry.sketches(analysis, figures == "all"))
 
 
-def write_analysis(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
+def write_analysis(
+    analysis: Analysis, out: Path, drawn: Drawn, wanted: Formats = ON_SCREEN
+) -> list[Path]:
     """Write the analysis into `out`, each file whole; the same analysis gives the same bytes.
 
     Returns what was written. Raises StorageError, and at the end PlugInError for the figures of
@@ -69,6 +80,9 @@ def write_analysis(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
         if table is not None:
             written.append(out / name)
             atomic.write_text(written[-1], table)
+    for name, text in typeset.files(analysis, wanted.tables).items():
+        written.append(out / name)
+        atomic.write_text(written[-1], text)
     failed = []
     for figure in drawn.results(LEFT_TO_OTHERS):
         if isinstance(figure, PlugInError):
@@ -100,22 +114,27 @@ def law_json(analysis: Analysis) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def _files(sketch: Sketch) -> Mapping[str, bytes] | PlugInError:
+def _files(wanted: Formats, sketch: Sketch) -> Mapping[str, bytes] | PlugInError:
     if not registry.is_of_plug_in(sketch):
-        return _images(sketch)
+        return _images(wanted, sketch)
     try:
-        return _images(sketch)
+        return _images(wanted, sketch)
     except Exception as error:
         return registry.failure(sketch.figure, error)
 
 
-def _images(sketch: Sketch) -> dict[str, bytes]:
-    drawing = registry.drawn(sketch)
+def _images(wanted: Formats, sketch: Sketch) -> dict[str, bytes]:
+    """The pictures, the numbers, and the caption where no heading says what is seen."""
+    drawing = registry.drawn(sketch, wanted.style)
     numbers = csv_files.table(drawing.columns, drawing.rows)
-    pictures = {
-        f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in canvas.KINDS
+    files = {
+        f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in wanted.pictures
     }
-    return {**pictures, f"{sketch.name}.csv": numbers.encode("utf-8")}
+    files[f"{sketch.name}.csv"] = numbers.encode("utf-8")
+    if not wanted.style.has_headings:
+        caption = canvas.caption(drawing.figure) + "\n"
+        files[f"{sketch.name}.{registry.CAPTION}"] = caption.encode("utf-8")
+    return files
 
 
 def _earlier(out: Path) -> set[Path]:
@@ -126,7 +145,9 @@ def _earlier(out: Path) -> set[Path]:
 
 
 def _is_ours(name: str) -> bool:
-    return name in OUR_TABLES or registry.is_file_of_a_figure(name)
+    stem, _, kind = name.rpartition(".")
+    is_table = kind in formats.TABLES and stem in typeset.NAMES
+    return is_table or name in OUR_TABLES or registry.is_file_of_a_figure(name)
 
 
 def write_calibration(calibration: Mapping[str, Any], out: Path) -> list[Path]:
@@ -154,8 +175,10 @@ def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
     return path
 
 
-def write_plan(plan: Mapping[str, Any], shown: power.Shown, out: Path) -> list[Path]:
-    """Write plan.json, its figure and the numbers of that, each file whole.
+def write_plan(
+    plan: Mapping[str, Any], shown: power.Shown, out: Path, texts: Mapping[str, str]
+) -> list[Path]:
+    """Write plan.json, its figure, the numbers of that and `texts` by file name, each file whole.
 
     The same plan gives the same bytes. Raises StorageError.
     """
@@ -165,10 +188,27 @@ def write_plan(plan: Mapping[str, Any], shown: power.Shown, out: Path) -> list[P
         drawing = power.draw(shown)
     atomic.write_json(out / "plan.json", plan)
     atomic.write_text(out / f"{power.NAME}.csv", csv_files.table(drawing.columns, drawing.rows))
-    pictures = [out / f"{power.NAME}.{kind}" for kind in canvas.KINDS]
+    pictures = [out / f"{power.NAME}.{kind}" for kind in ON_SCREEN.pictures]
     for path in pictures:
         atomic.write_bytes(path, canvas.image(drawing.figure, path.suffix[1:]))
-    return [out / "plan.json", out / f"{power.NAME}.csv", *pictures]
+    for name, content in texts.items():
+        atomic.write_text(out / name, content)
+    return [out / "plan.json", out / f"{power.NAME}.csv", *pictures, *(out / n for n in texts)]
+
+
+def write_demo(panels: Sequence[demo.Panel], out: Path) -> Path:
+    """Write the picture of the demo, each file whole; returns the path of the PNG.
+
+    The same runs give the same bytes. Raises StorageError.
+    """
+    with atomic.storage(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with canvas.styled():
+        drawing = demo.draw(panels)
+    atomic.write_text(out / f"{demo.NAME}.csv", csv_files.table(drawing.columns, drawing.rows))
+    for kind in ON_SCREEN.pictures:
+        atomic.write_bytes(out / f"{demo.NAME}.{kind}", canvas.image(drawing.figure, kind))
+    return out / f"{demo.NAME}.png"
 
 
 def write_study(outcome: Outcome, out: Path) -> list[Path]:
@@ -180,7 +220,7 @@ def write_study(outcome: Outcome, out: Path) -> list[Path]:
         out.mkdir(parents=True, exist_ok=True)
     with canvas.styled():
         drawing = study.draw(outcome)
-    files = {f"links.{kind}": canvas.image(drawing.figure, kind) for kind in canvas.KINDS}
+    files = {f"links.{kind}": canvas.image(drawing.figure, kind) for kind in ON_SCREEN.pictures}
     files["links.csv"] = csv_files.table(drawing.columns, drawing.rows).encode("utf-8")
     files["result.json"] = study_json(outcome).encode("utf-8")
     for name, content in files.items():

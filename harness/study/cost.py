@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,6 +40,17 @@ def cpu_hours(configs: Iterable[RunConfig]) -> float | None:
     seconds = [_cpu_s(config) for config in configs]
     measured = [s for s in seconds if s is not None]
     return sum(measured) / 3600 if len(measured) == len(seconds) else None
+
+
+def wall_hours(configs: Iterable[RunConfig], at_once: int) -> float | None:
+    """Until all are done, each begun as soon as one of `at_once` places is free; None as above."""
+    seconds = [_cpu_s(config) for config in configs]
+    busy = [0.0] * at_once
+    for spent in seconds:
+        if spent is None:
+            return None
+        heapq.heapreplace(busy, busy[0] + spent)
+    return max(busy) / 3600
 
 
 def sentence(configs: list[RunConfig]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
-from harness.execution import ledger, user_validity
+from harness.execution import ledger, sweep_place, user_validity
 from harness.records import compatibility, run_folder, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
@@ -31,7 +31,7 @@ def default(planned: Planned) -> Path:
     """runs/study-NAME-HASH, the hash of what was typed; seeds may be added to the same study."""
     text = json.dumps(sorted(planned.overrides))
     tail = hashlib.sha256(text.encode()).hexdigest()[:6]
-    return ledger.runs_folder().resolve() / f"study-{planned.name}-{tail}"
+    return sweep_place.runs_folder().resolve() / f"study-{planned.name}-{tail}"
 
 
 def settle(planned: Planned, root: Path) -> StudyRecord:

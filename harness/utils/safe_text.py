@@ -62,9 +62,15 @@ def shown(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print one line on stderr; dropped where nobody reads it for some seconds."""
-    if sys.stderr is not None:
-        tell(sys.stderr, f"harness: {shown(text)}\n")
+    """Print one line on stderr, wrapped at the width of a terminal; dropped where nobody reads it
+    for some seconds.
+    """
+    if sys.stderr is None:
+        return
+    from harness.utils import terminal  # which imports this module
+
+    line = terminal.wrapped(f"harness: {shown(text)}", terminal.width(sys.stderr), "  ")
+    tell(sys.stderr, f"{line}\n")
 
 
 def write(descriptor: int, data: bytes, within_s: float = WAIT_S) -> bool:

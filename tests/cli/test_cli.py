@@ -13,6 +13,7 @@ from harness.config.run import RunConfig
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, command, harness, here
+from tests.cli.terminal import on_terminal
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -37,11 +38,16 @@ WRONG = {
     "no such command": (["swep"], "No such command 'swep'. Did you mean 'sweep'?"),
     "no such option": (["sweep", "--dryrun"], "No such option: --dryrun (Possible options"),
     "a folder for a sweep": (
-        ["sweep", "--dir", "X"],
-        "No such option: --dir: a sweep makes a new folder below "
-        "runs/; `harness train --dir PATH` makes one run in a folder of yours, `harness study NAME "
-        "--dir PATH` those of a study. See `harness sweep --help`.",
+        ["sweep", "--out", "X"],
+        "the folder of a sweep is named by --dir, or by --name below runs/. See `harness sweep",
     ),
+    "a name that is no folder's": (["sweep", "--name", "../x"], "--name: must be at most 96"),
+    "an empty name": (["sweep", "--name", ""], "--name: must be at most 96"),
+    "a long name": (["sweep", "--name", "x" * 97], "--name: must be at most 96"),
+    "a name of results": (["sweep", "--name", "law"], "--name: law is the folder of another"),
+    "a note of two lines": (["sweep", "--note", "a\nb"], "--note: must be one line"),
+    "a note that colours": (["sweep", "--note", "\x1b[31m"], "--note: must be one line"),
+    "a long note": (["sweep", "--note", "x" * 301], "--note: must be one line"),
     "a folder to resume": (
         ["resume", "--dir", "X"],
         "No such option: --dir: the folder is named without an option, as in `harness resume PATH`"
@@ -143,7 +149,11 @@ def test_a_dry_run_shows_the_runs_and_creates_nothing(run: Run) -> None:
     code, out, err = run("sweep", "difficulty=easy,hard", "policy=tabular", "--dry-run")
     assert (code, err) == (0, "")
     assert out.splitlines()[0].split() == ["0-easy-seed1", "difficulty=easy", "policy=tabular"]
-    assert out.splitlines()[-1] == "2 runs; swept: difficulty (2)"
+    assert out.splitlines()[-2] == "2 runs; swept: difficulty (2)"
+    assert out.splitlines()[-1] == (
+        "2 runs of 600 steps: about 0.04 CPU hours (1.4 ms a conversation and 0.2 s an evaluation, "
+        "measured on one core); about 10 MB on disk"
+    )
     assert not list(Path().iterdir())
 
 
@@ -161,6 +171,37 @@ def test_a_dry_run_as_json_has_the_shape_of_sweep_json(run: Run) -> None:
         "reason": None,
         "exit_code": None,
     }
+    assert value["cost"].keys() == {"cpu_hours", "gpu_hours", "disk_bytes"}
+
+
+@pytest.mark.parametrize("short", [[], ["sweep"], ["profiles", "check"]])
+def test_every_command_has_a_short_word_for_help(short: list[str], run: Run) -> None:
+    code, out, err = run(*short, "-h")
+    assert (code, err) == (0, "")
+    assert out == run(*short, "--help")[1]
+    assert "-h, --help" in out
+
+
+def test_a_bare_sweep_on_a_terminal_shows_help_and_runs_nothing(tmp_path: Path) -> None:
+    shown = on_terminal("sweep", cwd=tmp_path)
+    assert shown.code == 0
+    assert "Run every combination of the swept values." in shown.plain
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], ["seed=1", "--dry-run"], ["--yes", "--dry-run"]])
+def test_a_sweep_with_any_word_on_a_terminal_is_one(words: list[str], tmp_path: Path) -> None:
+    shown = on_terminal("sweep", *words, cwd=tmp_path)
+    assert shown.code == 0
+    assert "0-medium-seed1" in shown.plain
+
+
+@pytest.mark.slow
+def test_a_bare_sweep_that_is_meant_runs_the_defaults(tmp_path: Path) -> None:
+    shown = on_terminal("sweep", "--yes", cwd=tmp_path, CUDA_VISIBLE_DEVICES="", columns=200,
+                        interrupt=lambda text: "1 run in" in text)  # fmt: skip
+    assert "1 run in" in shown.plain
+    assert shown.code in (75, 130)
 
 
 def test_without_axes_a_sweep_is_one_run(run: Run) -> None:

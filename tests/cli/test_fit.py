@@ -9,6 +9,7 @@ import pytest
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
 from harness.testing import synthetic
+from harness.testing.commands import here
 
 ROWS = synthetic.rows(synthetic.lawful(3, 40, synthetic.LOW))
 
@@ -89,3 +90,26 @@ def test_results_are_written_though_nobody_reads_what_is_printed(
     )
     assert fit(asked, as_json=as_json, explain=False) == 3
     assert (tmp_path / "law" / "law.json").is_file()
+
+
+def test_a_paper_has_pdfs_tables_and_captions(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows(seed=1, n=60))
+    words = ("fit-entropy-law", "run", "--out", "paper", "--style", "paper")
+    assert here(*words, cwd=tmp_path).returncode == 0
+    kept = {path.name for path in (tmp_path / "paper").iterdir()}
+    assert {"entropy_law.pdf", "entropy_law.caption.txt", "law.tex", "law.md", "law.csv"} <= kept
+    assert not any(name.endswith((".png", ".svg")) for name in kept)
+
+
+def test_formats_are_named_at_once_or_one_by_one(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows(seed=1, n=60))
+    words = ("fit-entropy-law", "run", "--out", "law", "--format", "svg,pdf", "--format", "md")
+    assert here(*words, cwd=tmp_path).returncode == 0
+    endings = {path.name.partition(".")[2] for path in (tmp_path / "law").iterdir()}
+    assert endings == {"svg", "pdf", "md", "csv", "json"}
+
+
+def test_a_format_that_is_none_is_refused_before_the_analysis(tmp_path: Path) -> None:
+    done = here("fit-entropy-law", "none", "--format", "pgn", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--format: must be some of png, svg, pdf, tex, md, got 'pgn'" in done.stderr

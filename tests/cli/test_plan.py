@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -53,6 +58,28 @@ def test_results_are_whole_and_the_same_twice(
     assert all(0 <= float(row["low"]) <= float(row["high"]) <= 1 for row in rows)
 
 
+@pytest.mark.parametrize(("effect", "program"), [("gain", "sweep"), ("final_reward", "study")])
+def test_the_printed_command_runs(tmp_path: Path, effect: str, program: str) -> None:
+    shim = tmp_path / "bin" / "harness"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m harness "$@"\n')
+    shim.chmod(0o755)
+    env = os.environ | {"PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
+    words = ["policy=tabular", *WORDS, "--effect", effect, "--out", "a plan"]
+    told = _shell(shlex.join(["harness", "plan", *words]), tmp_path, env)
+    (command_line,) = [line for line in told.splitlines() if f"harness {program} " in line]
+    assert "difficulty=hard" in _shell(f"{command_line} --dry-run --json", tmp_path, env)
+    assert not (tmp_path / "runs").exists()
+
+
+def _shell(line: str, folder: Path, env: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=folder, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_what_is_not_known_is_told_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +95,16 @@ def test_out_of_reach_names_no_command(runs: Path, capsys: pytest.CaptureFixture
     printed = capsys.readouterr().out
     assert printed.startswith("out of reach: gain=0.0001")
     assert "harness sweep" not in printed
+
+
+@pytest.mark.parametrize(
+    ("primary", "effect", "rule"),
+    [("reward", "gain", "one of ceiling, gain"), ("gain", "final_reward", "a link of a study")],
+)
+def test_a_primary_quantity_that_is_none_is_refused(primary: str, effect: str, rule: str) -> None:
+    with pytest.raises(ConfigError, match="--primary: ") as refused:
+        command.plan(Wanted(WORDS, effect, primary=primary))
+    assert rule in str(refused.value)
 
 
 @pytest.mark.parametrize("power", [0.0, 0.49, 1.0, float("nan")])

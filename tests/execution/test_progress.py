@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.execution import progress
-from harness.execution.progress import RunView, RunWatcher
+from harness.execution import progress, progress_view
+from harness.execution.progress import RunWatcher
+from harness.execution.progress_view import RunView
 from harness.records import run_folder
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
@@ -43,7 +44,7 @@ def ticking(times: list[float]) -> Callable[[], float]:
 def test_a_folder_that_is_not_there_yet_is_a_planned_run(tmp_path: Path) -> None:
     view = RunWatcher(tmp_path / "run", "run", 100).read()
     assert view == RunView("run", 100)
-    assert progress.line(view) == "run: planned, 0/100 steps"
+    assert progress_view.line(view) == "run: planned, 0/100 steps"
 
 
 def test_a_running_run_shows_its_last_row_and_the_time_left_at_its_pace(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_a_running_run_shows_its_last_row_and_the_time_left_at_its_pace(tmp_path
     train(run, 1, 10)
     assert watcher.read().left_s is None
     train(run, 11, 20)
-    assert progress.line(watcher.read()) == (
+    assert progress_view.line(watcher.read()) == (
         "run: running, 20/100 steps, H 1.23, R 0.46, emotion 46, 4 min left"
     )
 
@@ -125,14 +126,14 @@ def test_a_line_is_due_at_start_at_tenths_and_at_the_end() -> None:
         return RunView("r", 50, word, None, attempt, step)
 
     told = at(0, "planned", 0)
-    assert progress.worth_a_line(told, at(0))
-    assert not progress.worth_a_line(at(0), at(4))
-    assert progress.worth_a_line(at(0), at(5))
-    assert not progress.worth_a_line(at(5), at(9))
-    assert progress.worth_a_line(at(9), at(31))
-    assert progress.worth_a_line(told, at(50, "done"))
-    assert progress.worth_a_line(at(7, "failed", 1), at(7, "failed", 2))
-    assert not progress.worth_a_line(at(50, "done"), at(50, "done"))
+    assert progress_view.worth_a_line(told, at(0))
+    assert not progress_view.worth_a_line(at(0), at(4))
+    assert progress_view.worth_a_line(at(0), at(5))
+    assert not progress_view.worth_a_line(at(5), at(9))
+    assert progress_view.worth_a_line(at(9), at(31))
+    assert progress_view.worth_a_line(told, at(50, "done"))
+    assert progress_view.worth_a_line(at(7, "failed", 1), at(7, "failed", 2))
+    assert not progress_view.worth_a_line(at(50, "done"), at(50, "done"))
 
 
 def test_piped_output_is_plain_lines_from_start_to_end(
@@ -152,7 +153,7 @@ def test_piped_output_is_plain_lines_from_start_to_end(
     status(runs[1], "failed", reason="/x/metrics.jsonl: out of memory")
     stop.set()
     watching.join(10)
-    lines = stream.getvalue().splitlines()
+    lines = [line for line in stream.getvalue().splitlines() if line[1] == "-"]
     assert lines[-2:] == [
         "0-easy: done, 20/20 steps, H 1.23, R 0.46, emotion 46",
         "1-hard: failed, 0/20 steps, /x/metrics.jsonl: out of memory",
@@ -176,19 +177,64 @@ def test_a_terminal_gets_a_table_with_a_line_a_run(tmp_path: Path) -> None:
     names = ["0-easy", "1-hard"]
     progress.watch([tmp_path / name for name in names], names, [100, 50], console, stop)
     text = stream.getvalue()
-    assert "run     status   step    H     R     emotion  left" in text
-    assert "0-easy  running  12/100  1.23  0.46  46       -" in text
-    assert "1-hard  planned  0/50    -     -     -        -" in text
+    assert "run     status   step     H     R     emotion  left" in text
+    assert "0-easy  running  12/100   1.23  0.46  46       -" in text
+    assert "1-hard  planned  0/50     -     -     -        -" in text
 
 
 def test_more_runs_than_lines_show_those_that_run_and_count_the_rest() -> None:
     words = ["done"] * 5 + ["planned"] * 5 + ["running"] * 2 + ["failed"]
     views = [RunView(f"run{i}", 10, word) for i, word in enumerate(words)]
     stream = io.StringIO()
-    Console(file=stream, width=90).print(progress.table(views, 4))
+    Console(file=stream, width=90).print(progress_view.table(views, 4))
     shown = [line.split()[0] for line in stream.getvalue().splitlines()]
-    assert shown == ["run", "run5", "run10", "run11", "run12", "and"]
-    assert "and 4 planned, 5 done" in stream.getvalue()
+    assert shown == ["run", "run5", "run10", "run11", "run12", "and", "5"]
+    assert stream.getvalue().endswith(
+        "and 4 planned, 5 done\n5 of 13 runs done, 2 running, 1 failed\n"
+    )
+
+
+def running(step: int, left_s: float | None, steps: int = 100) -> RunView:
+    return RunView("r", steps, "running", None, 1, step, left_s=left_s)
+
+
+def test_the_time_left_for_all_is_that_of_all_steps_ahead_at_the_present_pace() -> None:
+    done, planned = RunView("d", 100, "done", step=100), RunView("p", 100)
+    two = [running(50, 100.0), running(50, 100.0)]  # 2 s a step, two at once
+    assert progress_view.overall_left_s([*two, done]) == pytest.approx(100)
+    assert progress_view.overall_left_s([*two, done, planned, planned]) == pytest.approx(300)
+    assert progress_view.overall_left_s([running(0, None), done]) is None
+    assert progress_view.overall_left_s([done]) is None
+    assert progress_view.overall([*two, done, RunView("f", 10, "failed")]) == (
+        "1 of 4 runs done, 2 running, 1 failed; some 2 min left for all"
+    )
+
+
+REASON = "endpoint gone: it has not answered for a while, so the run has stopped here"
+SEVERAL = (
+    RunView("0-easy-seed1-clip_cov", 1000, "running", None, 1, 999, 1.234, 0.456, 46, 4500.0),
+    RunView("10-a_level_with_a_long_name-seed10-kl_cov", 1000, "failed", REASON, 1, 7, 1.2, 0.4, 4),
+    RunView("2-hard-seed1", 1000),
+)
+
+
+@pytest.mark.parametrize("columns", [60, 72, 80, 100, 120])
+@pytest.mark.parametrize("views", [SEVERAL, SEVERAL[::2]], ids=["failed", "sound"])
+def test_a_table_fits_and_keeps_step_h_r_and_time_left(
+    columns: int, views: tuple[RunView, ...]
+) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=columns)
+    console.print(progress_view.table(views, 9, columns))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= columns
+    assert {"run", "status", "step", "H", "R", "left"} <= set(lines[0].split())
+    assert len({line.index("999/1000") for line in lines if "999/" in line}) == 1
+    for cell in ("999/1000", "1.23", "0.46", "75 min"):
+        assert cell in lines[1]
+    whole = {*REASON.replace(",", " ").replace(":", " ").split()}
+    last = lines[2].partition("0.40")[2].replace("...", "").replace(",", " ").replace(":", " ")
+    assert {word for word in last.split() if not word.isdigit()} <= whole
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -196,8 +242,8 @@ def test_hostile_names_and_reasons_do_nothing(payload: str) -> None:
     view = RunView(payload, 10, "failed", payload)
     stream = io.StringIO()
     console = Console(file=stream, width=300)
-    console.print(progress.table([view], 5))
-    console.print(text(progress.line(view)), soft_wrap=True)
+    console.print(progress_view.table([view], 5))
+    console.print(text(progress_view.line(view)), soft_wrap=True)
     assert all(visible(line) == line for line in stream.getvalue().split("\n"))
 
 

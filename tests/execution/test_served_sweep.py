@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.testing.commands import TABULAR, harness, ledger, only_sweep
+from harness.testing.commands import TABULAR, harness, here, ledger, only_sweep
 from tests.simulator.endpoint import HANG, Body, serving
 from tests.simulator.test_served_faults import APPRAISAL_FAULTS, TRIES
 
@@ -44,3 +44,25 @@ def test_no_run_is_lost_where_three_calls_in_ten_fail_in_mixed_ways(tmp_path: Pa
         for line in (run / "metrics.jsonl").read_text().splitlines():
             assert json.loads(line)["sim/failed"] <= 2
             assert json.loads(line)["reward"] is not None
+
+
+def test_an_endpoint_that_is_not_there_is_told_before_a_folder_is_made(tmp_path: Path) -> None:
+    words = ("simulator.base_url=http://127.0.0.1:9/v1", "simulator.model=m", *SMALL)
+    done = here("sweep", *TABULAR, "simulator=served", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (69, "")
+    asked, failed = done.stderr.splitlines()[-2:]
+    assert asked == "harness: asking http://127.0.0.1:9/v1 for one answer of m"
+    assert failed.startswith("harness: simulator.base_url: http://127.0.0.1:9/v1 must answer as")
+    assert failed.endswith(
+        "; start it, as in `vllm serve m`, or name another by simulator.base_url=URL"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_levels_ask_their_endpoint_once(tmp_path: Path) -> None:
+    with serving() as endpoint:
+        told = (f"simulator.base_url={endpoint.url}", "simulator.model=m")
+        words = (*TABULAR, *SMALL, *told, "difficulty=easy,hard", "simulator=served")
+        done = harness("sweep", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("for one answer of m") == 1

@@ -107,12 +107,12 @@ assert log.append(2, {"reward": 0.25})
 
 def test_runs_that_cannot_have_room_are_73_before_anything_is_made(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
-    words = (*TABULAR, "trainer.steps=10000000", "seed=range(0,10)")  # of 27 GB each
-    if free > 10 * 27e9:
+    words = (*TABULAR, "trainer.steps=10000000", "seed=range(0,10)")  # of 56 GB each
+    if free > 10 * 56e9:
         pytest.skip("this disk has room for everything")
     found = here("sweep", *words, cwd=tmp_path)
     assert found.returncode == 73
-    rule = "runs: rows and checkpoints of 10 runs take at least 270.0 GB, and "
+    rule = "runs: rows and checkpoints of 10 runs take at least 560.0 GB, and "
     assert found.stderr.startswith(f"harness: {rule}")
     assert "are free; free some, or choose fewer trainer.steps or another folder" in found.stderr
     assert list(tmp_path.iterdir()) == []

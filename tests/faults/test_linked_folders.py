@@ -10,7 +10,7 @@ import pytest
 
 from harness.config.run import PolicyConfig
 from harness.errors import DeviceError, StorageError
-from harness.execution import difficulty_cards, gpu_lease, ledger
+from harness.execution import difficulty_cards, gpu_lease, sweep_place
 from harness.records import user_folders
 from harness.records.run_folder import RunFolder
 from harness.report import write
@@ -34,8 +34,8 @@ def test_runs_are_not_written_behind_a_link(tmp_path: Path, record_property: See
     swept = here("sweep", *TABULAR, "trainer.steps=2", cwd=tmp_path)
     assert swept.returncode == 73
     assert swept.stderr == (
-        f"harness: {ledger.RUNS}: must be a folder, since runs are not written behind a link; got "
-        "one to theirs: run harness in another folder, or put a folder in its place\n"
+        f"harness: {sweep_place.RUNS}: must be a folder, since runs are not written behind a link; "
+        "got one to theirs: run harness in another folder, or put a folder in its place\n"
     )
     assert sorted(path.name for path in run.path.iterdir()) == before
     record_property("seen", f"exit {done.returncode} and {swept.returncode}: {swept.stderr}")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import EndpointError
-from harness.execution import progress
+from harness.execution import progress, progress_view
 from harness.records.run_folder import RunFolder
 from harness.simulator.served.faults import Fault, Outages
 from harness.testing.commands import until
@@ -101,7 +101,7 @@ def test_a_stop_ends_the_wait(tmp_path: Path, record_property: Record) -> None:
         with child_of(run) as child:
             until(lambda: status(run)["reason"], "word of the outage")
             waiting = status(run)
-            shown = progress.line(progress.RunWatcher(run.path, "run", 3).read())
+            shown = progress_view.line(progress.RunWatcher(run.path, "run", 3).read())
             child.send_signal(signal.SIGTERM)
             began = time.monotonic()
             err = child.communicate(timeout=60)[1]

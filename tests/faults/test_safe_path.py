@@ -43,15 +43,19 @@ def attack(what: str) -> pytest.MarkDecorator:
 
 QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
-    "profiles from-rlver", "trust",
+    "profiles from-rlver", "trust", "list",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "watch", "resume")
-SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate")
+OF_A_RUN = ("status", "verify", "view", "watch", "report", "resume", "rm")
+SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate", "demo")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
+    "list": ["list"],
+    "rm": ["rm", "run", "--yes"],
     "verify": ["verify", "run"],
+    "view": ["view", "run"],
     "watch": ["watch", "run", "--once"],
+    "report": ["report", "run"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
     "variance": ["variance", "run"],
     "doctor": ["doctor"],
@@ -65,6 +69,7 @@ WORDS = {
     "resume": ["resume", "one"],
     "sweep": ["sweep", *SMALL, "seed=1,2"],
     "study": ["study", "mine"],
+    "demo": ["demo"],
     "calibrate": ["calibrate", "difficulty=easy"],
 }
 

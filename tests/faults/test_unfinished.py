@@ -124,7 +124,7 @@ def test_a_group_of_unfinished_runs_stays_and_says_so(
     for seed in (1, 2):
         ended.run(tmp_path / "runs" / f"easy{seed}", seed)
         ended.run(tmp_path / "runs" / f"hard{seed}", seed, level="hard", **ENDS["failed"])
-    words = ("--out", "law", "--figures", "none")
+    words = ("--out", "law", "--figures", "none", "--tables")
     done = here("fit-entropy-law", "runs", *words, cwd=tmp_path, COLUMNS="200")
     assert done.returncode == 0, done.stderr
     line = (
@@ -166,7 +166,7 @@ def test_runs_that_diverged_are_censored_and_named(tmp_path: Path, record_proper
     for seed in (3, 4):
         ended.run(tmp_path / "runs" / f"s{seed}", seed, without_onset(seed)[:30], **DIVERGED)
     ended.run(tmp_path / "runs" / "s5", 5, [{**rows(5)[0], "entropy": None}], **DIVERGED)
-    words = ("--out", "law", "--figures", "none")
+    words = ("--out", "law", "--figures", "none", "--tables")
     done = here("fit-entropy-law", "runs", *words, cwd=tmp_path, COLUMNS="200")
     assert (
         "3 of 5 runs unfinished, excluded from every mean; 3 diverged (s3, s4, s5)" in done.stdout

@@ -31,15 +31,15 @@ def test_the_log_of_another_program_is_not_told_of_our_sweeps(tmp_path: Path) ->
     said = advice.what_would_decide(analyse([tmp_path]))
     assert said[0] == "1 of 1 runs undetermined:"
     assert "1 x too_few_steps: fewer than 16 points" in said[1]
-    assert said[2:] == ["More steps would decide, if H falls further in them."]
+    assert said[2:] == ["More steps would decide, if H falls further."]
 
 
 def test_advice_for_runs_of_ours_names_longer_ones_of_the_same_kind(tmp_path: Path) -> None:
     rows = synthetic.rows(synthetic.lawful(1, 12, LOW))
     synthetic.write_run(tmp_path / "run", rows)
     said = advice.what_would_decide(analyse([tmp_path]))
-    more = "More steps would decide, if H falls further in them"
-    assert said[-1] == f"{more}: add trainer.steps=400 to the sweep."
+    more = "More steps would decide, if H falls further"
+    assert said[-1] == f"{more}: add trainer.steps=400."
 
 
 def test_a_short_run_is_told_of_steps_that_have_points_enough(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_short_run_is_told_of_steps_that_have_points_enough(tmp_path: Path) ->
     config = {"trainer": {"steps": 3, "eval_every": 5}}
     short = replace(open_run("too_few_steps"), config=config)
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
-    assert said[-1].endswith("add trainer.steps=100 to the sweep.")
+    assert said[-1].endswith("add trainer.steps=100.")
 
 
 def test_evaluations_that_grow_with_the_run_ask_for_longer_ones_alone(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_evaluations_that_grow_with_the_run_ask_for_longer_ones_alone(tmp_path: 
     config = {"trainer": {"steps": 3, "eval_every": None}}
     short = replace(open_run("too_few_steps"), config=config)
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
-    assert said[-1].endswith("add trainer.steps=20 to the sweep.")
+    assert said[-1].endswith("add trainer.steps=20.")
 
 
 def test_a_decided_run_asks_for_nothing(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_each_kind_of_advice_is_given_once(tmp_path: Path) -> None:
     reasons = ("too_few_steps", "identification_range", "law_break")
     runs = tuple(open_run(reason, None) for reason in reasons)
     assert advice.what_would_decide(replace(analyse([tmp_path]), runs=runs))[4:] == [
-        "More steps would decide, if H falls further in them.",
+        "More steps would decide, if H falls further.",
         "A break within a run is told by less noise in R.",
     ]
 
@@ -122,7 +122,7 @@ def test_a_run_that_its_rule_would_end_again_is_to_go_on_without_it(tmp_path: Pa
     config = {"trainer": {"steps": 100, "stop_when": "flat"}}
     ended = replace(open_run("too_few_steps"), config=config)
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(ended,)))
-    assert said[-1].endswith("add trainer.steps=400 trainer.stop_when=null to the sweep.")
+    assert said[-1].endswith("add trainer.steps=400 trainer.stop_when=null.")
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1 / 3])
@@ -143,8 +143,8 @@ def test_a_still_reward_beside_a_short_run_leaves_the_advice_for_that_one(tmp_pa
     synthetic.write_run(tmp_path / "a_still", [{**row, "reward": 0.5} for row in rows])
     synthetic.write_run(tmp_path / "short", rows, seed=2)
     said = advice.what_would_decide(analyse([tmp_path]))
-    more = "More steps would decide, if H falls further in them"
-    assert said[-2:] == [f"{more}: add trainer.steps=400 to the sweep.", advice.CONSTANT]
+    more = "More steps would decide, if H falls further"
+    assert said[-2:] == [f"{more}: add trainer.steps=400.", advice.CONSTANT]
 
 
 def opened(make: Make, n: int, noise: Noise, reason: str) -> list[int]:

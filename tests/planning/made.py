@@ -76,20 +76,27 @@ def task(made: Pilot, effect: str = "gain=0.05", typed: Sequence[str] = ()) -> T
 
 
 def write_runs(
-    root: Path, words: Sequence[str] = SHORT, seeds: int = 3, apart: float = 0.1
+    root: Path,
+    words: Sequence[str] = SHORT,
+    seeds: int = 3,
+    apart: float = 0.1,
+    medium: float = 1.0,
 ) -> Path:
-    """A finished run for each level and seed; hard ends `apart` below easy on eval/medium."""
+    """A finished run for each level and seed; hard ends `apart` below easy. `medium`: the reward on
+    eval/medium as a share of that on the run's own users.
+    """
     points = planner.plan([*words, f"seed=range(1,{seeds + 1})"]).points
     for number, point in enumerate(points):
         low = apart if point.config.difficulty.name == "hard" else 0.0
-        _write(root / f"{number}", point, 0.6 - low)
+        _write(root / f"{number}", point, 0.6 - low, medium)
     return root
 
 
-def _write(folder: Path, point: Point, end: float) -> None:
+def _write(folder: Path, point: Point, end: float, medium: float) -> None:
     config = point.config
     seed, steps, every = config.seed, config.trainer.steps, config.trainer.evaluated_every
-    rng = np.random.default_rng([seed, ord(config.difficulty.name[0])])
+    rate = int(1000 * config.algorithm.learning_rate)
+    rng = np.random.default_rng([seed, ord(config.difficulty.name[0]), rate])
     of_users = rng.normal(end, 0.1, config.eval.users).clip(0, 1)
     reward = float(of_users.mean())
     rows = synthetic.rows(synthetic.lawful(seed, steps, synthetic.NONE))
@@ -97,8 +104,8 @@ def _write(folder: Path, point: Point, end: float) -> None:
         step = row["step"]
         met = every and ((step - 1) % every == 0 or step == steps)
         risen = 0.2 + (reward - 0.2) * (step - 1) / (steps - 1)
-        for name in ("eval/reward", "eval/medium/reward"):
-            row[name] = risen if met else None
+        row["eval/reward"] = risen if met else None
+        row["eval/medium/reward"] = medium * risen if met else None
         row["entropy/probe"] = row["entropy"] if met else None
     synthetic.write_rows(folder, rows)
     held = config_file.to_dict(config)

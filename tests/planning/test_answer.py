@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from harness.errors import ConfigError, DataError
 from harness.planning import answer, pilot, shipped, study_file
 from harness.planning.answer import Answer, Question
 from harness.planning.effects import parse
+from harness.study import arms, file
 from tests.planning import made
 from tests.planning.made import SHORT, write_runs
 
@@ -25,8 +27,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_runs(tmp_path_factory.mktemp("pilot"))
 
 
-def ask(words: tuple[str, ...], path: Path | None = None, effect: str = "gain=0.05") -> Answer:
-    return answer.answer(Question(words, parse(effect), path, 0.8))
+def ask(
+    words: tuple[str, ...],
+    path: Path | None = None,
+    effect: str = "gain=0.05",
+    primary: str | None = None,
+) -> Answer:
+    return answer.answer(Question(words, parse(effect), path, 0.8, primary))
 
 
 def test_the_plan_keeps_the_settings_of_the_pilot(runs: Path) -> None:
@@ -76,8 +83,6 @@ def test_designs_around_it_and_the_pilots_own_difference_are_told(runs: Path) ->
 def test_a_link_gets_a_study_file_that_the_study_command_takes(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.study import arms, file
-
     found = ask(LEVELS, runs, "final_reward=0.05")
     assert found.study is not None
     assert found.planned is not None
@@ -92,6 +97,38 @@ def test_a_link_gets_a_study_file_that_the_study_command_takes(
     assert link["quantity"] == "final_reward"
     assert link["direction"] == "less", "as the pilot shows"
     assert study_file.OPEN not in found.study
+
+
+def test_a_link_is_planned_on_the_users_that_it_is_judged_on(tmp_path: Path) -> None:
+    words = [*SHORT[:1], "difficulty=hard", "algorithm.learning_rate=0.1,0.2", *SHORT[2:]]
+    runs = write_runs(tmp_path, words, medium=0.5)
+    found = ask(("algorithm.learning_rate=0.1,0.2",), runs, "final_reward=0.05")
+    assert found.column == "eval/medium/reward"
+    assert "decided on other users" in found.kept["eval.users"]
+    assert found.study is not None
+    (link,) = yaml.safe_load(found.study)["links"].values()
+    assert link["evaluation"] == found.column
+    gaps = {"eval/reward": 0.0, "eval/medium/reward": 0.0}
+    for number in range(6):
+        config = yaml.safe_load((runs / str(number) / "config.yaml").read_text(encoding="utf-8"))
+        sign = 1 if config["algorithm"]["learning_rate"] == 0.2 else -1
+        rows = (runs / str(number) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        for column in gaps:
+            gaps[column] += sign * json.loads(rows[-1])[column] / 3
+    assert found.own[0].value == pytest.approx(gaps["eval/medium/reward"], rel=0.2)
+    assert found.own[0].value != pytest.approx(gaps["eval/reward"], rel=0.2)
+    gain = ask(("algorithm.learning_rate=0.1,0.2",), runs)
+    assert gain.column == "eval/reward"
+
+
+def test_arms_are_named_as_a_study_takes_them() -> None:
+    two = "algorithm.learning_rate=0.1,0.2"
+    levels = [made.level(quantity="final_reward") for _ in range(2)]
+    task = made.task(made.pilot(*levels), "final_reward=0.05")
+    told = study_file.text(task, made.asked("policy=tabular", two), made.WORDS, {})
+    arms = yaml.safe_load(told)["arms"]
+    assert len(arms) == 2
+    assert all(file.ARM.fullmatch(arm) for arm in arms)
 
 
 def test_a_direction_that_the_pilot_does_not_show_is_left_to_the_user() -> None:
@@ -151,6 +188,15 @@ def test_the_shipped_rung_answers_by_itself() -> None:
     assert found.source is not None
     assert "shipped runs of policy=tabular" in found.source
     assert min(found.pilot_seeds) >= 10
+
+
+def test_a_quantity_that_is_named_primary_takes_fewer_seeds() -> None:
+    words = ("policy=tabular", *LEVELS)
+    beside, primary = ask(words), ask(words, primary="gain")
+    assert beside.planned is not None
+    assert primary.planned is not None
+    assert primary.planned.design.seeds < beside.planned.design.seeds
+    assert "--primary gain at a level of 0.03" in primary.decided_by
 
 
 def test_shipped_levels_are_those_of_todays_config() -> None:

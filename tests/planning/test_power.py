@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,13 +12,13 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from harness.law.results import Interval
-from harness.planning import power, search
+from harness.planning import power, search, sizes
 from harness.planning.costs import Size
 from harness.planning.decision import Rule
 from harness.planning.made_studies import MadeStudies
 from harness.planning.pilot import Level
 from harness.planning.power import Drawn
-from harness.planning.spread import DRAWS
+from harness.planning.spread import DRAWS, Spread, Spreads
 from harness.planning.task import Task
 from tests.planning.made import level, pilot, task
 
@@ -115,9 +116,25 @@ def test_both_variances_of_a_pair_are_as_sure_as_satterthwaite_says() -> None:
     assert np.allclose(factors, 8 / special.chdtri(8, 1 - quantiles))
 
 
+@given(st.lists(st.floats(0.005, 0.1), min_size=2, max_size=2))
+def test_two_levels_keep_their_own_variances(spreads: list[float]) -> None:
+    each = tuple(Spread(value**2, 4) for value in spreads)
+    moderated, df = Spreads(each).moderated((1, 0))
+    assert [one.variance for one in moderated] == pytest.approx([one.variance for one in each])
+    total = sum(one.variance for one in each)
+    assert df == pytest.approx(total**2 / sum(one.variance**2 / 4 for one in each))
+
+
+def test_more_levels_tell_of_each_others_spread() -> None:
+    each = (Spread(0.001, 2), Spread(0.0001, 2), Spread(0.0003, 2))
+    moderated, df = Spreads(each).moderated((1, 0))
+    assert 0.0001 < moderated[1].variance < moderated[2].variance < moderated[0].variance < 0.001
+    assert 4 < df <= 6
+
+
 def _sized(*levels: Level) -> tuple[Task, Size]:
     made = task(pilot(*levels))
-    return made, search.own_size(made)
+    return made, sizes.own_size(made)
 
 
 def test_more_users_take_off_the_evaluations_part_alone() -> None:
@@ -132,14 +149,23 @@ def test_more_users_take_off_the_evaluations_part_alone() -> None:
 
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("telling", [1.0, 0.7])
-def test_all_studies_at_once_are_decided_as_each_by_the_rule(paired: bool, telling: float) -> None:
-    rule = Rule("gain", ((1, 0),), () if paired else ("ceiling", "fall"), paired)
-    made = MadeStudies(rule, 2, studies=150)
+@pytest.mark.parametrize("levels", [2, 3, 5])
+def test_all_studies_at_once_are_decided_as_each_by_the_rule(
+    paired: bool, telling: float, levels: int
+) -> None:
+    pairs = tuple((later, one) for one, later in combinations(range(levels), 2))
+    rule = Rule("gain", pairs, () if paired else ("ceiling", "fall"), paired)
+    made = MadeStudies(rule, levels, studies=100)
     wide = np.linspace(0.01, 0.06, DRAWS) ** 2
-    pair = Drawn(0, 0.05, (wide, wide / 4), (telling, telling))
+    variances = (wide, wide / 4, wide[::-1], wide * 2, wide / 100)
+    units = len(pairs) if paired else levels
+    each = tuple(variances[place % len(variances)] for place in range(units))
+    pair = Drawn(0, 0.07, each, (telling,) * units)
+    found = []
     for seeds in (3, 7):
-        each = [made._decided(pair, seeds, number) for number in range(150)]
-        assert made._all_decided(pair, seeds).tolist() == each
+        found += (every := made._all_decided(pair, seeds).tolist())
+        assert every == [made._decided(pair, seeds, number) for number in range(made.studies)]
+    assert 10 < sum(found) < 190, "studies of both kinds are held against each other"
 
 
 def test_three_levels_are_decided_as_contrasts_decide_them() -> None:

@@ -105,17 +105,17 @@ def test_a_changed_row_of_a_ledger_is_named(
 
 def test_turns_are_readable_as_parquet(tmp_path: Path) -> None:
     turns = [
-        TurnRecord(0, 0, 0, "user", "Hello.", None, None, 40, None, None, None, None, None),
-        TurnRecord(0, 0, 1, "policy", "Hi.", "other", None, None, 1.5, -0.5, None, None, None),
+        TurnRecord(0, 0, 0, "user", "Hello.", emotion_after=40),
+        TurnRecord(0, 0, 1, "policy", "Hi.", ["other"], entropy_nats=1.5, advantage=-0.5),
     ]
     path = conversations.write(tmp_path / "conversations", 7, turns)
     assert path.name == "step-00007.parquet"
     assert [
-        str(pq.read_table(path).schema.field(k).type) for k in ("turn", "start_nll", "why")
+        str(pq.read_table(path).schema.field(k).type) for k in ("turn", "start_nll", "is_cut")
     ] == [
         "int32",
         "double",
-        "string",
+        "bool",
     ]
     table = pq.read_table(path).to_pylist()
     assert [row["speaker"] for row in table] == ["user", "policy"]

@@ -195,10 +195,7 @@ def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
 def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
     drawing = forest(study())
     a, ceiling, gain, fall, onset = drawing.figure.axes
-    assert [tick.get_text() for tick in a.get_yticklabels()] == [
-        "difficulty=easy",
-        "difficulty=hard",
-    ]
+    assert [tick.get_text() for tick in a.get_yticklabels()] == ["easy", "hard"]
     assert ceiling.get_title(loc="left").replace("\n", " ") == (
         "ceiling b - a on eval/medium/reward: 1 of 1 pairs differ"
     )
@@ -254,8 +251,8 @@ def test_groups_that_differ_in_several_axes_keep_their_names_apart() -> None:
     )  # fmt: skip
     drawing = forest(dataclasses.replace(analysis, groups=groups))
     assert [tick.get_text() for tick in drawing.figure.axes[0].get_yticklabels()] == [
-        "difficulty=easy, start_emotion=40,\ntokens=acts",
-        "difficulty=easy, start_emotion=55,\ntokens=acts",
+        "easy, start_emotion=40,\ntokens=acts",
+        "easy, start_emotion=55,\ntokens=acts",
     ]
     assert {row["group"] for row in drawing.rows} == {
         f"difficulty=easy, difficulty.start_emotion={start}, measurement.entropy.tokens=acts"

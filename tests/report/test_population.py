@@ -41,7 +41,8 @@ def drawn(analysed: Analysis) -> Drawing:
 
 
 def test_the_command_says_what_seeds_say_of_each_level(folder: Path, tmp_path: Path) -> None:
-    done = here("fit-entropy-law", str(folder), "--out", "law", "--figures", "none", cwd=tmp_path)
+    words = ("--out", "law", "--figures", "none", "--tables")
+    done = here("fit-entropy-law", str(folder), *words, cwd=tmp_path)
     assert done.returncode == 0
     said = done.stdout
     table = said[said.index("Over seeds, by level, law on ") : said.index("collapse: a sharp fall")]

@@ -47,8 +47,8 @@ def test_a_run_counts_each_temperament_apart(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "conversations" / "step-00001.parquet").to_pylist()
     counts: dict[str, Counter[str]] = {t: Counter() for t in TEMPERAMENTS}
     for turn in table:
-        if turn["strategy"]:
-            counts[turn["temperament"]].update(turn["strategy"].split("+"))
+        if turn["strategies"]:
+            counts[turn["temperament"]].update(turn["strategies"])
     assert sum(bool(c) for c in counts.values()) > 1
     for name, count in counts.items():
         shares = [n / count.total() for n in count.values()]

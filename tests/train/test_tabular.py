@@ -1,6 +1,5 @@
 """Training the tabular policy: updates, the null control, learning, and what it hears of users."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,7 +162,13 @@ def test_conversations_can_be_read_back(tmp_path: Path) -> None:
     assert len(replies) / 16 == rows[1]["turns/mean"]
     ends = [r for r in table if r["ended"]]
     assert np.mean([r["emotion_after"] for r in ends]) == pytest.approx(rows[1]["emotion/final"])
-    assert all(json.loads(r["why"]) for r in ends)
+    assert np.mean([r["reward"] for r in ends]) == pytest.approx(rows[1]["reward"])
+    assert np.mean([r["reported_emotion"] for r in ends]) / 100 == pytest.approx(rows[1]["reward"])
+    for column in ("persona", "topic", "voice", "temperament", "intention", "level"):
+        assert all(r[column] for r in table), column
+    assert all(r["strategies"] is not None and r["taken_up"] is not None for r in replies)
+    answers = [r for r in table if r["speaker"] == "user" and r["turn"]]
+    assert all(r["why"] and 0 < r["rise_probability"] < 1 for r in answers)
 
 
 @pytest.mark.slow

@@ -16,8 +16,8 @@ from harness.train.metrics.token_metrics import (
     entropy_metrics,
     ratio_mean,
     top_share,
-    turn_records,
 )
+from harness.train.metrics.turn_records import turn_records
 from harness.train.rollout.conversation import Conversation
 from tests.train.made import conversation, user_turn
 
@@ -173,6 +173,7 @@ def test_pairs_do_not_reach_over_the_end_of_a_reply() -> None:
 def test_every_turn_becomes_a_record() -> None:
     records = turn_records(
         batch(),
+        np.array([1.0, 0.5, 0.0, np.nan]),
         np.array([[0.5, 0.25], [-0.5, 0], [0, 0], [0, 0]]),
         trace([1.0, 3.0, 0.5], [0, 0, 1], [1, 1, 1]),
     )
@@ -180,11 +181,13 @@ def test_every_turn_becomes_a_record() -> None:
     opening, reply, answer, second, last = records[:5]
     assert (opening.turn, opening.speaker, opening.emotion_before) == (0, "user", None)
     assert opening.emotion_after == 40
-    assert (reply.turn, reply.speaker, reply.strategy) == (1, "policy", "affirm+affirm")
+    assert (reply.turn, reply.speaker, reply.strategies) == (1, "policy", ("affirm", "affirm"))
     assert (reply.entropy_nats, reply.advantage) == (2.0, 0.5)
     assert (answer.turn, answer.emotion_before, answer.emotion_after) == (1, 40, 50)
     assert (second.entropy_nats, second.start_nll, second.advantage) == (None, 0.5, 0.25)
     assert (last.emotion_before, last.emotion_after, last.ended) == (50, 100, "success")
+    assert {r.reward for r in records[:5]} == {1.0}
+    assert records[-1].reward is None, "of a conversation that was lost"
 
 
 def test_the_error_of_h_is_that_of_new_groups() -> None:

@@ -49,8 +49,11 @@ def contrasted(
     members: Sequence[Member],
     margins: Mapping[str, float],
     pool_unlike: bool,
+    primary: str | None = None,
 ) -> tuple[GroupResult, ...]:
-    """The groups with their contrasts, and with the numbers of each seed for drawing."""
+    """The groups with their contrasts, and with the numbers of each seed for drawing. `primary`:
+    the quantity that is, as far as it can be tested.
+    """
     sides = pairs.sides(groups, members)
     every = pairs.to_compare(sides)
     of_quantity = {
@@ -59,7 +62,7 @@ def contrasted(
         )
         for quantity in CONTRASTED
     }
-    rows = _adjusted(of_quantity)
+    rows = _adjusted(of_quantity, primary)
     by_place: dict[int, list[Contrast]] = {}
     for at, pair in enumerate(every):
         contrasts = by_place.setdefault(pair.later.place, [])
@@ -77,7 +80,9 @@ def _compared(every: Sequence[Taken]) -> list[_Row]:
     return [_Row(t.pair, t.quantity, differences.compare(t, prior)) for t in every]
 
 
-def _adjusted(of_quantity: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
+def _adjusted(
+    of_quantity: Mapping[str, Sequence[_Row]], primary: str | None
+) -> dict[str, list[_Row]]:
     """With p of a difference, and of none that matters, adjusted as `families` says."""
     tested = {
         quantity: [i for i, row in enumerate(rows) if row.measured.estimate is not None]
@@ -90,7 +95,7 @@ def _adjusted(of_quantity: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]
         told = [(m.estimate, m.margin) for m in measured if m.estimate is not None]
         plain[quantity] = [claims.p_differs(estimate) for estimate, _ in told]
         small[quantity] = [claims.p_equivalent(estimate, margin) for estimate, margin in told]
-    differs, equivalent = families.adjusted(plain), families.adjusted(small)
+    differs, equivalent = (families.adjusted(of, primary) for of in (plain, small))
     adjusted = {}
     for quantity, rows in of_quantity.items():
         family = differs[quantity]

@@ -7,7 +7,8 @@ equal parts to those of the others that are open, and only then to the primary (
 and Guilbaud 2009: the recycling of whole families). So the quantity that a sweep is about pays next
 to nothing for a look at the others.
 
-Primary is the first of `PRIMARY` of which any pair can be tested, whatever comes out.
+Primary is the first of `PRIMARY` of which any pair can be tested, whatever comes out; a quantity
+that the user names stands before it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.errors import ConfigError
 from harness.law.compare import claims
 
 PRIMARY = ("ceiling", "gain", "fall", "onset", "a")
 """The ceiling is what the law is asked for; gain and fall need no law."""
 PRIMARY_SHARE = 0.6
+PRIMARY_OPTION = "--primary"
+
+
+def check_primary(quantity: str | None) -> None:
+    """Raise ConfigError for a quantity that no contrast is of."""
+    if quantity is not None and quantity not in PRIMARY:
+        rule = f"must be a quantity of contrasts, one of {', '.join(PRIMARY)}"
+        raise ConfigError(f"{PRIMARY_OPTION}: {rule}, got {quantity!r}")
 
 
 @dataclass(frozen=True)
@@ -33,10 +43,15 @@ class Family:
     """The smallest p of the family must be below claims.LEVEL / this."""
 
 
-def adjusted(of_quantity: Mapping[str, Sequence[float]]) -> dict[str, Family]:
-    """Quantity -> its p, adjusted; one without tests stays empty."""
+def adjusted(
+    of_quantity: Mapping[str, Sequence[float]], named: str | None = None
+) -> dict[str, Family]:
+    """Quantity -> its p, adjusted; one without tests stays empty. `named`: the quantity that is
+    primary if it can be tested.
+    """
     tested = {quantity: claims.holm(p) for quantity, p in of_quantity.items() if len(p)}
-    primary = next((quantity for quantity in PRIMARY if quantity in tested), None)
+    order = PRIMARY if named is None else (named, *PRIMARY)
+    primary = next((quantity for quantity in order if quantity in tested), None)
     shares = _handed_on(tested, _begun_with(tested, primary), primary)
     families = {}
     for quantity, p in of_quantity.items():

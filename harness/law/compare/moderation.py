@@ -20,7 +20,7 @@ Smyth, Statistical Applications in Genetics and Molecular Biology 3(1), 2004, ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,32 +74,37 @@ class Prior:
         both = (later, baseline)
         if not sum(mean.variance for mean in both) > 0:
             return None
-        own = {mean.place: mean.variance for mean in both}
-        df = {**self.df, **{mean.place: mean.estimate.df for mean in both}}
-        variances = {**self.variances, **own}
-        most = BORROWED * (sum(df.values()) - sum(df[place] for place in own))
-        used = {place: self.moderated(v, df[place], most) for place, v in variances.items()}
-        errors = {mean.place: used[mean.place] / mean.seeds for mean in both}
-        total = sum(errors.values())
-        shares = self._shares(both, used, df, min(self.weight, most))
-        free = 1 / sum(share**2 / df[place] for place, share in shares.items())
+        used, df = self.used(both)
+        total = sum(used[mean.place] / mean.seeds for mean in both)
         return Difference(
             later.estimate.value - baseline.estimate.value,
             math.sqrt(total),
-            min(free, sum(df.values())),
+            df,
             (math.sqrt(used[later.place]), math.sqrt(used[baseline.place])),
         )
 
+    def used(self, means: Sequence[GroupMean]) -> tuple[dict[int, float], float]:
+        """Place of a group -> the variance to use where `means` are looked at, and the degrees of
+        freedom of the squared error of their sum or difference. One of them must have a variance.
+        """
+        df = {**self.df, **{mean.place: mean.estimate.df for mean in means}}
+        variances = {**self.variances, **{mean.place: mean.variance for mean in means}}
+        most = BORROWED * (sum(df.values()) - sum(mean.estimate.df for mean in means))
+        used = {place: self.moderated(v, df[place], most) for place, v in variances.items()}
+        shares = self._shares(means, used, df, min(self.weight, most))
+        free = 1 / sum(share**2 / df[place] for place, share in shares.items())
+        return used, min(free, sum(df.values()))
+
     def _shares(
         self,
-        both: Iterable[GroupMean],
+        means: Iterable[GroupMean],
         used: Mapping[int, float],
         df: Mapping[int, float],
         weight: float,
     ) -> dict[int, float]:
         """The share of the squared error of a difference that each group's variance brings."""
         together, shares = sum(df.values()), dict.fromkeys(df, 0.0)
-        for mean in both:
+        for mean in means:
             own = df[mean.place] / (weight + df[mean.place])
             for place in shares:
                 borrowed = (1 - own) * df[place] / together

@@ -139,3 +139,10 @@ def column_series(table: Table, cleaned: Cleaned, name: str) -> ColumnSeries:
     values = table.columns[name][cleaned.rows]
     measured = np.isfinite(values)
     return ColumnSeries(cleaned.steps[measured], values[measured])
+
+
+def held_out(table: Table, cleaned: Cleaned, chosen: Chosen) -> ColumnSeries:
+    """The reward on held-out users; empty where it is R itself or the log does not hold it."""
+    if is_evaluation(chosen.reward):
+        return NO_SERIES
+    return column_series(table, cleaned, EVALUATION)

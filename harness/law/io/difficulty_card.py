@@ -101,6 +101,7 @@ def _of_card(anchors: Mapping[str, Any]) -> Anchors:
         attentive=_reward(anchors, "attentive"),
         attentive_listening=_number(attentive.get("listening")),
         optimum=_reward(anchors, "optimum"),
+        random=_reward(anchors, "random"),
     )
 
 

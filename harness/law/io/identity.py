@@ -55,6 +55,8 @@ class Identity:
     """The step at which trainer.stop_when ended it, where it did not go on since."""
     validity: Validity | None = None
     """By level, how valid the users are that it trains on; None where run.json does not say."""
+    stopped_by_rule: Mapping[str, Any] | None = None
+    """The rule and the step at which trainer.stop_when ended it, also where it went on since."""
 
     @functools.cached_property
     def full_config(self) -> Mapping[str, Any] | None:
@@ -130,6 +132,7 @@ def read(folder: Path | None) -> Identity:
         other_config=None if values is None else _other_config(run, status, values),
         ended_by_rule=status.ended_by_rule,
         validity=user_validity.from_json(status.validity),
+        stopped_by_rule=status.stopped_by_rule,
     )
 
 

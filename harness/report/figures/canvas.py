@@ -1,4 +1,4 @@
-"""The canvas that figures share: style, grid of panels, legend, labels, repeatable bytes.
+"""The canvas that figures share: grid of panels, legend, labels, pictures of repeatable bytes.
 
 Matplotlib is loaded by the first function here that draws, so that choosing what to draw does not
 wait for it. Only figure objects are used, no global plotting state; settings hold inside `styled`
@@ -7,20 +7,28 @@ alone. Text is drawn as it stands, never read as a formula.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import io
 import itertools
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
-from harness.law.results import Floats
+from harness.report.figures import style
+from harness.report.figures.palette import COLOURS as COLOURS
+from harness.report.figures.palette import GREY as GREY
+from harness.report.figures.palette import INK as INK
+from harness.report.figures.palette import MARKERS as MARKERS
+from harness.report.figures.palette import Dashes as Dashes
+from harness.report.figures.palette import colour as colour
+from harness.report.figures.palette import dashes as dashes
+from harness.report.figures.palette import marker as marker
+from harness.report.figures.ranges import Limits as Limits
+from harness.report.figures.ranges import limits as limits
+from harness.report.figures.style import styled as styled
 from harness.utils.safe_text import escaped, shortened, visible
 
 if TYPE_CHECKING:
@@ -29,53 +37,28 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    from harness.report.figures.matplotlib_loader import NotebookFigure
+
 LONGEST_NAME, LONGEST_GROUP = 32, 60
-"""Characters of a run's and of a group's entry in a legend."""
+"""Characters of a run's entry, and of a group's, in a legend or a title."""
 FEW_SHARED = 4
 """Characters kept of what all labels begin or end with."""
 TIE = "\u00a0"
 """A blank at which no line breaks."""
-FONT = "DejaVu Sans"
-"""Comes with matplotlib, so that a figure is the same on every machine."""
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
-"""Okabe and Ito's colours that colour-blind readers tell apart, without the yellow: too pale."""
-MARKERS = ("o", "s", "^", "D", "v")
-"""Five beside seven colours: 35 pairs before one repeats."""
-GREY = "#8a8a8a"
-INK = "#333333"
-MOST_COLUMNS = 4
-PANEL_WIDTH, LONE_WIDTH = 3.6, 6.0
-"""Inches of a panel beside others, and of one alone."""
-LINE_HEIGHT = 0.19
-"""Inches of a line of text."""
-CHARACTERS_AN_INCH = 13.5
 DOTS_PER_INCH = 150
-KINDS = ("png", "svg")
-"""Formats of pictures: each figure is written in both."""
-STYLE: dict[Any, Any] = {
-    "text.parse_math": False,
-    "svg.hashsalt": "harness",
-    "font.family": FONT,
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.labelcolor": INK,
-    "axes.edgecolor": GREY,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 3.6,
+KINDS = style.PICTURES
+"""Formats of pictures."""
+BETWEEN, SIDES, LEGEND_SYMBOL = 0.45, 0.3, 8
+"""Inches that ticks and labels take below a block of panels, and beside a panel; characters that a
+symbol takes."""
+ABOVE = 1.4
+"""Height of a line of the heading, in lines of text."""
+_SILENT: Mapping[str, Mapping[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-
-
-Limits = tuple[float, float]
+"""What would differ from day to day, or from one version to the next."""
 Legend: TypeAlias = "dict[str, Line2D | Patch]"
 """Text -> its symbol, in the order of the legend."""
 
@@ -91,19 +74,19 @@ class Drawing:
     rows: tuple[Mapping[str, Any], ...]
 
 
-@contextlib.contextmanager
-def styled() -> Iterator[None]:
-    """Matplotlib's defaults and STYLE, whatever the user's own settings are."""
-    from harness.report.figures.matplotlib_loader import mpl
+@dataclass(frozen=True)
+class Title:
+    """What a panel shows, and what was found there."""
 
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(STYLE)
-        yield
+    of: str
+    finding: str
+
+    def __str__(self) -> str:
+        return f"{self.of}: {self.finding}"
 
 
 def image(figure: Figure, kind: str) -> bytes:
-    """The figure as png or svg, without dates or versions: the same bytes every time.
+    """The figure as one of KINDS, without dates or versions: the same bytes every time.
 
     Those of figure.savefig, which draws a figure once more than this, to lay it out. A second image
     of a figure is laid out as the first was.
@@ -111,12 +94,17 @@ def image(figure: Figure, kind: str) -> bytes:
     from harness.report.figures.matplotlib_loader import CANVASES
 
     file = io.BytesIO()
-    silent = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
-    with styled():
+    with styled(getattr(figure, "style", style.SCREEN)):
         figure.set_dpi(DOTS_PER_INCH)
-        getattr(CANVASES[kind](figure), f"print_{kind}")(file, metadata=silent[kind])
+        getattr(CANVASES[kind](figure), f"print_{kind}")(file, metadata=_SILENT[kind])
         figure.set_layout_engine("none")
     return file.getvalue()
+
+
+def caption(figure: Figure) -> str:
+    """Heading and findings as sentences, for the text below a figure that carries neither."""
+    sentences: Sequence[str] = getattr(figure, "sentences", ())
+    return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 
 @dataclass(frozen=True)
@@ -126,99 +114,153 @@ class Grid:
     figure: Figure
     panels: tuple[tuple[Axes, ...], ...]
     columns: int
+    panel_width: float
+    """Inches, with what stands beside the axes."""
+    row_height: float
+    """Inches of the axes."""
 
     def leftmost(self, position: int) -> bool:
         """Whether panel number `position` stands at the left edge, where labels go."""
         return position % self.columns == 0
 
+    def label_x(self, axes: Axes, words: str) -> None:
+        """Label the axis in as many lines as it takes."""
+        room = style.current().characters(1.25 * self.panel_width - SIDES)
+        axes.set_xlabel(_label_lines(words, room))
+
+    def label_y(self, axes: Axes, words: str) -> None:
+        """Label the axis in as many lines as it takes."""
+        axes.set_ylabel(_label_lines(words, style.current().characters(1.15 * self.row_height)))
+
+
+def _label_lines(words: str, width: int) -> str:
+    """A label in lines; of one too long for a line, what stands in brackets begins its own."""
+    if len(words) <= width:
+        return words
+    what, bracket, unit = words.partition(" (")
+    parts = [wrapped(what, width), *([wrapped(f"({unit}", width)] if bracket else [])]
+    return "\n".join(parts)
+
 
 def grid(
     heading: str,
-    titles: Sequence[str],
+    titles: Sequence[str | Title],
     rows_each: int,
     row_height: float,
     names: Sequence[str] = (),
 ) -> Grid:
-    """One panel of `rows_each` axes a title, at most MOST_COLUMNS side by side; more go below.
+    """One panel of `rows_each` axes a title, in as many blocks as the style has room for.
 
-    `row_height` in inches. The figure grows by what headings, titles and `names` take, which stand
-    left of the leftmost panels; the axes do not.
+    `row_height` in inches of a screen. The figure grows by what headings, titles and `names` take,
+    which stand left of the leftmost panels; the axes do not. In the style of a paper the heading
+    and the findings are the caption, and the width is that of a column.
     """
+    now = style.current()
+    blocks = math.ceil(len(titles) / now.most_columns)
+    columns = math.ceil(len(titles) / blocks)
+    width = now.panel_width if columns > 1 else now.lone_width
+    above, over_panels = _above(heading, titles, columns * width, width)
+    lines: float = blocks * max(title.count("\n") + 1 if title else 0 for title in over_panels)
+    lines += ABOVE * (above.count("\n") + 1) if above else 0
+    height = blocks * (rows_each * row_height * now.height + BETWEEN) + lines * now.line_height
+    longest = max((len(line) for name in names for line in name.split("\n")), default=0)
+    across = now.width or columns * width + longest / now.characters_an_inch
+    figure, taken = _axes(across, height, blocks, rows_each, columns)
+    figure.style, figure.sentences = now, tuple(visible(str(t)) for t in (heading, *titles))
+    if above:
+        figure.suptitle(above, x=0.01, ha="left", color=INK)
+    for spare in itertools.chain.from_iterable(taken[len(titles) :]):
+        spare.remove()
+    for panel, title in zip(taken, over_panels, strict=False):
+        panel[0].set_title(title, color=INK)
+    panels = tuple(taken[: len(titles)])
+    beside = longest / now.characters_an_inch
+    return Grid(figure, panels, columns, (across - beside) / columns, row_height * now.height)
+
+
+def _above(
+    heading: str, titles: Sequence[str | Title], across: float, width: float
+) -> tuple[str, list[str]]:
+    """The heading and the titles of panels, as the style shows them."""
+    now = style.current()
+    room = now.characters(width) - 6
+    if now.has_headings:
+        above = wrapped(heading, int(across * now.characters_an_inch * 0.8))
+        return above, [wrapped(str(title), room) for title in titles]
+    if len(titles) == 1:
+        return "", [""]
+    of = [title.of if isinstance(title, Title) else title for title in titles]
+    return "", [wrapped(name, room) for name in of]
+
+
+def _axes(
+    across: float, height: float, blocks: int, rows_each: int, columns: int
+) -> tuple[NotebookFigure, list[tuple[Axes, ...]]]:
+    """A figure, and its axes panel by panel."""
     from harness.report.figures import matplotlib_loader
 
-    blocks = math.ceil(len(titles) / MOST_COLUMNS)
-    columns = math.ceil(len(titles) / blocks)
-    width = PANEL_WIDTH if columns > 1 else LONE_WIDTH
-    wrapped_titles = [wrapped(title, int(width * CHARACTERS_AN_INCH) - 6) for title in titles]
-    above = wrapped(heading, int(columns * width * CHARACTERS_AN_INCH * 0.8))
-    lines = blocks * max(t.count("\n") + 1 for t in wrapped_titles) + 1.4 * (above.count("\n") + 1)
-    height = blocks * (rows_each * row_height + 0.45) + lines * LINE_HEIGHT
-    longest = max((len(line) for name in names for line in name.split("\n")), default=0)
-    across = columns * width + longest / CHARACTERS_AN_INCH
     figure = matplotlib_loader.NotebookFigure(figsize=(across, height), layout="constrained")
     matplotlib_loader.FigureCanvasAgg(figure)
     axes = figure.subplots(blocks * rows_each, columns, squeeze=False)
-    figure.suptitle(above, x=0.01, ha="left", fontsize=11, color=INK)
-    taken = [
+    return figure, [
         tuple(axes[block * rows_each + row][column] for row in range(rows_each))
         for block in range(blocks)
         for column in range(columns)
     ]
-    for spare in itertools.chain.from_iterable(taken[len(titles) :]):
-        spare.remove()
-    for panel, title in zip(taken, wrapped_titles, strict=False):
-        panel[0].set_title(title, color=INK)
-    return Grid(figure, tuple(taken[: len(titles)]), columns)
 
 
-def title(level: str, finding: str) -> str:
+def title(level: str, finding: str) -> Title:
     """`easy: ceiling 0.81 [0.78, 0.84], law holds`."""
-    return f"{label(level)}: {finding}"
+    return Title(label(level, LONGEST_GROUP), finding)
+
+
+def sized(points: float) -> float:
+    """The size of a symbol in this style."""
+    return points * style.current().marks
 
 
 def legend(figure: Figure, entries: Legend) -> None:
     """One legend below all panels, in as many columns as its words leave room for."""
-    longest = max(map(len, entries))
-    fitting = int(figure.get_figwidth() * CHARACTERS_AN_INCH / (longest + 8))
-    columns = min(max(fitting, 1), len(entries))
-    lines = math.ceil(len(entries) / columns)
-    figure.set_figheight(figure.get_figheight() + lines * LINE_HEIGHT + 0.1)
-    figure.legend(
-        list(entries.values()), list(entries), loc="outside lower left", ncols=columns
-    )  # fmt: skip
+    now = style.current()
+    room = now.characters(figure.get_figwidth())
+    words = [wrapped(entry, room - LEGEND_SYMBOL) for entry in entries]
+    columns = next(n for n in range(len(words), 0, -1) if n == 1 or _across(words, n) <= room)
+    lines = max(sum(entry.count("\n") + 1 for entry in part) for part in _split(words, columns))
+    figure.set_figheight(figure.get_figheight() + lines * now.line_height + 0.1)
+    figure.legend(list(entries.values()), words, loc="outside lower left", ncols=columns)
 
 
-def line(**style: Any) -> Line2D:
+def _across(words: Sequence[str], columns: int) -> int:
+    """Characters that a legend of so many columns is wide."""
+    parts = _split(words, columns)
+    longest = (max(len(line) for word in part for line in word.split("\n")) for part in parts)
+    return sum(longest) + LEGEND_SYMBOL * columns
+
+
+def _split(words: Sequence[str], columns: int) -> list[Sequence[str]]:
+    """As matplotlib fills a legend: from top to bottom, the first columns one longer."""
+    each, longer = divmod(len(words), columns)
+    ends = itertools.accumulate(each + (n < longer) for n in range(columns))
+    return [words[end - each - (n < longer) : end] for n, end in enumerate(ends)]
+
+
+def few_ticks(axes: Axes) -> None:
+    """As many steps on the axis below as its labels have room for."""
+    axes.locator_params(axis="x", nbins=style.current().most_ticks)
+
+
+def line(**look: Any) -> Line2D:
     """A symbol of the legend: a line, or a marker with `ls=""`."""
     from harness.report.figures.matplotlib_loader import Line2D
 
-    return Line2D([], [], **style)
+    return Line2D([], [], **look)
 
 
-def patch(**style: Any) -> Patch:
+def patch(**look: Any) -> Patch:
     """A symbol of the legend: a filled area."""
     from harness.report.figures.matplotlib_loader import Patch
 
-    return Patch(**style)
-
-
-def colour(slot: int) -> str:
-    return COLOURS[slot % len(COLOURS)]
-
-
-def marker(slot: int) -> str:
-    return MARKERS[slot % len(MARKERS)]
-
-
-def limits(values: Sequence[Floats], margin: float = 0.06) -> Limits:
-    """Axis limits round all finite `values`, with some air; (0, 1) if there are none."""
-    joined = np.concatenate([*values, np.empty(0)])
-    joined = joined[np.isfinite(joined)]
-    if not len(joined):
-        return 0.0, 1.0
-    low, high = float(joined.min()), float(joined.max())
-    air = margin * (high - low) or max(abs(high), 1.0) * margin
-    return low - air, high + air
+    return Patch(**look)
 
 
 def label(value: object, most: int = LONGEST_NAME) -> str:
@@ -268,4 +310,4 @@ def _tied(match: re.Match[str]) -> str:
 def _drawable() -> frozenset[int]:
     from harness.report.figures.matplotlib_loader import FT2Font, font_manager
 
-    return frozenset(FT2Font(font_manager.findfont(FONT)).get_charmap())
+    return frozenset(FT2Font(font_manager.findfont(style.FONT)).get_charmap())

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.law.results import Floats
-from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, Limits
+from harness.report.figures import canvas, ranges
+from harness.report.figures.canvas import Drawing, Grid, Limits
 from harness.report.figures.figure_specs import AxisNames
 from harness.report.figures.group_series import Pool, PoolPanel
+from harness.report.figures.medians import Middle, NullControls
 from harness.report.figures.run_series import Panel, Trace
 from harness.report.figures.series_pages import MEDIANS, group_legend, series_figure
 
@@ -24,6 +25,11 @@ HEADING = "Entropy H and reward R over training, with the onset of collapse"
 ROW_HEIGHT = 2.1
 """Inches."""
 DASHES = (0, (4, 2))
+NULL: dict[str, Any] = {"color": canvas.GREY, "ls": (0, (1, 1)), "lw": 1.5, "zorder": 1.8}
+"""Look of the null controls behind the runs of a level."""
+PALE: dict[str, Any] = {"lw": 0.7, "alpha": 0.5, "zorder": 1.9}
+"""Look of the batch's reward beside that on held-out users."""
+HELD_OUT, BATCH = "R on held-out users", "R of the same batch"
 SLICE, ALL_SLICES = 0.06, 0.4
 """Share of the height that the interval of one of several onsets takes, and most for all."""
 
@@ -33,49 +39,80 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
+    behind = [panel.null_controls for panel in panels if panel.null_controls is not None]
     shared = frame(
-        [trace.course.steps for trace in traces],
-        [trace.course.entropy for trace in traces],
-        [trace.points.reward for trace in traces],
+        [*(trace.course.steps for trace in traces), *(null.entropy.at for null in behind)],
+        [*(trace.course.entropy for trace in traces), *(null.entropy.median for null in behind)],
+        [
+            *(trace.points.reward for trace in traces),
+            *(trace.held_out.reward for trace in traces if trace.held_out is not None),
+            *(null.reward.median for null in behind),
+        ],
+        names.reward_range,
     )
     for position, (panel, pair) in enumerate(zip(panels, grid.panels, strict=True)):
         top, bottom = pair
+        _null_controls(pair, panel.null_controls)
         for trace in panel.traces:
             _line(top, trace, trace.course.steps, trace.course.entropy)
-            _line(bottom, trace, trace.points.steps, trace.points.reward)
+            _reward(bottom, trace)
         for axes in pair:
             _onsets(axes, [trace for trace in panel.traces if trace.onset is not None])
-        dress(top, bottom, shared, names, grid.leftmost(position))
+        dress(grid, position, shared, names)
     canvas.legend(grid.figure, _entries(panels))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
 def frame(
-    steps: Sequence[Floats], entropy: Sequence[Floats], reward: Sequence[Floats]
+    steps: Sequence[Floats],
+    entropy: Sequence[Floats],
+    reward: Sequence[Floats],
+    reward_range: float | None,
 ) -> tuple[Limits, Limits, Limits]:
     """Limits of step, H and R that all panels share."""
-    return canvas.limits(steps, 0.02), canvas.limits(entropy), canvas.limits(reward)
+    return (
+        canvas.limits(steps, 0.02),
+        canvas.limits(entropy, least=ranges.entropy(entropy)),
+        canvas.limits(reward, least=ranges.reward(reward, reward_range)),
+    )
 
 
 def dress(
-    top: Axes, bottom: Axes, shared: tuple[Limits, Limits, Limits], names: AxisNames, leftmost: bool
+    grid: Grid, position: int, shared: tuple[Limits, Limits, Limits], names: AxisNames
 ) -> None:
     """Limits and labels of a column."""
-    steps, entropy, reward = shared
+    (top, bottom), (steps, entropy, reward) = grid.panels[position], shared
     top.set(xlim=steps, ylim=entropy)
-    bottom.set(xlim=steps, ylim=reward, xlabel=names.time)
+    bottom.set(xlim=steps, ylim=reward)
+    grid.label_x(bottom, names.time)
     top.tick_params(labelbottom=False)
     for axes in (top, bottom):
-        axes.tick_params(labelleft=leftmost)
-    if leftmost:
-        top.set_ylabel(names.entropy)
-        bottom.set_ylabel(names.reward)
+        axes.tick_params(labelleft=grid.leftmost(position))
+    if grid.leftmost(position):
+        grid.label_y(top, names.entropy)
+        grid.label_y(bottom, names.reward)
+
+
+def _null_controls(pair: Sequence[Axes], null: NullControls | None) -> None:
+    """Their medians, behind the runs."""
+    if null is not None:
+        for axes, values in zip(pair, (null.entropy, null.reward), strict=True):
+            axes.plot(values.at, values.median, **NULL)
+
+
+def _reward(axes: Axes, trace: Trace) -> None:
+    """R; where held-out users were met beside the batch, what those gave stands out."""
+    if trace.held_out is None:
+        _line(axes, trace, trace.points.steps, trace.points.reward)
+        return
+    axes.plot(trace.points.steps, trace.points.reward, "-", color=canvas.colour(trace.slot), **PALE)
+    _line(axes, trace, trace.held_out.steps, trace.held_out.reward)
 
 
 def _line(axes: Axes, trace: Trace, steps: Floats, values: Floats) -> None:
     axes.plot(
-        steps, values, "-", marker=canvas.marker(trace.slot),
-        color=canvas.colour(trace.slot), lw=1.2, ms=2.6, mew=0, alpha=0.85,
+        steps, values, "-", marker=canvas.marker(trace.slot), color=canvas.colour(trace.slot),
+        lw=canvas.sized(1.2), ms=canvas.sized(2.6), mew=0, alpha=0.85,
     )  # fmt: skip
 
 
@@ -86,7 +123,7 @@ def _onsets(axes: Axes, traces: Sequence[Trace]) -> None:
     for place, trace in enumerate(traces):
         assert trace.onset is not None
         colour = canvas.colour(trace.slot)
-        axes.axvline(trace.onset.step, color=colour, ls=DASHES, lw=1.3, zorder=1)
+        axes.axvline(trace.onset.step, color=colour, ls=DASHES, lw=canvas.sized(1.3), zorder=1)
         top = 1 - place * height
         axes.axvspan(
             trace.onset.low, trace.onset.high, top - height, top, color=colour, alpha=alpha, lw=0,
@@ -104,6 +141,19 @@ def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     if any(trace.onset is not None for trace in traces):
         entries["onset"] = canvas.line(color=canvas.INK, ls=DASHES)
         entries["its 95% interval"] = canvas.patch(color=canvas.INK, alpha=0.15, lw=0)
+    return entries | _background(panels, any(trace.held_out is not None for trace in traces))
+
+
+def _background(panels: Sequence[Panel | PoolPanel], held_out: bool) -> canvas.Legend:
+    """What is drawn beside the runs' own H and R."""
+    entries: canvas.Legend = {}
+    if held_out:
+        entries[HELD_OUT] = canvas.line(color=canvas.INK, marker="o", ms=canvas.sized(4))
+        entries[BATCH] = canvas.line(color=canvas.INK, **PALE)
+    nulls = [panel.null_controls.runs for panel in panels if panel.null_controls is not None]
+    if nulls:
+        of = f": median of {max(nulls)}" if max(nulls) > 1 else ""
+        entries[f"null control of the level{of}"] = canvas.line(**NULL)
     return entries
 
 
@@ -115,12 +165,21 @@ def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
                 yield {**same, "kind": "entropy", "step": step, "entropy": h}
             for step, r in zip(trace.points.steps, trace.points.reward, strict=True):
                 yield {**same, "kind": "reward", "step": step, "reward": r}
+            if trace.held_out is not None:
+                for step, r in zip(trace.held_out.steps, trace.held_out.reward, strict=True):
+                    yield {**same, "kind": "held_out_reward", "step": step, "reward": r}
             if trace.onset is not None:
                 onset = trace.onset
                 yield {
                     **same, "kind": onset.kind, "step": onset.step,
                     "low": onset.low, "high": onset.high,
                 }  # fmt: skip
+        if panel.null_controls is not None:
+            null, same = panel.null_controls, {"level": panel.level, "kind": "null_control"}
+            for step, h in zip(null.entropy.at, null.entropy.median, strict=True):
+                yield {**same, "step": step, "entropy": h}
+            for step, r in zip(null.reward.at, null.reward.median, strict=True):
+                yield {**same, "step": step, "reward": r}
 
 
 def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
@@ -128,24 +187,37 @@ def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Dra
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 2, ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
+    held_out = [pool.held_out for pool in pools if pool.held_out is not None]
+    rewards = [*(pool.reward for pool in pools), *held_out]
     shared = frame(
         [p.course.at for p in pools],
         [values for p in pools for values in (p.course.low, p.course.high)],
-        [values for p in pools for values in (p.reward.low, p.reward.high)],
+        [values for reward in rewards for values in (reward.low, reward.high)],
+        names.reward_range,
     )
     for position, (panel, (top, bottom)) in enumerate(zip(panels, grid.panels, strict=True)):
+        _null_controls((top, bottom), panel.null_controls)
         for pool in panel.pools:
-            colour = canvas.colour(pool.slot)
-            for axes, values in ((top, pool.course), (bottom, pool.reward)):
-                axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
-                axes.plot(values.at, values.median, "-", color=colour)
-                _group_onsets(axes, pool)
-        dress(top, bottom, shared, names, grid.leftmost(position))
-    entries = group_legend(panels)
+            _group(top, pool, pool.course)
+            _group(bottom, pool, pool.held_out or pool.reward)
+            if pool.held_out is not None:
+                bottom.plot(
+                    pool.reward.at, pool.reward.median, color=canvas.colour(pool.slot), **PALE
+                )
+        dress(grid, position, shared, names)
+    entries = group_legend(panels, marked=False)
     if any(pool.onsets for pool in pools):
         entries["onset of one run"] = canvas.line(color=canvas.INK, marker="|", ls="", ms=8)
+    entries |= _background(panels, bool(held_out))
     canvas.legend(grid.figure, entries)
     return Drawing(name, grid.figure, GROUP_COLUMNS, tuple(_group_rows(panels)))
+
+
+def _group(axes: Axes, pool: Pool, values: Middle) -> None:
+    colour = canvas.colour(pool.slot)
+    axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
+    axes.plot(values.at, values.median, ls=canvas.dashes(pool.slot), color=colour)
+    _group_onsets(axes, pool)
 
 
 def _group_onsets(axes: Axes, pool: Pool) -> None:
@@ -159,7 +231,9 @@ def _group_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for pool in panel.pools:
             same = {"level": panel.level, "group": pool.legend}
-            for quantity, values in (("entropy", pool.course), ("reward", pool.reward)):
+            courses = [("entropy", pool.course), ("reward", pool.reward)]
+            courses += [("held_out_reward", pool.held_out)] if pool.held_out else []
+            for quantity, values in courses:
                 for step, value, low, high in zip(
                     values.at, values.median, values.low, values.high, strict=True
                 ):
@@ -169,6 +243,16 @@ def _group_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
                     }  # fmt: skip
             for step in pool.onsets:
                 yield {**same, "quantity": "onset", "step": step, "runs": 1}
+        if panel.null_controls is not None:
+            null = panel.null_controls
+            for quantity, values in (("entropy", null.entropy), ("reward", null.reward)):
+                for step, value, low, high in zip(
+                    values.at, values.median, values.low, values.high, strict=True
+                ):
+                    yield {
+                        "level": panel.level, "group": "null control", "quantity": quantity,
+                        "step": step, "value": value, "low": low, "high": high, "runs": null.runs,
+                    }  # fmt: skip
 
 
 FIGURE = series_figure(

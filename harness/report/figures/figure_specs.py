@@ -25,6 +25,8 @@ class AxisNames:
     entropy: str
     reward: str
     time: str = "step"
+    reward_range: float | None = None
+    """The range of R; None where nobody knows it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Measured:
     """run_series.STEP or run_series.SHARE"""
     is_ours: bool = False
     """Whether all are runs of this project, whose reward is an empathy reward."""
+    same_batch: bool = False
+    """Whether R is everywhere of the batch that H was measured on."""
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from harness.law.compare.quantities import QUANTITIES
 from harness.law.group_results import Analysis, GroupResult, SeedNumbers
-from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, Limits, label, wrapped
+from harness.report.figures import canvas, ranges, seed_rows
+from harness.report.figures.canvas import Drawing, Title, label
 from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.figures.ranges import Least
+from harness.report.figures.style import rows_height
 from harness.report.text import wording
 from harness.report.text.wording import plural
 
@@ -24,16 +24,17 @@ HEADING = "Groups of runs compared: one point per seed, and the mean over seeds"
 PANELS = ("a", "ceiling", "gain", "fall", "onset")
 UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
 """Units on the axes; the other quantities are rewards."""
+LEAST = {
+    "a": Least(ranges.SLOPE_SHARE),
+    "ceiling": Least(ranges.REWARD_SHARE),
+    "gain": Least(ranges.REWARD_SHARE),
+    "fall": Least(ranges.FALL_NATS),
+}
+"""Of the axes; groups are of runs of ours, whose reward lies between 0 and 1."""
 ROW, AROUND = 0.42, 0.5
 """Inches of a group, and of what stands above and below all of them."""
 MOST_GROUPS = 40
 """More rows than this nobody reads; the CSV has them all."""
-TICK, MOST = 36, 64
-"""Characters of a line of a group's name, and of all its lines."""
-BELOW = 0.25
-"""Distance of a mean below its seeds, in rows."""
-REACH = 1.0
-"""An interval may widen the axis by this share of what the seeds span; a wider one runs off."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,6 @@ class _Line:
     """A group in a panel: its seeds and their mean."""
 
     group: str
-    tick: str
-    """The same on the axis: each key by its last part, in short lines."""
     marks: tuple[_Mark, ...]
     mean: float | None
     low: float | None
@@ -74,12 +73,13 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     heading += (
         f"; no a and no ceiling of {plural(failing, 'run')} without a single law" if failing else ""
     )
-    ticks = [line.tick for line in lines["a"][:shown]]
-    grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND, ticks)
+    ticks = seed_rows.names(wording.short_name(group.key) for group in groups[:shown])
+    grid = canvas.grid(heading, titles, 1, rows_height(shown, ROW, AROUND, tuple(ticks)), ticks)
     slots = _slots(lines["onset"])
     for position, (quantity, (axes,)) in enumerate(zip(PANELS, grid.panels, strict=True)):
-        _panel(axes, lines[quantity][:shown], slots)
-        _dress(axes, lines[quantity][:shown], quantity, grid.leftmost(position))
+        _panel(axes, lines[quantity][:shown], quantity, slots)
+        axes.set_yticks(range(shown), ticks if grid.leftmost(position) else [""] * shown)
+        grid.label_x(axes, UNITS.get(quantity, "reward"))
     canvas.legend(grid.figure, _entries(slots, lines["onset"][:shown]))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(groups, lines)))
 
@@ -90,19 +90,12 @@ def _line(group: GroupResult, quantity: str) -> _Line:
     marks = [_mark(seed, quantity) for seed in group.compared.seeds]
     return _Line(
         wording.group_name(group.key),
-        _tick(group),
         tuple(mark for mark in marks if mark is not None),
         pooled.mean,
         pooled.low,
         pooled.high,
         pooled.censored,
     )
-
-
-def _tick(group: GroupResult) -> str:
-    last = {key.rpartition(".")[2]: value for key, value in group.key.items()}
-    named = last if len(last) == len(group.key) else group.key
-    return wrapped(label(wording.group_name(named), MOST), TICK)
 
 
 def _mark(seed: SeedNumbers, quantity: str) -> _Mark | None:
@@ -114,7 +107,7 @@ def _mark(seed: SeedNumbers, quantity: str) -> _Mark | None:
     return None if value is None else _Mark(*who, value.value, value.low, value.high, False)
 
 
-def _title(groups: Sequence[GroupResult], quantity: str) -> str:
+def _title(groups: Sequence[GroupResult], quantity: str) -> str | Title:
     """Name the quantity and its reward column, then count the pairs that differ."""
     compared = groups[0].compared
     assert compared is not None
@@ -130,16 +123,17 @@ def _title(groups: Sequence[GroupResult], quantity: str) -> str:
         "fall": "fall of entropy H on visited states",
         "onset": "onset of collapse",
     }[quantity]
-    return f"{what}{_found(groups, quantity)}"
+    found = _found(groups, quantity)
+    return Title(what, found) if found else what
 
 
 def _found(groups: Sequence[GroupResult], quantity: str) -> str:
-    """`: 1 of 3 pairs differ`; nothing where there are no pairs."""
+    """`1 of 3 pairs differ`; nothing where there are no pairs."""
     decisions = [c.decision for g in groups for c in g.contrasts if c.quantity == quantity]
     tested = [d for d in decisions if d != "not_comparable"]
     if decisions and not tested:
-        return ": not comparable"
-    return f": {tested.count('differs')} of {len(tested)} pairs differ" if tested else ""
+        return "not comparable"
+    return f"{tested.count('differs')} of {len(tested)} pairs differ" if tested else ""
 
 
 def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
@@ -151,58 +145,27 @@ def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
     return {seed: slot for slot, seed in enumerate(numbered)}
 
 
-def _panel(axes: Axes, lines: Sequence[_Line], slots: dict[int | None, int]) -> None:
-    for row, line in enumerate(lines):
-        for mark in line.marks:
-            slot = slots[mark.seed]
-            axes.plot(
-                [mark.value], [row + _aside(slot)],
-                ">" if mark.censored else canvas.marker(slot), ms=5,
-                color=canvas.colour(slot), mfc="none" if mark.censored else None, alpha=0.8,
-            )  # fmt: skip
-        if line.mean is not None:
-            axes.plot([line.mean], [row + BELOW], "D", color=canvas.INK, ms=5, zorder=4)
-        if line.low is not None and line.high is not None:
-            axes.plot([line.low, line.high], [row + BELOW] * 2, "-", color=canvas.INK, zorder=3)
-
-
-def _aside(slot: int) -> float:
-    """A little up or down, so that equal values stay visible."""
-    return 0.07 * (slot % 3 - 1)
-
-
-def _dress(axes: Axes, lines: Sequence[_Line], quantity: str, leftmost: bool) -> None:
+def _panel(axes: Axes, lines: Sequence[_Line], quantity: str, slots: dict[int | None, int]) -> None:
+    values = [mark.value for line in lines for mark in line.marks]
+    ends = [end for line in lines for end in (line.mean, line.low, line.high)]
+    whole_run = quantity == "onset"
     axes.set(
-        xlim=(-0.03, 1.03) if quantity == "onset" else _limits(lines),
-        ylim=(len(lines) - 0.4, -0.5),
+        xlim=(-0.03, 1.03) if whole_run else seed_rows.limits(values, ends, LEAST[quantity]),
+        ylim=(len(lines) - 0.4, -0.6),
     )
-    _arrows(axes, lines)
-    axes.set_yticks(range(len(lines)), [line.tick if leftmost else "" for line in lines])
-    axes.set_xlabel(UNITS.get(quantity, "reward"))
-    axes.locator_params(axis="x", nbins=5)
-    if not any(line.marks for line in lines):
+    canvas.few_ticks(axes)
+    if not values:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
-
-
-def _arrows(axes: Axes, lines: Sequence[_Line]) -> None:
-    """Where an interval runs off the panel."""
-    left, right = axes.get_xlim()
+        axes.set_xticks([])
     for row, line in enumerate(lines):
-        ends = (line.low, left, "<", -1), (line.high, right, ">", 1)
-        for end, edge, head, side in ends:
-            if end is not None and side * (end - edge) > 0:
-                axes.plot([edge], [row + BELOW], head, color=canvas.INK, ms=6, clip_on=False)
-
-
-def _limits(lines: Sequence[_Line]) -> Limits:
-    """Round the seeds and means, and the intervals as far as REACH lets them."""
-    values = np.array([m.value for line in lines for m in line.marks])
-    if not len(values):
-        return 0.0, 1.0
-    air = REACH * (float(np.ptp(values)) or max(abs(float(values[0])), 0.1))
-    ends = [end for line in lines for end in (line.mean, line.low, line.high) if end is not None]
-    within = np.clip(np.array(ends), values.min() - air, values.max() + air)
-    return canvas.limits([values, within])
+        for slot, censored in dict.fromkeys((slots[m.seed], m.censored) for m in line.marks):
+            alike = [m.value for m in line.marks if (slots[m.seed], m.censored) == (slot, censored)]
+            aside = 0.07 * (slot % 3 - 1)  # so that equal values of two seeds stay visible
+            seed_rows.dots(
+                axes, row + aside, alike, canvas.colour(slot),
+                ">" if censored else canvas.marker(slot), hollow=censored,
+            )  # fmt: skip
+        seed_rows.estimate(axes, row, len(line.marks), (line.mean, line.low, line.high))
 
 
 def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Legend:
@@ -210,17 +173,18 @@ def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Leg
     several = "one run" if None in slots else "one seed"
     entries: canvas.Legend = {
         several if one_colour else f"seed {seed}": canvas.line(
-            color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=5
+            color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=canvas.sized(5)
         )
         for seed, slot in slots.items()
     }
     if any(mark.censored for line in lines for mark in line.marks):
         entries["no onset: counted as the end of the run"] = canvas.line(
-            color=canvas.INK, marker=">", mfc="none", ls="", ms=5
+            color=canvas.INK, marker=">", mfc="none", ls="", ms=canvas.sized(5)
         )
-    mean = "mean over seeds (weighted for a and ceiling), 95% interval"
-    mean += "; no interval where seeds are unknown" if None in slots else ""
-    entries[mean] = canvas.line(color=canvas.INK, marker="D", ms=5)
+    if any(len(line.marks) >= seed_rows.FEWEST for line in lines):
+        mean = "mean over seeds (weighted for a and ceiling), 95% interval"
+        mean += "; no interval where seeds are unknown" if None in slots else ""
+        entries[mean] = canvas.line(color=canvas.INK, marker="D", ms=canvas.sized(5))
     return entries
 
 

@@ -9,26 +9,16 @@ import numpy as np
 
 from harness.law.group_results import Analysis
 from harness.law.results import Floats, Interval, RunResult
-from harness.report.figures import run_series
+from harness.report.figures import medians, run_series
+from harness.report.figures.medians import HIGH, LOW, Middle, NullControls
 from harness.report.figures.run_series import STEPS, Clock
 from harness.report.text import findings, naming
 from harness.report.text.findings import Law
 
-STEP_BINS = 60
-LOW, HIGH = 0.1, 0.9
-"""Quantiles over runs that the bands show."""
+FEWEST_IN_A_BIN, FEWEST_BINS = 10, 8
+"""Points that a bin of H has on the average: medians of fewer are a saw."""
 MOST_GROUPS = 7
 """Groups of one panel that colours tell apart; more are drawn as one."""
-
-
-@dataclass(frozen=True)
-class Middle:
-    """Median and band over runs, at steps (or values of H) that any run has."""
-
-    at: Floats
-    median: Floats
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True)
@@ -58,6 +48,8 @@ class Pool:
     """Whether the law of some run was judged on its part before the onset alone."""
     onsets: tuple[float, ...]
     """When, of the runs that have one."""
+    held_out: Middle | None = None
+    """The reward on held-out users, where R is another one and the logs hold both."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +60,7 @@ class PoolPanel:
     law_finding: str
     onset_finding: str
     pools: tuple[Pool, ...]
+    null_controls: NullControls | None = None
 
 
 def panels(
@@ -120,15 +113,9 @@ def _pool(
 ) -> Pool:
     series = [clock.series(analysis.series[run.run]) for run in runs]
     laws = [findings.law(run) for run in runs]
-    edges = np.linspace(
-        min(s.course_steps.min() for s in series),
-        max(s.course_steps.max() for s in series),
-        STEP_BINS + 1,
-    )
-    course = np.array([_on_grid(s.course_steps, s.course_entropy, edges) for s in series])
-    entropy = np.array([_on_grid(s.steps, s.entropy, edges) for s in series])
-    reward = np.array([_on_grid(s.steps, s.reward, edges) for s in series])
-    middles = _middles(edges)
+    edges = medians.bins([s.course_steps for s in series])
+    steps = [s.steps for s in series]
+    held_out = [s for s in series if len(s.held_out_steps)]
     grid = np.linspace(0.0, max(float(s.entropy.max()) for s in series), run_series.CURVE_POINTS)
     curves = _identified_curves(laws, grid)
     ceilings = [law.ceiling.value for law in laws if law.ceiling and law.ceiling_identified]
@@ -137,16 +124,23 @@ def _pool(
         legend,
         slot,
         tuple(run.run for run in runs),
-        _middle(middles, course),
-        _middle(middles, entropy),
-        _middle(middles, reward),
-        _middle(grid, curves) if len(curves) else None,
+        medians.over_runs(
+            [s.course_steps for s in series], [s.course_entropy for s in series], edges
+        ),
+        medians.over_runs(steps, [s.entropy for s in series], edges),
+        medians.over_runs(steps, [s.reward for s in series], edges),
+        medians.middle(grid, curves) if len(curves) else None,
         len(curves),
         *_residuals(analysis, runs, clock, edges),
         _spread(ceilings),
         len(ceilings),
         any(law.until is not None for law in laws),
         tuple(sorted(onset.step for onset in onsets if onset is not None)),
+        medians.over_runs(
+            [s.held_out_steps for s in held_out], [s.held_out_reward for s in held_out], edges
+        )
+        if held_out
+        else None,
     )
 
 
@@ -165,22 +159,18 @@ def _identified_curves(laws: Sequence[Law], entropy: Floats) -> Floats:
 def _residuals(
     analysis: Analysis, runs: Sequence[RunResult], clock: Clock, edges: Floats
 ) -> tuple[Middle | None, Middle | None]:
-    """By step in bins between `edges`, and by H in as many."""
+    """By step in bins between `edges`, and by H in bins of several points."""
     series = [analysis.series[run.run] for run in runs]
     left = [run_series.residuals(one, run) for one, run in zip(series, runs, strict=True)]
     fitted = [(clock.series(s), v) for s, v in zip(series, left, strict=True) if v is not None]
     if not fitted:
         return None, None
-    by_step = np.array([_on_grid(s.steps, values, edges) for s, values in fitted])
-    ends = min(s.entropy.min() for s, _ in fitted), max(s.entropy.max() for s, _ in fitted)
-    levels = np.linspace(*ends, STEP_BINS + 1)
-    by_entropy = np.array([_on_grid(s.entropy, values, levels) for s, values in fitted])
-    return _middle(_middles(edges), by_step), _middle(_middles(levels), by_entropy)
-
-
-def _middles(edges: Floats) -> Floats:
-    middles: Floats = (edges[1:] + edges[:-1]) / 2
-    return middles
+    values = [values for _, values in fitted]
+    entropy = [s.entropy for s, _ in fitted]
+    points = sum(map(len, values)) // FEWEST_IN_A_BIN
+    levels = medians.bins(entropy, min(max(points, FEWEST_BINS), medians.STEP_BINS))
+    by_step = medians.over_runs([s.steps for s, _ in fitted], values, edges)
+    return by_step, medians.over_runs(entropy, values, levels)
 
 
 def _spread(values: Sequence[float]) -> Interval | None:
@@ -188,19 +178,3 @@ def _spread(values: Sequence[float]) -> Interval | None:
         return None
     low, median, high = (float(q) for q in np.quantile(values, [LOW, 0.5, HIGH]))
     return Interval(median, low, high)
-
-
-def _on_grid(steps: Floats, values: Floats, edges: Floats) -> Floats:
-    """Mean of a run's values in each time bin, NaN in a bin it has no row in. Shape (bins,)."""
-    bins = len(edges) - 1
-    label = np.searchsorted(edges[1:-1], steps, side="right")
-    counts = np.bincount(label, minlength=bins)
-    sums = np.bincount(label, values, minlength=bins)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-
-
-def _middle(at: Floats, values: Floats) -> Middle:
-    """Over axis 0, leaving NaN out, where any run has a value. `values`: (runs, len(at))."""
-    seen = np.isfinite(values).any(axis=0)
-    median, low, high = np.nanquantile(values[:, seen], [0.5, LOW, HIGH], axis=0)
-    return Middle(at[seen], median, low, high)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.law.results import Floats
-from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing
+from harness.law.results import Floats, Interval
+from harness.report.figures import canvas, ranges
+from harness.report.figures.canvas import Drawing, Grid
 from harness.report.figures.figure_specs import AxisNames
 from harness.report.figures.group_series import Pool, PoolPanel
+from harness.report.figures.ranges import Least
 from harness.report.figures.run_series import Curve, Panel, Trace
 from harness.report.figures.series_pages import MEDIANS, group_legend, series_figure
 
@@ -27,6 +28,10 @@ RIVAL: dict[str, Any] = {"ls": (0, (1, 1.5)), "lw": 0.9, "zorder": 2.5}
 """The line of the rival linear in H: thin and dotted."""
 PALE = 0.25
 """Opacity of points after the onset that the law was not judged on."""
+REACH = 0.5
+"""A ceiling may widen the axis by this share of what the points span; a further one is an arrow."""
+INSET = 0.025
+"""Share of the height between an arrow and the edge that it points over."""
 STRIP = 0.09
 """Share of the width, left of the plot, in which ceilings stand side by side."""
 
@@ -46,6 +51,10 @@ class Frame:
         """Width of the ceilings' strip in units of H."""
         return STRIP * (self.right - self.left) / (1 - STRIP)
 
+    def place(self, share: float) -> float:
+        """H at a share of the width of the strip."""
+        return self.left - self.strip * (1 - share)
+
 
 HEADING = "Reward R against policy entropy H, and the law R = -a exp(H) + b"
 ROW_HEIGHT = 2.6
@@ -58,36 +67,53 @@ def draw(panels: Sequence[Panel], name: str, axes: AxisNames) -> Drawing:
     grid = canvas.grid(HEADING, titles, 1, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
     identified = [t.ceiling for t in traces if t.ceiling is not None and t.ceiling_identified]
-    ceilings = np.array([bound for c in identified for bound in (c.low, c.high)])
     shared = frame(
-        [t.points.entropy for t in traces], [*(t.points.reward for t in traces), ceilings]
-    )
+        [t.points.entropy for t in traces], [t.points.reward for t in traces], identified,
+        axes.reward_range,
+    )  # fmt: skip
+    off = False
     for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
         for place, trace in enumerate(panel.traces):
             _trace(one, trace, shared)
-            _ceiling(one, trace, shared, (place + 1) / (len(panel.traces) + 1))
-        dress(one, shared, axes, grid.leftmost(position))
-    canvas.legend(grid.figure, _entries(panels))
+            if trace.ceiling is not None:
+                slot = trace.slot if trace.ceiling_identified else None
+                at = shared.place((place + 1) / (len(panel.traces) + 1))
+                off |= _ceiling(one, at, trace.ceiling, slot, shared)
+        dress(grid, position, shared, axes)
+    canvas.legend(grid.figure, {**_entries(panels), **(_off_the_scale() if off else {})})
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
-def frame(entropy: Sequence[Floats], reward: Sequence[Floats]) -> Frame:
-    """Limits round all points; from H = 0 on, unless the data are far from it."""
-    lowest, highest = canvas.limits(entropy, 0.03)
-    return Frame(0.0 if lowest <= 0.6 * highest else lowest, highest, *canvas.limits(reward))
+def frame(
+    entropy: Sequence[Floats],
+    reward: Sequence[Floats],
+    ceilings: Sequence[Interval],
+    reward_range: float | None,
+) -> Frame:
+    """Limits round all points; from H = 0 on, unless the data are far from it. Ceilings that are
+    identified widen the axis by at most REACH of what the points span.
+    """
+    lowest, highest = canvas.limits(entropy, 0.03, least=Least(ranges.H_NATS, 0.0))
+    points = ranges.finite(reward)
+    air = REACH * float(np.ptp(points)) if len(points) else 0.0
+    ends = np.array([end for c in ceilings for end in (c.low, c.value, c.high)])
+    within = np.clip(ends, points.min() - air, points.max() + air) if len(points) else ends
+    low, high = canvas.limits([points, within], least=ranges.reward(reward, reward_range))
+    return Frame(0.0 if lowest <= 0.6 * highest else lowest, highest, low, high)
 
 
-def dress(axes: Axes, shared: Frame, names: AxisNames, leftmost: bool) -> None:
+def dress(grid: Grid, position: int, shared: Frame, names: AxisNames) -> None:
     """Limits, labels, and the strip of ceilings at the left edge."""
+    (axes,), leftmost = grid.panels[position], grid.leftmost(position)
     axes.set_xlim(shared.left - shared.strip, shared.right)
     axes.set_ylim(shared.low, shared.high)
     axes.axvspan(shared.left - shared.strip, shared.left, color="#f4f4f4", lw=0, zorder=0)
     axes.axvline(shared.left, color=canvas.GREY, lw=0.8, zorder=1)
     axes.set_xticks([t for t in axes.get_xticks() if shared.left <= t <= shared.right])
-    axes.set_xlabel(names.entropy)
+    grid.label_x(axes, names.entropy)
     axes.tick_params(labelleft=leftmost)
     if leftmost:
-        axes.set_ylabel(names.reward)
+        grid.label_y(axes, names.reward)
 
 
 def _trace(axes: Axes, trace: Trace, shared: Frame) -> None:
@@ -121,22 +147,34 @@ def _everywhere(low: Floats, high: Floats, shared: Frame) -> bool:
     return bool(np.mean((low <= shared.low) & (high >= shared.high)) > 0.5)
 
 
-def _ceiling(axes: Axes, trace: Trace, shared: Frame, place: float) -> None:
-    """The ceiling with its interval; one off the axis is an arrow at the edge."""
-    if trace.ceiling is None:
-        return
-    at = shared.left - shared.strip * (1 - place)
-    colour = canvas.colour(trace.slot) if trace.ceiling_identified else canvas.GREY
-    face = colour if trace.ceiling_identified else "white"
-    value = trace.ceiling.value
-    shape = "^" if value > shared.high else "v" if value < shared.low else "D"
-    edge = float(np.clip(value, shared.low, shared.high))
-    axes.plot(
-        [at, at], [trace.ceiling.low, trace.ceiling.high], "-", color=colour, lw=1.4, zorder=4
-    )
-    axes.plot(
-        [at], [edge], shape, color=colour, mfc=face, ms=5, zorder=5, clip_on=shape == "D"
-    )  # fmt: skip
+def _ceiling(axes: Axes, at: float, ceiling: Interval, slot: int | None, shared: Frame) -> bool:
+    """A ceiling with its interval at H = `at`; grey and hollow without a slot: not identified.
+
+    What lies off the scale is not drawn but said, by an arrow at the edge. Returns whether any is.
+    """
+    colour = canvas.GREY if slot is None else canvas.colour(slot)
+    low, high = np.clip([ceiling.low, ceiling.high], shared.low, shared.high)
+    axes.plot([at, at], [low, high], "-", color=colour, lw=canvas.sized(1.4), zorder=4)
+    inset = INSET * (shared.high - shared.low)
+    ends = (ceiling.low, shared.low, "v", -1), (ceiling.high, shared.high, "^", 1)
+    beyond = [
+        (edge - side * inset, head) for end, edge, head, side in ends if side * (end - edge) > 0
+    ]
+    for edge, head in beyond:
+        axes.plot(
+                [at], [edge], head, color=colour, ms=canvas.sized(5), zorder=5, clip_on=False
+            )  # fmt: skip
+    if shared.low <= ceiling.value <= shared.high:
+        axes.plot(
+            [at], [ceiling.value], "D", color=colour, mfc="white" if slot is None else colour,
+            ms=canvas.sized(5), zorder=5,
+        )  # fmt: skip
+    return bool(beyond)
+
+
+def _off_the_scale() -> canvas.Legend:
+    symbol = canvas.line(color=canvas.INK, marker="^", ls="", ms=canvas.sized(5))
+    return {"ceiling or interval off the scale": symbol}
 
 
 def _entries(panels: Sequence[Panel]) -> canvas.Legend:
@@ -145,9 +183,17 @@ def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     labels = canvas.labels(trace.legend for trace in traces)
     for trace in sorted(traces, key=lambda t: t.slot):
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[labels[trace.legend]] = canvas.line(color=colour, marker=marker, ls="", ms=5)
+        entries[labels[trace.legend]] = canvas.line(
+            color=colour, marker=marker, ls="", ms=canvas.sized(5)
+        )
     ink = canvas.INK
-    hollow: dict[str, Any] = {"color": ink, "marker": "o", "mfc": "none", "ls": "", "ms": 5}
+    hollow: dict[str, Any] = {
+        "color": ink,
+        "marker": "o",
+        "mfc": "none",
+        "ls": "",
+        "ms": canvas.sized(5),
+    }
     if any((trace.after_onset & ~trace.unjudged).any() for trace in traces):
         entries["after the onset"] = canvas.line(**hollow)
     if any(trace.unjudged.any() for trace in traces):
@@ -162,10 +208,12 @@ def _entries(panels: Sequence[Panel]) -> canvas.Legend:
         entries["rival: linear in H"] = canvas.line(color=ink, **RIVAL)
     ceilings = {trace.ceiling_identified for trace in traces if trace.ceiling is not None}
     if True in ceilings:
-        entries["ceiling b - a, 95% interval"] = canvas.line(color=ink, marker="D", ms=5)
+        entries["ceiling b - a, 95% interval"] = canvas.line(
+            color=ink, marker="D", ms=canvas.sized(5)
+        )
     if False in ceilings:
         entries["ceiling not identified"] = canvas.line(
-            color=canvas.GREY, marker="D", mfc="white", ms=5
+            color=canvas.GREY, marker="D", mfc="white", ms=canvas.sized(5)
         )
     return entries
 
@@ -209,16 +257,25 @@ def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Dra
     shared = frame(
         [p.entropy.median for p in pools],
         [values for p in pools for values in (p.reward.low, p.reward.high)],
+        [p.ceiling for p in pools if p.ceiling is not None],
+        names.reward_range,
     )
+    off = False
     for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
         for place, pool in enumerate(panel.pools):
             _group(one, pool, shared)
-            _group_ceiling(one, pool, shared, (place + 1) / (len(panel.pools) + 1))
-        dress(one, shared, names, grid.leftmost(position))
-    entries = group_legend(panels)
-    entries["median of the identified laws"] = canvas.line(color=canvas.INK)
-    entries["median ceiling b - a"] = canvas.line(color=canvas.INK, marker="D", ms=5)
-    canvas.legend(grid.figure, entries)
+            if pool.ceiling is not None:
+                at = shared.place((place + 1) / (len(panel.pools) + 1))
+                off |= _ceiling(one, at, pool.ceiling, pool.slot, shared)
+        dress(grid, position, shared, names)
+    entries = group_legend(panels, marked=True)
+    if any(pool.curve is not None for pool in pools):
+        entries["median of the identified laws"] = canvas.line(color=canvas.INK)
+    if any(pool.ceiling is not None for pool in pools):
+        entries["median ceiling b - a"] = canvas.line(
+            color=canvas.INK, marker="D", ms=canvas.sized(5)
+        )
+    canvas.legend(grid.figure, {**entries, **(_off_the_scale() if off else {})})
     return Drawing(name, grid.figure, GROUP_COLUMNS, tuple(_group_rows(panels)))
 
 
@@ -232,16 +289,7 @@ def _group(axes: Axes, pool: Pool, shared: Frame) -> None:
         curve, shown = pool.curve, pool.curve.at >= shared.left
         h = curve.at[shown]
         axes.fill_between(h, curve.low[shown], curve.high[shown], color=colour, alpha=0.18, lw=0)
-        axes.plot(h, curve.median[shown], "-", color=colour, zorder=3)
-
-
-def _group_ceiling(axes: Axes, pool: Pool, shared: Frame, place: float) -> None:
-    if pool.ceiling is None:
-        return
-    at = shared.left - shared.strip * (1 - place)
-    colour, ceiling = canvas.colour(pool.slot), pool.ceiling
-    axes.plot([at, at], [ceiling.low, ceiling.high], "-", color=colour, lw=1.4, zorder=4)
-    axes.plot([at], [ceiling.value], "D", color=colour, ms=5, zorder=5)
+        axes.plot(h, curve.median[shown], ls=canvas.dashes(pool.slot), color=colour, zorder=3)
 
 
 def _group_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:

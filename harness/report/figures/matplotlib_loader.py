@@ -10,6 +10,8 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from harness.report.figures.style import SCREEN, Style
+
 __all__ = [
     "CANVASES",
     "FT2Font",
@@ -43,6 +45,7 @@ with elsewhere():
     import matplotlib as mpl  # it reads its settings as it is loaded, and only then
     from matplotlib import font_manager
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
     from matplotlib.ft2font import FT2Font
@@ -53,10 +56,15 @@ with elsewhere():
 class NotebookFigure(Figure):
     """A figure that a notebook shows as a picture."""
 
+    style: Style = SCREEN
+    """The style it was drawn in."""
+    sentences: tuple[str, ...] = ()
+    """Heading and titles in full, also where they are not drawn."""
+
     def _repr_png_(self) -> bytes:
         from harness.report.figures.canvas import image
 
         return image(self, "png")
 
 
-CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG}
+CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}

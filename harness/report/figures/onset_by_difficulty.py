@@ -11,9 +11,10 @@ import numpy as np
 from harness.law.group_results import Analysis
 from harness.law.io.identity import share_of_run
 from harness.law.results import Interval, RunResult
-from harness.report.figures import canvas
+from harness.report.figures import canvas, ranges
 from harness.report.figures.canvas import Drawing, colour, label, marker
 from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.figures.ranges import Least
 from harness.report.text import naming
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -25,15 +26,28 @@ MEASURES = {
     "need_expression": "need expression",
     "population_final_emotion": "mean final emotion of supporters that never learn",
 }
+UNITS = {
+    "acceptance": "share of replies",
+    "need_expression": "share of replies",
+    "population_final_emotion": "emotion, 0 to 100",
+}
 COLUMNS = (
     "measure", "run", "level", "null_control", "difficulty", "difficulty_low", "difficulty_high",
     "onset_share", "onset_low", "onset_high",
 )  # fmt: skip
 HEADING = "Onset of collapse against measured difficulty: harder to the left"
-NO_ONSET = 1.04
+NO_ONSET = 1.07
 """Where runs without an onset stand, above the end of the run."""
-APART = 0.02
-"""Distance between runs of one level, as a share of the axis."""
+BESIDE, ALONE = 0.6, 0.3
+"""Width that the runs of a level take: as a share of the distance to the next level, and of the
+axis where there is no other."""
+SMALL = 12
+"""Runs side by side from which on symbols are small."""
+LEAST = {
+    "acceptance": Least(ranges.REPLIES),
+    "need_expression": Least(ranges.REPLIES),
+    "population_final_emotion": Least(ranges.EMOTION),
+}
 
 
 def draw(marks: Sequence[Mark], name: str) -> Drawing:
@@ -43,33 +57,56 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
     grid = canvas.grid(HEADING, list(MEASURES.values()), 1, 3.0)
     for position, (measure, (axes,)) in enumerate(zip(MEASURES, grid.panels, strict=True)):
         _panel(axes, marks, measure, levels)
+        grid.label_x(axes, UNITS[measure])
+        axes.tick_params(labelleft=grid.leftmost(position))
         if grid.leftmost(position):
-            axes.set_ylabel("onset, share of the run")
+            grid.label_y(axes, "onset, share of the run")
     canvas.legend(grid.figure, _entries(levels, marks))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(marks)))
 
 
 def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str]) -> None:
-    measured = [mark.difficulty[measure] for mark in marks]
-    values = [end for interval in measured for end in (interval.low, interval.high)]
-    low, high = canvas.limits([np.array(values)])
-    for mark in marks:
-        slot, difficulty = levels.index(mark.level), mark.difficulty[measure]
-        alike = [other for other in marks if other.level == mark.level]
-        shift = (alike.index(mark) - (len(alike) - 1) / 2) * APART * (high - low)
-        at, height = difficulty.value + shift, NO_ONSET if mark.onset is None else mark.onset
-        filled = "none" if mark.null_control else colour(slot)
-        axes.plot(
-            [difficulty.low, difficulty.high], [height] * 2, color=colour(slot), lw=0.6, alpha=0.5
-        )
-        if mark.low is not None and mark.high is not None:
-            axes.plot([at, at], [mark.low, mark.high], color=colour(slot), lw=1)
-        axes.plot(at, height, marker(slot), mfc=filled, mec=colour(slot), ms=5)
+    cards = {mark.level: mark.difficulty[measure] for mark in marks}
+    values = np.array([[card.low, card.value, card.high] for card in cards.values()])
+    low, high = canvas.limits([values.ravel()], least=LEAST[measure])
+    at = np.unique(values[:, 1])
+    width = BESIDE * float(np.diff(at).min()) if len(at) > 1 else ALONE * (high - low)
+    edge = 0.55 * width
+    low, high = min(low, values[:, 1].min() - edge), max(high, values[:, 1].max() + edge)
+    for slot, level in enumerate(levels):
+        card, here = cards[level], [mark for mark in marks if mark.level == level]
+        axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
+        for row in _rows_of_symbols(here):
+            for place, mark in enumerate(row):
+                shift = width * ((place + 0.5) / len(row) - 0.5)
+                _symbol(axes, mark, card.value + shift, slot, len(row))
     axes.axhline(1, color=canvas.GREY, lw=0.8, ls=":")
     axes.set_xlim(low, high)
-    axes.set_ylim(0, 1.1)
+    axes.set_ylim(0, 1.14)
     axes.set_yticks([0, 0.25, 0.5, 0.75, NO_ONSET], ["0", "0.25", "0.5", "0.75", "none"])
-    axes.locator_params(axis="x", nbins=5)
+    canvas.few_ticks(axes)
+
+
+def _rows_of_symbols(marks: Sequence[Mark]) -> list[list[Mark]]:
+    """Which runs stand side by side: those with an onset, and those without in two rows, since many
+    would hide each other in one.
+    """
+    begun = sorted((m for m in marks if m.onset is not None), key=lambda m: m.null_control)
+    without = [m for m in marks if m.onset is None]
+    controls = [m for m in without if m.null_control]
+    return [begun, [m for m in without if not m.null_control], controls]
+
+
+def _symbol(axes: Axes, mark: Mark, at: float, slot: int, beside: int) -> None:
+    """One run with the interval of its onset."""
+    aside = 0.02 if mark.null_control else -0.02
+    height = NO_ONSET + aside if mark.onset is None else mark.onset
+    if mark.low is not None and mark.high is not None:
+        axes.plot([at, at], [mark.low, mark.high], color=colour(slot), lw=0.8, alpha=0.6)
+    axes.plot(
+        at, height, marker(slot), mfc="white" if mark.null_control else colour(slot),
+        mec=colour(slot), ms=canvas.sized(3.0 if beside > SMALL else 5), mew=0.6,
+    )  # fmt: skip
 
 
 def _entries(levels: Sequence[str], marks: Sequence[Mark]) -> canvas.Legend:
@@ -79,6 +116,10 @@ def _entries(levels: Sequence[str], marks: Sequence[Mark]) -> canvas.Legend:
     }
     if any(mark.null_control for mark in marks):
         entries["null control"] = canvas.line(ls="", marker="o", mfc="none", mec=canvas.INK)
+    entries["its onset, 95% interval"] = canvas.line(color=canvas.INK, lw=0.8)
+    entries["difficulty of the level, 95% interval"] = canvas.patch(
+        color=canvas.INK, alpha=0.1, lw=0
+    )
     return entries
 
 

@@ -49,8 +49,9 @@ def draw(plan: Shown) -> Drawing:
     entries: canvas.Legend = {}
     for slot, curve in enumerate(curves):
         colour = canvas.colour(slot)
-        axes.plot(curve.seeds, curve.power, "-", color=colour)
-        entries[f"difference {curve.effect:g} {unit}"] = canvas.line(color=colour)
+        dashes = canvas.dashes(slot)
+        axes.plot(curve.seeds, curve.power, ls=dashes, color=colour)
+        entries[f"difference {curve.effect:g} {unit}"] = canvas.line(color=colour, ls=dashes)
     middle = len(curves) // 2
     shown = curves[middle]
     shade = canvas.colour(middle)

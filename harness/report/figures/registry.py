@@ -29,6 +29,7 @@ from harness.report.figures import (
 )
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.figures.style import SCREEN, Style
 from harness.utils import extensions
 
 FIGURES: tuple[FigureSpec[Any], ...] = (
@@ -43,6 +44,8 @@ FIGURES: tuple[FigureSpec[Any], ...] = (
 """In the order in which they are drawn."""
 TABLES = ("law", "contrasts", "transfer", "listening")
 """Names of our CSV files that belong to no figure."""
+CAPTION = "caption.txt"
+"""Ending of the caption of a figure that has no heading."""
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]*[a-z][a-z0-9]*)*")
 """No `_2` at the end, as a page of another figure has."""
 PAGE = re.compile(r"(_[0-9]+)?")
@@ -76,15 +79,15 @@ def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
     return [*ours, *itertools.chain.from_iterable(added)]
 
 
-def drawn(sketch: Sketch) -> Drawing:
-    """The picture, in our own style. Raises PlugInError for a plug-in's that failed."""
+def drawn(sketch: Sketch, style: Style = SCREEN) -> Drawing:
+    """The picture in a style of ours. Raises PlugInError for a plug-in's that failed."""
     if isinstance(sketch.numbers, PlugInError):
         raise sketch.numbers
     ours = next((one for one in FIGURES if one.name == sketch.figure), None)
     if ours is not None:
-        return _drawn(ours, sketch)
+        return _drawn(ours, sketch, style)
     try:
-        return _drawn(_spec(sketch.figure), sketch)
+        return _drawn(_spec(sketch.figure), sketch, style)
     except Exception as error:
         raise failure(sketch.figure, error) from error
 
@@ -108,8 +111,8 @@ def failure(name: str, error: Exception) -> PlugInError:
     )
 
 
-def _drawn(figure: FigureSpec[Any], sketch: Sketch) -> Drawing:
-    with canvas.styled():
+def _drawn(figure: FigureSpec[Any], sketch: Sketch, style: Style) -> Drawing:
+    with canvas.styled(style):
         return figure.draw(sketch.numbers, sketch.name)
 
 
@@ -148,8 +151,8 @@ def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
 
 def is_file_of_a_figure(name: str) -> bool:
     """Whether a file of this name may be one that a figure was written to."""
-    stem, _, kind = name.rpartition(".")
-    if kind not in canvas.KINDS and kind != "csv":
+    stem, _, kind = name.partition(".")
+    if kind not in (*canvas.KINDS, "csv", CAPTION):
         return False
     paged = {figure.name: figure.paged for figure in FIGURES}
     added = dict.fromkeys(extensions.names("figure"), True)

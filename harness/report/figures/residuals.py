@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.law.results import Floats
-from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, Grid, Limits
+from harness.report.figures import canvas, ranges
+from harness.report.figures.canvas import Drawing, Grid, Limits, Title
 from harness.report.figures.figure_specs import AxisNames
-from harness.report.figures.group_series import Middle, PoolPanel
+from harness.report.figures.group_series import PoolPanel
+from harness.report.figures.medians import Middle
+from harness.report.figures.ranges import Least
 from harness.report.figures.run_series import Panel, Trace
-from harness.report.figures.series_pages import series_figure
+from harness.report.figures.series_pages import group_legend, series_figure
 from harness.report.text.wording import number
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -44,6 +46,7 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
         [t.points.steps for t in fitted],
         [t.points.entropy for t in fitted],
         [t.residual for t in fitted if t.residual is not None],
+        ranges.reward([t.points.reward for t in fitted], names.reward_range, ranges.RESIDUAL_SHARE),
     )
     for panel, (top, bottom) in zip(panels, grid.panels, strict=True):
         for trace in panel.traces:
@@ -73,17 +76,20 @@ def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Dra
         [m.at for m in by_step],
         [m.at for m in by_entropy],
         [values for m in (*by_step, *by_entropy) for values in (m.low, m.high)],
+        ranges.reward(
+            [pool.reward.median for pool in pools], names.reward_range, ranges.RESIDUAL_SHARE
+        ),
     )
     for panel, (top, bottom) in zip(panels, grid.panels, strict=True):
         for pool in panel.pools:
             _middle(top, pool.residual_by_step, pool.slot)
             _middle(bottom, pool.residual_by_entropy, pool.slot)
     _dress(grid, shared, names)
-    canvas.legend(grid.figure, _pool_entries(panels))
+    canvas.legend(grid.figure, group_legend(panels, marked=False))
     return Drawing(name, grid.figure, POOL_COLUMNS, tuple(_pool_rows(panels)))
 
 
-def _title(level: str, residuals: Sequence[Floats], what: str = "R", where: str = "") -> str:
+def _title(level: str, residuals: Sequence[Floats], what: str = "R", where: str = "") -> Title:
     """`easy: R is 0.02 off the law (rms)`, the root mean square; of medians less than of runs."""
     if not residuals:
         return canvas.title(level, "no law fitted")
@@ -92,22 +98,32 @@ def _title(level: str, residuals: Sequence[Floats], what: str = "R", where: str 
 
 
 def _frame(
-    steps: Sequence[Floats], entropy: Sequence[Floats], residuals: Sequence[Floats]
+    steps: Sequence[Floats],
+    entropy: Sequence[Floats],
+    residuals: Sequence[Floats],
+    least: Least,
 ) -> tuple[Limits, Limits, Limits]:
+    """Limits that all panels share."""
     shown = [*residuals, np.zeros(1)]
-    return canvas.limits(steps, 0.02), canvas.limits(entropy, 0.02), canvas.limits(shown)
+    return (
+        canvas.limits(steps, 0.02),
+        canvas.limits(entropy, 0.02, least=Least(ranges.H_NATS, 0.0)),
+        canvas.limits(shown, least=least),
+    )
 
 
 def _dress(grid: Grid, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> None:
     steps, entropy, residual = shared
     for position, (top, bottom) in enumerate(grid.panels):
-        top.set(xlim=steps, ylim=residual, xlabel=names.time)
-        bottom.set(xlim=entropy, ylim=residual, xlabel=names.entropy)
+        top.set(xlim=steps, ylim=residual)
+        bottom.set(xlim=entropy, ylim=residual)
+        grid.label_x(top, names.time)
+        grid.label_x(bottom, names.entropy)
         for axes in (top, bottom):
             axes.axhline(0.0, color=canvas.INK, lw=0.9, zorder=1)
             axes.tick_params(labelleft=grid.leftmost(position))
             if grid.leftmost(position):
-                axes.set_ylabel(RESIDUAL)
+                grid.label_y(axes, RESIDUAL)
 
 
 def _trace(axes: Axes, trace: Trace, at: Floats) -> None:
@@ -125,7 +141,7 @@ def _middle(axes: Axes, values: Middle | None, slot: int) -> None:
     if values is not None:
         colour = canvas.colour(slot)
         axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
-        axes.plot(values.at, values.median, "-", color=colour)
+        axes.plot(values.at, values.median, ls=canvas.dashes(slot), color=colour)
 
 
 def _entries(traces: Sequence[Trace]) -> canvas.Legend:
@@ -133,22 +149,13 @@ def _entries(traces: Sequence[Trace]) -> canvas.Legend:
     labels = canvas.labels(trace.legend for trace in traces)
     for trace in sorted(traces, key=lambda t: t.slot):
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[labels[trace.legend]] = canvas.line(color=colour, marker=marker, ls="", ms=5)
+        entries[labels[trace.legend]] = canvas.line(
+            color=colour, marker=marker, ls="", ms=canvas.sized(5)
+        )
     if any(trace.after_onset.any() for trace in traces):
         entries["after the onset"] = canvas.line(
-            color=canvas.INK, marker="o", mfc="none", ls="", ms=5
+            color=canvas.INK, marker="o", mfc="none", ls="", ms=canvas.sized(5)
         )
-    return entries
-
-
-def _pool_entries(panels: Sequence[PoolPanel]) -> canvas.Legend:
-    slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
-    labels = canvas.labels(slots, canvas.LONGEST_GROUP)
-    entries: canvas.Legend = {
-        labels[legend]: canvas.line(color=canvas.colour(slot))
-        for legend, slot in sorted(slots.items(), key=lambda item: item[1])
-    }
-    entries["10% to 90% of runs"] = canvas.patch(color=canvas.INK, alpha=0.18, lw=0)
     return entries
 
 

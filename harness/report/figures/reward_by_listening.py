@@ -11,9 +11,10 @@ import numpy as np
 from harness.law.group_results import Analysis
 from harness.law.results import Anchors, RunResult, Yardsticks
 from harness.records.outcomes import OWN
-from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, colour, label, marker
+from harness.report.figures import canvas, ranges
+from harness.report.figures.canvas import Drawing, Limits, colour, label
 from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.figures.ranges import Least
 from harness.report.text import naming
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -24,10 +25,16 @@ COLUMNS = (
     "attentive", "attentive_listening", "optimum",
 )  # fmt: skip
 HEADING = "Reward against listening at the end of each run"
-LINES = {"deaf": ("best deaf schedule", "--"), "optimum": ("optimum", ":")}
+LINES: dict[str, tuple[str, str]] = {
+    "deaf": ("best deaf schedule", "--"), "optimum": ("optimum", ":")
+}  # fmt: skip
 """Field of the anchors -> its entry in the legend, and its line."""
 WORDS = {"template": "template: diverse and deaf", "deaf": "deaf"}
-"""Verdict on a policy that does not listen -> its entry; its runs are hollow."""
+"""Verdict on a policy that does not listen -> its entry in the legend."""
+FILLS: dict[str | None, dict[str, Any]] = {
+    "template": {"fillstyle": "bottom", "markerfacecoloralt": "white"}, "deaf": {"mfc": "white"}
+}  # fmt: skip
+"""Verdict -> how a run is filled: half, or not."""
 
 
 @dataclass(frozen=True)
@@ -41,43 +48,56 @@ class Mark:
 
 
 def draw(marks: Sequence[Mark], name: str) -> Drawing:
-    """One panel a level; a run is a point, hollow where it does not listen; a star is the attentive
-    reference.
+    """One panel a level; a run is a point, half or not filled where it does not listen; a star is
+    the attentive reference.
     """
     levels = list(dict.fromkeys(mark.level for mark in marks))
-    grid = canvas.grid(HEADING, [label(level) for level in levels], 1, 3.0)
+    grid = canvas.grid(HEADING, [label(level, canvas.LONGEST_GROUP) for level in levels], 1, 3.0)
+    heard, rewards = _frame(marks)
     for position, (level, (axes,)) in enumerate(zip(levels, grid.panels, strict=True)):
-        here = [mark for mark in marks if mark.level == level]
-        _panel(axes, here, position)
-        axes.set_xlabel("listening, nats")
+        _panel(axes, [mark for mark in marks if mark.level == level])
+        axes.set(xlim=heard, ylim=rewards)
+        axes.tick_params(labelleft=grid.leftmost(position))
+        grid.label_x(axes, "listening, nats")
         if grid.leftmost(position):
-            axes.set_ylabel("reward")
+            grid.label_y(axes, "reward")
     canvas.legend(grid.figure, _entries(marks))
     return Drawing(name, grid.figure, COLUMNS, tuple(_row(mark) for mark in marks))
 
 
-def _panel(axes: Axes, marks: Sequence[Mark], slot: int) -> None:
+def _frame(marks: Sequence[Mark]) -> tuple[Limits, Limits]:
+    """Limits of listening and reward that all panels share."""
+    heard = [0.0, *(mark.end.listening for mark in marks)]
+    heard += [mark.end.anchors.attentive_listening for mark in marks]
+    rewards = [mark.end.reward for mark in marks]
+    for mark in marks:
+        known = (getattr(mark.end.anchors, field) for field in (*LINES, "attentive"))
+        rewards += [anchor.value for anchor in known if anchor is not None]
+    one, other = (np.array(values, dtype=float) for values in (heard, rewards))
+    return (
+        canvas.limits([one], least=Least(ranges.LISTENING_NATS)),
+        canvas.limits([other], least=Least(ranges.REWARD_SHARE)),
+    )
+
+
+def _panel(axes: Axes, marks: Sequence[Mark]) -> None:
     anchors = _anchors(marks)
-    heard = [mark.end.listening for mark in marks if mark.end.listening is not None]
-    rewards = [mark.end.reward for mark in marks if mark.end.reward is not None]
     for field, (_, line) in LINES.items():
         reference = getattr(anchors, field)
         if reference is not None:
             axes.axhline(reference.value, color=canvas.GREY, lw=1, ls=line)
-            rewards.append(reference.value)
     if anchors.attentive is not None and anchors.attentive_listening is not None:
-        heard.append(anchors.attentive_listening)
-        rewards.append(anchors.attentive.value)
-        axes.plot(heard[-1], rewards[-1], "*", color=canvas.INK, ms=9)
+        axes.plot(
+            anchors.attentive_listening, anchors.attentive.value, "*", color=canvas.INK,
+            ms=canvas.sized(12), mec="white", mew=0.5, zorder=3,
+        )  # fmt: skip
     for mark in marks:
-        filled = "none" if mark.verdict in WORDS else colour(slot)
         axes.plot(
             [np.nan if mark.end.listening is None else mark.end.listening],
             [np.nan if mark.end.reward is None else mark.end.reward],
-            marker(slot), mfc=filled, mec=colour(slot), ms=5,
+            "o", color=colour(0), mec=colour(0), ms=canvas.sized(5), mew=0.8,
+            **FILLS.get(mark.verdict, {}),
         )  # fmt: skip
-    axes.set_xlim(*canvas.limits([np.array([0.0, *heard])]))
-    axes.set_ylim(*canvas.limits([np.array(rewards)]))
 
 
 def _anchors(marks: Sequence[Mark]) -> Anchors:
@@ -87,15 +107,25 @@ def _anchors(marks: Sequence[Mark]) -> Anchors:
 
 
 def _entries(marks: Sequence[Mark]) -> canvas.Legend:
-    entries: canvas.Legend = {"run": canvas.line(ls="", marker="o", color=canvas.INK)}
+    look: dict[str, Any] = {
+        "ls": "",
+        "marker": "o",
+        "color": colour(0),
+        "mec": colour(0),
+        "ms": canvas.sized(6),
+    }
+    listens = "run that listens" if any(mark.verdict in WORDS for mark in marks) else "run"
+    entries: canvas.Legend = {listens: canvas.line(**look)}
     for word, meaning in WORDS.items():
         if any(mark.verdict == word for mark in marks):
-            entries[meaning] = canvas.line(ls="", marker="o", mfc="none", mec=canvas.INK)
+            entries[meaning] = canvas.line(**look, **FILLS[word])
     for field, (meaning, line) in LINES.items():
         if any(getattr(mark.end.anchors, field) is not None for mark in marks):
             entries[meaning] = canvas.line(color=canvas.GREY, ls=line)
     if any(mark.end.anchors.attentive is not None for mark in marks):
-        entries["attentive reference"] = canvas.line(ls="", marker="*", color=canvas.INK)
+        entries["attentive reference"] = canvas.line(
+            ls="", marker="*", color=canvas.INK, ms=canvas.sized(8)
+        )
     return entries
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from harness.law.estimate import bins, estimate, interval
 from harness.law.group_results import Analysis
 from harness.law.results import Floats, Interval, Onset, RunResult, RunSeries
+from harness.report.figures.medians import NullControls
 from harness.report.text import findings, naming
 
 Bools = NDArray[np.bool_]
@@ -38,8 +39,11 @@ class Clock:
         """The points by this clock."""
         if self.unit == STEP:
             return in_steps
-        steps, course = (self._at(in_steps.run, s) for s in (in_steps.steps, in_steps.course_steps))
-        return replace(in_steps, steps=steps, course_steps=course)
+        steps, course, held_out = (
+            self._at(in_steps.run, s)
+            for s in (in_steps.steps, in_steps.course_steps, in_steps.held_out_steps)
+        )
+        return replace(in_steps, steps=steps, course_steps=course, held_out_steps=held_out)
 
     def onset(self, run: str, in_steps: Onset | None) -> Onset | None:
         """The onset by this clock."""
@@ -94,6 +98,14 @@ class EntropySeries:
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """The reward on held-out users where R is another one. Shape (bins,), as Points."""
+
+    steps: Floats
+    reward: Floats
+
+
+@dataclass(frozen=True)
 class Curve:
     """R = -a*exp(H) + b with its pointwise 95% band. All arrays have shape (CURVE_POINTS,)."""
 
@@ -132,6 +144,7 @@ class Trace:
     onset: Onset | None
     until_onset: bool
     """Whether curve, line and ceiling are of the points before the onset alone."""
+    held_out: HeldOut | None = None
 
     @property
     def after_onset(self) -> Bools:
@@ -154,6 +167,7 @@ class Panel:
     law_finding: str
     onset_finding: str
     traces: tuple[Trace, ...]
+    null_controls: NullControls | None = None
 
 
 def panels(
@@ -188,6 +202,13 @@ def binned(series: RunSeries, most: int = MOST_POINTS) -> Points:
 def course(series: RunSeries, most: int = MOST_POINTS) -> EntropySeries:
     """The course of H, binned as the points are."""
     return EntropySeries(*_bin_means(most, series.course_steps, series.course_entropy))
+
+
+def held_out(series: RunSeries, most: int = MOST_POINTS) -> HeldOut | None:
+    """The reward on held-out users, binned as the points are; None where it is R or not logged."""
+    if not len(series.held_out_steps):
+        return None
+    return HeldOut(*_bin_means(most, series.held_out_steps, series.held_out_reward))
 
 
 def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
@@ -267,6 +288,7 @@ def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: Clo
         law.ceiling_identified,
         clock.onset(run.run, run.onset),
         law.until is not None,
+        held_out(timed),
     )
 
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from harness.law.group_results import Analysis
 from harness.law.results import RunResult
-from harness.report.figures import canvas, group_series, run_series
+from harness.report.figures import canvas, group_series, medians, ranges, run_series
 from harness.report.figures.canvas import Drawing, Legend, label
 from harness.report.figures.figure_specs import AxisNames, FigureSpec, Measured, Page, Unread
 from harness.report.figures.group_series import PoolPanel
+from harness.report.figures.medians import NullControls
 from harness.report.figures.run_series import SHARE, STEP, Clock, Panel
 from harness.report.text import naming
 from harness.report.text.wording import plural
@@ -23,6 +24,8 @@ MOST_RUNS = 24
 TIMES = {STEP: "step", SHARE: "share of each run's own steps"}
 MEDIANS = "medians over runs"
 BAND = "10% to 90% of runs"
+NULL_CONTROL = ", null control"
+"""End of the name of a panel of null controls."""
 DrawRuns = Callable[[Sequence[Panel], str, AxisNames], Drawing]
 DrawGroups = Callable[[Sequence[PoolPanel], str, AxisNames], Drawing]
 
@@ -70,13 +73,40 @@ def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
 
 
 def _of_runs(analysis: Analysis, runs: Sequence[RunResult], clock: Clock, suffix: str) -> Page:
-    panels = run_series.panels(analysis, runs, clock)
+    panels = tuple(
+        replace(panel, null_controls=null_controls(analysis, panel.level, clock))
+        for panel in run_series.panels(analysis, runs, clock)
+    )
     return Page(suffix, _measured(runs, clock), panels=panels)
 
 
 def _of_groups(analysis: Analysis, runs: Sequence[RunResult], clock: Clock) -> Page:
-    pools = group_series.panels(analysis, runs, clock)
+    pools = tuple(
+        replace(panel, null_controls=null_controls(analysis, panel.level, clock))
+        for panel in group_series.panels(analysis, runs, clock)
+    )
     return Page("", _measured(runs, clock), pools=pools)
+
+
+def null_controls(analysis: Analysis, level: str, clock: Clock) -> NullControls | None:
+    """The finished null controls of a panel's level and remedy; None where there are none."""
+    of_level = [
+        clock.series(analysis.series[run.run])
+        for run in analysis.runs
+        if run.run in analysis.series
+        and run.run not in analysis.left_out
+        and run.setting("algorithm", "null_control") is True
+        and analysis.series[run.run].level == f"{level}{NULL_CONTROL}"
+    ]
+    if not of_level:
+        return None
+    edges = medians.bins([s.course_steps for s in of_level])
+    entropy = [s.course_entropy for s in of_level]
+    return NullControls(
+        len(of_level),
+        medians.over_runs([s.course_steps for s in of_level], entropy, edges),
+        medians.over_runs([s.steps for s in of_level], [s.reward for s in of_level], edges),
+    )
 
 
 def _measured(runs: Sequence[RunResult], clock: Clock) -> Measured:
@@ -86,6 +116,7 @@ def _measured(runs: Sequence[RunResult], clock: Clock) -> Measured:
         columns.pop() if len(columns) == 1 else None,
         clock.unit,
         all(_policy_kind(run) is not None for run in runs),
+        all(run.same_batch is True for run in runs),
     )
 
 
@@ -121,9 +152,14 @@ def _in_shares(drawing: Drawing) -> Drawing:
 def _axis_names(measured: Measured) -> AxisNames:
     """The axes' labels with units; what differs between the runs is left out."""
     unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
-    reward = f" ({label(measured.reward)})" if measured.reward else ""
+    told = [label(measured.reward)] if measured.reward else []
+    told += ["same batch"] if measured.same_batch else []
+    reward = f" ({', '.join(told)})" if told else ""
     of_whom = "empathy reward" if measured.is_ours else "reward"
-    return AxisNames(f"policy entropy H (nats{unit})", f"{of_whom} R{reward}", TIMES[measured.time])
+    return AxisNames(
+        f"policy entropy H (nats{unit})", f"{of_whom} R{reward}", TIMES[measured.time],
+        ranges.EMPATHY if measured.is_ours else None,
+    )  # fmt: skip
 
 
 def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
@@ -137,13 +173,16 @@ def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
     return Drawing(name, grid.figure, ("run", "reason"), rows)
 
 
-def group_legend(panels: Sequence[PoolPanel]) -> Legend:
-    """The groups of all panels, and the band around their medians."""
+def group_legend(panels: Sequence[PoolPanel], marked: bool) -> Legend:
+    """The groups of all panels, as points if `marked`, else as lines; and the band around them."""
     slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
     labels = canvas.labels(slots, canvas.LONGEST_GROUP)
     entries: Legend = {
-        labels[legend]: canvas.line(color=canvas.colour(slot), marker=canvas.marker(slot))
+        labels[legend]: canvas.line(
+            color=canvas.colour(slot), marker=canvas.marker(slot) if marked else None,
+            ls="" if marked else canvas.dashes(slot),
+        )
         for legend, slot in sorted(slots.items(), key=lambda item: item[1])
-    }
+    }  # fmt: skip
     entries[BAND] = canvas.patch(color=canvas.INK, alpha=0.18, lw=0)
     return entries

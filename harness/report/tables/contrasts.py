@@ -34,8 +34,7 @@ def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
         pair = against(group.key, contrast.baseline)
         by_pair.setdefault(pair, _grid(room)).add_row(
             text(QUANTITY.get(contrast.quantity, contrast.quantity)),
-            text(_difference(contrast)),
-            text(_p(contrast.p_holm)),
+            *map(text, numbers(contrast)),
             text(decision(contrast)),
         )
     return list(by_pair.items())
@@ -148,6 +147,11 @@ def _difference(gap: Gap) -> str:
     if gap.difference is None or gap.low is None or gap.high is None:
         return "-"
     return wording.estimate(gap.difference, gap.low, gap.high)
+
+
+def numbers(contrast: Contrast) -> tuple[str, str]:
+    """The difference with its interval, and p."""
+    return _difference(contrast), _p(contrast.p_holm)
 
 
 def _p(value: float | None) -> str:

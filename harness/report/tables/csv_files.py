@@ -10,13 +10,11 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.config.run import LEVELS
-from harness.law.compare.groups import over_seeds, pooled
-from harness.law.group_results import Analysis, Gap, GroupResult, Pooled
+from harness.law.group_results import Analysis, Gap
 from harness.law.prediction_results import CeilingOverForms
 from harness.law.results import Bounded, Interval, Onset, RunResult, Yardsticks
 from harness.records.outcomes import OWN
-from harness.report.tables import listening
+from harness.report.tables import listening, transfer
 from harness.report.text import dropped_rows, naming, wording
 from harness.utils.safe_text import visible
 
@@ -205,42 +203,7 @@ def _gap(name: str, gap: Gap | None) -> dict[str, float | None]:
     return {f"{name}_{end}": value for end, value in values.items()}
 
 
-BOUNDS = ("", "_low", "_high")
-TRANSFER_COLUMNS = (
-    "trained_on",
-    "runs",
-    *(f"{level}{what}{end}" for level in LEVELS for what in ("", "_gain") for end in BOUNDS),
-    "unfinished",
-)
-
-
 def transfer_csv(analysis: Analysis) -> str | None:
-    """Mean over seeds of the last evaluation at each level, and of its gain since the first.
-
-    Intervals are t intervals over seeds, empty for one seed. `unfinished` runs are left out and
-    counted. None where no run tells.
-    """
-    runs = {run.run: run for run in analysis.runs if run.transfer}
-    members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
-    rows = [_transfer_row(group, evaluated) for group, evaluated in members if evaluated]
-    return table(TRANSFER_COLUMNS, rows) if rows else None
-
-
-def _transfer_row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "trained_on": wording.group_name(group.key) or runs[0].level,
-        "runs": len(runs),
-    }
-    for level in LEVELS:
-        evaluated = [(run.transfer or {})[level] for run in runs if level in (run.transfer or {})]
-        seeds = [run.seed for run in runs if level in (run.transfer or {})]
-        gains = [ends.end - ends.start for ends in evaluated]
-        row |= _transfer_cells(
-            level, over_seeds(pooled([ends.end for ends in evaluated], 0), seeds)
-        )
-        row |= _transfer_cells(f"{level}_gain", over_seeds(pooled(gains, 0), seeds))
-    return row | {"unfinished": len(group.left_out)}
-
-
-def _transfer_cells(name: str, pool: Pooled) -> dict[str, float | None]:
-    return dict(zip([name + end for end in BOUNDS], (pool.mean, pool.low, pool.high), strict=True))
+    """The transfer matrix; None where no run tells."""
+    rows = transfer.rows(analysis)
+    return table(transfer.COLUMNS, rows) if rows else None

@@ -50,6 +50,8 @@ class Row:
     attentive_listening: float | None
     words: dict[str, int]
     """Verdict on the policy -> runs; of the own level alone."""
+    short_name: str
+    """The group by what it has that others may not."""
 
 
 def rows(analysis: Analysis, levels: Sequence[str] | None = None) -> list[Row]:
@@ -85,6 +87,7 @@ def _rows(
             anchors={name: getattr(anchors, name) for name in ANCHORS},
             attentive_listening=anchors.attentive_listening,
             words={word: words.count(word) for word in dict.fromkeys(words)},
+            short_name=wording.short_name(group.key),
         )
 
 
@@ -112,17 +115,26 @@ def table(shown: Sequence[Row]) -> Table:
 
 
 def _cells(row: Row) -> list[Text]:
-    heard = f"({wording.number(row.attentive_listening)})" if row.attentive_listening else ""
     where = [row.trained_on] if row.level == OWN else [row.trained_on, f"on {row.level}"]
     cells = [_stacked(*where)]
     for name in MEASURED:
         value, _, ends = (wording.pooled(row.measured[name]) or "-").partition(" ")
-        cells.append(_stacked(value, ends, heard if name == "listening" else ""))
+        cells.append(_stacked(value, ends, attentive(row) if name == "listening" else ""))
     anchors = [(words, row.anchors[name]) for name, words in ANCHORS.items()]
     told = [f"{words} {wording.number(anchor.value)}" for words, anchor in anchors if anchor]
     cells.append(_stacked(*(told or ["-"])))
+    return [*cells, _stacked(*policies(row))]
+
+
+def attentive(row: Row) -> str:
+    """`(1.39)`: listening of the attentive reference; empty where the card does not say."""
+    return f"({wording.number(row.attentive_listening)})" if row.attentive_listening else ""
+
+
+def policies(row: Row) -> list[str]:
+    """`listens in 2`, `deaf in 1`: what was found of the policies of the runs."""
     words = [word if row.runs == 1 else f"{word} in {count}" for word, count in row.words.items()]
-    return [*cells, _stacked(*(words or ["-"]))]
+    return words or ["-"]
 
 
 def _stacked(*lines: str) -> Text:

@@ -53,9 +53,14 @@ def order(analysis: Analysis) -> list[GroupResult]:
 
 def heading(groups: Sequence[GroupResult]) -> str:
     """Of the table, with the reward that the law is on where all groups share it."""
+    on = shared_reward(groups)
+    return "Over seeds, by level" + (f", law on {on}" if on is not None else "")
+
+
+def shared_reward(groups: Sequence[GroupResult]) -> str | None:
+    """The column that the law of every group is on; None where they differ or nobody knows."""
     columns = {group.reward for group in groups}
-    on = f", law on {columns.pop()}" if len(columns) == 1 and None not in columns else ""
-    return f"Over seeds, by level{on}"
+    return columns.pop() if len(columns) == 1 else None
 
 
 def seeds(group: GroupResult) -> int:
@@ -77,23 +82,39 @@ def answers(group: GroupResult) -> Population:
 
 def table(groups: Sequence[GroupResult]) -> Table:
     """A row a group."""
-    last = {answers(group).onset.last_step for group in groups} - {None}
-    by = f" by step {last.pop():.0f}" if len(last) == 1 else ""
-    found = grid("level", "P(law)", "ceiling", "sd", f"collapse{by}", "median onset")
+    found = grid("level", *headings(groups))
     for group in groups[:MOST_ROWS]:
-        told = answers(group)
-        left_out = f"no law in {told.law.failing}" if told.law.failing else ""
-        found.add_row(
-            text(shortened(name(group), LONGEST_NAME)),
-            _stacked(*_follows(told.follows)),
-            _stacked(*_number(told.law.ceiling.mean, told.law.ceiling.why), left_out),
-            _stacked(*_number(told.law.ceiling.between, None)),
-            _stacked(*_collapse(told.onset, told_once=bool(by))),
-            _stacked(*_median(told.onset)),
-        )
+        called = text(shortened(name(group), LONGEST_NAME))
+        found.add_row(called, *(_stacked(*lines) for lines in cells(group, groups)))
     if len(groups) > MOST_ROWS:
         found.add_row(text(f"{len(groups) - MOST_ROWS} more in levels.csv"))
     return found
+
+
+def headings(groups: Sequence[GroupResult]) -> list[str]:
+    """Of the columns beside the level."""
+    last = _shared_end(groups)
+    by = "" if last is None else f" by step {last:.0f}"
+    return ["P(law)", "ceiling", "sd", f"collapse{by}", "median onset"]
+
+
+def cells(group: GroupResult, groups: Sequence[GroupResult]) -> list[list[str]]:
+    """The lines of each cell under `headings`, in a table of `groups`."""
+    told, told_once = answers(group), _shared_end(groups) is not None
+    left_out = f"no law in {told.law.failing}" if told.law.failing else ""
+    return [
+        [*_follows(told.follows)],
+        [*_number(told.law.ceiling.mean, told.law.ceiling.why), left_out],
+        [*_number(told.law.ceiling.between, None)],
+        [*_collapse(told.onset, told_once)],
+        [*_median(told.onset)],
+    ]
+
+
+def _shared_end(groups: Sequence[GroupResult]) -> float | None:
+    """The step that every group was followed to; None where they differ."""
+    last = {answers(group).onset.last_step for group in groups} - {None}
+    return last.pop() if len(last) == 1 else None
 
 
 def _follows(follows: Follows) -> Iterator[str]:

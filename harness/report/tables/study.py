@@ -36,7 +36,7 @@ def show(outcome: Outcome, console: Console) -> None:
     """The question, the links, and the verdict with what speaks against it."""
     console.print(text(headline(outcome), "bold"), soft_wrap=True)
     validity.print_validity(outcome.validity, outcome.unknown_validity, console)
-    console.print(_table(outcome))
+    console.print(table(outcome))
     if outcome.beside is not None:
         print_beside(outcome.beside, outcome.stated.words, console)
     for line in notes(outcome):
@@ -175,14 +175,15 @@ def _may(one: AboveDeaf) -> str:
     return f"{one.arm} may, by up to {most} with {plural(one.seeds, 'seed')}"
 
 
-def _table(outcome: Outcome) -> Table:
-    table = grid(*COLUMNS)
+def table(outcome: Outcome) -> Table:
+    """A row a link: difference, pairs, p and verdict; then the checks."""
+    shown = grid(*COLUMNS)
     for judged in outcome.links:
         kind = "" if judged.link.name in outcome.stated.deciding else "beside: "
-        table.add_row(_named(judged.link, kind), *map(text, _cells(judged)))
+        shown.add_row(_named(judged.link, kind), *map(text, _cells(judged)))
     for check in outcome.checks:
-        table.add_row(_named(check.link, "check: "), *map(text, _cells(check)), style="dim")
-    return table
+        shown.add_row(_named(check.link, "check: "), *map(text, _cells(check)), style="dim")
+    return shown
 
 
 def _named(link: Link, kind: str = "") -> Text:

@@ -40,7 +40,7 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
     called = naming.names(analysis)
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if fitted:
-        console.print(_table(analysis, fitted, called, console.width))
+        console.print(runs_table(analysis, fitted, called, console.width))
         _lines(console, FOOTNOTES, "dim")
     validity.print_validity(*validity.of_runs(fitted), console)
     heard = listening.rows(analysis, (OWN,))
@@ -75,9 +75,10 @@ def _lines(console: Console, lines: Iterable[str], style: str = "") -> None:
         console.print(text(line, style), soft_wrap=True)
 
 
-def _table(
+def runs_table(
     analysis: Analysis, runs: Sequence[RunResult], called: dict[str, str], room: int
 ) -> Table:
+    """A row a run below the heading of its level, then the mean of each group of them."""
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     for name, width in NARROW.items():
         table.add_column(text(name), overflow="fold", width=width if room < WIDE else None)

@@ -22,7 +22,7 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     counted, and nothing is said of them.
     """
     finished, out = _in_means(analysis, runs)
-    found = f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}"
+    found = f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_same_batch(finished)}"
     return f"{found}{_noise(finished)}{_deaf(finished)}{_invalid_users(finished)}{out}"
 
 
@@ -33,6 +33,14 @@ def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[R
     if not finished:
         return runs, ", unfinished"
     return finished, f", {out} unfinished left out" if out else ""
+
+
+def _same_batch(runs: Sequence[RunResult]) -> str:
+    """` (same batch in 2)` of several runs: there the law is expected to fit."""
+    count = sum(run.same_batch is True for run in runs)
+    if count == 0:
+        return ""
+    return " (same batch" + (f" {wording.in_runs(count, len(runs))})" if len(runs) > 1 else ")")
 
 
 def _noise(runs: Sequence[RunResult]) -> str:

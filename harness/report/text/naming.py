@@ -21,17 +21,20 @@ def level_of(analysis: Analysis, run: RunResult) -> str:
 
 
 def by_level(analysis: Analysis, runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
-    """Runs of each level: easy, medium, hard, then the same as null controls, then the others."""
+    """Runs of each level: easy, medium, hard, then these with each remedy, then the same as null
+    controls, then the others.
+    """
     levels: dict[str, list[RunResult]] = {}
     for run in runs:
         levels.setdefault(level_of(analysis, run), []).append(run)
     return {level: levels[level] for level in sorted(levels, key=_level_rank)}
 
 
-def _level_rank(panel: str) -> tuple[bool, str, int, str]:
-    level, _, variant = panel.partition(", ")
-    named = level in LEVELS
-    return not named, variant, LEVELS.index(level) if named else 0, panel
+def _level_rank(panel: str) -> tuple[bool, bool, str, int, str]:
+    level, *variants = panel.split(", ")
+    named, null_control = level in LEVELS, variants[-1:] == ["null control"]
+    remedies = ", ".join(variants[:-1] if null_control else variants)
+    return not named, null_control, remedies, LEVELS.index(level) if named else 0, panel
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:

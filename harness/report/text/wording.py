@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.law.group_results import Pooled
-from harness.law.results import Interval, Onset, RunResult
+if TYPE_CHECKING:  # they import numpy, which who only needs words does not wait for
+    from harness.law.group_results import Pooled
+    from harness.law.results import Interval, Onset, RunResult
 
 VERDICT_WORDS = {
     "holds": "law holds",

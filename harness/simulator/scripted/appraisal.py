@@ -17,6 +17,7 @@ from harness.simulator.scripted.reading import (
     TELLABLE_STEMS,
     Reading,
     Sentence,
+    read,
     takes_up,
 )
 from harness.simulator.state import State
@@ -184,6 +185,18 @@ def _pick_up(reading: Reading, state: State) -> float:
     elif _takes_up_one(reading, [own[index] for index in told]):
         value = OLDER_FACT
     return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
+
+
+def taken_up(text: str, state: State) -> tuple[str, ...]:
+    """Return what `text` takes up of what was told, in the user's words: sentences, then feelings.
+
+    These earn Appraisal.pick_up: each where one does.
+    """
+    reading, own = read(text), state.user.persona_index
+    stems = TELLABLE_STEMS[own]
+    told = [n for n in state.disclosed.told if _takes_up_one(reading, [stems[n]])]
+    feelings = sorted(reading.feelings & state.disclosed.feelings)
+    return (*(state.user.persona.tellable[n].text for n in told), *feelings)
 
 
 def _takes_up_one(reading: Reading, told: Sequence[frozenset[str]]) -> bool:

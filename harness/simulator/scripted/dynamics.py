@@ -75,8 +75,12 @@ def logit(value: float, extra: float, offset: float, emotion: int, momentum: int
 
     `value` from `worth`; `offset` of the user, less the threshold; `extra` is added as it is.
     """
-    runaway = RUNAWAY * ((emotion - NEUTRAL_EMOTION) / 10) ** 3
-    return BASE + offset + FIT_WEIGHT * value + extra + runaway + MOMENTUM * momentum
+    return BASE + offset + FIT_WEIGHT * value + extra + runaway(emotion) + MOMENTUM * momentum
+
+
+def runaway(emotion: int) -> float:
+    """Return by how much a high emotion makes a rise likelier, and a low one a fall."""
+    return RUNAWAY * ((emotion - NEUTRAL_EMOTION) / 10) ** 3
 
 
 def rise_probability(x: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.simulator.personas import EVERYONE
 from harness.simulator.second import answers, dynamics
 from harness.simulator.second.dynamics import Acceptance
-from harness.simulator.second.reading import HURTS_FROM, Heard, hurt_of
+from harness.simulator.second.reading import HURTS_FROM, Heard, hurt_of, read
 from harness.simulator.second.text import stems
 from harness.simulator.state import Disclosed, User
 
@@ -76,12 +76,12 @@ def appraise(
     acts = frozenset(act for act in heard.acts if act != "remark")
     doubt = dynamics.doubt(hurt)
     parts = _acts(acts, user, disclosed, past, acceptance)
-    taken_up = _taken_up(heard, user.persona_index, disclosed)
-    if taken_up and acts:
-        parts["taken_up"] = taken_up
+    uptake = _taken_up(heard, user, disclosed)
+    if uptake and acts:
+        parts["taken_up"] = uptake
     if hurt_before and any(s.judged.sorry for s in heard.said):
         parts["sorry"] = dynamics.SORRY
-    if not acts or (not taken_up and _elsewhere(heard, user.persona_index, disclosed)):
+    if not acts or (not uptake and _elsewhere(heard, user.persona_index, disclosed)):
         parts["beside"] = -dynamics.BESIDE
     orders = sum(s.judged.act == "advise" for s in heard.said)
     if cut or heard.words > FAR_TOO_LONG or orders > ORDERS:
@@ -123,16 +123,45 @@ def _hurt(heard: Heard, persona: int, disclosed: Disclosed) -> float:
     return hurt_of(nats)
 
 
-def _taken_up(heard: Heard, persona: int, disclosed: Disclosed) -> float:
+def taken_up(text: str, user: User, disclosed: Disclosed) -> tuple[str, ...]:
+    """Return what a reply takes up: sentences told, their feelings and topic, in their words.
+
+    Nothing where nothing that the reply does is heard, or it is no language.
+    """
+    heard = read(text)
+    if heard.fault is not None or not {act for act in heard.acts if act != "remark"}:
+        return ()
+    persona = user.persona
+    sentences = [persona.tellable[n].text for n in _sentences_taken(heard, user, disclosed)]
+    feelings = sorted(f for f in disclosed.feelings if _names(heard, f))
+    topic = [persona.topic] if _of_topic(heard, user.persona_index) else []
+    return (*sentences, *feelings, *topic)
+
+
+def _taken_up(heard: Heard, user: User, disclosed: Disclosed) -> float:
     """Return what taking up something told is worth: the newest counts most."""
-    said = [sentence.words for sentence in heard.said]
-    taken = [n for n in disclosed.told
-             if any(answers.uptake(persona, n, words) >= TAKES_UP for words in said)]  # fmt: skip
+    taken = _sentences_taken(heard, user, disclosed)
     if disclosed.told[-1] in taken:
         return dynamics.TAKEN_UP
-    named = any(f in said.plain.split() for f in disclosed.feelings for said in heard.said)
-    of_topic = not stems(EVERYONE[persona].topic).isdisjoint(heard.about)
-    return dynamics.TAKEN_UP_BEFORE if taken or named or of_topic else 0.0
+    named = any(_names(heard, feeling) for feeling in disclosed.feelings)
+    return (
+        dynamics.TAKEN_UP_BEFORE if taken or named or _of_topic(heard, user.persona_index) else 0.0
+    )
+
+
+def _sentences_taken(heard: Heard, user: User, disclosed: Disclosed) -> list[int]:
+    """Return the sentences told that a reply speaks of, by number."""
+    persona, said = user.persona_index, [sentence.words for sentence in heard.said]
+    return [n for n in disclosed.told
+            if any(answers.uptake(persona, n, words) >= TAKES_UP for words in said)]  # fmt: skip
+
+
+def _names(heard: Heard, feeling: str) -> bool:
+    return any(feeling in said.plain.split() for said in heard.said)
+
+
+def _of_topic(heard: Heard, persona: int) -> bool:
+    return not stems(EVERYONE[persona].topic).isdisjoint(heard.about)
 
 
 def _elsewhere(heard: Heard, persona: int, disclosed: Disclosed) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from harness.config.run import DifficultyConfig
 from harness.config.simulator import TYPICALITY_CUT
@@ -12,10 +12,9 @@ from harness.simulator.draws import normal
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.second import answers, dynamics, voice
 from harness.simulator.second.appraisal import Appraised, appraise
+from harness.simulator.second.memory import Memory
 from harness.simulator.second.reading import Heard, read
 from harness.simulator.state import (
-    Disclosed,
-    User,
     draw_user,
     ending,
     reported_change,
@@ -26,29 +25,6 @@ from harness.simulator.state import (
 
 STEP = 5
 """difficulty.step_size at which a worth of 1 is Acceptance.points."""
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A second user's memory of one conversation; travels in UserTurn.state, never changes."""
-
-    key: ConversationKey
-    user: User
-    emotion: int
-    """The rounded mood."""
-    mood: float
-    """0 to 100."""
-    reported: float
-    """Start plus reported changes, before clipping."""
-    disclosed: Disclosed
-    turn: int = 0
-    """Replies so far."""
-    past: tuple[frozenset[str], ...] = ()
-    """What each reply so far did."""
-    spoken: frozenset[str] = frozenset()
-    """Sentences the policy has said, in plain words."""
-    hurt: bool = False
-    """Some reply was heard as cruel."""
 
 
 class SecondSimulator:
@@ -86,7 +62,8 @@ class SecondSimulator:
         user, u = draw_user(key, self.difficulty)
         start = self.difficulty.start_emotion
         disclosed, text = voice.opening(user, start, self.difficulty.disclosure, u)
-        memory = Memory(key, user, start, float(start), float(start), disclosed)
+        mood = float(start)
+        memory = Memory(key, user, start, mood, mood, mood, disclosed)
         return UserTurn(text, start, None, float(start), None, (), False, {}, memory)
 
     def _appraise(self, state: Memory, reply: SupporterReply) -> tuple[str | None, Appraised]:
@@ -121,6 +98,7 @@ class SecondSimulator:
             state,
             emotion=emotion,
             mood=mood,
+            expected=expected,
             reported=state.reported + reported_change(change, self.difficulty, u),
             turn=state.turn + 1,
             past=(*state.past, appraised.acts),

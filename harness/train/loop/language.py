@@ -40,7 +40,8 @@ from harness.train.loop.trl_adapter import (
 from harness.train.metrics import card, evaluate
 from harness.train.metrics.conversation_metrics import conversation_metrics
 from harness.train.metrics.entropy_splits import Planning, thinking_entropies
-from harness.train.metrics.token_metrics import Metrics, entropy_metrics, turn_records
+from harness.train.metrics.token_metrics import Metrics, entropy_metrics
+from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.language_loss import LossResult
 from harness.train.objective.remedy_stack import RemedyStack
@@ -239,7 +240,7 @@ class LanguageRun:
         self._session.record(
             state.step,
             values,
-            lambda: turn_records(conversations, batch.advantages, trace),
+            lambda: turn_records(conversations, state.rewards.total, batch.advantages, trace),
             **state.seconds,
             update=time.monotonic() - state.rollout_end,
         )

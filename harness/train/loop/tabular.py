@@ -40,7 +40,8 @@ from harness.train.loop.tabular_step import (
 )
 from harness.train.metrics import card
 from harness.train.metrics.conversation_metrics import conversation_metrics
-from harness.train.metrics.token_metrics import entropy_metrics, turn_records
+from harness.train.metrics.token_metrics import entropy_metrics
+from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
@@ -133,7 +134,7 @@ def _step(
     session.record(
         step,
         values,
-        lambda: turn_records(conversations, signal.advantages, trace),
+        lambda: turn_records(conversations, rewards.total, signal.advantages, trace),
         rollout=rollout_end - begin,
         eval=eval_end - rollout_end,
         update=update_end - eval_end,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.errors import ConfigError
 from harness.law.compare import families
 from harness.law.compare.quantities import CONTRASTED
 
@@ -18,6 +19,17 @@ def test_the_primary_quantity_has_three_fifths_and_holm_over_its_pairs() -> None
     assert found["ceiling"].first == pytest.approx(2 / 0.6)
     assert [found[name].primary for name in ("gain", "fall")] == [False, False]
     assert found["fall"].p == pytest.approx((0.001 / 0.2,))
+
+
+def test_the_quantity_that_is_named_is_primary_where_it_can_be_tested() -> None:
+    p = {"ceiling": [0.5], "gain": [0.02], "fall": []}
+    found = families.adjusted(p, "gain")
+    assert found["gain"].primary
+    assert found["gain"].p == pytest.approx((0.02 / 0.6,))
+    assert not found["ceiling"].primary
+    assert families.adjusted(p, "fall") == families.adjusted(p), "the usual one, else"
+    with pytest.raises(ConfigError, match=r"--primary: .*ceiling, gain.*got 'reward'"):
+        families.check_primary("reward")
 
 
 def test_a_quantity_that_is_decided_hands_its_part_to_the_other_secondary_ones_first() -> None:

@@ -1,0 +1,47 @@
+"""The turns of a run's saved conversations as one data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.records import conversation_columns
+
+
+def frame(paths: Mapping[int, Path]) -> pd.DataFrame:
+    """One row an utterance of the files of some steps, in their order; at least one file.
+
+    Each part of the appraisal is a column `why_PART`: 0 where it added nothing, NaN where there is
+    no appraisal. Raises DataError for a file that is damaged.
+    """
+    import pyarrow as pa
+
+    tables = []
+    for step, path in paths.items():
+        table, _, _ = conversation_columns.read(path)
+        tables.append(table.add_column(0, "step", pa.array(np.full(table.num_rows, step))))
+    whole = pa.concat_tables(tables)
+    turns: pd.DataFrame = whole.drop_columns(["why"]).to_pandas()
+    for name in ("strategies", "taken_up"):
+        lists = [None if value is None else tuple(value) for value in turns[name]]
+        turns[name] = pd.Series(lists, index=turns.index, dtype=object)
+    effects = pd.DataFrame(_effects(whole.column("why").combine_chunks()), index=turns.index)
+    return pd.concat([turns, effects], axis=1)
+
+
+def _effects(why: Any) -> dict[str, Any]:
+    """`why_PART` -> its values, shape (turns,)."""
+    import pyarrow.compute as pc
+
+    of = pc.list_parent_indices(why).to_numpy()
+    flat = why.flatten()
+    parts, values = flat.field("part").to_pylist(), flat.field("effect").to_numpy()
+    nothing = np.where(why.is_valid().to_numpy(zero_copy_only=False), 0.0, np.nan)
+    columns = {part: nothing.copy() for part in sorted(set(parts))}
+    for part, turn, value in zip(parts, of, values, strict=True):
+        columns[part][turn] = value
+    return {f"why_{part}": column for part, column in columns.items()}

@@ -1,0 +1,49 @@
+"""Commands that make pages to read and to send."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.commands.results import Entropy, Reward, RewardRange, Step
+
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE.html",
+        parser=options.a_path,
+        help="File to write; by default report.html inside the first PATH.",
+    ),
+]
+
+
+def report(
+    paths: options.Logs,
+    out: File = None,
+    as_json: options.AsJson = False,
+    reward: Reward = None,
+    entropy: Entropy = None,
+    step: Step = None,
+    reward_range: RewardRange = None,
+) -> None:
+    """Show runs, a sweep or a study in one HTML file that needs no network.
+
+    Answer, tables, figures, cards, config and conversations, to read and to send.
+    Example: harness report runs/20261121-070837-x7 --out sweep.html
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
+    from harness.execution import gpu_lease
+    from harness.utils import process_pool
+
+    with process_pool.others(gpu_lease.cores()) as pool:
+        if process_pool.likely_many(paths):
+            process_pool.prepare(pool, "harness.law.analysis")
+        from harness.cli import report as command
+
+        wanted = command.Wanted(tuple(paths), out, reward, entropy, step, reward_range)
+        raise typer.Exit(command.report(wanted, as_json=as_json, pool=pool))

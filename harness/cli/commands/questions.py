@@ -1,0 +1,105 @@
+"""Commands that begin with a question: what would decide it, and a study that does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+
+EffectOption = Annotated[
+    str,
+    typer.Option(
+        "--effect",
+        metavar="QUANTITY=VALUE",
+        help="Difference to decide: gain, final_reward, entropy_lost, ceiling, or a (as a share).",
+    ),
+]
+PilotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="PATH",
+        parser=options.a_path,
+        help="Finished runs of these levels, two seeds each at least, that show the spread.",
+    ),
+]
+PowerOption = Annotated[
+    float,
+    typer.Option("--power", metavar="P", help="Probability with which it should be decided."),
+]
+PlanResults = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        parser=options.a_path,
+        help="Folder for plan.json and the figure of power; without it nothing is written.",
+    ),
+]
+StudyName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        show_default=False,
+        help="Study to run (a file in sweeps/studies/); omit to see their names.",
+    ),
+]
+StudyDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        metavar="PATH",
+        parser=options.a_path,
+        help="Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
+    ),
+]
+Beside = Annotated[
+    Path | None,
+    typer.Option(
+        "--beside",
+        metavar="PATH",
+        parser=options.a_path,
+        help="Folder of the same study on other users; its effects are shown beside these.",
+    ),
+]
+
+
+def plan(
+    overrides: options.Overrides = None,
+    effect: EffectOption = "gain=0.05",
+    pilot: PilotOption = None,
+    power: PowerOption = 0.8,
+    out: PlanResults = None,
+    primary: options.Primary = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say how many seeds decide a stated difference between levels, and what they cost.
+
+    Nothing is trained. Spreads are those of a pilot, or of the shipped runs of the tabular policy.
+    Example: harness plan policy=tabular difficulty=easy,hard --effect gain=0.05
+    """
+    from harness.cli import plan as command
+
+    wanted = command.Wanted(tuple(overrides or ()), effect, pilot, power, out, as_json, primary)
+    command.plan(wanted)
+
+
+def study(
+    name: StudyName = "",
+    overrides: options.Overrides = None,
+    folder: StudyDir = None,
+    beside: Beside = None,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Run a preregistered study and judge its hypotheses.
+
+    Example: harness study does_collapse_explain 'seed=range(1,11)'
+    """
+    from harness.cli import study as command
+
+    wanted = command.Wanted(name, tuple(overrides or ()), folder, as_json, dry_run, beside)
+    raise typer.Exit(command.study(wanted))

@@ -1,0 +1,215 @@
+"""Commands that read what runs have written."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+
+
+class Figures(StrEnum):
+    """Which figures are drawn."""
+
+    AUTO = "auto"
+    ALL = "all"
+    NONE = "none"
+
+
+class FigureStyle(StrEnum):
+    """What figures are drawn for."""
+
+    SCREEN = "screen"
+    PAPER = "paper"
+
+
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        parser=options.a_path,
+        help="Results folder; by default law/ inside the first PATH.",
+    ),
+]
+Reward = Annotated[str | None, typer.Option("--reward", help="Column to use as reward R.")]
+RewardRange = Annotated[
+    str | None,
+    typer.Option(
+        "--reward-range",
+        metavar="LOW,HIGH",
+        help="Lowest and highest value that R can take, such as 0,1.",
+    ),
+]
+Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
+Step = Annotated[str | None, typer.Option("--step", help="Column to use as the step.")]
+Tables = Annotated[
+    bool, typer.Option("--tables", help="Print all tables too; the files always have them.")
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Explain how each run's numbers and verdict came about.")
+]
+FiguresOption = Annotated[
+    Figures,
+    typer.Option(
+        "--figures", help="auto: each run up to 24 runs, groups beyond; all: also each run."
+    ),
+]
+StyleOption = Annotated[
+    FigureStyle,
+    typer.Option("--style", help="paper: figures at column width, without titles, and tables."),
+]
+FormatOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        metavar="KIND",
+        show_default=False,
+        help="Some of png, svg, pdf, tex, md; by default png,svg, and pdf,tex,md for a paper.",
+    ),
+]
+ForecastFrom = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE", help="Fit the first SHARE of each run, such as 0.36, and predict its end."
+    ),
+]
+Margins = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="QUANTITY=VALUE", help="Largest difference that counts as none, as in gain=0.05."
+    ),
+]
+PoolUnlike = Annotated[
+    bool,
+    typer.Option("--pool-unlike", help="Average also over runs that were measured differently."),
+]
+WithUnfinished = Annotated[
+    bool, typer.Option("--with-unfinished", help="Include unfinished runs in averages.")
+]
+Once = Annotated[bool, typer.Option("--once", help="Look once and end.")]
+Steps = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, help="Last step of a log that does not say it."),
+]
+Idle = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        min=0.0,
+        help="Count such a log as ended once it has not grown for so long.",
+    ),
+]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on", metavar="LEVEL", help="Level of the evaluations: own, easy, medium or hard."
+    ),
+]
+HalfWidth = Annotated[
+    float,
+    typer.Option(
+        "--half-width", metavar="X", help="Half-width of the 95% interval to plan sizes for."
+    ),
+]
+
+
+def fit_entropy_law(
+    paths: options.Logs,
+    as_json: options.AsJson = False,
+    out: Results = None,
+    reward: Reward = None,
+    entropy: Entropy = None,
+    step: Step = None,
+    explain: Explain = False,
+    figures: FiguresOption = Figures.AUTO,
+    style: StyleOption = FigureStyle.SCREEN,
+    formats: FormatOption = None,
+    forecast_from: ForecastFrom = None,
+    pool_unlike: PoolUnlike = False,
+    margin: Margins = None,
+    with_unfinished: WithUnfinished = False,
+    reward_range: RewardRange = None,
+    primary: options.Primary = None,
+    tables: Tables = False,
+) -> None:
+    """Fit the law R = -a exp(H) + b and compare groups of runs.
+
+    Every run at or below PATH gets intervals, the onset of collapse and a verdict on the law;
+    tables and figures go to the results folder.
+    Example: harness fit-entropy-law runs/ --style paper --out paper/
+    """
+    # before numpy is imported: its arrays are short here, and the processes share the cores
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from harness.execution import gpu_lease
+    from harness.utils import process_pool
+
+    with process_pool.others(gpu_lease.cores()) as pool:
+        if process_pool.likely_many(paths):  # the others import what this process does, meanwhile
+            drawing = "harness.report.figures.matplotlib_loader"
+            needed = () if figures is Figures.NONE else (drawing,)
+            process_pool.prepare(pool, "harness.law.analysis", *needed)
+        from harness.cli import fit
+
+        wanted = fit.Wanted(
+            tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
+            tuple(margin or ()), with_unfinished, step, reward_range, primary,
+            style.value, tuple(formats or ()), tables,
+        )  # fmt: skip
+        raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
+
+
+def watch(
+    paths: options.Logs,
+    once: Once = False,
+    as_json: options.AsJson = False,
+    events: options.EventsOption = None,
+    reward: Reward = None,
+    entropy: Entropy = None,
+    step: Step = None,
+    steps: Steps = None,
+    reward_range: RewardRange = None,
+    idle: Idle = 600.0,
+) -> None:
+    """Follow logs while they are written, and say when a run has nothing more to gain.
+
+    Ends when every run has ended; --json looks once. Example: harness watch runs/one
+    """
+    from harness.cli import watch as command
+
+    command.watch_words(
+        tuple(paths), (reward, entropy, step), steps, reward_range, idle,
+        once=once, as_json=as_json, as_events=events is not None,
+    )  # fmt: skip
+
+
+def variance(
+    paths: options.Logs,
+    as_json: options.AsJson = False,
+    on: On = "own",
+    half_width: HalfWidth = 0.05,
+) -> None:
+    """Show how much of the spread of reward is seed, user, repeat, level and simulator.
+
+    Also says how many seeds, users and repeats give a stated half-width at the least cost, and how
+    many conversations a step keep noise below a tenth of the fall of entropy.
+    Example: harness variance runs/ --half-width 0.03
+    """
+    from harness.cli import variance as command
+
+    command.variance(tuple(paths), on, half_width, as_json=as_json)
+
+
+def verify(path: options.AnyRuns, as_json: options.AsJson = False) -> None:
+    """Check that the files of runs are undamaged.
+
+    Checks metrics, checkpoints, config, start model and conversations, and changes nothing. Exit
+    code: 0 if all runs are undamaged, 3 if some are damaged, 65 if all are or there are none.
+    """
+    from harness.cli import verify as command
+
+    raise typer.Exit(command.verify(path, as_json=as_json))

@@ -1,0 +1,186 @@
+"""Commands that make runs, continue them and say how they stand."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+
+
+class OnFailure(StrEnum):
+    """Behaviour of a sweep once a run has failed."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+OnFailureOption = Annotated[
+    OnFailure,
+    typer.Option("--on-failure", help="After a failed run, continue or start no more runs."),
+]
+Retries = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=20,
+        help="Retries for a run that failed on an endpoint or disk error.",
+    ),
+]
+Name = Annotated[
+    str | None, typer.Option("--name", help="Name of the sweep, and of its folder below runs/.")
+]
+Note = Annotated[
+    str | None,
+    typer.Option("--note", metavar="TEXT", help="What it is for; shown by list and status."),
+]
+SweepDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        metavar="DIR",
+        parser=options.a_path,
+        help="Folder of the sweep, new or empty; by default a new one below runs/.",
+    ),
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Also run the defaults, where no word is given on a terminal.")
+]
+RunDir = Annotated[
+    Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
+]
+DemoDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        metavar="DIR",
+        parser=options.a_path,
+        help="Folder of the runs; by default runs/demo. Created if it does not exist.",
+    ),
+]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Follow it until nobody works on it; Ctrl-C ends that.")
+]
+StopAgain = Annotated[
+    bool,
+    typer.Option(
+        "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
+    ),
+]
+
+
+def demo(folder: DemoDir = None, as_json: options.AsJson = False) -> None:
+    """Train one run for each way a run can end, and judge them.
+
+    About a minute on two cores, and one picture. Repeated, it shows what is there.
+    """
+    from harness.cli import demo as command
+
+    raise typer.Exit(command.demo(folder, as_json=as_json))
+
+
+def sweep(
+    context: typer.Context,
+    overrides: options.Overrides = None,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    on_failure: OnFailureOption = OnFailure.CONTINUE,
+    retries: Retries = 2,
+    name: Name = None,
+    note: Note = None,
+    folder: SweepDir = None,
+    yes: Yes = False,
+) -> None:
+    """Run every combination of the swept values.
+
+    Example: harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
+    """
+    if sys.stdout.isatty() and options.nothing_given(context):
+        typer.echo(context.get_help())
+        raise typer.Exit
+    from harness.cli import sweep as command
+    from harness.execution.retry import RetryPolicy
+
+    policy = RetryPolicy(on_failure is OnFailure.STOP, retries)
+    wanted = command.Wanted(overrides or [], dry_run, as_json, policy, name, note, folder)
+    raise typer.Exit(command.sweep(wanted))
+
+
+def train(
+    folder: RunDir, overrides: options.Overrides = None, events: options.EventsOption = None
+) -> None:
+    """Train one run in the foreground.
+
+    Example: harness train difficulty=hard --dir runs/one
+    """
+    from harness.execution import foreground
+
+    foreground.begin(folder, overrides or [], events)
+
+
+def resume(
+    folder: options.RunOrSweep,
+    events: options.EventsOption = None,
+    stop_again: StopAgain = False,
+) -> None:
+    """Continue a run, or the unfinished runs of a sweep."""
+    from harness.cli import status as command
+
+    raise typer.Exit(command.resume(folder, events, stop_again))
+
+
+def status(
+    folder: options.RunOrSweep, as_json: options.AsJson = False, watch: Watch = False
+) -> None:
+    """Show the progress of a run or a sweep."""
+    from harness.cli import status as command
+    from harness.errors import ConfigError
+
+    if watch and as_json:
+        advice = "`harness watch DIR --events jsonl` follows a run for a program"
+        raise ConfigError(f"--watch: goes without --json; {advice}")
+    if watch:
+        command.watch(folder)
+    else:
+        command.status(folder, as_json=as_json)
+
+
+def list_(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="[PATH]", parser=options.a_path, help="Folder to look into; a sweep's own runs."
+        ),
+    ] = Path(),
+    as_json: options.AsJson = False,
+) -> None:
+    """List runs and sweeps: when, what, status, last H and R, note.
+
+    Looks four folders deep. Of a sweep that is named, its runs are listed.
+    Example: harness list runs/
+    """
+    from harness.cli import list as command
+
+    command.list_(path, as_json=as_json)
+
+
+def rm(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", parser=options.a_path, help="Folders of runs or sweeps."),
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove runs or sweeps that nobody works on, and say what that frees.
+
+    Asks first. A folder that holds anything else is left alone, and so is what links lead to.
+    Example: harness rm runs/pilot
+    """
+    from harness.cli import rm as command
+
+    command.rm(paths, yes=yes)

@@ -1,0 +1,186 @@
+"""What a shell offers for a half-typed command: commands, options, config keys, run folders.
+
+The scripts are typer's (`--install-completion`); the answers are ours, since typer's parse the
+whole command line, which takes longer, and know nothing of KEY=VALUE. Nothing is offered that a
+shell would not take literally, and of files only names are read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.main import get_command_from_info
+
+VARIABLE = "_HARNESS_COMPLETE"
+LITERAL = re.compile(r"[\w.,/=+@%~-]+", re.ASCII)
+OF_FOLDERS = ("DIR", "PATH", "[PATH]", "RUN", "FOLDER")
+WRITTEN_TO = ("--dir", "--out")
+"""Options that name a folder yet to be made: the shell's own file names serve there."""
+MOST_FOLDERS = 2000
+ALWAYS = ("-h", "--help", "--debug")
+AT_FIRST = ("--version", "--install-completion", "--show-completion")
+Offer = tuple[str, str]
+"""A word, and what it means."""
+
+
+def answer(app: typer.Typer, request: str) -> bool:
+    """Print what the shell offers; whether `request` is one that is answered here."""
+    shell = request.removeprefix("complete_")
+    if shell not in ("bash", "zsh", "fish"):
+        return False
+    if shell == "bash":
+        words, typed, key = _of_bash(os.environ.get("COMP_WORDS", ""))
+    else:
+        words, typed = _split(os.environ.get("_TYPER_COMPLETE_ARGS", ""))
+        key = ""
+    found = sorted({one for one in offers(app, words, key + typed) if LITERAL.fullmatch(one[0])})
+    if os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
+        raise typer.Exit(0 if found else 1)
+    print(_shown(shell, found, key))
+    return True
+
+
+def _shown(shell: str, found: Sequence[Offer], key: str) -> str:
+    if shell == "bash":
+        return "\n".join(word.removeprefix(key) for word, _ in found)
+    plain = [(word, re.sub(r"[^\w .,;=/()-]", "", means)) for word, means in found]
+    if shell == "fish":
+        return "\n".join(f"{word}\t{means}" if means else word for word, means in plain)
+    quoted = [f'"{word}":"{means}"' if means else f'"{word}"' for word, means in plain]
+    return f"_arguments '*: :(({chr(10).join(quoted)}))'" if quoted else "_files"
+
+
+def _of_bash(text: str) -> tuple[list[str], str, str]:
+    """The whole words, the one being typed, and the `KEY=` before it, where bash has split it."""
+    given = text.split("\n") if "\n" in text else text.split(" ")
+    at = int(os.environ.get("COMP_CWORD", "0") or 0)
+    words, typed = given[1:at], given[at] if at < len(given) else ""
+    if typed == "=":
+        words, typed = [*words, "="], ""
+    if words[-1:] == ["="] and len(words) > 1:
+        return words[:-2], typed, f"{words[-2]}="
+    return words, typed, ""
+
+
+def _split(line: str) -> tuple[list[str], str]:
+    """The whole words and the one being typed, of a line as it stands; a quote may be open."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words: list[str] = []
+    try:
+        words.extend(lexer)
+    except ValueError:
+        words.append(lexer.token)
+    typed = "" if not words or line.endswith(" ") else words.pop()
+    return words[1:], typed
+
+
+def offers(app: typer.Typer, words: Sequence[str], typed: str) -> Iterator[Offer]:
+    """What may stand where `typed` does, behind `words`."""
+    names = [word for word in words if not word.startswith("-")]
+    infos: Any = {info.name: info for info in app.registered_commands}
+    groups = {group.name: group.typer_instance for group in app.registered_groups}
+    if names and names[0] in groups:
+        inner = groups[names[0]]
+        assert inner is not None
+        names, groups = names[1:], {}
+        infos = {i.name or i.callback.__name__: i for i in inner.registered_commands if i.callback}
+    if not names:
+        helps = {name: (info.callback.__doc__ or "").split("\n")[0] for name, info in infos.items()}
+        known = {**helps, **{str(name): "" for name in groups}}
+        at_first = dict.fromkeys((*ALWAYS, *AT_FIRST), "")
+        yield from _beginning((at_first if typed.startswith("-") else known).items(), typed)
+    elif names[0] in infos:
+        yield from _of_command(infos[names[0]], words, names[1:], typed)
+
+
+def _of_command(
+    info: Any, words: Sequence[str], given: Sequence[str], typed: str
+) -> Iterator[Offer]:
+    command: Any = get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
+    options = {name: one for one in command.params if _is_option(one) for name in one.opts}
+    before = options.get(words[-1]) if words else None
+    if before is not None and not before.is_flag:
+        if words[-1] not in WRITTEN_TO:
+            yield from _values(before, typed)
+        return
+    if typed.startswith("-"):
+        shown = {name: one.help or "" for name, one in options.items()}
+        yield from _beginning({**shown, **dict.fromkeys(ALWAYS, "")}.items(), typed)
+        return
+    taken = sum(not options[word].is_flag for word in words if word in options)
+    arguments = [one for one in command.params if not _is_option(one)]
+    place = len(given) - taken
+    if arguments:
+        yield from _values(arguments[min(place, len(arguments) - 1)], typed)
+
+
+def _is_option(param: Any) -> bool:
+    return str(param.opts[0]).startswith("-")
+
+
+def _values(param: Any, typed: str) -> Iterator[Offer]:
+    """What an option or an argument can be."""
+    kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
+    choices = [one for one in (kind, *getattr(kind, "__args__", ())) if isinstance(one, type)]
+    for choice in choices:
+        if issubclass(choice, Enum):
+            yield from _beginning(((str(one.value), "") for one in choice), typed)
+    if param.metavar == "KEY=VALUE":
+        from harness.cli import completion_keys
+
+        yield from completion_keys.offers(typed)
+    elif param.metavar in ("GROUP", "NAME"):
+        from harness.cli import completion_keys
+
+        named = completion_keys.groups() if param.metavar == "GROUP" else _studies()
+        yield from _beginning(((name, "") for name in named), typed)
+    elif param.metavar in OF_FOLDERS:
+        yield from ((path, "") for path in folders(typed))
+
+
+def _studies() -> list[str]:
+    from harness.cli import completion_keys
+
+    return completion_keys.files("sweeps/studies")
+
+
+def _beginning(known: Iterable[Offer], typed: str) -> Iterator[Offer]:
+    return (one for one in known if one[0].startswith(typed))
+
+
+def folders(typed: str) -> Iterator[str]:
+    """Runs and sweeps that a path can become, also those one folder further down; and folders."""
+    base, slash, _ = typed.rpartition("/")
+    for path in _inside(f"{base}{slash}"):
+        if not path.startswith(typed):
+            continue
+        if _is_ours(path):
+            yield path
+            continue
+        inner = [inside for inside in _inside(f"{path}/") if _is_ours(inside)]
+        yield from inner or [f"{path}/"]
+
+
+def _inside(base: str) -> list[str]:
+    """The folders in `base`, which is empty or ends with a slash."""
+    try:
+        with os.scandir(base or ".") as found:
+            entries = [entry for entry, _ in zip(found, range(MOST_FOLDERS), strict=False)]
+            return sorted(
+                f"{base}{entry.name}" for entry in entries
+                if not entry.name.startswith(".") and entry.is_dir()
+            )  # fmt: skip
+    except (OSError, ValueError):
+        return []
+
+
+def _is_ours(path: str) -> bool:
+    return any((Path(path) / name).is_file() for name in ("sweep.json", "run.json"))

@@ -1,0 +1,83 @@
+"""Config keys and their values for a shell that completes KEY=VALUE.
+
+A shell puts a blank behind the only word that is offered. So what goes on behind it, a group's keys
+or a key's values, is offered with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.config import keys
+from harness.config.keys import Key
+from harness.utils import installation
+
+Offer = tuple[str, str]
+SWEEPS = "+sweeps"
+TRUTHS = ("true", "false")
+
+
+def offers(typed: str) -> Iterator[Offer]:
+    """Words KEY=VALUE that begin so."""
+    key, equals, value = typed.partition("=")
+    if equals:
+        yield from values(key, value)
+        return
+    found = [one for one in _names(typed) if one.startswith(typed)]
+    if len(found) > 1:
+        yield from ((one, "") for one in found)
+    elif found and found[0].endswith("."):
+        yield from offers(found[0])
+    elif found:
+        yield found[0], ""
+        yield from values(found[0].removesuffix("="), "")
+
+
+def _names(typed: str) -> list[str]:
+    """Groups and keys with what follows them; keys of a group once its dot is there."""
+    before = {f"{key.group}." for key in keys.keys().values() if key.group}
+    if "." in typed:
+        return [f"{name}=" for name, key in keys.keys().items() if not key.by_option]
+    alone = [f"{name}=" for name, key in keys.keys().items() if not key.group]
+    chosen = [f"{name}=" for name in groups()]
+    return sorted({*before, *alone, *chosen, f"{SWEEPS}="} - {"schema="})
+
+
+def groups() -> list[str]:
+    """The parts of a config that have options."""
+    return list(keys.groups())
+
+
+def values(name: str, typed: str) -> Iterator[Offer]:
+    """Words NAME=VALUE that begin so; behind a comma, one more value of an axis."""
+    before, comma, last = typed.rpartition(",")
+    given = before.split(",")
+    for value in _known(name.lstrip("+")):
+        if value.startswith(last) and value not in given:
+            yield f"{name}={before}{comma}{value}", ""
+
+
+def _known(name: str) -> list[str]:
+    if name == SWEEPS.lstrip("+"):
+        return files("sweeps")
+    if name in groups():
+        return files(f"conf/{name}")
+    key = keys.keys().get(name)
+    return [] if key is None else _of_key(key)
+
+
+def _of_key(key: Key) -> list[str]:
+    """All values of a key that has few, else its default."""
+    choices = getattr(key.rule, "values", None)
+    if choices:
+        return [str(value) for value in choices]
+    if key.type is bool:
+        return list(TRUTHS)
+    return [str(key.default)] if isinstance(key.default, int | float | str) else []
+
+
+def files(folder: str) -> list[str]:
+    """Names of the YAML files that come with harness or lie in the current folder."""
+    roots = (Path(), installation.shipped())
+    return sorted({file.stem for root in roots for file in (root / folder).glob("*.yaml")})

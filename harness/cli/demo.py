@@ -1,0 +1,77 @@
+"""The demo command: train a run for each regime, judge them, and draw them in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.cli import exit_codes, status
+from harness.demo import folder, outcome
+from harness.demo.constructions import CONSTRUCTIONS, Construction
+from harness.demo.outcome import Shown
+from harness.errors import EXIT_PARTIAL, StoppedError
+from harness.execution import gpu_lease, preflight, user_validity
+from harness.execution import sweep as sweeps
+from harness.law import analysis
+from harness.law.group_results import Analysis
+from harness.records import plain_file
+from harness.report import write
+from harness.utils import safe_text
+
+
+def demo(
+    named: Path | None,
+    *,
+    as_json: bool,
+    constructions: Sequence[Construction] = CONSTRUCTIONS,
+) -> int:
+    """Run and judge the demo; return 0, 3 if a run failed or shows another regime, 75 if stopped.
+
+    Raises ConfigError for a folder that holds anything else, with nothing created.
+    """
+    root = named.resolve() if named else folder.default()
+    plain_file.refuse_link(named or root)
+    plain_file.refuse_link(root / folder.RESULTS)
+    points = {one.name: one.point() for one in constructions}
+    folder.refuse_other(root, points)
+    configs = [point.config for point in points.values()]
+    gpu_lease.check(configs)
+    preflight.check(configs)
+    user_validity.check(configs)
+    preflight.check_disk_space(configs, root)
+    planned = folder.settle(root, points)
+    if any(row.status != "done" for row in planned.runs):
+        safe_text.say(f"{len(planned.runs)} runs in {root}: about a minute on two cores")
+    ledger, code = sweeps.execute(root)
+    if code == StoppedError.exit_code:
+        safe_text.say("stopped; repeat the command to continue")
+        return code
+    analysed = analysis.analyse([root])
+    shown = outcome.judged(constructions, ledger, analysed)
+    picture = _write(shown, analysed, root / folder.RESULTS)
+    with exit_codes.tolerate_closed_stdout():
+        if as_json:
+            exit_codes.print_json(outcome.to_json(shown, root, picture))
+        else:
+            _print(shown, root, picture)
+    for line in status.failures(ledger):
+        safe_text.say(line)
+    return code or (0 if all(one.as_constructed for one in shown) else EXIT_PARTIAL)
+
+
+def _write(shown: Sequence[Shown], analysed: Analysis, out: Path) -> Path:
+    """Write law.json and its tables, and the picture; returns the path of the picture."""
+    write.write_results(analysed, out, "none")
+    return write.write_demo(outcome.panels(shown, analysed), out)
+
+
+def _print(shown: Sequence[Shown], root: Path, picture: Path) -> None:
+    console = Console()
+    for line in outcome.lines(shown, console.width):
+        console.print(safe_text.text(line), soft_wrap=True)
+    console.print(safe_text.text(f"picture: {picture}"), soft_wrap=True)
+    console.print(
+        safe_text.text(f"tables and all figures: harness fit-entropy-law {root}"), soft_wrap=True
+    )

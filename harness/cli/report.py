@@ -1,0 +1,142 @@
+"""The report command: one HTML file that shows everything known of some runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cli import exit_codes, options
+from harness.config.run import SCHEMA
+from harness.errors import EXIT_PARTIAL, ConfigError, DataError
+from harness.law import analysis
+from harness.law.group_results import Analysis
+from harness.law.io.discover import is_folder
+from harness.records import atomic, study_file
+from harness.report.html import page
+from harness.report.html.answer import Study
+from harness.report.html.page import Report
+from harness.report.text import dropped_rows
+from harness.study import last_look
+from harness.utils import process_pool, safe_text
+
+NAME = "report.html"
+ENDINGS = (".html", ".htm")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Arguments of the command."""
+
+    paths: tuple[Path, ...]
+    out: Path | None
+    reward: str | None = None
+    entropy: str | None = None
+    step: str | None = None
+    reward_range: str | None = None
+    """LOW,HIGH"""
+
+
+def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> int:
+    """Write the file and return the exit code: 0; 3 if a run could not be read; 65 if none could
+    be, with nothing written.
+
+    Processes of the `pool` take part. Raises ConfigError for a file that may not be written.
+    """
+    declared = options.reward_range(wanted.reward_range)
+    out = _file(wanted)
+    analysed = analysis.analyse(
+        wanted.paths,
+        reward=wanted.reward,
+        entropy=wanted.entropy,
+        step=wanted.step,
+        pool=pool,
+        reward_range=declared,
+    )
+    readable = [run.status == "ok" for run in analysed.runs]
+    for line in dropped_rows.lines(analysed):
+        safe_text.say(line)
+    if not any(readable):
+        for line in dropped_rows.not_read(analysed):
+            safe_text.say(line)
+        safe_text.say("no run could be read, so nothing was written")
+        return DataError.exit_code
+    many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else the pool's start costs more
+    helpers = pool if many else None
+    studies, damaged = _studies(wanted.paths, helpers)
+    made = page.report(_title(wanted.paths), wanted.paths, analysed, studies, damaged, helpers)
+    with atomic.storage(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write_bytes(out, made.content)
+    _print(out, analysed, made, as_json)
+    return 0 if all(readable) else EXIT_PARTIAL
+
+
+def _file(wanted: Wanted) -> Path:
+    """Where the report goes: --out, else report.html inside the first path if that is a folder,
+    else here.
+    """
+    first = wanted.paths[0]
+    out = wanted.out or (first / NAME if is_folder(first) else Path(NAME))
+    if out.suffix.lower() not in ENDINGS:
+        raise ConfigError(f"--out: must name a file that ends in .html, got {str(out)!r}")
+    if is_folder(out):
+        raise ConfigError(f"--out: must name a file, and {str(out)!r} is a folder")
+    if wanted.out is None and out.is_symlink():
+        rule = "a report takes the place of no link that nobody named"
+        raise ConfigError(f"{out}: {rule}, got one to {out.readlink()}; name a file with --out")
+    return out
+
+
+def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Study], list[str]]:
+    """The studies whose folders are named or lie directly below, and why some cannot be read."""
+    studies, damaged = [], []
+    for root in _study_folders(paths):
+        try:
+            one = last_look.read(root, pool)
+        except DataError as error:
+            damaged.append(f"a study cannot be read: {error}")
+            continue
+        studies.append(Study(one.study, one.stated, one.outcome, one.notes))
+    return studies, damaged
+
+
+def _study_folders(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not is_folder(path):
+            continue
+        if (path / study_file.FILE).is_file():
+            yield path
+            continue
+        with atomic.storage(path):
+            below = sorted(entry for entry in path.iterdir() if not entry.is_symlink())
+        yield from (entry for entry in below if (entry / study_file.FILE).is_file())
+
+
+def _title(paths: Sequence[Path]) -> str:
+    """The last parts of the paths: where they lie is nobody else's business."""
+    names = [path.resolve().name or str(path) for path in paths]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _print(out: Path, analysed: Analysis, made: Report, as_json: bool) -> None:
+    size = len(made.content)
+    with exit_codes.tolerate_closed_stdout():
+        if as_json:
+            about = {
+                "schema": SCHEMA,
+                "file": str(out),
+                "bytes": size,
+                "runs": len(analysed.runs),
+                "conversations": made.conversations,
+                "figures": list(made.charts),
+                "notes": list(made.notes),
+            }
+            exit_codes.print_json(about)
+            return
+        print(safe_text.visible(str(out)))
+    runs = f"{len(analysed.runs)} run{'s' * (len(analysed.runs) != 1)}"
+    told = f"{runs}, {made.conversations} conversations, {size / 1e6:.1f} MB"
+    safe_text.say(f"{told}; open it in a browser")

@@ -1,0 +1,212 @@
+"""The view command: the conversations of a run, for people to read or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.cli import chat_view, exit_codes, view_page
+from harness.cli.view_page import Heading
+from harness.errors import ConfigError, DataError, HarnessError
+from harness.records import holder, run_folder, saved_conversations, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.records.saved_conversations import Conversation, SavedStep
+
+SCHEMA = 1
+"""Of the value of --json."""
+FEW = 3
+"""Conversations that are shown where no number is asked for."""
+MOST_NAMED = 3
+"""Runs inside a folder that are named where it is not one run."""
+MOST_STEPS = 12
+"""Steps that are named where one is asked for that was not saved."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Arguments of the command."""
+
+    run: Path
+    step: int | None = None
+    level: str | None = None
+    worst: bool = False
+    best: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The conversations to show, and the rule they were chosen by."""
+
+    conversations: Sequence[Conversation]
+    rule: str
+
+
+def view(wanted: Wanted, *, as_json: bool) -> None:
+    """Print conversations of the run.
+
+    Raises DataError for a folder that is no run, or has none; ConfigError for a step or a level
+    that there is not.
+    """
+    if wanted.worst and wanted.best:
+        raise ConfigError("--worst, --best: give one of them, got both")
+    _refuse_other_folder(wanted.run)
+    saved, steps = _saved(wanted)
+    among = _of_level(wanted, saved)
+    if as_json:
+        with exit_codes.tolerate_closed_stdout():
+            for one in chosen(among, wanted, len(among)).conversations:
+                print(json.dumps(_to_json(wanted.run, one), allow_nan=False))
+        return
+    choice = chosen(among, wanted, FEW)
+    _show(_heading(wanted, saved, steps, len(among), choice), choice)
+
+
+def chosen(conversations: Sequence[Conversation], wanted: Wanted, few: int) -> Choice:
+    """Choose `wanted.limit` conversations, else `few`: by their reward, or evenly spread over it.
+
+    Where no reward was kept, the last emotion stands for it; a lost conversation comes last.
+    """
+    count = min(len(conversations), wanted.limit or few)
+    ranked = sorted(conversations, key=_rank)
+    by = "last emotion" if all(one.reward is None for one in conversations) else "reward"
+    if wanted.best:
+        known = [one for one in ranked if _worth(one) is not None]
+        ranked = [*reversed(known), *ranked[len(known) :]]
+        return Choice(ranked[:count], f"from the best on, by {by}")
+    if wanted.worst:
+        return Choice(ranked[:count], f"from the worst on, by {by}")
+    if count == len(conversations):
+        return Choice(conversations, "in the order of the batch")
+    if count == 1:
+        return Choice([ranked[(len(ranked) - 1) // 2]], f"the middle one by {by}")
+    places = [round(n * (len(ranked) - 1) / (count - 1)) for n in range(count)]
+    middle = ", the middle one" if count == FEW else ", evenly spread between" if count > 2 else ""
+    return Choice([ranked[place] for place in places], f"the worst{middle} and the best by {by}")
+
+
+def _rank(one: Conversation) -> tuple[bool, float, int, int]:
+    worth = _worth(one)
+    return worth is None, worth or 0.0, one.group, one.sample
+
+
+def _worth(one: Conversation) -> float | None:
+    """The reward, or what stands for it; None of a conversation that was lost."""
+    if one.reward is not None:
+        return one.reward
+    return None if one.ended == "failed" or not one.emotions else one.emotions[-1] / 100
+
+
+def _saved(wanted: Wanted) -> tuple[SavedStep, Sequence[int]]:
+    """The step to show, and all that are saved."""
+    steps = saved_conversations.steps(wanted.run)
+    if not steps:
+        rule = "the first step of a run saves some"
+        raise DataError(f"{wanted.run}: no conversations are saved yet: {rule}")
+    step = steps[-1] if wanted.step is None else wanted.step
+    if step not in steps:
+        rule = f"must be one of the saved steps {_listed(steps)}"
+        raise ConfigError(f"{wanted.run}: --step: {rule}; got {step}")
+    return saved_conversations.read(wanted.run, step), steps
+
+
+def _listed(steps: Sequence[int]) -> str:
+    """`1, 25, 50, ... 600`."""
+    first = ", ".join(map(str, steps[:MOST_STEPS]))
+    return first if len(steps) <= MOST_STEPS else f"{first}, ... {steps[-1]}"
+
+
+def _of_level(wanted: Wanted, saved: SavedStep) -> Sequence[Conversation]:
+    if not saved.conversations:
+        raise DataError(f"{saved.path}: must hold conversations, and has none")
+    if wanted.level is None:
+        return saved.conversations
+    found = [one for one in saved.conversations if one.level == wanted.level]
+    if not found:
+        levels = sorted({str(one.level) for one in saved.conversations})
+        rule = f"step {saved.step} must have conversations of the level"
+        raise ConfigError(
+            f"{wanted.run}: --level: {rule}, one of {', '.join(levels)}; got {wanted.level!r}"
+        )
+    return found
+
+
+def _refuse_other_folder(folder: Path) -> None:
+    """Raise DataError for what is not a run; runs that are inside are named."""
+    try:
+        if RunFolder(folder).is_run():
+            return
+        runs = sorted(path.parent for path in folder.glob("*/run.json"))
+        runs = runs or sorted(path.parent for path in folder.glob("*/*/run.json"))
+        is_folder = folder.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"{folder}: must be the folder of a run, got: {why}") from error
+    if not runs:
+        given = "has no run.json" if is_folder else "is no folder"
+        raise DataError(f"{folder}: must be the folder of a run, and {given}")
+    more = f" and {len(runs) - MOST_NAMED} more" if len(runs) > MOST_NAMED else ""
+    names = ", ".join(str(run.relative_to(folder)) for run in runs[:MOST_NAMED])
+    kind = "a sweep" if (folder / sweep_file.FILE).is_file() else "a folder"
+    raise DataError(
+        f"{folder}: must be the folder of one run, got {kind} of {len(runs)}: {names}{more}; "
+        f"for the first, `harness view {runs[0]}`"
+    )
+
+
+def _heading(
+    wanted: Wanted, saved: SavedStep, steps: Sequence[int], among: int, choice: Choice
+) -> Heading:
+    """What is shown, of which run, and what is left out."""
+    shown, of_level = len(choice.conversations), f" at level {wanted.level}" if wanted.level else ""
+    what = f"{shown} of {among} conversations{of_level}: {choice.rule}"
+    others = [step for step in steps if step != saved.step]
+    hints = [f"saved too: {'step' if len(others) == 1 else 'steps'} {_listed(others)} (--step N)"]
+    hints = hints if others else []
+    if shown < among:
+        hints.append("more conversations: --limit N, --worst, --best, --level NAME")
+    if saved.note:
+        hints.append(f"step {saved.step} was {saved.note}")
+    return Heading(f"{wanted.run}: {_standing(wanted.run, saved.step)}", what, tuple(hints))
+
+
+def _standing(path: Path, step: int) -> str:
+    """`step 100 of 600, running`; without what the run's files do not tell."""
+    run = RunFolder(path)
+    try:
+        steps, status = run_folder.planned_steps(run), run_folder.read_status(run).status
+    except HarnessError:  # conversations can be read all the same
+        return f"step {step}"
+    died = status == "running" and holder.holder(run) is None
+    return f"step {step}{f' of {steps}' if steps else ''}, {'crashed' if died else status}"
+
+
+def _show(heading: Heading, choice: Choice) -> None:
+    """Print for people: through a pager where a terminal is."""
+    to = chat_view.console(sys.stdout)
+    with exit_codes.tolerate_closed_stdout():
+        if not to.is_terminal:
+            view_page.show(heading, choice.conversations, to)
+            return
+        os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for one screen
+        signal.signal(signal.SIGINT, lambda *_: None)  # the pager's to obey, which goes on
+        with to.pager(styles=True):
+            view_page.show(heading, choice.conversations, to)
+
+
+def _to_json(run: Path, one: Conversation) -> dict[str, Any]:
+    """One conversation as plain values; what is not known is null."""
+    return {
+        "schema": SCHEMA,
+        "run": str(run),
+        **asdict(one),
+        "ended": one.ended,
+        "emotions": one.emotions,
+        "entropies_nats": one.entropies_nats,
+    }

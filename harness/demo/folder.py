@@ -1,0 +1,72 @@
+"""The folder of the demo: a sweep with a run for each construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.compose.plan import Point
+from harness.errors import ConfigError, FolderError
+from harness.execution import difficulty_cards, ledger, sweep_place, user_validity
+from harness.records import compatibility, run_folder, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.records.sweep_file import LedgerRow, Sweep
+
+RESULTS = "law"
+"""Folder inside it for the results and the picture."""
+OURS = {".lock", ".holder", RESULTS, difficulty_cards.FILE}
+"""What a demo has beside its runs, and may have left without its ledger."""
+
+
+def default() -> Path:
+    """runs/demo in the current folder."""
+    return sweep_place.runs_folder().resolve() / "demo"
+
+
+def refuse_other(root: Path, points: Mapping[str, Point]) -> None:
+    """Raise ConfigError where `root` holds anything but this demo."""
+    if not root.exists():
+        return
+    if not root.is_dir():
+        raise ConfigError(f"--dir: must name a folder, there or yet to be made, got {str(root)!r}")
+    if (root / sweep_file.FILE).is_file():
+        planned = {row.name: tuple(row.overrides) for row in sweep_file.read(root).runs}
+        if planned == {name: point.overrides for name, point in points.items()}:
+            return
+        rule = "holds other runs than those of this version's demo; name another folder"
+        raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
+    others = sorted(path.name for path in root.iterdir() if path.name not in OURS | {*points})
+    if others:
+        rule = f"must be empty or hold the demo; found {others[0]!r} in {str(root)!r}"
+        raise ConfigError(f"--dir: {rule}")
+
+
+def settle(root: Path, points: Mapping[str, Point]) -> Sweep:
+    """Plan the runs in `root` that are not there yet, and write the ledger.
+
+    Raises ConfigError if something else is in it, FolderError, StoppedError if a live process
+    executes it.
+    """
+    refuse_other(root, points)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{root}: {error.strerror or error}") from error
+    with run_folder.hold(RunFolder(root)):
+        compatibility.refuse_newer_sweep(root)
+        for name, point in points.items():
+            _make(RunFolder(root / name), point)
+        if not (root / sweep_file.FILE).is_file():
+            rows = [LedgerRow(n, str(root / n), point.overrides) for n, point in points.items()]
+            sweep_file.write(root, Sweep(str(root), {}, rows))
+    return ledger.read(root)
+
+
+def _make(run: RunFolder, point: Point) -> None:
+    """Raises ConfigError for a run of another config: its settings are those of another conf/."""
+    if not run.is_run():
+        run_folder.create(run, point.config, user_validity.record(point.config))
+        return
+    if run_folder.read_config(run) != point.config:
+        rule = "was made with other settings than it would have now; name another folder"
+        raise ConfigError(f"--dir: its run {run.path.name} {rule}, got {str(run.path.parent)!r}")

@@ -1,0 +1,178 @@
+"""What the runs of the demo show, beside what they were constructed to show."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.config.run import SCHEMA
+from harness.demo.constructions import COMMON, Construction
+from harness.law.estimate import numbers
+from harness.law.group_results import Analysis
+from harness.law.results import Floats, RunResult, RunSeries
+from harness.records.sweep_file import Sweep
+from harness.report.figures import demo as figure
+from harness.report.figures.demo import Panel
+from harness.report.text import wording
+
+LEAST_WIDTH, MOST_WIDTH = 40, 100
+INDENT = "  "
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A quantity at the start of a run and at its end: means of the first and the last tenth."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run of the demo; what is None could not be judged."""
+
+    construction: Construction
+    path: str
+    status: str
+    result: RunResult | None
+    entropy: Ends | None
+    """Nats."""
+    reward: Ends | None
+    """Of held-out users; the start is the first evaluation."""
+
+    @property
+    def regime(self) -> str | None:
+        return self.result.regime if self.result else None
+
+    @property
+    def as_constructed(self) -> bool:
+        """Whether it shows what it was constructed for."""
+        return self.regime in self.construction.regimes
+
+    def to_json(self) -> dict[str, Any]:
+        """Its entry in the value of --json."""
+        one, found = self.construction, self.result
+        return {
+            "name": one.name,
+            "dir": self.path,
+            "because": one.because,
+            "overrides": list(one.words),
+            "expected": list(one.regimes),
+            "status": self.status,
+            "as_constructed": self.as_constructed,
+            "regime": self.regime,
+            "onset": asdict(found.onset) if found and found.onset else None,
+            "reward": found.reward if found else None,
+            "verdict": found.verdict if found else None,
+            "reasons": list(found.reasons or ()) if found else None,
+            "entropy_ends": asdict(self.entropy) if self.entropy else None,
+            "reward_ends": asdict(self.reward) if self.reward else None,
+            "null_share": asdict(found.null_share) if found and found.null_share else None,
+        }
+
+
+def judged(constructions: Sequence[Construction], ledger: Sweep, analysis: Analysis) -> list[Shown]:
+    """One for each construction, in their order."""
+    results = {Path(run.run).name: run for run in analysis.runs if run.status == "ok"}
+    rows = {row.name: row for row in ledger.runs}
+    return [_shown(one, rows, results.get(one.name), analysis) for one in constructions]
+
+
+def _shown(
+    one: Construction, rows: dict[str, Any], result: RunResult | None, analysis: Analysis
+) -> Shown:
+    row = rows[one.name]
+    series = analysis.series.get(result.run) if result else None
+    return Shown(
+        one, str(row.dir), row.status, result,
+        _ends(series.course_entropy) if series else None,
+        _reward_ends(series) if series else None,
+    )  # fmt: skip
+
+
+def _ends(values: Floats) -> Ends | None:
+    tenth = max(1, len(values) // 10)
+    return (
+        Ends(numbers.mean(values[:tenth]), numbers.mean(values[-tenth:])) if len(values) else None
+    )
+
+
+def _reward_ends(series: RunSeries) -> Ends | None:
+    values = series.reward[np.isfinite(series.reward)]
+    return Ends(float(values[0]), numbers.mean(numbers.last_tenth(values))) if len(values) else None
+
+
+def panels(shown: Sequence[Shown], analysis: Analysis) -> list[Panel]:
+    """The runs that have rows, for the picture."""
+    drawn = {
+        one.result.run: (one.construction.name.replace("_", " "), one.construction.because)
+        for one in shown
+        if one.result is not None
+    }
+    return figure.panels(analysis, drawn)
+
+
+def to_json(shown: Sequence[Shown], root: Path, picture: Path) -> dict[str, Any]:
+    """The value of --json."""
+    runs = [one.to_json() for one in shown]
+    return {"schema": SCHEMA, "dir": str(root), "runs": runs, "figure": str(picture)}
+
+
+def lines(shown: Sequence[Shown], width: int) -> Iterator[str]:
+    """What each run is, how it was made and what it shows, in lines of at most `width`."""
+    width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
+    for one in shown:
+        construction = one.construction
+        yield from _wrapped(f"{construction.name}: {construction.because}", "", width)
+        own = " ".join(word for word in construction.words if word not in COMMON)
+        yield from _wrapped(own, INDENT, width)
+        yield from _wrapped(_found(one), INDENT, width)
+    yield from _wrapped(f"all: {' '.join(COMMON)}", "", width)
+
+
+def _found(one: Shown) -> str:
+    """`-> collapsed: H 1.60 to 0.26, held-out R 0.74 to 0.86; collapse from step 103 [58, 168]`"""
+    found = one.result
+    if found is None or one.entropy is None or one.reward is None:
+        return f"-> {one.status}: not judged"
+    moved = [
+        f"H {_move(one.entropy)} nats",
+        f"{_whose(found)} {_move(one.reward)}",
+    ]
+    parts = [", ".join(moved), wording.onset(found.onset), _law(found), *_noise(found)]
+    other = "" if one.as_constructed else f" (made to be {' or '.join(one.construction.regimes)})"
+    return f"-> {found.regime or 'too short to tell'}{other}: {'; '.join(parts)}"
+
+
+def _move(ends: Ends) -> str:
+    return f"{wording.number(ends.start)} to {wording.number(ends.end)}"
+
+
+def _whose(found: RunResult) -> str:
+    return "R of its own batches" if found.same_batch else "held-out R"
+
+
+def _law(found: RunResult) -> str:
+    """The verdict, with why."""
+    reasons = ", ".join(wording.plain(reason) for reason in found.reasons or ())
+    words = wording.VERDICT_WORDS.get(found.verdict or "", "law undetermined")
+    return f"{words}{f' ({reasons})' if reasons else ''}"
+
+
+def _noise(found: RunResult) -> list[str]:
+    share = found.null_share
+    if share is None:
+        return []
+    return [f"its null control loses {wording.percent(share)} as much H"]
+
+
+def _wrapped(sentence: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        sentence, width, initial_indent=indent, subsequent_indent=f"{indent}{INDENT}",
+        break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip

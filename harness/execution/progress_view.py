@@ -1,0 +1,161 @@
+"""Progress of runs as a table, as lines and as one sentence about all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Group
+from rich.text import Text
+
+from harness.utils import terminal
+from harness.utils.safe_text import text, visible
+
+ENDED = ("done", "failed", "stopped")
+SHOWN_FIRST = ("running", "failed", "stopped", "planned", "done")
+COLUMNS = ("run", "status", "step", "H", "R", "emotion", "left")
+RUN, STATUS, STEP, ENTROPY, REWARD, EMOTION, LEFT = range(len(COLUMNS))
+LONGEST_NAME, LONGEST_REASON = 40, 60
+LEAST = {LEFT: 11, RUN: 12}
+"""Least widths: a narrow screen cuts names and reasons, not numbers."""
+
+USUAL = ("0.00", "0.00", "0", "90 min")
+"""Cells that a run will have: columns keep their widths from the first step on."""
+
+
+@dataclass(frozen=True)
+class RunView:
+    """Progress of a run, as far as its folder says."""
+
+    name: str
+    steps: int
+    """Steps it is to make."""
+    status: str = "planned"
+    reason: str | None = None
+    attempt: int = 0
+    step: int = 0
+    entropy: float | None = None
+    reward: float | None = None
+    emotion: float | None = None
+    left_s: float | None = None
+    """Seconds left at the pace of the last while."""
+
+
+def table(views: Sequence[RunView], most: int, columns: int | None = None) -> Group:
+    """Table of at most `most` runs that fits so many columns, running ones first; the others are
+    counted below it, and what all of them have left.
+    """
+    order = sorted(range(len(views)), key=lambda i: _rank(views[i]))
+    shown = [views[index] for index in sorted(order[: max(most, 1)])]
+    rows = [COLUMNS, *map(_cells, shown)]
+    usual = [("", "running", f"{view.steps}/{view.steps}", *USUAL) for view in shown]
+    widths = terminal.fit([*rows, *usual], columns, LEAST, (EMOTION,))
+    lines = [_line(COLUMNS, widths, dict.fromkeys(widths, "bold"))]
+    for view, cells in zip(shown, rows[1:], strict=True):
+        style = terminal.STYLES.get(view.status, "dim")
+        lines.append(_line(cells, widths, {STATUS: style, LEFT: _style_of_last(view)}))
+    hidden = Counter(views[index].status for index in order[len(shown) :])
+    counts = ", ".join(f"{count} {status}" for status, count in hidden.items())
+    notes = [f"and {counts}"] if counts else []
+    notes += [overall(views)] if len(views) > 1 else []
+    wrapped = [terminal.wrapped(note, columns).split("\n") for note in notes]
+    return Group(*lines, *(text(line, "dim") for note in wrapped for line in note))
+
+
+def _line(cells: Sequence[str], widths: Mapping[int, int], styles: Mapping[int, str]) -> Text:
+    shown = Text(no_wrap=True, overflow="ignore")
+    for number, wide in widths.items():
+        shown.append(f"{terminal.cell(cells[number], wide):{wide}}", styles.get(number, ""))
+        shown.append(terminal.GAP)
+    shown.rstrip()
+    return shown
+
+
+def _rank(view: RunView) -> int:
+    return SHOWN_FIRST.index(view.status) if view.status in SHOWN_FIRST else len(SHOWN_FIRST)
+
+
+def _is_held_up(view: RunView) -> bool:
+    return view.status in ENDED or view.reason is not None
+
+
+def _style_of_last(view: RunView) -> str:
+    return terminal.STYLES.get(view.status, "dim") if view.status in ENDED else ""
+
+
+def _cells(view: RunView) -> tuple[str, ...]:
+    reason = terminal.cut(visible(view.reason or ""), LONGEST_REASON)
+    return (
+        terminal.cell(visible(view.name), LONGEST_NAME),
+        visible(view.status),
+        f"{view.step}/{view.steps}",
+        _decimal(view.entropy),
+        _decimal(view.reward),
+        _decimal(view.emotion, 0),
+        reason if _is_held_up(view) else duration(view.left_s),
+    )
+
+
+def overall(views: Sequence[RunView]) -> str:
+    """`3 of 9 runs done, 2 running; some 12 min left for all`."""
+    counts = Counter(view.status for view in views)
+    told = [f"{counts[word]} {word}" for word in ("running", "failed", "stopped") if counts[word]]
+    left = overall_left_s(views)
+    end = "" if left is None else f"; some {duration(left)} left for all"
+    return ", ".join([f"{counts['done']} of {len(views)} runs done", *told]) + end
+
+
+def overall_left_s(views: Sequence[RunView]) -> float | None:
+    """Seconds until all runs are done, if as many as now go on at the mean pace of those that run;
+    None where none of them has a pace.
+    """
+    running = [view for view in views if view.status == "running"]
+    paces = [
+        view.left_s / (view.steps - view.step)
+        for view in running
+        if view.left_s is not None and view.steps > view.step
+    ]
+    if not paces:
+        return None
+    ahead = sum(max(v.steps - v.step, 0) for v in views if v.status in ("planned", "running"))
+    return ahead * sum(paces) / len(paces) / len(running)
+
+
+SHARE_A_LINE = 0.1
+"""Share of a run after which it gets another plain line."""
+
+
+def worth_a_line(printed: RunView, now: RunView) -> bool:
+    """Whether the run started, ended, waits for an endpoint or no longer does, or made another
+    tenth of its steps since `printed`, its last line.
+    """
+    if (printed.status, printed.attempt, printed.reason) != (now.status, now.attempt, now.reason):
+        return now.status != "planned"
+    size = max(1.0, now.steps * SHARE_A_LINE)
+    return now.status == "running" and now.step // size > printed.step // size
+
+
+def line(view: RunView) -> str:
+    """`0-easy-seed1: running, 20/100 steps, H 1.04, R 0.45, emotion 47, 2 min left`."""
+    parts = [view.status, f"{view.step}/{view.steps} steps"]
+    measured = (("H", view.entropy, 2), ("R", view.reward, 2), ("emotion", view.emotion, 0))
+    parts += [f"{word} {_decimal(v, digits)}" for word, v, digits in measured if v is not None]
+    if view.left_s is not None:
+        parts.append(f"{duration(view.left_s)} left")
+    if view.reason:
+        parts.append(view.reason)
+    return f"{view.name}: {', '.join(parts)}"
+
+
+def _decimal(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def duration(seconds: float | None) -> str:
+    """`40 s`, `12 min`, `1.6 h`; `-` where it is not known."""
+    if seconds is None:
+        return "-"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,127 @@
+"""What is told beside a plan: other designs, the pilot's own differences, power against seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law.compare import random_effects
+from harness.planning import power, search, sizes
+from harness.planning.costs import Hours, Size
+from harness.planning.made_studies import MadeStudies, Power
+from harness.planning.search import Planned
+from harness.planning.settings import Asked
+from harness.planning.task import Task
+
+SHOWN = (0.5, 1.0, 2.0)
+"""Multiples of the stated difference that the curve is drawn for."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """A design beside the planned one."""
+
+    what: str
+    seeds: int
+    size: Size
+    power: Power | None
+    hours: Hours
+
+
+@dataclass(frozen=True)
+class OwnGap:
+    """What the pilot itself shows of a pair, with its 95% interval over seeds."""
+
+    later: str
+    baseline: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Power against seeds: its mean over what the spread may be, and the middle 95% of it."""
+
+    effect: float
+    seeds: int
+    power: float
+    low: float
+    high: float
+
+
+def around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
+    """Half and twice the seeds, as far as power.MOST, and the pilot's own size."""
+    design, own = found.design, sizes.own_size(task)
+    rows = [
+        ("half as many seeds", max(2, design.seeds // 2), design.size),
+        ("planned", design.seeds, design.size),
+        ("twice as many seeds", 2 * design.seeds, design.size),
+        ("the pilot's own size", task.pilot.seeds, own),
+    ]
+    rows = [row for row in rows if row[0] != "twice as many seeds" or row[1] <= power.MOST]
+    return tuple(
+        Around(
+            what,
+            seeds,
+            size,
+            found.power if what == "planned" else search.power_at(task, made, size, seeds),
+            search.hours(task, size, seeds),
+        )
+        for what, seeds, size in rows
+    )
+
+
+def own_gaps(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
+    """The pilot's own differences, each as Welch's interval shows it by itself."""
+    gaps = []
+    for later, baseline in asked.pairs:
+        levels = [task.pilot.levels[place] for place in (later, baseline)]
+        known = [level.at(task.effect.quantity, level.steps) for level in levels]
+        samples = [random_effects.unweighted(list(v[np.isfinite(v)])) for v in known]
+        if not all(map(len, samples)):
+            continue
+        gap = random_effects.difference(*samples)
+        value = float(samples[0].values.mean() - samples[1].values.mean())
+        interval = gap.interval() if gap else None
+        gaps.append(
+            OwnGap(
+                asked.names[later],
+                asked.names[baseline],
+                value,
+                interval.low if interval else None,
+                interval.high if interval else None,
+            )
+        )
+    return tuple(gaps)
+
+
+def directions(own: Sequence[OwnGap], asked: Asked) -> dict[tuple[int, int], int]:
+    """Pair -> the sign of its difference, where the pilot's interval does not hold 0."""
+    place = {name: at for at, name in enumerate(asked.names)}
+    return {
+        (place[gap.later], place[gap.baseline]): 1 if gap.value > 0 else -1
+        for gap in own
+        if gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
+    }
+
+
+def curve(task: Task, found: Planned) -> list[CurvePoint]:
+    """By the closed form, at the planned size."""
+    pairs = search.drawn(task, found.design.size)
+    assert not isinstance(pairs, str)
+    pair = pairs[found.pair]
+    most = min(power.MOST, max(12, 3 * found.design.seeds))
+    seeds = np.unique(np.linspace(power.FEWEST, most, 40).round())
+    points = []
+    for multiple in SHOWN:
+        scaled = search.scaled(pair, multiple)
+        each = power.closed(task.rule, scaled, seeds)
+        low, high = np.quantile(each, (0.025, 0.975), axis=0)
+        points += [
+            CurvePoint(task.effect.value * multiple, int(n), float(p), float(a), float(b))
+            for n, p, a, b in zip(seeds, each.mean(axis=0), low, high, strict=True)
+        ]
+    return points

@@ -1,0 +1,67 @@
+"""The runs at or below a path: those that a plan can be made from, and why the others are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.law.compare import groups
+from harness.law.io import discover, identity
+from harness.law.io.identity import Identity
+
+FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A finished run of ours, by its settings."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    """Dotted key -> value, without the seed."""
+    seed: int
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A run that nothing can be planned from."""
+
+    run: str
+    why: str
+    config: Mapping[str, Any] | None
+    """Dotted key -> value, without the seed; None where it cannot be read."""
+    ours: bool = True
+    failed: bool = False
+
+
+def below(path: Path) -> tuple[list[Candidate], list[Unusable]]:
+    """The finished runs at or below `path`, and the others with why they are none."""
+    usable, others = [], []
+    for run in discover.discover([path]).runs:
+        who = identity.read(run.folder)
+        config = None if who.full_config is None else groups.flat(dict(who.full_config))
+        why = run.problem.message if run.problem and not who.has_record else _why_not(who)
+        if why is None and run.folder is not None and config is not None and who.seed is not None:
+            usable.append(Candidate(run.folder, config, who.seed))
+        else:
+            why = why or "no folder of a run"
+            others.append(Unusable(run.run, why, config, who.ours, who.status == FAILED))
+    return usable, others
+
+
+def _why_not(who: Identity) -> str | None:
+    """None of a finished run with a config and a seed."""
+    if who.unreadable is not None:
+        return who.unreadable
+    if who.status is None:
+        return "its run.json is missing or cannot be read"
+    if who.config is None:
+        return "its config.yaml is missing or cannot be read"
+    if who.seed is None:
+        return "its config.yaml has no seed"
+    if who.status == "done":
+        return None
+    reached = f"{who.status} at step {who.last_step}"
+    return f"{reached}: {who.reason}" if who.reason else reached

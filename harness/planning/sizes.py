@@ -1,0 +1,67 @@
+"""The sizes of a run that a pilot says something of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.planning import lengths
+from harness.planning.costs import Size
+from harness.planning.settings import REPEATS, USERS
+from harness.planning.spread import OF_EVALUATIONS
+from harness.planning.task import Task
+
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Users or repeats of an evaluation, as multiples of the pilot's."""
+FEWEST_USERS = 16
+
+
+def own_size(task: Task) -> Size:
+    """That of the pilot's runs."""
+    level = task.pilot.levels[0]
+    return Size(level.steps, lengths.evaluations(task, level.steps), level.users, level.repeats)
+
+
+def first_size(task: Task) -> Size:
+    """That of the pilot, with what was typed put in."""
+    level, config, steps = task.pilot.levels[0], task.configs[0], lengths.longest(task)
+    users = config.eval.users if USERS in task.typed else level.users
+    repeats = config.eval.repeats if REPEATS in task.typed else level.repeats
+    return Size(steps, lengths.evaluations(task, steps), users, repeats)
+
+
+def sizes(task: Task) -> Iterator[Size]:
+    """Every size that the pilot says something of, its own first."""
+    first = first_size(task)
+    yield first
+    for steps in lengths.lengths(task):
+        for users in _users(task, first):
+            for repeats in _repeats(task, first):
+                size = Size(steps, lengths.evaluations(task, steps), users, repeats)
+                if size != first:
+                    yield size
+
+
+def why_users(task: Task) -> str | None:
+    """Why users and repeats are kept; None where other numbers are considered."""
+    if task.effect.quantity not in OF_EVALUATIONS:
+        return f"{task.effect.quantity} is of more than an evaluation's reward"
+    if task.pilot.column_of(task.effect.quantity) != task.pilot.column:
+        return f"it is decided on other users than those of {task.pilot.column}"
+    if any(level.per_user is None for level in task.pilot.levels):
+        return "no outcomes.json tells what an evaluation's size does"
+    if any(config.simulator.kind not in ("scripted", "second") for config in task.configs):
+        return "a served user was never met in other numbers"
+    return "typed" if USERS in task.typed else None
+
+
+def _users(task: Task, own: Size) -> list[int]:
+    if why_users(task) is not None:
+        return [own.users]
+    return sorted({max(FEWEST_USERS, int(own.users * factor)) for factor in FACTORS})
+
+
+def _repeats(task: Task, own: Size) -> list[int]:
+    told = all(level.per_conversation is not None for level in task.pilot.levels)
+    if why_users(task) not in (None, "typed") or REPEATS in task.typed or not told:
+        return [own.repeats]
+    return sorted({max(1, int(own.repeats * factor)) for factor in FACTORS})

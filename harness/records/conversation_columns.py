@@ -1,0 +1,72 @@
+"""The columns of conversations/*.parquet, as they are now, read from a file of any version."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError, VersionError
+from harness.records import conversations, old_conversations, plain_file
+from harness.records.conversations import SCHEMA, SCHEMA_KEY, schema_of_turns
+
+KEPT = (
+    "persona", "topic", "voice", "temperament", "intention", "level", "reward", "taken_up",
+    "is_cut", "reported_emotion", "rise_probability",
+)  # fmt: skip
+"""Columns that version 1 did not have, or not always."""
+ALWAYS = ("group", "sample", "turn", "speaker", "text")
+"""Columns that hold no null."""
+
+
+def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
+    """Read a file as a pyarrow.Table with the columns of this version, whichever version wrote it.
+
+    Returns it with the version of the file, and the columns that the file does not have. Raises
+    DataError for a file that is missing or damaged, VersionError for one of a newer version.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with open(path, "rb", opener=plain_file.opener) as file:
+            found = pq.ParquetFile(io.BytesIO(file.read()))
+        table, written = found.read(), found.metadata.metadata or {}  # read_table imports pandas
+    except (OSError, ValueError, pa.ArrowException) as error:
+        why = getattr(error, "strerror", None) or plain_file.one_line(error)
+        raise DataError(f"{path}: must be a parquet file of conversations: {why}") from error
+    expected = schema_of_turns()
+    with as_written(path):
+        schema = int(written.get(SCHEMA_KEY.encode(), b"1"))
+        if schema > SCHEMA:
+            rule = f"schema must be at most {SCHEMA}, got {schema}"
+            raise VersionError(f"{path}: {rule}: a newer version of harness wrote it and reads it")
+        lacks = tuple(name for name in KEPT if name not in table.column_names)
+        if schema < SCHEMA:
+            rows = old_conversations.upgraded(table.to_pylist(), expected.names)
+            made = conversations.table(rows)
+        else:
+            made = table.select(expected.names).cast(expected)
+        for name in ALWAYS:
+            if made.column(name).null_count:
+                raise ValueError(f"{name} must not be null")
+    return made, schema, lacks
+
+
+@contextlib.contextmanager
+def as_written(path: Path) -> Iterator[None]:
+    """Raise DataError, naming the file, where rows are not what any version writes."""
+    try:
+        yield
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+        AttributeError,
+        NotImplementedError,
+    ) as error:
+        rule = "must have the columns of a run's conversations"
+        raise DataError(f"{path}: {rule}: {plain_file.one_line(error)}") from error

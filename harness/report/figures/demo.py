@@ -1,0 +1,170 @@
+"""The picture of the demo: H and R of each run in small multiples, the onset with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.law.group_results import Analysis
+from harness.law.results import Floats, Onset
+from harness.report.figures import canvas
+from harness.report.figures.canvas import Drawing
+from harness.report.text import wording
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
+
+NAME = "demo"
+COLUMNS = ("run", "kind", "step", "low", "high", "entropy", "reward")
+WIDTH, HEIGHT = 2.15, 4.7
+"""Inches of a panel, and of the whole picture."""
+TITLE_CHARACTERS, BECAUSE_LINES = 27, 3
+TEXT = 7.5
+"""Points, of what stands above a panel."""
+LINE = 1.25
+"""Height of a line, as a share of the text's."""
+TITLE_AT = 8 + TEXT * LINE * (BECAUSE_LINES + 1) + 4
+"""Points above a panel where its name stands."""
+MOST_ENTROPY = float(np.log(8))
+"""H of a policy that plays the eight strategies alike, nats."""
+H_COLOUR, R_COLOUR, ONSET_COLOUR = canvas.COLOURS[0], canvas.COLOURS[2], canvas.COLOURS[1]
+WINDOW = 5
+"""Steps of the running median of H, drawn over H itself."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One run of the demo."""
+
+    title: str
+    because: str
+    """What in its settings makes it so."""
+    steps: Floats
+    entropy: Floats
+    """At every step, nats."""
+    reward_steps: Floats
+    reward: Floats
+    """Of held-out users, at each evaluation."""
+    onset: Onset | None
+
+
+def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[Panel]:
+    """`runs`: path of a run -> its title and why it is as it is. A run without rows has none."""
+    results = {run.run: run for run in analysis.runs}
+    shown = [(path, words) for path, words in runs.items() if path in analysis.series]
+    return [
+        Panel(
+            title=title,
+            because=because,
+            steps=analysis.series[path].course_steps,
+            entropy=analysis.series[path].course_entropy,
+            reward_steps=analysis.series[path].steps,
+            reward=analysis.series[path].reward,
+            onset=results[path].onset,
+        )
+        for path, (title, because) in shown
+    ]
+
+
+def draw(shown: Sequence[Panel]) -> Drawing:
+    """One column a run, H above and R below, all on the same scales. Call it inside `styled`."""
+    from harness.report.figures import matplotlib_loader
+
+    figure = matplotlib_loader.NotebookFigure(
+        figsize=(WIDTH * max(len(shown), 2) + 0.4, HEIGHT), layout="constrained"
+    )
+    matplotlib_loader.FigureCanvasAgg(figure)
+    axes = figure.subplots(2, max(len(shown), 1), squeeze=False, sharey="row")
+    for column, panel in enumerate(shown):
+        top, bottom = axes[0][column], axes[1][column]
+        _entropy(top, panel)
+        _reward(bottom, panel)
+        for one in (top, bottom):
+            _onset(one, panel.onset)
+            one.set_xlim(0, float(panel.steps.max()) * 1.02)
+            one.locator_params(axis="x", nbins=4, integer=True)
+        top.tick_params(labelbottom=False)
+        _title(top, panel)
+        bottom.set_xlabel("step")
+    axes[0][0].set_ylabel("policy entropy H [nats]")
+    axes[1][0].set_ylabel("reward R, held-out users")
+    canvas.legend(figure, _entries(shown))
+    return Drawing(NAME, figure, COLUMNS, tuple(_rows(shown)))
+
+
+def _entropy(axes: Axes, panel: Panel) -> None:
+    axes.plot(panel.steps, panel.entropy, "-", color=H_COLOUR, lw=0.7, alpha=0.35)
+    axes.plot(panel.steps, _smooth(panel.entropy), "-", color=H_COLOUR, lw=1.6)
+    axes.set_ylim(0, MOST_ENTROPY * 1.04)
+
+
+def _smooth(values: Floats) -> Floats:
+    if len(values) < WINDOW:
+        return values
+    padded = np.pad(values, WINDOW // 2, mode="edge")
+    medians: Floats = np.median(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), axis=1)
+    return medians
+
+
+def _reward(axes: Axes, panel: Panel) -> None:
+    axes.plot(panel.reward_steps, panel.reward, "-", color=R_COLOUR, marker="o", ms=2.6, lw=1.2)
+    axes.set_ylim(0, 1)
+
+
+def _onset(axes: Axes, onset: Onset | None) -> None:
+    if onset is None:
+        return
+    axes.axvspan(onset.low, onset.high, color=ONSET_COLOUR, alpha=0.16, lw=0, zorder=0)
+    axes.axvline(onset.step, color=ONSET_COLOUR, ls=(0, (4, 2)), lw=1.5, zorder=1)
+
+
+def _title(axes: Axes, panel: Panel) -> None:
+    """The name, what makes it so, and where it begins."""
+    lines = canvas.wrapped(panel.because, TITLE_CHARACTERS).split("\n")[:BECAUSE_LINES]
+    because = "\n".join([*lines, *[""] * (BECAUSE_LINES - len(lines))])
+    axes.set_title(f"{because}\n", fontsize=TEXT, color=canvas.INK, pad=8, linespacing=LINE)
+    axes.annotate(
+        _begins(panel.onset), (0, 1), xytext=(0, 5), xycoords="axes fraction",
+        textcoords="offset points", fontsize=TEXT + 1, annotation_clip=False,
+        color=canvas.GREY if panel.onset is None else ONSET_COLOUR,
+    )  # fmt: skip
+    axes.annotate(
+        canvas.label(panel.title), (0, 1), xytext=(0, TITLE_AT), xycoords="axes fraction",
+        textcoords="offset points", fontsize=11, weight="bold", color=canvas.INK,
+    )  # fmt: skip
+
+
+def _begins(onset: Onset | None) -> str:
+    """The name of the panel says what it is that begins."""
+    if onset is None:
+        return "no onset"
+    return f"from step {onset.step:.0f} {wording.steps(onset.low, onset.high)}"
+
+
+def _entries(shown: Sequence[Panel]) -> canvas.Legend:
+    entries: canvas.Legend = {
+        "entropy H of each batch, with its running median": canvas.line(color=H_COLOUR),
+        "reward R of held-out users": canvas.line(color=R_COLOUR, marker="o", ms=3),
+    }
+    if any(panel.onset is not None for panel in shown):
+        entries["onset"] = canvas.line(color=ONSET_COLOUR, ls=(0, (4, 2)))
+        entries["its 95% interval"] = canvas.patch(color=ONSET_COLOUR, alpha=0.2, lw=0)
+    return entries
+
+
+def _rows(shown: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+    for panel in shown:
+        same = {"run": panel.title}
+        for step, h in zip(panel.steps, panel.entropy, strict=True):
+            yield {**same, "kind": "entropy", "step": step, "entropy": h}
+        for step, r in zip(panel.reward_steps, panel.reward, strict=True):
+            yield {**same, "kind": "reward", "step": step, "reward": r}
+        if panel.onset is not None:
+            onset = panel.onset
+            yield {
+                **same, "kind": onset.kind, "step": onset.step, "low": onset.low,
+                "high": onset.high,
+            }  # fmt: skip

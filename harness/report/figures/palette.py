@@ -1,0 +1,34 @@
+"""Colours, markers and dashes of series: told apart by colour-blind readers, and in grey.
+
+The hues are those of Okabe and Ito without their yellow, which is too pale on white; their
+lightness was moved apart, so that series differ in grey as well. Where lightness is near, markers
+and dashes differ.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+COLOURS = ("#0359a6", "#c83b07", "#019659", "#f06caa", "#e89a10", "#69c1fe", "#5d371c")
+MARKERS = ("o", "s", "^", "D", "v")
+"""Five beside seven colours: 35 pairs before one repeats."""
+Dashes: TypeAlias = "str | tuple[float, tuple[float, ...]]"
+DASHES: tuple[Dashes, ...] = (
+    "-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2)),
+    (0, (3, 1.2)), (0, (5, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2, 3)),
+)  # fmt: skip
+"""For lines that carry no markers; eight, so that colour and dashes repeat together after 56."""
+GREY = "#8a8a8a"
+INK = "#333333"
+
+
+def colour(slot: int) -> str:
+    return COLOURS[slot % len(COLOURS)]
+
+
+def marker(slot: int) -> str:
+    return MARKERS[slot % len(MARKERS)]
+
+
+def dashes(slot: int) -> Dashes:
+    return DASHES[slot % len(DASHES)]

@@ -1,0 +1,83 @@
+"""How far an axis reaches at least: noise that fills a panel looks like an explosion.
+
+An axis spans what is drawn on it and no less than its quantity's least range:
+
+* H: a tenth of a nat, and over time half of the highest H drawn;
+* R, a ceiling and a gain: a fifth of the range of R, which is 0 to 1 for an empathy reward; of
+  other rewards the largest absolute value drawn is taken for it;
+* R minus the law: a tenth of that range;
+* a: a twentieth of that range, in reward per unit of exp(H);
+* a fall of H, and listening: a fifth of a nat;
+* shares of replies: a tenth; final emotion: 10 of 100.
+
+An onset has the whole run, a probability 0 to 1. A wider axis keeps its data in the middle, but
+does not reach below 0 where its quantity cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law.results import Floats
+
+Limits = tuple[float, float]
+AIR = 0.06
+"""Share of the axis between what is drawn and its ends."""
+EMPATHY = 1.0
+"""Range of an empathy reward."""
+H_SHARE, H_NATS = 0.5, 0.1
+REWARD_SHARE, RESIDUAL_SHARE, SLOPE_SHARE = 0.2, 0.1, 0.05
+FALL_NATS, LISTENING_NATS = 0.2, 0.2
+REPLIES, EMOTION = 0.1, 10.0
+
+
+@dataclass(frozen=True)
+class Least:
+    """The range that an axis has at least, and the value it may not begin below."""
+
+    span: float = 0.0
+    floor: float | None = None
+
+
+def finite(values: Sequence[Floats]) -> Floats:
+    """All that can be drawn. Shape (n,), n may be 0."""
+    joined = np.concatenate([*(np.asarray(v, dtype=float) for v in values), np.empty(0)])
+    shown: Floats = joined[np.isfinite(joined)]
+    return shown
+
+
+def entropy(values: Sequence[Floats]) -> Least:
+    """Of an axis of H, nats."""
+    drawn = finite(values)
+    highest = float(drawn.max()) if len(drawn) else 0.0
+    return Least(max(H_SHARE * highest, H_NATS), 0.0)
+
+
+def reward(values: Sequence[Floats], known: float | None, share: float = REWARD_SHARE) -> Least:
+    """Of an axis of R, or of what has its unit. `known` is the range of R, where it is known;
+    `values` are the rewards that are drawn.
+    """
+    drawn = finite(values)
+    largest = float(np.abs(drawn).max()) if len(drawn) else 0.0
+    return Least(share * (largest if known is None else known))
+
+
+def limits(values: Sequence[Floats], margin: float = AIR, least: Least | None = None) -> Limits:
+    """Axis limits round all finite `values`, with some air; (0, 1) if there are none."""
+    drawn = finite(values)
+    if not len(drawn):
+        return 0.0, 1.0
+    low, high = float(drawn.min()), float(drawn.max())
+    air = margin * (high - low) or max(abs(high), 1.0) * margin
+    left, right = low - air, high + air
+    lacking = (least.span if least else 0.0) - (right - left)
+    if least is None or lacking <= 0:
+        return left, right
+    left, right = left - lacking / 2, right + lacking / 2
+    if least.floor is None or left >= least.floor - air:
+        return left, right
+    floor = min(least.floor - air, low - air)
+    return floor, floor + least.span

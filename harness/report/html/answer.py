@@ -1,0 +1,158 @@
+"""What the page says first: the verdict of a study, or what was found at each level."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
+from harness.law.compare.study_outcome import Outcome
+from harness.law.group_results import Analysis, Pooled
+from harness.law.results import Anchors, Onset, RunResult
+from harness.records.study_file import Stated
+from harness.report.html.blocks import Row, Table, from_rich, row
+from harness.report.html.link_chart import links
+from harness.report.html.plot import Chart
+from harness.report.tables import study as study_table
+from harness.report.tables import validity
+from harness.report.text import answer, findings, wording
+from harness.report.text.wording import plural
+
+COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
+"""Verdict of a study -> the class of its badge."""
+METHOD = (
+    "Mean over the seeds with its 95% interval; of a run alone its own. Reward at the end: mean of "
+    "the last tenth of its points. References: what policies that never learn reach there; the deaf "
+    "one is the best fixed sequence of strategies, which hears nothing. Lost to noise: what null "
+    "controls lost of H. Law: R = -a exp(H) + b."
+)
+SEE_TABLES = ": see --tables"
+"""What the terminal says of more; this page has the tables."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as it was last judged; what its folder says, for this page."""
+
+    name: str
+    stated: Stated
+    outcome: Outcome | None
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: a study's, or that of the fitted runs."""
+
+    title: str
+    verdict: str
+    """One word for a badge; empty where there is none."""
+    kind: str
+    """The class of the badge."""
+    sentences: Sequence[str]
+    tables: Sequence[Table]
+    charts: Sequence[Chart]
+    notes: Sequence[str]
+
+
+def of_study(study: Study) -> Answer:
+    """The question, the verdict, and the links it follows from."""
+    outcome = study.outcome
+    if outcome is None:
+        stated = [f"{link.name}: {study_table.stated(link)}" for link in study.stated.links]
+        return Answer(
+            study.stated.question, "not judged", "open", list(study.notes), (), (),
+            ["stated beforehand:", *stated],
+        )  # fmt: skip
+    tables = [from_rich("Links that decide, links beside, checks", study_table.table(outcome))]
+    sentences = [study_table.closing(outcome), *study.notes]
+    users = validity.finding(outcome.validity, outcome.unknown_validity)
+    return Answer(
+        study_table.headline(outcome),
+        outcome.verdict,
+        COLOURS.get(outcome.verdict, "open"),
+        [*sentences, *([users] if users else [])],
+        tables,
+        [links(outcome)],
+        list(study_table.notes(outcome)),
+    )
+
+
+def of_analysis(analysis: Analysis) -> Answer | None:
+    """A row a level, what is open, and a sentence a level; None without a readable run."""
+    fitted = [run for run in analysis.runs if run.status == "ok"]
+    if not fitted:
+        return None
+    shown = answer.rows(analysis)
+    left_open = [line.removesuffix(SEE_TABLES) for line in answer.left_open(analysis, shown)]
+    return Answer(
+        headline(analysis, fitted), "", "", [answer.heading(analysis)],
+        [by_level(shown)] if shown else [], (), [*left_open, *findings.closing(analysis, fitted)],
+    )  # fmt: skip
+
+
+def headline(analysis: Analysis, fitted: Sequence[RunResult]) -> str:
+    """`4 runs: law holds in 3, law fails in 1; no onset in any run`, beside null controls."""
+    nulls = [run for run in fitted if run.setting("algorithm", "null_control") is True]
+    told = [run for run in fitted if run not in nulls] or fitted
+    beside = f", and {plural(len(nulls), 'null control')}" if 0 < len(nulls) < len(fitted) else ""
+    onsets = findings.onset_finding(analysis, told)
+    batch = any(run.same_batch for run in told)
+    law = wording.verdicts(told) + (" on same-batch reward, which is expected to fit" * batch)
+    return f"{plural(len(told), 'run')}{beside}: {law}; {onsets}"
+
+
+def by_level(rows: Sequence[answer.Row]) -> Table:
+    """A row a group of runs that are alike but for the seed, or a run alone."""
+    headings = (
+        "level", "seeds", "gain of reward", "reward at the end", "references", "fall of H, nats",
+        "lost to noise", "collapse", "law",
+    )  # fmt: skip
+    return Table("By level", headings, tuple(map(_level, rows)), [METHOD])
+
+
+def _level(one: answer.Row) -> Row:
+    return row(
+        one.name,
+        str(one.seeds),
+        _mean(one.gain),
+        _mean(one.end),
+        _references(one.anchors),
+        _mean(one.fall),
+        _mean(one.noise),
+        _collapse(one.onsets),
+        _law(one),
+    )
+
+
+def _mean(of: Pooled | None) -> str:
+    """A number over its interval."""
+    told = wording.pooled(of) if of is not None else None
+    return "-" if told is None else told.replace(" [", "\n[", 1)
+
+
+def _references(anchors: Anchors | None) -> str:
+    if anchors is None:
+        return "-"
+    known = {"deaf": anchors.deaf, "random": anchors.random, "attentive": anchors.attentive}
+    return "\n".join(f"{name} {wording.number(one.value)}" for name, one in known.items() if one)
+
+
+def _collapse(onsets: Sequence[Onset | None]) -> str:
+    """Of one run when, of several how many and from the first to the last."""
+    if not onsets:
+        return "too short"
+    if len(onsets) == 1:
+        return wording.onset(onsets[0]).replace(" [", "\n[", 1)
+    found = sorted(one.step for one in onsets if one is not None and one.is_collapse)
+    told = f"{len(found)} of {len(onsets)}"
+    ends = dict.fromkeys(f"{step:.0f}" for step in (found[:1] + found[-1:]))
+    return f"{told}\nfrom step {' to '.join(ends)}" if found else told
+
+
+def _law(one: answer.Row) -> str:
+    """The verdicts, a line each."""
+    counts = Counter(map(wording.verdict, one.verdicts))
+    lines = [word if len(one.verdicts) == 1 else f"{word}: {n}" for word, n in counts.most_common()]
+    return "\n".join(["same batch:", *lines] if one.same_batch else lines) or "-"

@@ -1,0 +1,46 @@
+"""Axes of a panel, and the round values that are marked on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.report.figures.canvas import Limits
+
+TICKS = 5
+FINEST = 1e-9
+"""Share of its values that an axis spans at least: what is finer is one value."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: what it shows, from where to where, and the values that are marked."""
+
+    label: str
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+
+
+def axis(label: str, limits: Limits, ticks: Sequence[tuple[float, str]] | None = None) -> Axis:
+    """An axis with round ticks, or with those given."""
+    low, high = limits
+    smallest = FINEST * max(abs(low), abs(high), 1e-300)
+    if not high - low > smallest:
+        air = max(abs(low), 1.0) / 2
+        low, high = low - air, low + air
+    return Axis(label, low, high, tuple(ticks) if ticks is not None else round_ticks(low, high))
+
+
+def round_ticks(low: float, high: float, most: int = TICKS) -> tuple[tuple[float, str], ...]:
+    """At most `most` + 1 values of 1, 2 or 5 times a power of ten."""
+    raw = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    every = next(power * size for size in (1, 2, 5, 10) if power * size >= raw * (1 - 1e-9))
+    decimals = max(0, -math.floor(math.log10(every) + 1e-9))
+    first, last = math.ceil(low / every - 1e-9), math.floor(high / every + 1e-9)
+    values = [at * every for at in range(first, last + 1)]
+    if every >= 1000:
+        return tuple((value, f"{value:g}") for value in values)
+    return tuple((value, f"{value + 0.0:.{decimals}f}") for value in values)

@@ -1,0 +1,91 @@
+"""What a section of the page is made of: sentences, tables, lists of settings.
+
+All text in them is as it came; rendering escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table as RichTable
+from rich.text import Text
+
+QUIET, HEADING = "quiet", "level"
+"""Classes of rows: what is beside the point, and the heading of the rows below it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The lines of one cell."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row; `kind` is QUIET, HEADING or empty."""
+
+    cells: tuple[Cell, ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a caption and notes below it."""
+
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: Sequence[str] = ()
+    equal_lines: bool = False
+    """Whether the lines of a cell weigh the same; else the first is the number, the next its
+    interval.
+    """
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A name and what it stands for."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """A titled list of settings or measurements, and what it holds of."""
+
+    title: str
+    pairs: Sequence[Pair]
+    about: str = ""
+    tables: Sequence[Table] = ()
+
+
+def row(*cells: str, kind: str = "") -> Row:
+    """Make a row; line ends within a cell part its lines."""
+    return Row(tuple(Cell(tuple(cell.split("\n"))) for cell in cells), kind)
+
+
+def from_rich(caption: str, table: RichTable, notes: Sequence[str] = ()) -> Table:
+    """Take a table of the terminal as it is, so that both say the same."""
+    columns = [list(column.cells) for column in table.columns]
+    rows = []
+    for at, shown in enumerate(table.rows):
+        cells = [column[at] for column in columns]
+        rows.append(row(*map(plain, cells), kind=_kind(str(shown.style or ""), cells)))
+    headings = tuple(plain(column.header) for column in table.columns)
+    return Table(caption, headings, tuple(rows), notes)
+
+
+def plain(cell: object) -> str:
+    """The text of a cell of rich's."""
+    return cell.plain if isinstance(cell, Text) else str(cell)
+
+
+def _kind(style: str, cells: Sequence[object]) -> str:
+    first, rest = cells[0], cells[1:]
+    alone = not any(plain(cell) for cell in rest)
+    if len(cells) > 1 and alone and isinstance(first, Text) and "bold" in str(first.style):
+        return HEADING
+    return QUIET if "dim" in style else ""

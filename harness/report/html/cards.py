@@ -1,0 +1,147 @@
+"""Measurement cards, what the runs were made with, and difficulty cards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.report.html.blocks import Card, Pair, Row, Table, row
+from harness.report.html.folders import LevelCard, RunPlace
+from harness.report.text import wording
+
+INTERVAL = {"value", "low", "high"}
+HIDDEN = ("by_decade", "by_decade_of_policy", "validity", "validity_held_out")
+"""Long parts of a difficulty card that cards.json has: listed, not shown."""
+MOST_NAMED = 6
+"""Runs that a card names; more are counted."""
+LEVELS = (
+    ("starts at", ("difficulty", "start_emotion")),
+    ("says what it needs", ("difficulty", "disclosure")),
+    ("accepts", ("difficulty", "acceptance")),
+    ("acceptance of fixed replies", ("card", "acceptance")),
+    ("need expression", ("card", "need_expression")),
+    ("final emotion, never learning", ("card", "population_final_emotion")),
+    ("reward at random", ("card", "anchors", "random", "reward")),
+    ("best deaf schedule", ("card", "anchors", "deaf", "reward")),
+    ("attentive", ("card", "anchors", "attentive", "reward")),
+    ("optimum", ("card", "anchors", "optimum", "reward")),
+)
+"""Column of the table of levels -> where its value is."""
+
+
+def measurement(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Card]:
+    """How H and R were taken: a card for each way, with the runs that it holds of."""
+    ways: dict[str, list[RunPlace]] = {}
+    for one in runs:
+        if one.status is not None and one.status.measurement:
+            key = json.dumps(one.status.measurement, sort_keys=True, default=str)
+            ways.setdefault(key, []).append(one)
+    return [
+        Card(
+            f"Measurement card{_number(at, ways)}",
+            list(pairs(of[0].status.measurement if of[0].status else {})),
+            _of([called[one.run] for one in of], len(runs)),
+        )
+        for at, of in enumerate(ways.values(), 1)
+    ]
+
+
+def made_with(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Card]:
+    """Versions, revision and start model: a card for each set of them."""
+    ways: dict[str, list[RunPlace]] = {}
+    for one in runs:
+        if one.status is not None:
+            key = json.dumps(_made(one), sort_keys=True, default=str)
+            ways.setdefault(key, []).append(one)
+    return [
+        Card(
+            f"Made with{_number(at, ways)}", list(pairs(_made(of[0]))),
+            _of([called[one.run] for one in of], len(runs)),
+        )
+        for at, of in enumerate(ways.values(), 1)
+    ]  # fmt: skip
+
+
+def _made(one: RunPlace) -> dict[str, Any]:
+    assert one.status is not None
+    about = {"git revision": one.status.git, "start model": one.status.start_model}
+    about["simulator version"] = one.status.simulator_version  # type: ignore[assignment]
+    return {**one.status.versions, **{name: v for name, v in about.items() if v}}
+
+
+def _number(at: int, ways: Mapping[str, object]) -> str:
+    return f" {at} of {len(ways)}" if len(ways) > 1 else ""
+
+
+def _of(names: Sequence[str], of: int) -> str:
+    """Which runs a card is about."""
+    if len(names) == of:
+        return "all runs" if of > 1 else names[0]
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def levels(cards: Sequence[LevelCard]) -> list[Table]:
+    """The difficulty cards beside each other."""
+    if not cards:
+        return []
+    rows = [_level(card) for card in cards]
+    notes = [
+        "Measured on reference users and replies before training; rewards are final emotion / 100. "
+        "The best deaf schedule is the best fixed sequence of strategies; it hears nothing."
+    ]
+    return [Table("Difficulty cards", ("level", *(name for name, _ in LEVELS)), tuple(rows), notes)]
+
+
+def _level(card: LevelCard) -> Row:
+    parts = {"difficulty": card.difficulty, "card": card.card}
+    return row(card.level, *(value(_at(parts, path)).replace(" [", "\n[") for _, path in LEVELS))
+
+
+def _at(values: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
+
+
+def level_details(cards: Sequence[LevelCard]) -> list[Card]:
+    """Everything else that a difficulty card says, but for its long tables."""
+    return [
+        Card(
+            card.level,
+            [
+                *pairs(card.difficulty),
+                *pairs({k: v for k, v in card.card.items() if k not in HIDDEN}),
+            ],
+            f"{', '.join(name for name in HIDDEN if name in card.card)}: in cards.json",
+        )
+        for card in cards
+    ]
+
+
+def pairs(values: Any, above: str = "") -> Iterator[Pair]:
+    """Each value at the end of nested mappings, under its dotted name."""
+    if isinstance(values, Mapping) and not values.keys() >= INTERVAL:
+        for name, one in values.items():
+            yield from pairs(one, f"{above}.{name}" if above else str(name))
+    else:
+        yield Pair(wording.plain(above), value(values))
+
+
+def value(of: Any) -> str:
+    """A setting or a measurement as people read it."""
+    if of is None:
+        return "-"
+    if isinstance(of, Mapping) and of.keys() >= INTERVAL:
+        ends = [of["value"], of["low"], of["high"]]
+        if all(isinstance(end, int | float) for end in ends):
+            return wording.estimate(*ends)
+        return wording.number(ends[0]) if isinstance(ends[0], int | float) else "-"
+    if isinstance(of, bool):
+        return "true" if of else "false"
+    if isinstance(of, float):
+        return f"{of:.4g}"
+    if isinstance(of, list | tuple):
+        return ", ".join(map(value, of))
+    return str(of)

@@ -1,0 +1,136 @@
+"""Which conversations of a run are shown: a stated rule, so that nobody picks the telling ones.
+
+A run saves far more conversations than one reads. Of its first step, its last, and the steps next
+to its onset, and of each level met there, the worst, the middle and the best conversation are
+taken, by what they earned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import DataError
+from harness.records import saved_conversations
+from harness.records.saved_conversations import Conversation
+
+FIRST, LAST, BEFORE, AFTER = "first step", "last step", "before the onset", "after the onset"
+WORST, MIDDLE, BEST = "worst", "middle", "best"
+RULE = (
+    "Of the first and the last step with saved conversations, and of the steps next to the onset, "
+    "of each level met there: the worst, the middle and the best conversation by the reward it "
+    "earned, or by the final emotion where that was not kept; of equals the first. Lost "
+    "conversations are not among them."
+)
+KINDS = (
+    ((FIRST, LAST), (MIDDLE,)),
+    ((FIRST, LAST), (WORST, BEST)),
+    ((BEFORE, AFTER), (MIDDLE,)),
+    ((BEFORE, AFTER), (WORST, BEST)),
+)
+"""In the order in which kinds of conversations are taken into a page that has room for some."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A conversation, and what it was chosen for."""
+
+    conversation: Conversation
+    moments: tuple[str, ...]
+    """FIRST, LAST, BEFORE, AFTER: one step may be several of them."""
+    rank: str
+    """WORST, MIDDLE or BEST."""
+
+    @property
+    def kind(self) -> int:
+        """The place in KINDS of the first kind that it is of."""
+        return next(
+            at
+            for at, (moments, ranks) in enumerate(KINDS)
+            if self.rank in ranks and set(moments) & set(self.moments)
+        )
+
+
+@dataclass(frozen=True)
+class OfRun:
+    """What was chosen of a run, and what could not be."""
+
+    chosen: tuple[Chosen, ...]
+    saved_steps: int
+    notes: tuple[str, ...]
+    """Files that could not be read, and what older ones lack."""
+
+
+def answered(question: tuple[Path, float | None]) -> OfRun:
+    """`of_run`, of one value, as another process is asked."""
+    return of_run(*question)
+
+
+def of_run(folder: Path, onset: float | None) -> OfRun:
+    """Choose by the rule; a damaged file is a note."""
+    try:
+        steps = saved_conversations.steps(folder)
+    except OSError as error:
+        return OfRun((), 0, (f"conversations cannot be listed: {error.strerror or error}",))
+    chosen: list[Chosen] = []
+    notes: dict[str, None] = {}
+    for step, moments in moments_of(steps, onset).items():
+        try:
+            saved = saved_conversations.read(folder, step)
+        except DataError as error:
+            notes[str(error)] = None
+            continue
+        if saved.note:
+            notes[saved.note] = None
+        chosen += of_step(saved.conversations, moments)
+    return OfRun(tuple(chosen), len(steps), tuple(notes))
+
+
+def moments_of(steps: Sequence[int], onset: float | None) -> dict[int, tuple[str, ...]]:
+    """The steps to look at, in order, and what each is to the run."""
+    found: dict[int, tuple[str, ...]] = {}
+
+    def add(step: int, moment: str) -> None:
+        found[step] = (*found.get(step, ()), moment)
+
+    if steps:
+        add(steps[0], FIRST)
+        if len(steps) > 1:
+            add(steps[-1], LAST)
+    if onset is not None:
+        before = [step for step in steps if step < onset]
+        after = [step for step in steps if step >= onset]
+        if before:
+            add(before[-1], BEFORE)
+        if after:
+            add(after[0], AFTER)
+    return dict(sorted(found.items()))
+
+
+def of_step(conversations: Sequence[Conversation], moments: tuple[str, ...]) -> Iterator[Chosen]:
+    """The worst, the middle and the best of each level; fewer where there are fewer."""
+    levels = dict.fromkeys(one.level for one in conversations)
+    for level in levels:
+        ranked = [
+            (score, one.group, one.sample, one)
+            for one in conversations
+            if one.level == level and (score := earned(one)) is not None
+        ]
+        ranked.sort(key=lambda entry: (entry[0], entry[1], entry[2]))
+        if not ranked:
+            continue
+        best = next(at for at, entry in enumerate(ranked) if entry[0] == ranked[-1][0])
+        middle = (len(ranked) - 1) // 2
+        for rank, place in ((WORST, 0), (MIDDLE, middle), (BEST, best)):
+            if rank == MIDDLE or (place != middle and best > 0):
+                yield Chosen(ranked[place][3], moments, rank)
+
+
+def earned(conversation: Conversation) -> float | None:
+    """The reward; else the final emotion as a share; None of a lost conversation."""
+    if conversation.ended == "failed":
+        return None
+    if conversation.reward is not None:
+        return conversation.reward
+    return conversation.emotions[-1] / 100 if conversation.emotions else None

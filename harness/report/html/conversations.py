@@ -1,0 +1,139 @@
+"""The conversations of a page: chosen by the rule of choice.py, rendered as far as there is room.
+
+They are rendered one by one, in the order of choice.KINDS for all runs at once, as long as there is
+room in the file: a page then holds the same kinds of conversations of every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from harness.law.group_results import Analysis
+from harness.law.results import RunResult
+from harness.report.html import choice
+from harness.report.html.choice import KINDS, Chosen, OfRun
+from harness.report.html.folders import RunPlace
+from harness.report.html.talks import Shown, view
+from harness.report.text import conversation as words
+from harness.report.text import naming
+from harness.report.text.wording import plural
+from harness.utils import process_pool
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What stands in the page, and what does not."""
+
+    rendered: tuple[Markup, ...]
+    shown: tuple[Shown, ...]
+    notes: tuple[str, ...]
+
+
+def select(
+    analysis: Analysis,
+    runs: Sequence[RunPlace],
+    render: Callable[[Shown], Markup],
+    room: int,
+    pool: Executor | None = None,
+) -> Selection:
+    """Choose, read and render; `room` in bytes. Processes of the `pool` read."""
+    called = naming.names(analysis)
+    result = {run.run: run for run in analysis.runs}
+    chosen = _chosen(result, runs, pool)
+    kept: dict[tuple[str, int], Markup] = {}
+    views: dict[tuple[str, int], Shown] = {}
+    highest = _highest_entropy(one for of in chosen.values() for one in of.chosen)
+    left: list[str] = []
+    for kind in range(len(KINDS)):
+        of_kind = [
+            (run, at, one)
+            for run, of in chosen.items()
+            for at, one in enumerate(of.chosen)
+            if one.kind == kind
+        ]
+        made = {}
+        for run, at, one in of_kind:
+            shown = view(
+                one, called[run], naming.level_of(analysis, result[run]), result[run].seed, highest
+            )
+            made[run, at] = shown, render(shown)
+        size = sum(len(text.encode("utf-8")) for _, text in made.values())
+        fitting = list(made) if size <= room else list(_as_fits(made, room if not kept else 0))
+        for key in fitting:
+            views[key], kept[key] = made[key]
+            room -= len(kept[key].encode("utf-8"))
+        if len(fitting) < len(made):
+            left.append(_left_out(kind, len(made) - len(fitting), len(made)))
+    order = sorted(views, key=lambda key: (list(chosen).index(key[0]), key[1]))
+    return Selection(
+        tuple(kept[key] for key in order),
+        tuple(views[key] for key in order),
+        tuple(_notes(chosen, called, len(order), left)),
+    )
+
+
+def _chosen(
+    result: Mapping[str, RunResult], runs: Sequence[RunPlace], pool: Executor | None
+) -> dict[str, OfRun]:
+    """What is chosen of each run that has a folder."""
+    asked = {place.run: place.folder for place in runs if place.folder is not None}
+    onsets = [result[run].onset for run in asked]
+    steps = [onset.step if onset else None for onset in onsets]
+    questions = list(zip(asked.values(), steps, strict=True))
+    read = process_pool.begin(pool, choice.answered, questions).results()
+    return dict(zip(asked, read, strict=True))
+
+
+def _as_fits(
+    made: Mapping[tuple[str, int], tuple[Shown, Markup]], room: int
+) -> Iterator[tuple[str, int]]:
+    """As many of the first kind as there is room for, in the order of the runs."""
+    for key, (_, text) in made.items():
+        room -= len(text.encode("utf-8"))
+        if room < 0:
+            return
+        yield key
+
+
+def _left_out(kind: int, count: int, of: int) -> str:
+    moments, ranks = KINDS[kind]
+    what = f"{' and '.join(ranks)} of {' and '.join(moments)}"
+    return f"left out for the size of the file: {count} of {plural(of, 'conversation')} ({what})"
+
+
+def _notes(
+    chosen: Mapping[str, OfRun], called: Mapping[str, str], shown: int, left: Sequence[str]
+) -> Iterator[str]:
+    steps = sum(of.saved_steps for of in chosen.values())
+    if not chosen:
+        yield "No run folder is among the paths: logs of other programs hold no conversations."
+        return
+    if not steps:
+        yield "No conversations are saved in these runs."
+        return
+    yield choice.RULE
+    read = plural(steps, "saved step")
+    yield f"{plural(shown, 'conversation')} of {plural(len(chosen), 'run')}, from {read}."
+    yield from left
+    if shown:
+        yield f"why an emotion moved, {words.UNIT['log_odds']}"
+    without = [called[run] for run, of in chosen.items() if not of.saved_steps]
+    if without:
+        yield f"no saved conversations: {', '.join(without)}"
+    notes: dict[str, list[str]] = {}
+    for run, of in chosen.items():
+        for note in of.notes:
+            notes.setdefault(note, []).append(called[run])
+    for note, names in notes.items():
+        whose = plural(len(names), "run") if len(names) > 2 else ", ".join(names)
+        yield f"{whose}: {note}"
+
+
+def _highest_entropy(chosen: Iterator[Chosen]) -> float:
+    """The top of the scale that all curves of H share; 1 without any."""
+    values = [h for one in chosen for h in one.conversation.entropies_nats if h is not None]
+    return max(values, default=0.0) or 1.0

@@ -1,0 +1,211 @@
+"""Charts over time: H and R of runs, and what the law leaves, or medians over runs.
+
+The numbers are those that harness.report.figures selects and draws as pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from harness.law.results import Floats
+from harness.report.figures import canvas, curves, ranges, residuals
+from harness.report.figures.canvas import Limits
+from harness.report.figures.curves import ALL_SLICES, SLICE
+from harness.report.figures.figure_specs import AxisNames, Page
+from harness.report.figures.group_series import Pool, PoolPanel
+from harness.report.figures.medians import Middle, NullControls
+from harness.report.figures.ranges import Least
+from harness.report.figures.run_series import Panel as RunPanel
+from harness.report.figures.run_series import Trace
+from harness.report.figures.series_pages import MEDIANS
+from harness.report.html import legends
+from harness.report.html.axes import axis
+from harness.report.html.legends import SAMPLE, SWATCH, floats, pool_name, traces_of
+from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, marker
+
+
+def entropy_curves(page: Page) -> Chart:
+    """H above and R below against the step, with the onset: a column a level."""
+    names, heading = legends.axis_names(page), curves.HEADING
+    if page.pools:
+        pools = [pool for panel in page.pools for pool in panel.pools]
+        held_out = [pool.held_out for pool in pools if pool.held_out is not None]
+        rewards = [*(pool.reward for pool in pools), *held_out]
+        shared = curves.frame(
+            [pool.course.at for pool in pools],
+            [ends for pool in pools for ends in (pool.course.low, pool.course.high)],
+            [ends for reward in rewards for ends in (reward.low, reward.high)],
+            names.reward_range,
+        )
+        columns = tuple(_pooled_course(panel, shared, names) for panel in page.pools)
+        entries = [*legends.pools(page), *_background(page, bool(held_out))]
+        return Chart("entropy_curves", f"{heading}: {MEDIANS}", columns, tuple(entries))
+    traces = traces_of(page)
+    met = [trace.held_out.reward for trace in traces if trace.held_out is not None]
+    shared = curves.frame(
+        [trace.course.steps for trace in traces],
+        [trace.course.entropy for trace in traces],
+        [*(trace.points.reward for trace in traces), *met],
+        names.reward_range,
+    )
+    columns = tuple(_course(panel, shared, names) for panel in page.panels)
+    entries = list(legends.seeds(traces))
+    if any(trace.onset is not None for trace in traces):
+        entries.append(Entry("line dashed ink", SAMPLE, "onset"))
+        entries.append(Entry("band ink", SWATCH, "its 95% interval"))
+    entries += _background(page, bool(met))
+    return Chart("entropy_curves", heading, columns, tuple(entries))
+
+
+def _background(page: Page, held_out: bool) -> Iterator[Entry]:
+    """What is drawn beside the runs' own H and R."""
+    if held_out:
+        yield Entry("line thin ink", SAMPLE, curves.HELD_OUT)
+        yield Entry("line thin faint ink", SAMPLE, curves.BATCH)
+    beside = [panel.null_controls for panel in page.pools or page.panels]
+    runs = [null.runs for null in beside if null is not None]
+    if runs:
+        of = f": median of {max(runs)}" if max(runs) > 1 else ""
+        yield Entry("line dotted grey", SAMPLE, f"null control of the level{of}")
+
+
+def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
+    """Their medians, behind the runs."""
+    if null is None:
+        return
+    name = "null control" if null.runs == 1 else f"null controls, median of {null.runs}"
+    for made, values in zip(pair, (null.entropy, null.reward), strict=True):
+        made.line("dotted grey", *floats(values.at, values.median))
+        made.hover(Hovered(name, *floats(values.at, values.median), legends.NO_SERIES))
+
+
+def _course(
+    panel: RunPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
+) -> tuple[Panel, Panel]:
+    steps, entropy, reward = shared
+    top = Plot(
+        f"{panel.level}: {panel.onset_finding}",
+        axis(names.time, steps),
+        axis(names.entropy, entropy),
+    )
+    bottom = Plot("", axis(names.time, steps), axis(names.reward, reward))
+    begun = [trace for trace in panel.traces if trace.onset is not None]
+    for made in (top, bottom):
+        for place, trace in enumerate(begun):
+            _onset(made, trace, place, len(begun))
+    _null_controls((top, bottom), panel.null_controls)
+    for trace in panel.traces:
+        _run_line(top, trace, *floats(trace.course.steps, trace.course.entropy))
+        shown = floats(trace.points.steps, trace.points.reward)
+        if trace.held_out is not None:  # what held-out users gave stands out
+            bottom.line(f"thin faint {css(trace.slot)}", *shown)
+            shown = floats(trace.held_out.steps, trace.held_out.reward)
+        _run_line(bottom, trace, *shown)
+    return top.panel(), bottom.panel()
+
+
+def _onset(made: Plot, trace: Trace, place: int, count: int) -> None:
+    """A dashed line, and the interval shaded: in slices from the top where there are several."""
+    assert trace.onset is not None
+    low, high = made.y.low, made.y.high
+    height = (high - low) * (1.0 if count == 1 else min(SLICE, ALL_SLICES / count))
+    top = high - place * height
+    made.area(css(trace.slot), (trace.onset.low, trace.onset.high), (top - height, top))
+    made.upright(f"dashed {css(trace.slot)}", trace.onset.step)
+
+
+def _run_line(made: Plot, trace: Trace, steps: list[float], values: list[float]) -> None:
+    made.line(f"thin {css(trace.slot)}", steps, values)
+    made.dots(f"small {css(trace.slot)}", steps, values, "h0")
+    made.hover(Hovered(trace.legend, steps, values, trace.slot))
+
+
+def _pooled_course(
+    panel: PoolPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
+) -> tuple[Panel, Panel]:
+    steps, entropy, reward = shared
+    top = Plot(
+        f"{panel.level}: {panel.onset_finding}",
+        axis(names.time, steps),
+        axis(names.entropy, entropy),
+    )
+    bottom = Plot("", axis(names.time, steps), axis(names.reward, reward))
+    _null_controls((top, bottom), panel.null_controls)
+    for pool in panel.pools:
+        if pool.held_out is not None:
+            bottom.line(f"thin faint {css(pool.slot)}", *floats(pool.reward.at, pool.reward.median))
+        for made, values in ((top, pool.course), (bottom, pool.held_out or pool.reward)):
+            _middle(made, pool, values)
+            low, high = made.y.low, made.y.high
+            for step in pool.onsets:
+                made.line(
+                    f"thick {css(pool.slot)}", [step, step], [high - 0.07 * (high - low), high]
+                )
+    return top.panel(), bottom.panel()
+
+
+def _middle(made: Plot, pool: Pool, values: Middle | None) -> None:
+    if values is None:
+        return
+    made.band(css(pool.slot), *(list(of) for of in (values.at, values.low, values.high)))
+    made.line(css(pool.slot), *floats(values.at, values.median))
+    made.hover(Hovered(pool_name(pool), *floats(values.at, values.median), pool.slot))
+
+
+def residual(page: Page) -> Chart | None:
+    """R minus the law against the step and against H; None where no law was fitted."""
+    names = legends.axis_names(page)
+    if page.pools:
+        pools = [pool for panel in page.pools for pool in panel.pools]
+        by_step = [m for p in pools if (m := p.residual_by_step) is not None]
+        by_entropy = [m for p in pools if (m := p.residual_by_entropy) is not None]
+        spread = [ends for m in (*by_step, *by_entropy) for ends in (m.low, m.high)]
+        at_step, at_entropy = [m.at for m in by_step], [m.at for m in by_entropy]
+    else:
+        traces = [trace for trace in traces_of(page) if trace.residual is not None]
+        spread = [trace.residual for trace in traces if trace.residual is not None]
+        at_step = [trace.points.steps for trace in traces]
+        at_entropy = [trace.points.entropy for trace in traces]
+    if not spread:
+        return None
+    least = ranges.reward(_rewards(page), names.reward_range, ranges.RESIDUAL_SHARE)
+    y = axis(residuals.RESIDUAL, canvas.limits([*spread, np.zeros(1)], least=least))
+    steps = axis(names.time, canvas.limits(at_step, 0.02))
+    of_h = Least(ranges.H_NATS, 0.0)
+    entropy = axis(names.entropy, canvas.limits(at_entropy, 0.02, least=of_h))
+    columns = []
+    for panel in page.pools or page.panels:
+        top, bottom = Plot(panel.level, steps, y), Plot("", entropy, y)
+        for made in (top, bottom):
+            made.across("thin ink", 0.0)
+        if isinstance(panel, PoolPanel):
+            for pool in panel.pools:
+                _middle(top, pool, pool.residual_by_step)
+                _middle(bottom, pool, pool.residual_by_entropy)
+        else:
+            for trace in panel.traces:
+                _left_over(top, trace, list(trace.points.steps))
+                _left_over(bottom, trace, list(trace.points.entropy))
+        columns.append((top.panel(), bottom.panel()))
+    entries = legends.pools(page) if page.pools else tuple(legends.seeds(traces_of(page)))
+    heading = f"{residuals.HEADING}: {MEDIANS}" if page.pools else residuals.HEADING
+    return Chart("residuals", heading, tuple(columns), entries)
+
+
+def _rewards(page: Page) -> list[Floats]:
+    """The rewards whose residuals are drawn."""
+    if page.pools:
+        return [pool.reward.median for panel in page.pools for pool in panel.pools]
+    return [trace.points.reward for trace in traces_of(page)]
+
+
+def _left_over(made: Plot, trace: Trace, at: list[float]) -> None:
+    if trace.residual is None:
+        return
+    values, after = trace.residual, trace.after_onset
+    places = np.array(at)
+    for chosen, kind in ((~after, css(trace.slot)), (after, f"{css(trace.slot)} hollow")):
+        made.dots(kind, *floats(places[chosen], values[chosen]), marker(trace.slot))
+    made.hover(Hovered(trace.legend, at, list(values), trace.slot, list(trace.points.steps)))

@@ -1,0 +1,38 @@
+"""The charts of an analysis: the registry's figures, from the numbers that it selects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.errors import PlugInError
+from harness.law.group_results import Analysis
+from harness.report.figures import registry
+from harness.report.html import course_charts, group_charts, law_charts, mark_charts
+from harness.report.html.plot import Chart
+
+CHARTS: Mapping[str, Callable[[Any], Chart | None]] = {
+    "entropy_law": law_charts.entropy_law,
+    "entropy_curves": course_charts.entropy_curves,
+    "residuals": course_charts.residual,
+    "levels": group_charts.levels,
+    "forest": group_charts.compared,
+    "onset_by_difficulty": mark_charts.by_difficulty,
+    "reward_by_listening": mark_charts.by_listening,
+}
+"""Figure of the registry -> its chart."""
+
+
+def charts(analysis: Analysis) -> tuple[list[Chart], list[str]]:
+    """The charts in the registry's order, and the names of figures that have none here."""
+    if not analysis.series:
+        return [], []
+    made, others = [], []
+    for sketch in registry.sketches(analysis, every_run=False):
+        if sketch.figure not in CHARTS or isinstance(sketch.numbers, PlugInError):
+            others.append(sketch.name)
+            continue
+        chart = CHARTS[sketch.figure](sketch.numbers)
+        if chart is not None:
+            made.append(chart)
+    return made, others

@@ -1,0 +1,79 @@
+"""What the folders of the runs say beside the law: how they were measured, set and planned.
+
+Read leniently: what is damaged or of another program is left out, and a note says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.law.group_results import Analysis
+from harness.law.io import difficulty_card, discover
+from harness.records import plain_file, run_folder
+from harness.records.run_folder import RunFolder, RunStatus
+
+LARGEST_CARDS_BYTES = 20_000_000
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """A run of the analysis and its folder."""
+
+    run: str
+    """Its path, as in the analysis."""
+    folder: Path | None
+    """None of a log of another program."""
+    status: RunStatus | None
+    """None where run.json is not there or cannot be read."""
+
+
+@dataclass(frozen=True)
+class LevelCard:
+    """An entry of a cards.json: how demanding a level is."""
+
+    level: str
+    difficulty: Mapping[str, Any]
+    card: Mapping[str, Any]
+
+
+def places(paths: Sequence[Path], analysis: Analysis) -> list[RunPlace]:
+    """The folders of the runs that are in the analysis, in its order."""
+    found = {one.run: one.folder for one in discover.discover(paths).runs}
+    return [_place(run.run, found.get(run.run)) for run in analysis.runs]
+
+
+def _place(run: str, folder: Path | None) -> RunPlace:
+    if folder is None:
+        return RunPlace(run, None, None)
+    try:
+        return RunPlace(run, folder, run_folder.read_status(RunFolder(folder)))
+    except (DataError, OSError):
+        return RunPlace(run, folder, None)
+
+
+def level_cards(runs: Sequence[RunPlace]) -> list[LevelCard]:
+    """The difficulty cards beside the runs, each once."""
+    folders = dict.fromkeys(one.folder.parent for one in runs if one.folder is not None)
+    cards: dict[str, LevelCard] = {}
+    for folder in folders:
+        for entry in _entries(folder / difficulty_card.FILE):
+            with contextlib.suppress(*difficulty_card.DAMAGED):
+                card = LevelCard(
+                    str(entry["level"]), dict(entry["difficulty"]), dict(entry["card"])
+                )
+                cards.setdefault(json.dumps(entry["difficulty"], sort_keys=True), card)
+    return list(cards.values())
+
+
+def _entries(path: Path) -> Sequence[Any]:
+    if path.is_symlink():
+        return ()
+    with contextlib.suppress(DataError, OSError, *difficulty_card.DAMAGED):
+        return list(json.loads(plain_file.text(path, LARGEST_CARDS_BYTES))["cards"])
+    return ()

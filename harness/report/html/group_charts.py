@@ -1,0 +1,133 @@
+"""Charts of groups of runs: compared with each other, and what their seeds say of all seeds.
+
+The numbers are those that harness.report.figures selects and draws as pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.law.group_results import GroupResult
+from harness.law.results import Interval
+from harness.report.figures import forest, ranges
+from harness.report.figures.ranges import Least
+from harness.report.html import plot, row_panels
+from harness.report.html.legends import DOT
+from harness.report.html.plot import Chart, Entry
+from harness.report.html.row_panels import MOST_ROWS, SEED_AND_MEAN, Mean, Row, mean_of
+from harness.report.tables import population
+from harness.report.text import wording
+
+HEADING = "Levels over their seeds: how many follow the law, its ceiling, and when they collapse"
+
+
+def compared(groups: Sequence[GroupResult]) -> Chart:
+    """The groups by each quantity that they are compared by."""
+    shown = groups[:MOST_ROWS]
+    columns = []
+    for quantity in forest.PANELS:
+        rows = []
+        for slot, group in enumerate(shown):
+            numbers = group.compared
+            if numbers is None:
+                continue
+            pooled = numbers.mean(quantity)
+            mean = None if pooled.mean is None else Mean(pooled.mean, pooled.low, pooled.high)
+            rows.append(Row(population.name(group), slot, list(_seeds(group, quantity)), mean))
+        limits = (-0.03, 1.06) if quantity == "onset" else forest.LEAST[quantity]
+        on = shown[0].compared.on if shown[0].compared else None
+        title, unit = _quantity(quantity, on)
+        columns.append((row_panels.panel(title, unit, rows, limits),))
+    heading = forest.HEADING
+    if len(groups) > len(shown):
+        heading += f": {len(shown)} of {len(groups)} groups"
+    none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset: counted as the end of the run")
+    return Chart("forest", heading, tuple(columns), (*SEED_AND_MEAN, none))
+
+
+def _quantity(quantity: str, on: str | None) -> tuple[str, str]:
+    """The title of its panel and the unit on its axis."""
+    where = f" on {on}" if on else ""
+    return {
+        "a": (f"a{where}", "a (reward per unit of exp H)"),
+        "ceiling": (f"ceiling b - a{where}", "reward"),
+        "gain": (f"gain of reward{where}", "reward"),
+        "fall": ("fall of entropy H on visited states", "nats"),
+        "onset": ("onset of collapse", "share of the run"),
+    }[quantity]
+
+
+def _seeds(group: GroupResult, quantity: str) -> Iterator[tuple[str, float, bool]]:
+    assert group.compared is not None
+    for seed in group.compared.seeds:
+        who = _who(seed.run, seed.seed)
+        if quantity == "onset":
+            yield _onset(who, seed.onset, seed.reached)
+        elif (value := seed.number(quantity)) is not None:
+            yield _value(who, value)
+
+
+def levels(groups: Sequence[GroupResult]) -> Chart:
+    """What the seeds of each level say of all seeds."""
+    shown = groups[:MOST_ROWS]
+    told = [
+        (slot, population.name(group), population.answers(group))
+        for slot, group in enumerate(shown)
+    ]
+    follows = [
+        Row(
+            name, slot,
+            [*[("follows the law", 1.0, False)] * of.follows.followers,
+             *[("does not follow the law", 0.0, False)] * of.follows.others,
+             *[(f"undetermined: {of.follows.undetermined}", 0.5, True)] * of.follows.undetermined],
+            mean_of(of.follows.share), open_shape=plot.marker(slot),
+        )
+        for slot, name, of in told
+    ]  # fmt: skip
+    ceilings = [
+        Row(
+            name, slot,
+            [_value(_who(run.run, run.seed), run.own) for run in of.law.ceiling.runs],
+            mean_of(of.law.ceiling.mean), population.WHY.get(of.law.ceiling.why or "", "not known"),
+        )
+        for slot, name, of in told
+    ]  # fmt: skip
+    onsets = [
+        Row(
+            name, slot,
+            [
+                _onset(_who(run.run, run.seed), run.step if run.collapsed else None, run.step)
+                for run in of.onset.runs
+            ],
+            mean_of(of.onset.parametric.median),
+        )
+        for slot, name, of in told
+    ]  # fmt: skip
+    last = max((of.onset.last_step or 1.0 for _, _, of in told), default=1.0)
+    columns = (
+        (row_panels.panel("seeds that follow the law, share", "P(law)", follows, (-0.06, 1.06)),),
+        (
+            row_panels.panel(
+                "ceiling b - a", "reward at H = 0", ceilings, Least(ranges.REWARD_SHARE)
+            ),
+        ),
+        (row_panels.panel("onset of collapse", "step", onsets, (0.0, 1.03 * last)),),
+    )
+    none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset until its last step")
+    undetermined = Entry("dot ink hollow", DOT + plot.MARKERS[0], "law undetermined")
+    return Chart("levels", HEADING, columns, (*SEED_AND_MEAN, undetermined, none))
+
+
+def _value(who: str, of: Interval) -> tuple[str, float, bool]:
+    return f"{who}: {wording.interval(of)}", of.value, False
+
+
+def _onset(who: str, onset: float | None, until: float) -> tuple[str, float, bool]:
+    """Of a seed without an onset, how far it was seen."""
+    if onset is None:
+        return f"{who}: none until {until:.3g}", until, True
+    return f"{who}: {onset:.3g}", onset, False
+
+
+def _who(run: str, seed: int | None) -> str:
+    return run if seed is None else f"seed {seed}"

@@ -1,0 +1,165 @@
+"""Charts of the law: R against H of runs, or medians over runs.
+
+The numbers are those that harness.report.figures selects and draws as pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.report.figures import law
+from harness.report.figures.figure_specs import AxisNames, Page
+from harness.report.figures.group_series import PoolPanel
+from harness.report.figures.law import Frame
+from harness.report.figures.run_series import Panel as RunPanel
+from harness.report.figures.run_series import Trace
+from harness.report.figures.series_pages import MEDIANS
+from harness.report.html import axes, legends, plot
+from harness.report.html.axes import axis
+from harness.report.html.legends import DIAMOND, DOT, SAMPLE, SWATCH, floats, pool_name, traces_of
+from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, marker
+
+
+def entropy_law(page: Page) -> Chart:
+    """R against H with the fitted law and its ceiling: a panel a level."""
+    names = legends.axis_names(page)
+    if page.pools:
+        pools = [pool for panel in page.pools for pool in panel.pools]
+        shared = law.frame(
+            [pool.entropy.median for pool in pools],
+            [ends for pool in pools for ends in (pool.reward.low, pool.reward.high)],
+            [pool.ceiling for pool in pools if pool.ceiling is not None],
+            names.reward_range,
+        )
+        columns = tuple((_pooled_law(panel, shared, names),) for panel in page.pools)
+        return Chart("entropy_law", f"{law.HEADING}: {MEDIANS}", columns, legends.pools(page))
+    traces = traces_of(page)
+    shared = law.frame(
+        [trace.points.entropy for trace in traces],
+        [trace.points.reward for trace in traces],
+        [t.ceiling for t in traces if t.ceiling is not None and t.ceiling_identified],
+        names.reward_range,
+    )
+    columns = tuple((_law(panel, shared, names),) for panel in page.panels)
+    return Chart("entropy_law", law.HEADING, columns, _law_entries(traces))
+
+
+def _law_axes(shared: Frame, names: AxisNames) -> tuple[axes.Axis, axes.Axis]:
+    ticks = [one for one in axes.round_ticks(shared.left, shared.right) if one[0] >= shared.left]
+    across = axis(names.entropy, (shared.left - shared.strip, shared.right), ticks)
+    return across, axis(names.reward, (shared.low, shared.high))
+
+
+def _law(panel: RunPanel, shared: Frame, names: AxisNames) -> Panel:
+    made = Plot(f"{panel.level}: {panel.law_finding}", *_law_axes(shared, names))
+    made.area("strip", (shared.left - shared.strip, shared.left))
+    for trace in panel.traces:
+        _fitted(made, trace, shared)
+    for trace in panel.traces:
+        _points(made, trace)
+    for place, trace in enumerate(panel.traces, 1):
+        at = shared.left - shared.strip * (1 - place / (len(panel.traces) + 1))
+        if trace.ceiling is not None:
+            kind = css(trace.slot) if trace.ceiling_identified else "grey hollow"
+            ends = trace.ceiling.low, trace.ceiling.value, trace.ceiling.high
+            _ceiling(made, kind, at, ends, trace.legend, trace.slot)
+    return made.panel()
+
+
+def _fitted(made: Plot, trace: Trace, shared: Frame) -> None:
+    if trace.straight is not None:
+        made.line(
+            f"thin dotted {css(trace.slot)}", *floats(trace.straight.entropy, trace.straight.reward)
+        )
+    curve = trace.curve
+    if curve is None:
+        return
+    shown = curve.entropy >= shared.left
+    h, low, high = (of[shown] for of in (curve.entropy, curve.low, curve.high))
+    everywhere = np.mean((low <= shared.low) & (high >= shared.high)) > 0.5
+    kind = css(trace.slot) if curve.identified else "grey dashed"
+    if curve.identified or not everywhere:
+        made.band(kind, list(h), list(low), list(high))
+    made.line(kind, *floats(h, curve.reward[shown]))
+
+
+def _points(made: Plot, trace: Trace) -> None:
+    points, colour = trace.points, css(trace.slot)
+    after, unjudged = trace.after_onset, trace.unjudged
+    kinds = ((~after, ""), (after & ~unjudged, " hollow"), (unjudged, " hollow pale"))
+    for chosen, look in kinds:
+        kind = f"{colour}{look}"
+        made.dots(kind, *floats(points.entropy[chosen], points.reward[chosen]), marker(trace.slot))
+    made.hover(
+        Hovered(
+            trace.legend, *floats(points.entropy, points.reward), trace.slot, list(points.steps)
+        )
+    )
+
+
+def _ceiling(
+    made: Plot, kind: str, at: float, ends: tuple[float, float, float], name: str, slot: int
+) -> None:
+    """The ceiling with its interval; one off the axis is an arrow at the edge, and told."""
+    low, value, high = ends
+    made.line(f"thick {kind}", [at, at], [low, high])
+    edge = min(max(value, made.y.low), made.y.high)
+    shape = plot.ARROW["^" if value > edge else "v"] if value != edge else DIAMOND
+    made.dots(kind, [at], [edge], shape)
+    told = f"ceiling {value:.3g} [{low:.3g}, {high:.3g}]"
+    sure = "" if "hollow" not in kind else ", not identified"
+    made.hover(Hovered(name, [at], [edge], slot, words=[f"{told}{sure}"]))
+
+
+def _pooled_law(panel: PoolPanel, shared: Frame, names: AxisNames) -> Panel:
+    made = Plot(f"{panel.level}: {panel.law_finding}", *_law_axes(shared, names))
+    made.area("strip", (shared.left - shared.strip, shared.left))
+    for place, pool in enumerate(panel.pools, 1):
+        colour = css(pool.slot)
+        if pool.curve is not None:
+            shown = pool.curve.at >= shared.left
+            h, low, middle, high = (
+                list(of[shown])
+                for of in (pool.curve.at, pool.curve.low, pool.curve.median, pool.curve.high)
+            )
+            made.band(colour, h, low, high)
+            made.line(colour, h, middle)
+        made.dots(colour, *floats(pool.entropy.median, pool.reward.median), marker(pool.slot))
+        made.hover(
+            Hovered(
+                pool_name(pool), *floats(pool.entropy.median, pool.reward.median), pool.slot,
+                list(pool.reward.at),
+            )
+        )  # fmt: skip
+        if pool.ceiling is not None:
+            at = shared.left - shared.strip * (1 - place / (len(panel.pools) + 1))
+            ends = pool.ceiling.low, pool.ceiling.value, pool.ceiling.high
+            _ceiling(made, colour, at, ends, pool_name(pool), pool.slot)
+    return made.panel()
+
+
+def _law_entries(traces: Sequence[Trace]) -> tuple[Entry, ...]:
+    entries = list(legends.seeds(traces))
+    if any((trace.after_onset & ~trace.unjudged).any() for trace in traces):
+        entries.append(Entry("dot ink hollow", DOT + plot.MARKERS[0], "after the onset"))
+    if any(trace.unjudged.any() for trace in traces):
+        words = "after the onset, left out of the law"
+        entries.append(Entry("dot ink hollow pale", DOT + plot.MARKERS[0], words))
+    known = {trace.curve.identified for trace in traces if trace.curve is not None}
+    if True in known:
+        entries += [
+            Entry("line ink", SAMPLE, "fitted law"),
+            Entry("band ink", SWATCH, "its 95% band"),
+        ]
+    if False in known:
+        entries.append(Entry("line grey dashed", SAMPLE, "law whose a is not identified"))
+    if any(trace.straight is not None for trace in traces):
+        entries.append(Entry("line thin dotted ink", SAMPLE, "rival: linear in H"))
+    sure = {trace.ceiling_identified for trace in traces if trace.ceiling is not None}
+    if True in sure:
+        entries.append(Entry("dot ink", DOT + DIAMOND, "ceiling b - a, 95% interval"))
+    if False in sure:
+        entries.append(Entry("dot grey hollow", DOT + DIAMOND, "ceiling not identified"))
+    return tuple(entries)

@@ -1,0 +1,72 @@
+"""Legends of charts, and what charts of runs have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.law.results import Floats
+from harness.report.figures import ranges
+from harness.report.figures.figure_specs import AxisNames, Page
+from harness.report.figures.group_series import Pool
+from harness.report.figures.run_series import Trace
+from harness.report.figures.series_pages import BAND, TIMES
+from harness.report.html import plot
+from harness.report.html.plot import Entry, css, marker
+
+SAMPLE = "M2 7h16"
+"""A line in the legend."""
+SWATCH = "M2 2h16v10h-16z"
+DOT = "M10 7"
+DIAMOND = plot.MARKERS[3]
+NO_SERIES = -1
+"""Slot of what is no series of the legend."""
+
+
+def axis_names(page: Page) -> AxisNames:
+    """The labels of the axes, with units."""
+    measured = page.measured
+    unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
+    told = [measured.reward] if measured.reward else []
+    told += ["same batch"] if measured.same_batch else []
+    reward = f" ({', '.join(told)})" if told else ""
+    of_whom = "empathy reward" if measured.is_ours else "reward"
+    return AxisNames(
+        f"policy entropy H (nats{unit})", f"{of_whom} R{reward}", TIMES[measured.time],
+        ranges.EMPATHY if measured.is_ours else None,
+    )  # fmt: skip
+
+
+def traces_of(page: Page) -> list[Trace]:
+    return [trace for panel in page.panels for trace in panel.traces]
+
+
+def floats(
+    x: Sequence[float] | Floats, y: Sequence[float] | Floats
+) -> tuple[list[float], list[float]]:
+    """Both as plain numbers."""
+    return [float(v) for v in x], [float(v) for v in y]
+
+
+def pool_name(pool: Pool) -> str:
+    return f"{pool.legend}, median of {len(pool.runs)}"
+
+
+def seeds(traces: Sequence[Trace]) -> Iterator[Entry]:
+    """One entry a legend name: a seed, or a run."""
+    for name, slot in sorted({t.legend: t.slot for t in traces}.items(), key=lambda one: one[1]):
+        yield Entry(f"dot {css(slot)}", DOT + marker(slot), name, slot)
+
+
+def pools(page: Page) -> tuple[Entry, ...]:
+    slots = {pool.legend: pool.slot for panel in page.pools for pool in panel.pools}
+    entries = [
+        Entry(f"dot {css(slot)}", DOT + marker(slot), legend, slot)
+        for legend, slot in sorted(slots.items(), key=lambda one: one[1])
+    ]
+    return (*entries, Entry("band ink", SWATCH, BAND))
+
+
+def named(names: Sequence[str]) -> list[Entry]:
+    return [
+        Entry(f"dot {css(slot)}", DOT + marker(slot), name, slot) for slot, name in enumerate(names)
+    ]

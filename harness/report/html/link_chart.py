@@ -1,0 +1,70 @@
+"""The chart of a study: a panel a link, with the difference of each pair of runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.law.compare.link_tests import SIGNS
+from harness.law.compare.links import Judged
+from harness.law.compare.study_outcome import Outcome
+from harness.report.figures import canvas
+from harness.report.figures import study as study_figure
+from harness.report.html import plot
+from harness.report.html.axes import Axis, axis
+from harness.report.html.legends import DIAMOND, DOT, SAMPLE
+from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, marker
+from harness.report.tables import study as study_table
+from harness.report.text import wording
+
+
+def links(outcome: Outcome) -> Chart:
+    """The links of a study: each pair's difference, their mean, and the side that was stated."""
+    shown = [*outcome.links, *outcome.checks]
+    entries = (
+        Entry("dot s0", DOT + plot.MARKERS[0], "one seed"),
+        Entry("dot ink", DOT + DIAMOND, "mean"),
+        Entry("line thick ink", SAMPLE, "95% interval"),
+        Entry("band stated", "M2 2h16v10h-16z", "what the link states"),
+        Entry("line grey dotted", SAMPLE, "the smallest difference that matters"),
+    )
+    columns = tuple((_link(judged),) for judged in shown)
+    return Chart(
+        study_figure.NAME, "Links and checks: the difference of each pair of runs", columns, entries
+    )
+
+
+def _link(judged: Judged) -> Panel:
+    link, sign = judged.link, SIGNS[judged.link.direction]
+    values = [0.0, sign * link.margin, *judged.by_seed.values()]
+    if judged.judged is not None:
+        values += [judged.judged.low, judged.judged.high]
+    minus = f" minus {link.against}" if link.against else ""
+    limits = canvas.limits([np.array(values)], 0.15)
+    made = Plot(
+        f"{link.name}: {judged.verdict}",
+        axis(f"{study_table.measured(link)}: {link.arm}{minus}", limits),
+        Axis("", -0.6, 0.6, ()), 128, 12,
+    )  # fmt: skip
+    made.area("stated", (0.0, made.x.high) if sign > 0 else (made.x.low, 0.0))
+    made.upright("grey", 0.0)
+    made.upright("grey dotted", sign * link.margin)
+    seeds, at = list(judged.by_seed), list(judged.by_seed.values())
+    heights = [0.22 + 0.09 * (place % 3 - 1) for place in range(len(at))]
+    made.dots("s0", at, heights, marker(0))
+    made.hover(
+        Hovered(
+            "pair",
+            at,
+            heights,
+            0,
+            words=[f"seed {s}: {v:.3g}" for s, v in zip(seeds, at, strict=True)],
+        )
+    )
+    if judged.judged is not None:
+        mean = judged.judged
+        made.line("thick ink", [mean.low, mean.high], [-0.25, -0.25])
+        made.dots("ink", [mean.value], [-0.25], DIAMOND)
+        made.hover(Hovered("mean", [mean.value], [-0.25], 0, words=[wording.interval(mean)]))
+    elif not at:
+        made.words("note", (made.x.low + made.x.high) / 2, 0.0, "no data")
+    return made.panel()

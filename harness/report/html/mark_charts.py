@@ -1,0 +1,112 @@
+"""Charts of single runs: onset against measured difficulty, reward against listening.
+
+The numbers are those that harness.report.figures selects and draws as pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness.law.results import Interval
+from harness.report.figures import canvas, onset_by_difficulty, ranges, reward_by_listening
+from harness.report.figures.onset_by_difficulty import MEASURES, NO_ONSET
+from harness.report.figures.ranges import Least
+from harness.report.figures.reward_by_listening import Mark as Heard
+from harness.report.html import plot
+from harness.report.html.axes import Axis, axis
+from harness.report.html.legends import DOT, SAMPLE, named
+from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, marker
+from harness.report.text import wording
+
+
+def by_difficulty(marks: Sequence[onset_by_difficulty.Mark]) -> Chart:
+    """Where collapse begins, against how demanding the level measurably is."""
+    order = sorted(marks, key=lambda mark: -mark.difficulty["population_final_emotion"].value)
+    names = list(dict.fromkeys(mark.level for mark in order))
+    columns = []
+    heights = [*((v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)), (NO_ONSET + 0.05, "none")]
+    for measure, title in MEASURES.items():
+        of = {mark.run: mark.difficulty[measure] for mark in marks}
+        ends = np.array([end for one in of.values() for end in (one.low, one.high)])
+        made = Plot(
+            title, axis(title, canvas.limits([ends], least=onset_by_difficulty.LEAST[measure])),
+            Axis("onset, share of the run", 0.0, 1.15, tuple(heights)),
+        )  # fmt: skip
+        for slot, level in enumerate(names):
+            here = [mark for mark in marks if mark.level == level]
+            _level_marks(made, here, of, slot)
+        columns.append((made.panel(),))
+    null = Entry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
+    return Chart(
+        "onset_by_difficulty", onset_by_difficulty.HEADING, tuple(columns),
+        (*named(names), null),
+    )  # fmt: skip
+
+
+def _level_marks(
+    made: Plot, here: Sequence[onset_by_difficulty.Mark], of: Mapping[str, Interval], slot: int
+) -> None:
+    apart = 0.02 * (made.x.high - made.x.low)
+    places, heights, words = [], [], []
+    for at, mark in enumerate(here):
+        x = of[mark.run].value + (at - (len(here) - 1) / 2) * apart
+        y = NO_ONSET + 0.05 if mark.onset is None else mark.onset
+        if mark.low is not None and mark.high is not None:
+            made.line(f"thin {css(slot)}", [x, x], [mark.low, mark.high])
+        made.dots(f"{css(slot)}{' hollow' * mark.null_control}", [x], [y], marker(slot))
+        onset = "no onset" if mark.onset is None else f"onset at {mark.onset:.2f} of the run"
+        places.append(x)
+        heights.append(y)
+        words.append(f"{mark.run}: {onset}; {wording.interval(of[mark.run])}")
+    made.hover(Hovered(here[0].level, places, heights, slot, words=words))
+
+
+def by_listening(marks: Sequence[Heard]) -> Chart:
+    """What policies hear and what it earns them, beside the references of their level."""
+    names = list(dict.fromkeys(mark.level for mark in marks))
+    columns = tuple(
+        (_listening(level, [mark for mark in marks if mark.level == level], slot),)
+        for slot, level in enumerate(names)
+    )
+    entries = [
+        Entry("dot ink hollow", DOT + plot.MARKERS[0], "does not listen (template or deaf)"),
+        Entry("dot ink", DOT + plot.STAR, "attentive reference"),
+        Entry("line grey dashed", SAMPLE, "best deaf schedule"),
+        Entry("line grey dotted", SAMPLE, "optimum"),
+    ]
+    return Chart(
+        "reward_by_listening", reward_by_listening.HEADING, columns, (*named(names), *entries)
+    )
+
+
+def _listening(level: str, marks: Sequence[Heard], slot: int) -> Panel:
+    anchors = next((m.end.anchors for m in marks if m.end.anchors.deaf), marks[0].end.anchors)
+    there = [
+        (mark, mark.end.listening, mark.end.reward)
+        for mark in marks
+        if mark.end.listening is not None and mark.end.reward is not None
+    ]
+    star = (anchors.attentive_listening, anchors.attentive)
+    heard = [0.0, *(x for _, x, _ in there), *([star[0]] if star[0] is not None else [])]
+    known = [one.value for one in (anchors.deaf, anchors.attentive, anchors.optimum) if one]
+    rewards = [*(y for _, _, y in there), *known]
+    across = canvas.limits([np.array(heard)], least=Least(ranges.LISTENING_NATS))
+    up = canvas.limits([np.array(rewards)], least=Least(ranges.REWARD_SHARE))
+    made = Plot(
+        level, axis("listening, nats", across), axis("reward", up),
+    )  # fmt: skip
+    for reference, kind in ((anchors.deaf, "dashed"), (anchors.optimum, "dotted")):
+        if reference is not None:
+            made.across(f"grey {kind}", reference.value)
+    if star[0] is not None and star[1] is not None:
+        made.dots("ink", [star[0]], [star[1].value], plot.STAR)
+    for mark, x, y in there:
+        hollow = " hollow" * (mark.verdict in reward_by_listening.WORDS)
+        made.dots(f"{css(slot)}{hollow}", [x], [y], marker(slot))
+    words = [f"{mark.run}: reward {y:.3g}, listening {x:.3g}" for mark, x, y in there]
+    made.hover(
+        Hovered(level, [x for _, x, _ in there], [y for _, _, y in there], slot, words=words)
+    )
+    return made.panel()

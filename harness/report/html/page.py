@@ -1,0 +1,167 @@
+"""The report: everything that is known of some runs, as the bytes of one HTML file.
+
+The same input gives the same bytes: there is no date in them and no path of this machine but those
+that the runs were named by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from harness.law.group_results import Analysis
+from harness.report.html import (
+    answer,
+    cards,
+    conversations,
+    figures,
+    folders,
+    render,
+    results,
+    settings,
+)
+from harness.report.html.answer import Answer, Study
+from harness.report.html.conversations import Selection
+from harness.report.html.folders import RunPlace
+from harness.report.html.talks import Shown
+from harness.report.text import naming
+from harness.report.text.wording import plural
+
+MOST_BYTES = 5_000_000
+"""Of the file: a mail takes it, and a browser opens it at once."""
+FOR_NOTES = 40_000
+"""Bytes kept free of conversations for their filters and for what is said of them."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The file, and what is in it."""
+
+    content: bytes
+    conversations: int
+    notes: Sequence[str]
+    """What is said of the conversations: the rule, and what was left out."""
+    charts: Sequence[str] = field(default_factory=tuple)
+
+
+def report(
+    title: str,
+    paths: Sequence[Path],
+    analysis: Analysis,
+    studies: Sequence[Study] = (),
+    notes: Sequence[str] = (),
+    pool: Executor | None = None,
+) -> Report:
+    """Make the page of what is at `paths`, as it was analysed; studies come first.
+
+    `notes`: what else is left out, a sentence each. Processes of the `pool` take part.
+    """
+    places = folders.places(paths, analysis)
+    shown = _values(title, places, analysis, studies)
+    shown["left_out"] = [*notes, *shown["left_out"]]
+    shown["sections"] = _sections(shown)
+    nothing = Selection((), (), ())
+    taken = len(render.page("page.html", **shown, **_talks(nothing)))
+    one = render.macro("parts.html", "talk")
+    room = max(MOST_BYTES - taken - FOR_NOTES, 0)
+    selection = conversations.select(analysis, places, one, room, pool)
+    content = render.page("page.html", **shown, **_talks(selection))
+    names = [chart.name for chart in shown["charts"]]
+    return Report(content, len(selection.rendered), selection.notes, names)
+
+
+def _values(
+    title: str, places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
+) -> dict[str, Any]:
+    """Everything but the conversations."""
+    called = naming.names(analysis)
+    of_levels = folders.level_cards(places)
+    charts, others = figures.charts(analysis)
+    users, user_tables = results.users(analysis)
+    comparisons, comparison_notes = results.comparisons(analysis)
+    return {
+        "title": title,
+        "subtitle": _subtitle(analysis, studies),
+        "answers": _answers(analysis, studies),
+        "tables": results.runs(analysis),
+        "charts": charts,
+        "chart_notes": _not_drawn(others),
+        "comparisons": comparisons,
+        "comparison_notes": comparison_notes,
+        "users": users,
+        "user_tables": user_tables,
+        "cards": [*cards.measurement(places, called), *cards.made_with(places, called)],
+        "level_tables": cards.levels(of_levels),
+        "level_cards": cards.level_details(of_levels),
+        "differences": settings.differences(analysis),
+        "shared": settings.shared(analysis),
+        "left_out": results.left_out(analysis),
+        "footer": f"made by harness {version('empathy-harness')}; it loads nothing from elsewhere",
+    }
+
+
+def _subtitle(analysis: Analysis, studies: Sequence[Study]) -> str:
+    fitted = sum(run.status == "ok" for run in analysis.runs)
+    unread = len(analysis.runs) - fitted
+    parts = [f"study {study.name}" for study in studies]
+    parts.append(plural(fitted, "run"))
+    partial = sum(run.unfinished is not None for run in analysis.runs)
+    parts += [f"{partial} unfinished"] if partial else []
+    parts += [f"{unread} not read"] if unread else []
+    return ", ".join(parts)
+
+
+def _answers(analysis: Analysis, studies: Sequence[Study]) -> list[Answer]:
+    answers = [answer.of_study(study) for study in studies]
+    of_runs = answer.of_analysis(analysis)
+    if of_runs is not None:
+        answers.append(of_runs)
+    return answers
+
+
+def _not_drawn(others: Sequence[str]) -> list[str]:
+    if not others:
+        return []
+    where = "drawn by `harness fit-entropy-law`, not here"
+    return [f"figures of installed packages, {where}: {', '.join(others)}"]
+
+
+SECTIONS = (
+    ("answer", "Answer", "answers"),
+    ("runs", "Runs", "tables"),
+    ("figures", "Figures", "charts"),
+    ("comparisons", "Comparisons", "comparisons"),
+    ("cards", "Cards", "cards"),
+    ("config", "Config", "shared"),
+    ("left-out", "Left out", "left_out"),
+    ("conversations", "Conversations", "title"),
+)
+"""Anchor, name, and the value without which there is no such section."""
+
+
+def _sections(shown: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(anchor, name) for anchor, name, needs in SECTIONS if shown[needs]]
+
+
+FACETS = (
+    ("group", "runs of"), ("level", "level met"), ("run", "run"), ("seed", "seed"),
+    ("moment", "when"), ("rank", "which"), ("intention", "hidden intention"), ("ended", "ended"),
+)  # fmt: skip
+
+
+def _talks(selection: Selection) -> dict[str, Any]:
+    facets = []
+    for name, label in FACETS:
+        options = dict.fromkeys(value for one in selection.shown for value in _facet(one, name))
+        if len(options) > 1:
+            facets.append((name, label, list(options)))
+    return {"talks": selection.rendered, "talk_notes": selection.notes, "facets": facets}
+
+
+def _facet(one: Shown, name: str) -> tuple[str, ...]:
+    values = one.moments if name == "moment" else (getattr(one, name),)
+    return tuple(value for value in values if value)

@@ -1,0 +1,98 @@
+"""From what is shown to the bytes of the file: templates that escape all text, data as JSON.
+
+The page runs one script and one style sheet, both shipped here and allowed by their hashes; its
+Content-Security-Policy forbids everything else, the network included. So text that got past the
+escaping could still load nothing and run nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from harness.utils.safe_text import visible
+
+TEMPLATES = Path(__file__).parent / "templates"
+IN_SCRIPT = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+"""What could end a script element, or a line of it, written so that JSON reads it the same."""
+
+
+def page(name: str, **values: Any) -> bytes:
+    """Render the template `name`; the same values give the same bytes."""
+    style, script = _shipped("style.css"), _shipped("page.js")
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src '{_hash(style)}'",
+            f"script-src '{_hash(script)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    shown = (
+        _environment()
+        .get_template(name)
+        .render(style=Markup(style), script=Markup(script), policy=policy, **values)
+    )
+    return shown.encode("utf-8")
+
+
+def macro(template: str, name: str) -> Callable[[Any], Markup]:
+    """A macro of a template as a function of one value."""
+    module = _environment().get_template(template).module
+    made: Callable[[Any], Markup] = getattr(module, name)
+    return made
+
+
+def data(value: Any) -> Markup:
+    """`value` as JSON that may stand in a script element: no `<`, no control character."""
+    text = json.dumps(_shown(value), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return Markup("".join(IN_SCRIPT.get(char, char) for char in text))
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    made.filters["data"] = data
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """Text with what cannot be seen as escapes, in whatever holds it; markup is ours."""
+    if isinstance(value, Markup):
+        return value
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(str(name)): _shown(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(one) for one in value]
+    return value
+
+
+def _shipped(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

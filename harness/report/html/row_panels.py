@@ -1,0 +1,126 @@
+"""A panel with a row a group of runs: its seeds as points, their mean with its interval."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.law.results import Bounded, Interval
+from harness.report.figures import seed_rows
+from harness.report.figures.ranges import Least, Limits
+from harness.report.html import plot
+from harness.report.html.axes import Axis, axis
+from harness.report.html.legends import DIAMOND, DOT, SAMPLE
+from harness.report.html.plot import Entry, Hovered, Panel, Plot, css, marker
+from harness.report.text import wording
+from harness.utils.safe_text import shortened
+
+LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
+"""Width left for names of groups; height of a group; groups shown; characters of a line."""
+SEED_AND_MEAN = (
+    Entry("dot ink", DOT + plot.MARKERS[0], "one seed"),
+    Entry("dot ink", DOT + DIAMOND, "over seeds"),
+    Entry("line thick ink", SAMPLE, "95% interval"),
+)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean, with its interval as far as it is known."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def told(self) -> str:
+        if self.low is None or self.high is None:
+            return f"mean {wording.number(self.value)}"
+        return f"mean {wording.estimate(self.value, self.low, self.high)}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A group in one panel."""
+
+    name: str
+    slot: int
+    seeds: Sequence[tuple[str, float, bool]]
+    """What is read of it, its value, whether it is open."""
+    mean: Mean | None
+    why: str = ""
+    """Why there is no mean."""
+    open_shape: str = plot.ARROW[">"]
+    """Of seeds that are open: by default without an onset until then."""
+
+
+def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Panel:
+    """One row a group: its seeds above, their mean below.
+
+    `limits` are those of the axis, or how far it reaches at least.
+    """
+    count = len(rows)
+    ends = _limits(rows, limits) if isinstance(limits, Least) else limits
+    ticks = [(float(-at), _two_lines(row.name)) for at, row in enumerate(rows)]
+    made = Plot(
+        title, axis(x, ends), Axis("", -count + 0.4, 0.6, tuple(ticks)),
+        plot.TOP + plot.BOTTOM + ROW * max(count, 2), LABELS,
+    )  # fmt: skip
+    for at, row in enumerate(rows):
+        for kind, shape, chosen in (
+            ("", marker(row.slot), False),
+            (" hollow", row.open_shape, True),
+        ):
+            values = [value for _, value, is_open in row.seeds if is_open is chosen]
+            made.dots(f"{css(row.slot)}{kind}", values, [-at + 0.15] * len(values), shape)
+        made.hover(
+            Hovered(
+                row.name, [value for _, value, _ in row.seeds], [-at + 0.15] * len(row.seeds),
+                row.slot,
+                words=[told for told, _, _ in row.seeds],
+            )
+        )  # fmt: skip
+        _mean(made, row, -at - 0.2)
+    return made.panel()
+
+
+def _two_lines(name: str) -> str:
+    """A name in at most two lines, shortened in its middle where it is longer."""
+    lines = textwrap.wrap(name, LINE, break_on_hyphens=False)
+    if len(lines) <= 2:
+        return "\n".join(lines)
+    return "\n".join(textwrap.wrap(shortened(name, 2 * LINE - 4), LINE)[:2])
+
+
+def _mean(made: Plot, row: Row, at: float) -> None:
+    if row.mean is None or len(row.seeds) < seed_rows.FEWEST:
+        if not row.seeds:
+            made.words("note", (made.x.low + made.x.high) / 2, at + 0.1, row.why or "no data")
+        return
+    mean, low, high = row.mean, made.x.low, made.x.high
+    ends = [mean.low, mean.high]
+    if ends[0] is not None or ends[1] is not None:
+        left, right = (
+            edge if end is None else end for end, edge in zip(ends, (low, high), strict=True)
+        )
+        made.line("thick ink", [max(left, low), min(right, high)], [at, at])
+        for end, edge, head, beyond in (
+            (left, low, "<", left < low),
+            (right, high, ">", right > high),
+        ):
+            if beyond or end == edge:
+                made.dots("ink", [edge], [at], plot.ARROW[head])
+    middle = min(max(mean.value, low), high)
+    made.dots("ink", [middle], [at], DIAMOND)
+    made.hover(Hovered(row.name, [middle], [at], row.slot, words=[mean.told]))
+
+
+def _limits(rows: Sequence[Row], least: Least) -> Limits:
+    seeds = [value for row in rows for _, value, _ in row.seeds]
+    means = [row.mean for row in rows if row.mean is not None]
+    return seed_rows.limits(seeds, [end for m in means for end in (m.value, m.low, m.high)], least)
+
+
+def mean_of(number: Interval | Bounded | None) -> Mean | None:
+    return None if number is None else Mean(number.value, number.low, number.high)

@@ -1,0 +1,82 @@
+"""The config: the keys in which runs differ, with who has which value; what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.law.compare.groups import flat
+from harness.law.group_results import Analysis
+from harness.report.html.blocks import Card, Pair, Table, row
+from harness.report.html.cards import value
+from harness.report.text import naming
+from harness.report.text.wording import plural
+
+MOST_VALUES = 6
+"""Values of a key that are told apart, run by run; of more, such as seeds, they are listed."""
+MOST_LISTED = 40
+ABSENT = "(not set)"
+
+
+def differences(analysis: Analysis) -> Table | None:
+    """A row a key in which the configs differ; None where there are no two of them."""
+    configs = _configs(analysis)
+    if len(configs) < 2:
+        return None
+    called = naming.names(analysis)
+    rows = []
+    for key in sorted({key for config in configs.values() for key in config}):
+        by_value: dict[str, list[str]] = {}
+        for run, config in configs.items():
+            told = value(config[key]) if key in config else ABSENT
+            by_value.setdefault(told, []).append(called[run])
+        if len(by_value) > 1:
+            rows.append(row(key, *_told(by_value)))
+    if not rows:
+        return Table("Config differences", ("key",), (row("none: all configs are equal"),))
+    without = len(analysis.runs) - len(configs)
+    notes = [f"{plural(without, 'run')} without a config.yaml"] if without else []
+    return Table(
+        "Config differences", ("key", "values", "runs"), tuple(rows), notes, equal_lines=True
+    )
+
+
+def _told(by_value: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """The values of a key and the runs that have them, a line each."""
+    if len(by_value) <= MOST_VALUES:
+        return "\n".join(by_value), "\n".join(map(_named, by_value.values()))
+    listed = ", ".join(list(by_value)[:MOST_LISTED])
+    more = len(by_value) - MOST_LISTED
+    counts = sorted({len(names) for names in by_value.values()})
+    each = " to ".join(dict.fromkeys((str(counts[0]), str(counts[-1]))))
+    return f"{listed}{f' and {more} more' if more > 0 else ''}", f"{each} of each"
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) <= 2:
+        return ", ".join(names)
+    return f"{plural(len(names), 'run')}: {names[0]}, {names[1]}, ..."
+
+
+def shared(analysis: Analysis) -> Card | None:
+    """The keys in which all configs agree; of one run, its config."""
+    configs = list(_configs(analysis).values())
+    if not configs:
+        return None
+    first, others = configs[0], configs[1:]
+    alike = [
+        Pair(key, value(one))
+        for key, one in first.items()
+        if all(key in other and other[key] == one for other in others)
+    ]
+    title = "Shared by all runs" if others else "The run's config"
+    return Card(title, alike)
+
+
+def _configs(analysis: Analysis) -> dict[str, dict[str, Any]]:
+    """Run -> dotted key -> value."""
+    return {
+        run.run: {**flat(run.config), "seed": run.config.get("seed")}
+        for run in analysis.runs
+        if run.config is not None
+    }

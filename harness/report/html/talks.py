@@ -1,0 +1,148 @@
+"""One conversation as the page shows it: who the user is, how emotion and H went, each turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.records.saved_conversations import Conversation, Turn
+from harness.report.html.choice import Chosen
+from harness.report.text import conversation as words
+from harness.report.text import wording
+
+MOST_CHARACTERS = 1500
+"""Of one utterance; more is counted."""
+CURVE_WIDTH, CURVE_HEIGHT, EDGE = 300.0, 72.0, 6.0
+WHO = {"user": "user", "policy": "policy", "reference": "before the policy"}
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """One turn."""
+
+    speaker: str
+    """user, policy or reference; also the class."""
+    who: str
+    lines: tuple[str, ...]
+    facts: tuple[str, ...]
+    """What is known of it: emotion and why, or what was heard and H."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A conversation with all that the template needs."""
+
+    run: str
+    group: str
+    """Level and what else sets its runs apart, as panels of figures are named."""
+    step: int
+    level: str
+    """The level that was met."""
+    seed: str
+    moments: tuple[str, ...]
+    rank: str
+    outcome: str
+    intention: str
+    """The hidden intention as its key, for the filter; empty where it was not kept."""
+    ended: str
+    user: str
+    came_for: str
+    """The hidden intention in words."""
+    emotion_path: str
+    entropy_path: str
+    entropy_range: str
+    turns: tuple[Utterance, ...]
+
+
+def view(chosen: Chosen, run: str, group: str, seed: int | None, highest: float) -> Shown:
+    """Put a conversation into the words of the page."""
+    talk = chosen.conversation
+    emotion, entropy = _curves(talk, highest)
+    return Shown(
+        run=run,
+        group=group,
+        step=talk.step,
+        level=talk.level or "",
+        seed="" if seed is None else str(seed),
+        moments=chosen.moments,
+        rank=chosen.rank,
+        outcome=", ".join(_outcome(talk)),
+        intention=talk.intention or "",
+        ended=talk.ended or "",
+        user=words.user(talk) or "",
+        came_for=words.came_for(talk) or "",
+        emotion_path=emotion,
+        entropy_path=entropy,
+        entropy_range=f"0 to {wording.number(highest)} nats" if entropy else "",
+        turns=tuple(_said(turn) for turn in talk.turns),
+    )
+
+
+def _outcome(talk: Conversation) -> Iterator[str]:
+    if talk.reward is not None:
+        yield f"reward {wording.number(talk.reward)}"
+    if talk.emotions:
+        yield f"emotion {talk.emotions[0]} to {talk.emotions[-1]}"
+    if talk.ended:
+        yield words.ended(talk)
+
+
+def _said(turn: Turn) -> Utterance:
+    facts = _of_reply(turn) if turn.is_reply else _of_user(turn)
+    who = WHO.get(turn.speaker, turn.speaker)
+    kind = turn.speaker if turn.speaker in WHO else "user"
+    return Utterance(kind, f"{who} {turn.number}", _lines(turn.text), tuple(facts))
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    if len(text) > MOST_CHARACTERS:
+        more = len(text) - MOST_CHARACTERS
+        text = f"{text[:MOST_CHARACTERS]} ... ({more:,} more characters)"
+    return tuple(text.split("\n")) if text else ("(nothing)",)
+
+
+def _of_reply(turn: Turn) -> Iterator[str]:
+    heard = words.heard(turn)
+    if heard is not None:
+        yield f"heard: {heard}"
+    if turn.entropy_nats is not None:
+        yield f"H {wording.number(turn.entropy_nats)} nats"
+    if turn.advantage is not None:
+        yield f"advantage {wording.number(turn.advantage)}"
+    if turn.is_cut:
+        yield "cut at the token limit"
+
+
+def _of_user(turn: Turn) -> Iterator[str]:
+    if turn.emotion is not None:
+        moved = f" ({turn.change:+d})" if turn.change is not None else ""
+        yield f"emotion {turn.emotion}{moved}"
+    why = words.why(turn)
+    if why is not None:
+        yield why
+
+
+def _curves(talk: Conversation, highest: float) -> tuple[str, str]:
+    """Emotion 0 to 100 and H up to `highest`, over the turns, as paths."""
+    last = max((abs(turn.number) for turn in talk.turns), default=1) or 1
+    first = min((turn.number for turn in talk.turns), default=0)
+    felt = [
+        (t.number, t.emotion / 100) for t in talk.turns if not t.is_reply and t.emotion is not None
+    ]
+    heard = [
+        (t.number, t.entropy_nats / highest)
+        for t in talk.turns
+        if t.speaker == "policy" and t.entropy_nats is not None
+    ]
+    return tuple(_path(points, first, last) for points in (felt, heard))  # type: ignore[return-value]
+
+
+def _path(points: Sequence[tuple[int, float]], first: int, last: int) -> str:
+    """A line through points of (turn, share of the height); a dot where there is one alone."""
+    across = (CURVE_WIDTH - 2 * EDGE) / max(last - first, 1)
+    parts = []
+    for at, (turn, share) in enumerate(points):
+        x = EDGE + (turn - first) * across
+        y = CURVE_HEIGHT - EDGE - (CURVE_HEIGHT - 2 * EDGE) * min(max(share, 0.0), 1.0)
+        parts.append(f"{'L' if at else 'M'}{x:.0f} {y:.1f}")
+    return "".join(parts) + ("h0" if len(parts) == 1 else "")

@@ -1,0 +1,140 @@
+"""The answer of an analysis on a terminal: twelve lines for three levels and two policies."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.law.group_results import Analysis, Pooled
+from harness.law.results import Anchors, Onset
+from harness.report.text import answer, wording
+from harness.report.text.answer import FOLLOW, Row
+from harness.utils.safe_text import shortened, text
+
+ROOMY = 78
+"""Columns of a terminal from which on a row is one line."""
+LONGEST_NAME = 26
+MOST_ROWS = 40
+SAME_BATCH = "same batch:"
+"""Before a verdict on the reward of the batch that H is of: there the law is expected to fit."""
+HEADINGS = (
+    ("", ("",)),
+    ("reward", ("gain,", "end")),
+    ("references", ("deaf", "rand", "att")),
+    ("entropy, nats", ("lost,", "to noise")),
+    ("collapse", ("from step",)),
+    ("law", ("holds",)),
+)
+"""What a column is of, and each of its numbers: att is the attentive reference."""
+
+
+def show(analysis: Analysis, out: Path, picture: Path | None, console: Console) -> None:
+    """Print the answer; `out` has the results, `picture` is the one to look at first."""
+    shown = answer.rows(analysis)
+    say(console, answer.heading(analysis), "bold")
+    if shown:
+        console.print(table(shown, console.width >= ROOMY))
+    for line in (*answer.unread(analysis), *answer.unfinished(analysis)):
+        say(console, line)
+    for line in answer.left_open(analysis, shown):
+        say(console, line)
+    say(console, f"picture: {picture}" if picture else f"results: {out}")
+
+
+def say(console: Console, line: str, style: str = "") -> None:
+    console.print(text(line, style), soft_wrap=True)
+
+
+def table(shown: Sequence[Row], roomy: bool) -> Table:
+    """A row a group. Not `roomy`: its cells take a line for each of their numbers."""
+    found = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    between = " " if roomy else "\n"
+    for heading, numbers in HEADINGS:
+        found.add_column(text_of((heading, between.join(numbers)), "\n"), overflow="fold")
+    for row in shown[:MOST_ROWS]:
+        name = shortened(row.name, LONGEST_NAME)
+        cells = (
+            [name, f"x{row.seeds}"],
+            [_gain(row), _number(row.end)],
+            _references(row.anchors),
+            [_number(row.fall), _noise(row.noise)],
+            _collapse(row.onsets),
+            _law(row),
+        )
+        found.add_row(*(text_of(cell, between) for cell in cells))
+    if len(shown) > MOST_ROWS:
+        found.add_row(text(f"{len(shown) - MOST_ROWS} more in law.csv"))
+    return found
+
+
+def text_of(parts: Sequence[str], between: str) -> Text:
+    """The parts that say something, each shown literally."""
+    lines = "\n".join(part for part in parts if part).split("\n")
+    return Text(between).join(text(line) for line in lines)
+
+
+def _gain(row: Row) -> str:
+    if row.gain.mean is None:
+        return "-"
+    return f"{'+' if row.gain.mean >= 0 else ''}{_number(row.gain)}{_half(row.gain)}"
+
+
+def _number(value: Pooled) -> str:
+    return "-" if value.mean is None else _short(value.mean)
+
+
+def _short(value: float) -> str:
+    """`.42`, so that a row has room on one line."""
+    return re.sub(r"^(-?)0\.", r"\1.", wording.number(value))
+
+
+def _half(value: Pooled) -> str:
+    if value.low is None or value.high is None:
+        return ""
+    return f"±{_short((value.high - value.low) / 2)}"
+
+
+def _references(anchors: Anchors | None) -> list[str]:
+    if anchors is None:
+        return ["-"]
+    known = (anchors.deaf, anchors.random, anchors.attentive)
+    return [_short(one.value) if one is not None else "-" for one in known]
+
+
+def _noise(noise: Pooled | None) -> str:
+    return "-" if noise is None or noise.mean is None else f"{_number(noise)}{_half(noise)}"
+
+
+def _collapse(onsets: Sequence[Onset | None]) -> list[str]:
+    """`103 [58, 168]` of one run; of several, where the first and the last begins, in how many."""
+    found = sorted((one for one in onsets if one is not None and one.is_collapse), key=_step)
+    if not onsets:
+        return ["too short"]
+    if len(onsets) == 1:
+        first = found[0] if found else None
+        return [f"{first.step:.0f}", wording.steps(first.low, first.high)] if first else ["none"]
+    if not found:
+        return ["none"]
+    ends = dict.fromkeys((f"{found[0].step:.0f}", f"{found[-1].step:.0f}"))
+    return ["-".join(ends), f"{len(found)}/{len(onsets)}"]
+
+
+def _step(onset: Onset) -> float:
+    return onset.step
+
+
+def _law(row: Row) -> list[str]:
+    """`3/5`: in how many of the runs reward follows the law; `1 fails` of those where it does not.
+
+    The rest are undetermined.
+    """
+    follow = sum(verdict in FOLLOW for verdict in row.verdicts)
+    others = Counter(v for v in row.verdicts if v not in FOLLOW and v != "undetermined")
+    told = [f"{follow}/{len(row.verdicts)}", *(f"{n} {word}" for word, n in others.items())]
+    return [SAME_BATCH, *told] if row.same_batch else told

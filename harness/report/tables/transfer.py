@@ -1,0 +1,58 @@
+"""The transfer matrix: what each group of runs reaches at every named level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.config.run import LEVELS
+from harness.law.compare.groups import over_seeds, pooled
+from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.results import RunResult
+from harness.report.text import wording
+
+BOUNDS = ("", "_low", "_high")
+COLUMNS = (
+    "trained_on",
+    "runs",
+    *(f"{level}{what}{end}" for level in LEVELS for what in ("", "_gain") for end in BOUNDS),
+    "unfinished",
+)
+
+
+def rows(analysis: Analysis) -> list[dict[str, Any]]:
+    """Mean over seeds of the last evaluation at each level, and of its gain since the first.
+
+    Intervals are t intervals over seeds, empty for one seed. `unfinished` runs are left out and
+    counted. Empty where no run tells.
+    """
+    return [row for _, row in named_rows(analysis)]
+
+
+def named_rows(analysis: Analysis) -> list[tuple[str, dict[str, Any]]]:
+    """The rows, each under the short name of its group."""
+    runs = {run.run: run for run in analysis.runs if run.transfer}
+    members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
+    return [
+        (wording.short_name(group.key), _row(group, evaluated))
+        for group, evaluated in members
+        if evaluated
+    ]
+
+
+def _row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "trained_on": wording.group_name(group.key) or runs[0].level,
+        "runs": len(runs),
+    }
+    for level in LEVELS:
+        evaluated = [(run.transfer or {})[level] for run in runs if level in (run.transfer or {})]
+        seeds = [run.seed for run in runs if level in (run.transfer or {})]
+        gains = [ends.end - ends.start for ends in evaluated]
+        row |= _cells(level, over_seeds(pooled([ends.end for ends in evaluated], 0), seeds))
+        row |= _cells(f"{level}_gain", over_seeds(pooled(gains, 0), seeds))
+    return row | {"unfinished": len(group.left_out)}
+
+
+def _cells(name: str, pool: Pooled) -> dict[str, float | None]:
+    return dict(zip([name + end for end in BOUNDS], (pool.mean, pool.low, pool.high), strict=True))

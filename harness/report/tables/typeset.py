@@ -1,0 +1,256 @@
+"""Tables for papers and pages: LaTeX (booktabs) and Markdown, of the numbers in the CSV files.
+
+A cell is plain text here, whoever wrote it; each language escapes all of it that it would read as
+its own.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.config.run import LEVELS
+from harness.law.group_results import Analysis
+from harness.law.results import Interval, RunResult
+from harness.records.outcomes import OWN
+from harness.report.tables import contrasts, listening, population, transfer
+from harness.report.text import naming, wording
+from harness.utils.safe_text import escaped, visible
+
+NAMES = ("law", "levels", "contrasts", "transfer", "listening")
+"""Files without their endings: each beside the CSV of that name."""
+LONGEST_PAGE = 40
+"""Rows of a table that one page can hold; a longer one is a longtable."""
+NOTHING = "-"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and rows of text, before any language."""
+
+    name: str
+    headings: tuple[str, ...]
+    left: int
+    """Columns that hold words, and are set to the left; the others hold numbers."""
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+
+def files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
+    """File name -> content, of each table that has rows in each of `kinds`: tex, md."""
+    written = [table for table in (_TABLES[name](analysis) for name in NAMES) if table.rows]
+    return {f"{one.name}.{kind}": LANGUAGES[kind](one) for kind in kinds for one in written}
+
+
+def latex(table: Table) -> str:
+    """A tabular with the rules of booktabs; a longtable where one page cannot hold it."""
+    is_long = len(table.rows) > LONGEST_PAGE
+    environment = "longtable" if is_long else "tabular"
+    columns = "l" * table.left + "r" * (len(table.headings) - table.left)
+    needs = "booktabs and longtable" if is_long else "booktabs"
+    return "\n".join(
+        [
+            f"% The numbers are those of {table.name}.csv; needs the package {needs}.",
+            *(f"% {_comment(note)}" for note in table.notes),
+            f"\\begin{{{environment}}}{{{columns}}}",
+            "\\toprule",
+            _latex_row(table.headings, len(table.headings)),
+            "\\midrule",
+            *(["\\endhead"] if is_long else []),
+            *(_latex_row(row, table.left) for row in table.rows),
+            "\\bottomrule",
+            f"\\end{{{environment}}}",
+            "",
+        ]
+    )
+
+
+def markdown(table: Table) -> str:
+    """A table of GitHub's kind, with its notes below."""
+    sides = [":--"] * table.left + ["--:"] * (len(table.headings) - table.left)
+    lines = [_markdown_row(table.headings, table.left), f"| {' | '.join(sides)} |"]
+    lines += [_markdown_row(row, table.left) for row in table.rows]
+    return "\n".join([*lines, "", *(f"{in_markdown(note)}  " for note in table.notes), ""])
+
+
+_MEANT: dict[str, str] = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "_": r"\_", "%": r"\%", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"{\char34}",
+    "'": r"{\char39}", "`": r"{\char96}", "[": "{[}", "]": "{]}", "*": "{*}",
+}  # fmt: skip
+"""Besides LaTeX's own characters those that mean something after the end of a row (`[` and `*`),
+and quotes, which join into others and which language packages make active."""
+_JOINED = re.compile(r"([-,])(?=\1)")
+"""`--` would be a dash, `,,` a quote."""
+
+
+def in_latex(text: str) -> str:
+    r"""`text` as LaTeX prints it, by any engine and in any font encoding: what is not ASCII, or is
+    not to be seen, as \xNN.
+    """
+    shown = "".join(c if c in string.printable else escaped(c) for c in visible(text))
+    return _JOINED.sub(r"\1{}", "".join(_MEANT.get(c, c) for c in shown))
+
+
+_MARKED = re.compile(r"([\\`*_\[\]<>#|~$&@])")
+
+
+def in_markdown(text: str) -> str:
+    """`text` as Markdown shows it, without markup, links, HTML or mentions."""
+    shown = _MARKED.sub(r"\\\1", visible(text))
+    return shown.replace("www.", r"www\.").replace("://", r":\//")
+
+
+def _latex_row(cells: Sequence[str], left: int) -> str:
+    words = [in_latex(cell) for cell in cells[:left]]
+    return " & ".join([*words, *map(_latex_number, cells[left:])]) + r" \\"
+
+
+def _latex_number(cell: str) -> str:
+    """A number whose minus is one."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", in_latex(cell))
+
+
+def _comment(note: str) -> str:
+    """What stands after `%`: on one line, and nothing in it is read."""
+    return visible(note)
+
+
+def _markdown_row(cells: Sequence[str], left: int) -> str:
+    """Numbers, and the words in their place, are our own text: brackets need no escape there."""
+    words = [in_markdown(cell) for cell in cells[:left]]
+    return f"| {' | '.join([*words, *cells[left:]])} |"
+
+
+LANGUAGES: dict[str, Callable[[Table], str]] = {"tex": latex, "md": markdown}
+"""Ending of the file -> how it is written."""
+
+
+def _law(analysis: Analysis) -> Table:
+    """The runs that could be read."""
+    called = naming.names(analysis)
+    read = [run for run in analysis.runs if run.status == "ok"]
+    levels = naming.by_level(analysis, read)
+    rows = [_run(level, run, called[run.run]) for level, runs in levels.items() for run in runs]
+    on = sorted({f"{run.reward}{', of the same batch' if run.same_batch else ''}" for run in read})
+    notes = (
+        f"law: R = -a exp(H) + b on {' and '.join(on)}; ceiling: b - a, the reward at H = 0",
+        "[low, high]: 95% interval; ?: not identified, too uncertain to quote",
+    )
+    headings = ("level", "run", "regime", "verdict", "a", "b", "ceiling b - a", "onset")
+    return Table("law", headings, 4, tuple(rows), notes)
+
+
+def _run(level: str, run: RunResult, name: str) -> tuple[str, ...]:
+    known = run.identified
+    return (
+        level,
+        name,
+        run.regime or NOTHING,
+        wording.verdict(run.verdict),
+        _interval(run.a, known is not None and known.a),
+        _interval(run.b, known is not None and known.a),
+        _interval(run.ceiling, known is not None and known.ceiling),
+        NOTHING
+        if run.onset is None
+        else f"{run.onset.step:.0f} {wording.steps(run.onset.low, run.onset.high)}",
+    )
+
+
+def _interval(number: Interval | None, identified: bool) -> str:
+    if number is None:
+        return NOTHING
+    return wording.interval(number) + ("" if identified else " ?")
+
+
+def _levels(analysis: Analysis) -> Table:
+    groups = population.order(analysis)
+    headings = ("level", *population.headings(groups))
+    rows = tuple(
+        (population.name(group), *map(_joined, cells))
+        for group, cells in ((group, population.cells(group, groups)) for group in groups)
+    )
+    return Table("levels", headings, 1, rows, (population.heading(groups), *population.FOOTNOTES))
+
+
+def _joined(lines: Sequence[str]) -> str:
+    """The lines of a cell of the terminal: `88% [35%, 100%], 7 of 8, 2 open`."""
+    told = [line for line in lines if line]
+    if len(told) > 1 and told[0] == NOTHING:
+        told = told[1:]
+    if len(told) > 1 and told[1].startswith("["):
+        told[:2] = [" ".join(told[:2])]
+    return ", ".join(told) or NOTHING
+
+
+def _contrasts(analysis: Analysis) -> Table:
+    rows = tuple(
+        (
+            wording.short_name(group.key),
+            wording.short_name(contrast.baseline),
+            contrasts.QUANTITY.get(contrast.quantity, contrast.quantity),
+            wording.plain(contrast.decision),
+            *(number.removeprefix("p ") for number in contrasts.numbers(contrast)),
+        )
+        for group in analysis.groups
+        for contrast in group.contrasts
+        if contrast.difference is not None
+    )
+    notes = tuple(contrasts.notes(analysis)[:1])
+    headings = ("group", "minus", "quantity", "decision", "difference [95%]", "p (Holm)")
+    return Table("contrasts", headings, 4, rows, notes)
+
+
+def _transfer(analysis: Analysis) -> Table:
+    rows = tuple(
+        (name, str(row["runs"]), *_by_level(row)) for name, row in transfer.named_rows(analysis)
+    )
+    notes = ("reward of the last evaluation at each level, mean over seeds [95%]",)
+    return Table("transfer", ("trained on", "runs", *LEVELS), 1, rows, notes)
+
+
+def _by_level(row: dict[str, Any]) -> Iterator[str]:
+    for level in LEVELS:
+        value, low, high = (row.get(f"{level}{end}") for end in transfer.BOUNDS)
+        if value is None:
+            yield NOTHING
+        elif low is None or high is None:
+            yield wording.number(value)
+        else:
+            yield wording.estimate(value, low, high)
+
+
+def _listening(analysis: Analysis) -> Table:
+    shown = listening.rows(analysis, (OWN,))
+    rows = tuple(
+        (
+            row.short_name,
+            ", ".join(listening.policies(row)),
+            str(row.runs),
+            *(_measured(row, name) for name in listening.MEASURED),
+            *(
+                wording.number(anchor.value) if (anchor := row.anchors[name]) else NOTHING
+                for name in listening.ANCHORS
+            ),
+        )
+        for row in shown
+    )
+    headings = (
+        "trained on", "policy", "runs", *listening.MEASURED.values(), *listening.ANCHORS.values()
+    )  # fmt: skip
+    return Table("listening", headings, 2, rows, tuple(listening.notes(shown)) if shown else ())
+
+
+def _measured(row: listening.Row, name: str) -> str:
+    beside = listening.attentive(row) if name == "listening" else ""
+    return f"{wording.pooled(row.measured[name]) or NOTHING} {beside}".strip()
+
+
+_TABLES: dict[str, Callable[[Analysis], Table]] = {
+    "law": _law, "levels": _levels, "contrasts": _contrasts, "transfer": _transfer,
+    "listening": _listening,
+}  # fmt: skip

@@ -1,0 +1,217 @@
+"""The answer of an analysis in a few lines: what was gained, what of the entropy went, and why.
+
+A row is a group of runs that differ in the seed alone, or a run that belongs to no group. Null
+controls have no row of their own where they stand beside real runs: they are what those lost to
+noise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.law import advice
+from harness.law.compare.groups import alike, over_seeds, pooled, verdict_on
+from harness.law.estimate import null_control, numbers
+from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.results import Anchors, Interval, Onset, RunResult
+from harness.records.outcomes import OWN
+from harness.report.text import dropped_rows, naming, wording
+from harness.report.text.wording import plural
+
+NULL_CONTROL = "algorithm.null_control"
+FOLLOW = ("holds", "holds_form_open", "holds_until_onset")
+"""Verdicts by which reward follows the law."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One group of runs, or one run alone."""
+
+    name: str
+    seeds: int
+    gain: Pooled
+    """Reward at the end minus at the start."""
+    end: Pooled
+    """Reward at the end, mean of the last tenth of its points."""
+    anchors: Anchors | None
+    """What reference policies reach there."""
+    fall: Pooled
+    """Fall of H, nats."""
+    noise: Pooled | None
+    """What its null controls fell by; None without one."""
+    onsets: tuple[Onset | None, ...]
+    """Of each run that is long enough to look for one."""
+    verdicts: tuple[str, ...]
+    same_batch: bool
+    """Whether reward and verdict are of the batches that H is of, not of held-out users."""
+
+
+def rows(analysis: Analysis) -> list[Row]:
+    """From the lowest level up; null controls alone have rows too."""
+    by_name = {run.run: run for run in analysis.runs if run.status == "ok"}
+    nulls = [group for group in analysis.groups if is_null(group)]
+    real = [group for group in analysis.groups if group not in nulls]
+    shown = real or nulls
+    place = {id(group): _place(at, group) for at, group in enumerate(shown)}
+    shown = sorted(shown, key=lambda group: place[id(group)])
+    members = [(group, [by_name[run] for run in group.runs if run in by_name]) for group in shown]
+    grouped = {run for group in analysis.groups for run in group.every}
+    called = naming.names(analysis)
+    return [
+        *(_of_group(group, runs, analysis) for group, runs in members),
+        *(_of_run(run, called[name], analysis) for name, run in by_name.items()
+          if name not in grouped),
+    ]  # fmt: skip
+
+
+def is_null(group: GroupResult) -> bool:
+    """Whether its runs are null controls, as the axes tell."""
+    return bool(group.key.get(NULL_CONTROL))
+
+
+def _place(at: int, group: GroupResult) -> tuple[str, int]:
+    """One policy after the other, each from the lowest level up."""
+    return str(group.key.get("policy", "")), group.compared.order if group.compared else at
+
+
+def _of_group(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis) -> Row:
+    seeds = [run.seed for run in runs]
+    ends = [_end(run, group.reward, analysis) for run in runs]
+    falls, noises = zip(*(_falls(run, analysis) for run in runs), strict=True) if runs else ((), ())
+    key = {axis: value for axis, value in group.key.items() if axis != NULL_CONTROL}
+    noise = over_seeds(alike(noises), seeds)
+    return Row(
+        name=wording.short_name(key if any(key.values()) else group.key),
+        seeds=len(group.runs),
+        gain=group.gain,
+        end=over_seeds(pooled([end for end in ends if end is not None], ends.count(None)), seeds),
+        anchors=_anchors(runs),
+        fall=over_seeds(alike(falls), seeds),
+        noise=noise if noise.n else None,
+        onsets=_onsets(runs),
+        verdicts=tuple(verdict_on(run, group.reward) or "undetermined" for run in runs),
+        same_batch=any(_same_batch(run, group.reward) for run in runs),
+    )
+
+
+def _of_run(run: RunResult, name: str, analysis: Analysis) -> Row:
+    fall, noise = _falls(run, analysis)
+    end = _end(run, run.reward, analysis)
+    return Row(
+        name=name,
+        seeds=1,
+        gain=alike([run.gain]),
+        end=pooled([] if end is None else [end], 0),
+        anchors=_anchors([run]),
+        fall=alike([fall]),
+        noise=alike([noise]) if noise else None,
+        onsets=_onsets([run]),
+        verdicts=(run.verdict or "undetermined",),
+        same_batch=_same_batch(run, run.reward),
+    )
+
+
+def _end(run: RunResult, column: str | None, analysis: Analysis) -> float | None:
+    """None where the group is on another column than the run's own points."""
+    if column is not None and column != run.reward:
+        return None
+    return numbers.mean(numbers.last_tenth(analysis.series[run.run].reward))
+
+
+def _same_batch(run: RunResult, column: str | None) -> bool:
+    law = (run.fits or {}).get(column or "")
+    return bool(law.same_batch if law is not None else run.same_batch)
+
+
+def _anchors(runs: Sequence[RunResult]) -> Anchors | None:
+    every = ((run.yardsticks or {}).get(OWN) for run in runs)
+    return next((own.anchors for own in every if own is not None and own.anchors.deaf), None)
+
+
+def _falls(run: RunResult, analysis: Analysis) -> tuple[Interval | None, Interval | None]:
+    """The fall of H of a run, nats, and that of its null controls."""
+    fall = null_control.fall(analysis.series[run.run].course_entropy)
+    net = run.net_of_null.fall if run.net_of_null is not None else None
+    if fall is None or net is None:
+        return fall, None
+    noise = fall.value - net.value
+    return fall, Interval(noise, noise, noise)
+
+
+def _onsets(runs: Sequence[RunResult]) -> tuple[Onset | None, ...]:
+    return tuple(run.onset for run in runs if run.regime is not None)
+
+
+def heading(analysis: Analysis) -> str:
+    """How many runs there are, and what became of each of them."""
+    fitted = [run for run in analysis.runs if run.status == "ok"]
+    nulls = sum(map(advice.is_null_control, fitted))
+    unread = len(analysis.runs) - len(fitted)
+    parts = [
+        f"{nulls} of them null controls" if nulls else "",
+        f"{unread} could not be read" if unread else "",
+        f"{len(analysis.left_out)} unfinished and left out" if analysis.left_out else "",
+        f"{plural(len(analysis.skipped), 'path')} set aside" if analysis.skipped else "",
+    ]
+    told = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
+    several = any(group.gain.low is not None for group in analysis.groups)
+    whose = "" if any(run.same_batch for run in fitted) else "; reward of held-out users"
+    return f"{told}{whose if fitted else ''}{'; ±: 95% over seeds' if several else ''}"
+
+
+def left_open(analysis: Analysis, shown: Sequence[Row]) -> list[str]:
+    """What is open and what would decide it: refusals of one kind in one line."""
+    lines = [*_undetermined(analysis), *_invalid(analysis)]
+    lacking = []
+    if shown and not any(row.noise for row in shown) and _ours(analysis):
+        lacking.append("null controls, algorithm.null_control=false,true")
+    if shown and all(row.seeds == 1 for row in shown) and _ours(analysis):
+        lacking.append("more seeds, 'seed=range(1,6)'")
+    if lacking:
+        lines.append(f"what is seed or noise is not told: add {' and '.join(lacking)}")
+    return lines
+
+
+def _ours(analysis: Analysis) -> bool:
+    return any(run.config is not None for run in analysis.runs)
+
+
+def _undetermined(analysis: Analysis) -> list[str]:
+    """`law open in 9 of 15 runs: 7 identification range, 2 misfit`, and what decides most."""
+    fitted = [run for run in analysis.runs if run.status == "ok"]
+    real = [run for run in fitted if not advice.is_null_control(run)]
+    left = [run for run in real if run.verdict == "undetermined"]
+    if not left:
+        return []
+    counts = Counter(reason for run in left for reason in run.reasons or ())
+    asked = [(wording.plain(r), n) for r, n in counts.most_common() if r in advice.DECIDES]
+    why = ", ".join(f"{count} {reason}" for reason, count in asked)
+    told = f"law open in {len(left)} of {plural(len(real), 'run')}{f': {why}' if why else ''}"
+    return [told, *advice.next_steps(analysis, left)[:1]]
+
+
+def _invalid(analysis: Analysis) -> list[str]:
+    count = sum(
+        any(not one.valid for one in (run.validity or {}).values()) for run in analysis.runs
+    )
+    of = plural(len(analysis.runs), "run")
+    return [f"users not valid in {count} of {of}: see --tables"] if count else []
+
+
+def unread(analysis: Analysis) -> list[str]:
+    """Runs that could not be read, those of one kind in one line; the first of each is named."""
+    failed = [run.error for run in analysis.runs if run.error is not None]
+    kinds = Counter(error.kind for error in failed)
+    first = {error.kind: error.message for error in reversed(failed)}
+    return [
+        f"{count} of {plural(len(analysis.runs), 'run')} not read, {wording.plain(kind)}: "
+        f"{first[kind]}{', ...' if count > 1 else ''}"
+        for kind, count in kinds.items()
+    ]
+
+
+def unfinished(analysis: Analysis) -> list[str]:
+    """One line per group with unfinished runs."""
+    return dropped_rows.unfinished(analysis, naming.names(analysis))

@@ -1,0 +1,206 @@
+"""A saved conversation in plain words: who the user is, what they heard, why their emotion moved.
+
+The words are unescaped; what a policy, a user or a file said in them is the sink's to escape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from harness.records.saved_conversations import Conversation, Turn, Why
+from harness.report.text.wording import plain
+
+STRATEGY = {
+    "question": "a question",
+    "restate": "a restatement",
+    "reflect": "a reflection of feelings",
+    "disclose": "self-disclosure",
+    "affirm": "affirmation",
+    "suggest": "a suggestion",
+    "inform": "information",
+    "other": "plain kindness",
+}
+INTENTION = {
+    "praise": "sincere praise for what they did",
+    "not_at_fault": "hearing that they are not at fault",
+    "venting": "somebody who listens while they let it out",
+    "deep_empathy": "deep empathy, not plain comfort",
+    "advice": "advice that truly solves their difficulty",
+    "dialectic": "a look at it from several sides",
+    "growth": "guidance to reflect on themselves and grow",
+    "motives": "an analysis of why the others acted so",
+}
+VOICE = {"plain": "plain words", "short": "few words", "careful": "careful words"}
+ENDED = {
+    "success": "success: the user feels well",
+    "left": "the user left, which counts as emotion 0",
+    "cap": "the turn limit was reached",
+    "failed": "the user could not be asked",
+}
+FIT = {
+    "against": "it works against what they came for",
+    "none": "it does not serve what they came for",
+    "partly": "it serves what they came for in part",
+    "fully": "it serves what they came for",
+}
+EFFECT: Mapping[str, tuple[str, str]] = {
+    "worth": ("this kind of reply suits them", "this kind of reply does not suit them"),
+    "pick_up": ("it takes up what they told",) * 2,
+    "confusion": ("it speaks of what they never said",) * 2,
+    "repetition": ("it was said before, or is their own words",) * 2,
+    "fatigue": ("the same kind of reply again",) * 2,
+    "form": ("too short, too long or too much at once",) * 2,
+    "hurt": ("it hurts",) * 2,
+    "doubt": ("they doubt that it is meant well",) * 2,
+    "coldness": ("it lacks warmth",) * 2,
+    "puzzled": ("it makes no sense to them",) * 2,
+    "momentum": ("the reply before had helped", "the reply before had not helped"),
+    "mood": ("a good mood lifts itself", "a low mood drags on"),
+    "user": ("this user is easy to reach", "this user is hard to reach"),
+    "rest": ("who they are, and how they were by then",) * 2,
+    "ask": ("it asks",) * 2,
+    "say_back": ("it says back what they told",) * 2,
+    "feel_with": ("it feels with them",) * 2,
+    "share": ("it tells of itself",) * 2,
+    "credit": ("it gives them credit",) * 2,
+    "absolve": ("it takes blame off them",) * 2,
+    "advise": ("it advises",) * 2,
+    "explain": ("it explains",) * 2,
+    "weigh": ("it weighs several sides",) * 2,
+    "stay": ("it stays with them",) * 2,
+    "remark": ("it makes a remark",) * 2,
+    "worn": ("this kind of reply has worn off",) * 2,
+    "taken_up": ("it takes up what they told",) * 2,
+    "sorry": ("it says sorry",) * 2,
+    "beside": ("it passes by what they told",) * 2,
+    "too_much": ("it is too much at once",) * 2,
+    "before": ("it was said before",) * 2,
+    "drift": ("their mood comes back by itself", "their mood sinks back by itself"),
+    "chance": ("chance, or the limit of one move",) * 2,
+}
+"""Part of an appraisal -> why it helped, and why it did not; a part that is not here is named by
+its key."""
+SMALLEST = {"log_odds": 0.25, "points": 0.5}
+"""Effects below this are left out of a sentence; by unit."""
+LIKELY = 0.5
+UNIT = {
+    "log_odds": "in brackets: log-odds of a rise; +0.7 doubles the odds, -0.7 halves them",
+    "points": "in brackets: points of emotion",
+}
+"""What the numbers of `why` are, by unit."""
+
+
+def came_for(conversation: Conversation) -> str | None:
+    """`somebody who listens while they let it out`; None where it was not kept."""
+    code = conversation.intention
+    return None if code is None else intention(code)
+
+
+def intention(code: str) -> str:
+    """`venting` -> `somebody who listens while they let it out`."""
+    return INTENTION.get(code, plain(code))
+
+
+def user(conversation: Conversation) -> str | None:
+    """`my exam (persona exam), temperament passive, speaks in plain words`; None where nothing of
+    it was kept.
+    """
+    name, topic = conversation.persona, conversation.topic
+    voice = conversation.voice
+    parts = [
+        f"{topic} (persona {name})" if name and topic else name or topic,
+        conversation.temperament and f"temperament {conversation.temperament}",
+        f"speaks in {VOICE.get(voice, plain(voice))}" if voice else None,
+        _reach(conversation),
+    ]
+    return ", ".join(part for part in parts if part) or None
+
+
+def _reach(conversation: Conversation) -> str | None:
+    """`easy to reach (+0.5 at each reply)`: the part of appraisals that is of the user alone."""
+    effects = [t.why.effects.get("user") for t in conversation.turns if t.why is not None]
+    known = [effect for effect in effects if effect is not None]
+    if not known:
+        return None
+    return f"{'easy' if known[0] > 0 else 'hard'} to reach ({known[0]:+.1f} at each reply)"
+
+
+def ended(conversation: Conversation) -> str:
+    """How it ended, in words."""
+    code = conversation.ended
+    if code is None:
+        return "no end was kept"
+    faults = [t.why.fault for t in conversation.turns if t.why is not None and t.why.fault]
+    return ENDED.get(code, plain(code)) + (f" ({faults[-1]})" if faults else "")
+
+
+def heard(reply: Turn) -> str | None:
+    """The strategies that the user heard in a reply, each once, and what it took up of theirs.
+
+    `a question; takes up "I failed the exam twice."`. None where none of it was kept.
+    """
+    parts = [] if reply.strategies is None else [strategies(reply.strategies)]
+    if reply.taken_up:
+        told = ", ".join([f'"{sentence}"' for sentence in reply.taken_up])
+        parts.append(f"takes up {told}")
+    return "; ".join(parts) or None
+
+
+def strategies(codes: Sequence[str]) -> str:
+    """`a question, affirmation`, each once."""
+    return ", ".join(STRATEGY.get(c, plain(c)) for c in dict.fromkeys(codes)) or "no strategy"
+
+
+def why(turn: Turn) -> str | None:
+    """Why the emotion moved with a turn of the user; None where it is not known.
+
+    `rose; a rise was 92% likely; for it: this kind of reply suits them (+1.4); against it: ...`.
+    What is of the user alone, the same at each reply, is said by `user`.
+    """
+    of = turn.why
+    if of is None:
+        return None
+    if of.fault is not None:
+        return f"no answer: {plain(of.fault)}"
+    parts = [_moved(turn, of), *_effects(of)]
+    if of.not_language is not None:
+        parts.append(f"no language to them, by the rule {plain(of.not_language)}")
+    if of.fit is not None:
+        parts.append(FIT.get(of.fit, plain(of.fit)))
+    if of.reason is not None:
+        parts.append(f'in their words: "{of.reason}"')
+    return "; ".join(parts)
+
+
+def _moved(turn: Turn, of: Why) -> str:
+    """`fell, though a rise was 70% likely`."""
+    change, chance = turn.change or 0, of.rise_probability
+    word = "rose" if change > 0 else "fell" if change < 0 else "did not move"
+    if chance is None:
+        return word
+    if change > 0 and chance < LIKELY:
+        return f"{word}, though that was only {_percent(chance)} likely"
+    link = ", though" if change < 0 and chance > LIKELY else ";"
+    return f"{word}{link} a rise was {_percent(chance)} likely"
+
+
+def _percent(share: float) -> str:
+    """Never 0% or 100%, which no draw is."""
+    return f"{min(99, max(1, math.floor(share * 100 + 0.5)))}%"
+
+
+def _effects(of: Why) -> Sequence[str]:
+    """What spoke for a rise and what against it, the most important first."""
+    least = SMALLEST.get(of.unit or "", 0.0)
+    by_size = sorted(of.effects.items(), key=lambda item: -abs(item[1]))
+    shown = [item for item in by_size if abs(item[1]) >= least and item[0] != "user"]
+    helped = ", ".join(_effect(*item) for item in shown if item[1] > 0)
+    failed = ", ".join(_effect(*item) for item in shown if item[1] < 0)
+    parts = [f"for it: {helped}"] if helped else []
+    return [*parts, f"against it: {failed}"] if failed else parts
+
+
+def _effect(part: str, effect: float) -> str:
+    words = EFFECT.get(part, (plain(part),) * 2)[effect < 0]
+    return f"{words} ({effect:+.1f})"

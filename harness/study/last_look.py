@@ -1,0 +1,165 @@
+"""A study as it was last judged, read from its folder: nothing is run, no error is spent.
+
+A look at the links spends error that later ones no longer have, so that only `harness study` takes
+one. What is read here is judged on the runs of the looks that study.json keeps; runs that have
+finished since are counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.execution import ledger
+from harness.law import analysis
+from harness.law.compare import study_arms, study_outcome
+from harness.law.compare.study_outcome import Outcome
+from harness.records import plain_file, study_file
+from harness.records.study_file import Link, Stated, StudyRecord
+from harness.study import looks
+from harness.study.looks import DAMAGED
+
+
+@dataclass(frozen=True)
+class LastJudged:
+    """What a study's folder says of its question."""
+
+    study: str
+    stated: Stated
+    """As it was last judged; before that, as it was planned."""
+    outcome: Outcome | None
+    """None where it was not judged yet, or cannot be judged again."""
+    notes: Sequence[str]
+    """What is not told by the outcome, a sentence each."""
+
+
+def read(root: Path, pool: Executor | None = None) -> LastJudged:
+    """Raises DataError where study.json, sweep.json or the statement in them cannot be read."""
+    record = study_file.read(root)
+    result = _result(root)
+    stated = _stated(root, record, result)
+    if result is None or not looks.before(root, record):
+        why = f"not judged yet: `harness study {record.study}` runs what is missing and judges it"
+        return LastJudged(record.study, stated, None, [why])
+    try:
+        outcome, notes = _judged(root, record, stated, result, pool)
+    except DAMAGED as error:
+        rule = "must hold what a study states"
+        what = f"{type(error).__name__}: {plain_file.one_line(error)}"
+        raise DataError(f"{root / looks.RESULT}: {rule}; got {what}") from error
+    return LastJudged(record.study, stated, outcome, notes)
+
+
+def _judged(
+    root: Path,
+    record: StudyRecord,
+    stated: Stated,
+    result: Mapping[str, Any],
+    pool: Executor | None,
+) -> tuple[Outcome, list[str]]:
+    """The outcome on the runs of the looks so far."""
+    seen, runs = looks.before(root, record), ledger.read(root)
+    done = study_arms.finished(runs)
+    pairs = (pair for look in seen for of_link in look.pairs.values() for pair in of_link)
+    names = {name for pair in pairs for name in str(pair).split(" ")}
+    known = _with_their_controls(names, done, stated, record)
+    members, lost = analysis.members(known, pool), study_arms.diverged(runs)
+    arms = study_arms.arms(record, stated, members, lost)
+    outcome = study_outcome.judge(record.study, stated, str(root), arms, record.changed, seen)
+    return outcome, _notes(outcome, result, done, known, record)
+
+
+def _with_their_controls(
+    names: set[str], done: Sequence[Path], stated: Stated, record: StudyRecord
+) -> list[Path]:
+    """The folders of the runs that were judged, and of every run of their seeds: null controls are
+    taken off, and arms that no link names are counted.
+    """
+    seeds = {seed for of in record.arms.values() for seed, name in of.items() if name in names}
+    counted = {
+        name
+        for arm in stated.arms
+        for seed, name in record.arms.get(arm, {}).items()
+        if seed in seeds
+    }
+    return [folder for folder in done if folder.name in counted]
+
+
+def _notes(
+    outcome: Outcome,
+    result: Mapping[str, Any],
+    done: Sequence[Path],
+    known: Sequence[Path],
+    record: StudyRecord,
+) -> list[str]:
+    notes = []
+    planned = {name for of in record.arms.values() for name in of.values()}
+    more = len([folder for folder in done if folder.name in planned]) - len(known)
+    if more:
+        notes.append(
+            f"{more} runs have finished since it was last judged and are not in this verdict: "
+            f"`harness study {record.study}` judges them, which counts as another look"
+        )
+    if result.get("verdict") != outcome.verdict:
+        notes.append(
+            f"study/result.json says {result.get('verdict')}, this version finds "
+            f"{outcome.verdict} on the same runs"
+        )
+    return notes
+
+
+def _result(root: Path) -> Mapping[str, Any] | None:
+    """What `harness study` wrote when it last judged; None where that is not there or damaged."""
+    try:
+        result = json.loads(plain_file.text(root / looks.RESULT))
+        return result if isinstance(result, dict) else None
+    except (DataError, ValueError, RecursionError):
+        return None
+
+
+def _stated(root: Path, record: StudyRecord, result: Mapping[str, Any] | None) -> Stated:
+    """The statement that was last judged: that of the first runs, with what was changed since."""
+    try:
+        first = _from_plain(record.stated)
+        return first if result is None else _changed(first, result)
+    except DAMAGED as error:
+        rule = "must hold what a study states"
+        raise DataError(
+            f"{root / study_file.FILE}: {rule}; got {plain_file.one_line(error)}"
+        ) from error
+
+
+def _from_plain(values: Mapping[str, Any]) -> Stated:
+    parts = {part: _links(values[part]) for part in ("links", "checks")}
+    return Stated(**{**values, **parts})
+
+
+def _links(values: Mapping[str, Mapping[str, Any]]) -> list[Link]:
+    return [Link(name=name, **link) for name, link in values.items()]
+
+
+LINK = ("quantity", "arm", "against", "direction", "margin", "evaluation", "net_of_null", "given")
+
+
+def _changed(first: Stated, result: Mapping[str, Any]) -> Stated:
+    links, checks = (
+        [Link(name=link["name"], **{key: link[key] for key in LINK}) for link in result[part]]
+        for part in ("links", "checks")
+    )
+    return replace(
+        first,
+        question=result["question"],
+        seeds=result["seeds"],
+        words=result["words"],
+        arms={arm: one["words"] for arm, one in result["arms"].items()},
+        links=links,
+        checks=checks,
+        deciding=result["deciding"],
+        best={name: first.best[name] for name in result["best"]},
+        most_seeds=result.get("most_seeds", first.most_seeds),
+    )

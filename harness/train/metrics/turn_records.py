@@ -1,0 +1,162 @@
+"""The conversations of a batch as the turns that are saved of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.config.run import MAX_TURNS
+from harness.records.conversations import TurnRecord
+from harness.simulator import account
+from harness.simulator.protocol import UserTurn
+from harness.train.metrics.token_metrics import TokenTrace
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.rollout.conversation import Conversation, Exchange
+
+Common = Mapping[str, Any]
+"""Columns of TurnRecord -> their values in all turns of one conversation."""
+
+
+def turn_records(
+    conversations: Sequence[Conversation],
+    rewards: FloatArray,
+    advantages: FloatArray,
+    trace: TokenTrace,
+) -> list[TurnRecord]:
+    """Every turn of the batch.
+
+    `rewards`: those in use, shape (conversations,), not finite for one that was lost;
+    `advantages`: shape (conversations, MAX_TURNS).
+    """
+    stride = MAX_TURNS + 1
+    cell = trace.conversation * stride + trace.turn
+    counts = np.bincount(cell, minlength=len(conversations) * stride)
+    sums = np.bincount(cell, weights=trace.entropy_nats, minlength=len(counts))
+    records: list[TurnRecord] = []
+    for i, conversation in enumerate(conversations):
+        means = [
+            float(sums[i * stride + n] / counts[i * stride + n]) if counts[i * stride + n] else None
+            for n in range(1, len(conversation.exchanges) + 1)
+        ]
+        common = _common(conversation, float(rewards[i]))
+        records += _earlier(conversation, common)
+        records += _own(conversation, common, advantages[i].tolist(), means)
+    return records
+
+
+def _common(conversation: Conversation, reward: float) -> Common:
+    """The columns that all turns of a conversation share."""
+    user = account.traits_of(conversation.opening)
+    return {
+        "group": conversation.key.group,
+        "sample": conversation.key.sample,
+        "level": conversation.level,
+        "persona": user.persona,
+        "topic": user.topic,
+        "voice": user.voice,
+        "temperament": user.temperament,
+        "intention": user.intention,
+        "reward": _finite(reward),
+    }
+
+
+def _earlier(conversation: Conversation, common: Common) -> list[TurnRecord]:
+    """The turns before the policy took over, which carry no gradient; the last is the opening."""
+    if conversation.start is None:
+        return []
+    before, turn = None, conversation.start.opening
+    records: list[TurnRecord] = []
+    for number, exchange in enumerate(conversation.before, start=-len(conversation.before)):
+        reply = _reply(common, number + 1, "reference", turn, exchange, None, None)
+        records += (_user(common, number, turn, before), reply)
+        before, turn = turn, exchange.answer
+    return records
+
+
+def _own(
+    conversation: Conversation,
+    common: Common,
+    advantages: Sequence[float],
+    entropies: Sequence[float | None],
+) -> list[TurnRecord]:
+    """The opening, or what the policy took over with, its replies and the answers to them."""
+    turn = conversation.opening
+    records = [_user(common, 0, turn, _before_opening(conversation))]
+    for number, (exchange, entropy) in enumerate(
+        zip(conversation.exchanges, entropies, strict=True), start=1
+    ):
+        advantage = advantages[number - 1]
+        reply = _reply(common, number, "policy", turn, exchange, entropy, advantage)
+        records += (reply, _user(common, number, exchange.answer, turn))
+        turn = exchange.answer
+    return records
+
+
+def _before_opening(conversation: Conversation) -> UserTurn | None:
+    """The user's turn before the one that the policy took over with."""
+    before = conversation.before
+    if not before or conversation.start is None:
+        return None
+    return before[-2].answer if len(before) > 1 else conversation.start.opening
+
+
+def _reply(
+    common: Common,
+    number: int,
+    speaker: str,
+    turn: UserTurn,
+    exchange: Exchange,
+    entropy: float | None,
+    advantage: float | None,
+) -> TurnRecord:
+    """A reply to `turn`, with what its user heard in it."""
+    reply, answer = exchange.reply, exchange.answer
+    return TurnRecord(
+        **common,
+        turn=number,
+        speaker=speaker,
+        text=reply.text,
+        strategies=answer.strategies if answer.ended != "failed" else None,
+        taken_up=account.taken_up(turn, reply, answer),
+        is_cut=reply.cut,
+        entropy_nats=entropy,
+        advantage=advantage,
+        start_nll=reply.start_nll,
+        start_z=reply.start_z,
+    )
+
+
+def _user(common: Common, number: int, turn: UserTurn, before: UserTurn | None) -> TurnRecord:
+    """A turn of the user, with what moved them since `before`, None for the opening."""
+    moved = None if before is None else account.moved_by(before, turn)
+    return TurnRecord(
+        **common,
+        turn=number,
+        speaker="user",
+        text=turn.text,
+        emotion_before=None if before is None else before.emotion,
+        emotion_after=turn.emotion,
+        change=turn.change,
+        reported_emotion=_finite(turn.reported_emotion),
+        ended=turn.ended,
+        **({} if moved is None else _appraisal(moved)),
+    )
+
+
+def _appraisal(moved: account.MovedBy) -> dict[str, Any]:
+    return {
+        "why": [{"part": part, "effect": effect} for part, effect in moved.effects.items()],
+        "why_unit": moved.unit,
+        "rise_probability": moved.rise_probability,
+        "reason": moved.reason,
+        "fit": moved.fit,
+        "not_language": moved.not_language,
+        "fault": moved.fault,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,237 @@
+"""The rm command: what it removes, and all that it must leave alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ConfigError
+from harness.records import removal, run_folder
+from harness.records.run_folder import RunFolder
+from harness.testing import commands
+from harness.testing.commands import TABULAR, command, harness, here
+from tests.cli.terminal import on_terminal
+from tests.cli.test_list import a_sweep, made
+
+HEX = "0123456789abcdef"
+
+
+def names(path: Path) -> list[str]:
+    return sorted(p.name for p in path.iterdir())
+
+
+def test_a_run_and_a_sweep_are_removed_and_what_is_freed_is_told(tmp_path: Path) -> None:
+    made(tmp_path / "one")
+    a_sweep(tmp_path / "runs/pilot", "0-a", "1-b")
+    (tmp_path / "runs/keep").mkdir()
+    done = here("rm", "one", "runs/pilot", "--yes", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == [
+        f"removed {tmp_path}/one", f"removed {tmp_path}/runs/pilot",
+    ]  # fmt: skip
+    assert done.stdout.count(" kB freed") == 2
+    assert (names(tmp_path), names(tmp_path / "runs")) == (["runs"], ["keep"])
+
+
+def test_it_asks_and_anything_but_yes_removes_nothing(tmp_path: Path) -> None:
+    a_sweep(tmp_path / "s", "0-a", note="keep?")
+    for answer in ("\n", "n\n", "no\n", "x\n"):
+        shown = on_terminal("rm", "s", cwd=tmp_path, columns=200, answers=answer)
+        assert shown.code == 0
+        assert f"{tmp_path}/s: sweep, 1 done, " in shown.plain
+        assert "keep?" in shown.plain
+        assert "for good? [y/N]" in shown.plain
+        assert shown.lines[-1].endswith("nothing was removed")
+        assert (tmp_path / "s/0-a/run.json").exists()
+    shown = on_terminal("rm", "s", cwd=tmp_path, columns=200, answers="y\n")
+    assert shown.code == 0
+    assert names(tmp_path) == []
+
+
+def test_without_anybody_to_ask_it_needs_yes(tmp_path: Path) -> None:
+    made(tmp_path / "one")
+    done = here("rm", "one", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--yes: must be given where nobody can be asked" in done.stderr
+    assert names(tmp_path) == ["one"]
+
+
+def _without(run: Path, *gone: str) -> None:
+    for name in gone:
+        (run / name).unlink()
+
+
+BROKEN: dict[str, Callable[[Path], object]] = {
+    "run.json is no JSON": lambda run: (run / "run.json").write_text("{"),
+    "run.json is gone": lambda run: _without(run, "run.json"),
+    "all but run.json is gone": lambda run: _without(run, "config.yaml", "metrics.jsonl"),
+    "a killed write has left a file": lambda run: (run / f".run.json.{HEX}.tmp").write_text(""),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_run_is_removed(how: str, tmp_path: Path) -> None:
+    BROKEN[how](made(tmp_path / "one"))
+    done = here("rm", "one", "--yes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert names(tmp_path) == []
+
+
+def test_a_broken_sweep_is_removed_with_its_runs(tmp_path: Path) -> None:
+    a_sweep(tmp_path / "s", "0-a")
+    (tmp_path / "s/sweep.json").write_text("{")
+    assert here("rm", "s", "--yes", cwd=tmp_path).returncode == 0
+    assert names(tmp_path) == []
+
+
+FOREIGN: dict[str, tuple[Callable[[Path], object], int, str]] = {
+    "no folder": (lambda p: None, 65, "there is none"),
+    "a file": (lambda p: p.write_text("x"), 65, "must be the folder of a run or a sweep"),
+    "an empty folder": (lambda p: p.mkdir(), 65, "neither a run nor a sweep"),
+    "a log alone": (lambda p: _with(p, "metrics.jsonl"), 65, "neither a run nor a sweep"),
+    "a config alone": (lambda p: _with(p, "config.yaml"), 65, "neither a run nor a sweep"),
+    "a run and notes": (
+        lambda p: _with(made(p), "notes.txt"), 2, "holds 'notes.txt', which is no part of a run",
+    ),
+    "a sweep and a thesis": (
+        lambda p: _with(a_sweep(p, "0-a") / "thesis", "t.tex"), 2, "holds 'thesis', which",
+    ),
+    "a sweep with notes in a run": (
+        lambda p: _with(a_sweep(p, "0-a") / "0-a", "notes.txt"), 2, "holds '0-a', which is no part",
+    ),
+    "a folder of runs": (lambda p: made(p / "one"), 65, "neither a run nor a sweep"),
+}  # fmt: skip
+
+
+def _with(folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("keep me")
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_what_is_not_ours_alone_is_left_as_it_is(what: str, tmp_path: Path) -> None:
+    make, code, rule = FOREIGN[what]
+    make(tmp_path / "it")
+    made(tmp_path / "other")
+    before = sorted(tmp_path.rglob("*"))
+    done = here("rm", "other", "it", "--yes", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert rule in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before  # nor was the other one removed
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    work, away = tmp_path / "work", tmp_path / "away"
+    made(away / "run")
+    (away / "kept.txt").write_text("keep me")
+    work.mkdir()
+    (work / "link").symlink_to(away / "run")
+    done = here("rm", "link", "--yes", cwd=work)
+    assert done.returncode == 2
+    assert "a link is not removed" in done.stderr
+    run = made(work / "one")
+    (run / "conversations").symlink_to(away)
+    (run / "train.log").symlink_to(away / "kept.txt")
+    assert here("rm", "one", "--yes", cwd=work).returncode == 0
+    assert names(work) == ["link"]
+    assert (away / "kept.txt").read_text() == "keep me"
+    assert (away / "run/run.json").exists()
+    sweep = a_sweep(work / "s", "0-a")
+    (sweep / "1-b").symlink_to(away / "run")
+    assert here("rm", "s", "--yes", cwd=work).returncode == 2
+    assert (away / "run/run.json").exists()
+
+
+def test_the_folder_one_is_in_is_refused(tmp_path: Path) -> None:
+    made(tmp_path / "one")
+    for cwd, word in ((tmp_path / "one", "."), (tmp_path / "one/conversations", "..")):
+        cwd.mkdir(exist_ok=True)
+        done = here("rm", word, "--yes", cwd=cwd)
+        assert done.returncode == 2
+        assert "the folder that you are in" in done.stderr
+
+
+def test_a_run_that_is_trained_now_is_75_and_goes_on(tmp_path: Path) -> None:
+    words = (*TABULAR, "trainer.steps=100000", "difficulty.turn_cap=2")
+    with subprocess.Popen(
+        command("train", *words, "--dir", "s/0-a"), cwd=tmp_path, stderr=subprocess.DEVNULL
+    ) as training:
+        commands.until(lambda: commands.rows(tmp_path / "s/0-a") > 1, "a row")
+        done = here("rm", "s/0-a", "--yes", cwd=tmp_path)
+        assert done.returncode == 75
+        assert f"held by process {training.pid}" in done.stderr
+        a_sweep(tmp_path / "other", "1-b")
+        (tmp_path / "other/sweep.json").rename(tmp_path / "s/sweep.json")
+        assert here("rm", "s", "--yes", cwd=tmp_path).returncode == 75
+        assert training.poll() is None
+        training.kill()
+    assert here("rm", "s", "--yes", cwd=tmp_path).returncode == 0
+
+
+def test_a_run_of_a_sweep_that_is_executed_now_is_75(tmp_path: Path) -> None:
+    a_sweep(tmp_path / "s", "0-a", "1-b")
+    with run_folder.hold(RunFolder(tmp_path / "s")):
+        done = harness("rm", "s/0-a", "--yes", cwd=tmp_path)
+        assert done.returncode == 75
+        assert f"{tmp_path}/s: held by process" in done.stderr
+    assert (tmp_path / "s/0-a").is_dir()
+
+
+def test_a_crash_half_way_loses_nothing_else_and_the_next_removal_finishes(tmp_path: Path) -> None:
+    run = made(tmp_path / "one")
+    made(tmp_path / "two")
+    (run / "simulator").mkdir()
+    for number in range(20_000):
+        (run / f"simulator/step-{number:05}.jsonl").touch()
+    with subprocess.Popen(command("rm", "one", "--yes"), cwd=tmp_path) as removing:
+        commands.until(lambda: not run.exists(), "the folder to be renamed")
+        removing.send_signal(signal.SIGKILL)
+    (rest,) = removal.leftovers(tmp_path)
+    assert (rest / "run.json").exists()  # what says that it is ours goes last
+    assert removal.named(rest) == "one"
+    listed = here("list", cwd=tmp_path).stdout.splitlines()[1:]
+    assert [line.split()[0] for line in listed] == ["two"]
+    done = here("rm", "one", "--yes", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"finished the removal of {rest}\n")
+    assert names(tmp_path) == ["two"]
+
+
+def test_a_folder_of_that_name_that_is_not_ours_is_no_rest(tmp_path: Path) -> None:
+    _with(tmp_path / f".one.{HEX}.trash", "thesis.tex")
+    for name in (f".one.{HEX}.trash", "one"):
+        assert here("rm", name, "--yes", cwd=tmp_path).returncode == 65
+    assert (tmp_path / f".one.{HEX}.trash/thesis.tex").read_text() == "keep me"
+
+
+def test_another_folder_that_has_come_to_its_place_is_left_alone(tmp_path: Path) -> None:
+    checked = removal.check(made(tmp_path / "one"))
+    (tmp_path / "one").rename(tmp_path / "moved")
+    _with(tmp_path / "one", "thesis.tex")
+    with pytest.raises(ConfigError, match="another folder has come to its place"):
+        removal.remove(checked)
+    assert (tmp_path / "one/thesis.tex").read_text() == "keep me"
+    assert names(tmp_path) == ["moved", "one"]
+
+
+def test_a_folder_that_is_named_twice_is_removed_once(tmp_path: Path) -> None:
+    a_sweep(tmp_path / "s", "0-a")
+    done = here("rm", "s", "s/", "s/0-a", "--yes", cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("removed")) == (0, 1)
+
+
+def test_a_disk_that_cannot_be_written_is_74_and_everything_stays(tmp_path: Path) -> None:
+    made(tmp_path / "shut/one")
+    (tmp_path / "shut").chmod(0o500)
+    try:
+        if os.access(tmp_path / "shut", os.W_OK):
+            pytest.skip("this user may write everywhere")
+        done = here("rm", "shut/one", "--yes", cwd=tmp_path)
+        assert done.returncode == 74
+        assert (tmp_path / "shut/one/run.json").exists()
+    finally:
+        (tmp_path / "shut").chmod(0o700)

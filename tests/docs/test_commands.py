@@ -1,0 +1,60 @@
+"""Every command that a page shows is one that can be typed."""
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, Shown, agrees, commands
+
+HARNESS = Path(sys.executable).with_name("harness")
+PLANNED = ("sweep", "study")
+"""Commands that say with --dry-run what they would do."""
+COMMANDS = [shown for page in PAGES for shown in commands(page)]
+
+
+def run(words: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100", "NO_COLOR": "1"}
+    return subprocess.run(
+        [HARNESS, *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=300
+    )
+
+
+@cache
+def help_of(*words: str) -> str:
+    return run((*words, "--help"), Path("/")).stdout
+
+
+@pytest.mark.parametrize("shown", COMMANDS, ids=lambda shown: shown.where)
+def test_its_command_and_options_exist(shown: Shown) -> None:
+    command = shown.words[:2] if shown.words[0] == "profiles" else shown.words[:1]
+    described = help_of(*command)
+    assert described.startswith("Usage: harness"), f"{shown.where}: no such command {command}"
+    options = [word.partition("=")[0] for word in shown.words if word.startswith("--")]
+    assert not [option for option in options if option not in described], shown.where
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [s for s in COMMANDS if s.words[0] in PLANNED and s.words[1:] and not s.has_placeholder],
+    ids=lambda shown: shown.where,
+)
+def test_what_it_would_run_can_be_planned(shown: Shown, tmp_path: Path) -> None:
+    done = run((*shown.words, "--dry-run"), tmp_path)
+    assert done.returncode == 0, f"{shown.where}: {done.stderr}"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_may_leave_out_but_not_differ() -> None:
+    assert agrees("H 0.43 ... done", "H  0.44, then more\ndone")
+    assert not agrees("H 0.43 ... done", "H 0.47, then more\ndone")
+    assert not agrees("H 0.43", "H 0.430")
+    assert not agrees("H 0.43", "H 0.43 and more")
+    assert not agrees("two runs", "three runs")
+
+
+def test_commands_are_found() -> None:
+    assert len(COMMANDS) >= 50

@@ -1,0 +1,88 @@
+"""Panels: values land where the axes say, and what is read at a point is its value."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.report.html import figures, plot
+from harness.report.html.axes import axis, round_ticks
+from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, Hovered, Plot
+from tests.report import made
+
+finite = st.floats(-1e6, 1e6)
+
+
+@given(finite, st.floats(1e-3, 1e6))
+def test_ticks_are_few_round_and_within_the_axis(low: float, width: float) -> None:
+    high = low + width
+    ticks = round_ticks(low, high)
+    assert 1 <= len(ticks) <= 7
+    slack = 1e-6 * max(width, abs(low))
+    assert all(low - slack <= value <= high + slack for value, _ in ticks)
+    gaps = {float(f"{b - a:.6g}") for (a, _), (b, _) in itertools.pairwise(ticks)}
+    if width > 1e-6 * abs(low):
+        assert all(f"{gap:e}"[0] in "1259" for gap in gaps)
+    assert "-0" not in {text for _, text in ticks}
+
+
+def test_ticks_are_written_with_the_decimals_they_need() -> None:
+    assert [text for _, text in round_ticks(0.0, 1.0)] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+    assert [text for _, text in round_ticks(0, 600)] == ["0", "200", "400", "600"]
+    assert [text for _, text in round_ticks(-0.021, 0.02)][:2] == ["-0.02", "-0.01"]
+
+
+def test_a_point_is_drawn_where_its_value_is() -> None:
+    made = Plot("", axis("H", (0.0, 2.0)), axis("R", (0.0, 1.0)))
+    made.line("s0", [0.0, 2.0, math.nan], [0.0, 1.0, 0.5])
+    made.dots("s0", [1.0], [0.5], "z")
+    panel = made.panel()
+    bottom = HEIGHT - plot.BOTTOM
+    assert panel.marks[0].path == f"M{LEFT} {bottom}L{WIDTH - RIGHT} {TOP}"
+    middle = ((LEFT + WIDTH - RIGHT) / 2, (bottom + TOP) / 2)
+    assert panel.marks[1].path == f"M{middle[0]:g} {middle[1]:g}z"
+    assert [mark.clipped for mark in panel.marks] == [True, False]
+
+
+def test_what_is_hovered_are_the_values_and_json_has_no_nan() -> None:
+    made = Plot("", axis("H", (0.0, 2.0)), axis("R", (0.0, 1.0)))
+    made.hover(Hovered("seed 1", [1.23456, math.inf], [0.1, 0.2], 0, [10.0, 20.5]))
+    made.hover(Hovered("none", [], [], 1))
+    (series,) = json.loads(json.dumps(made.panel().data, allow_nan=False))["series"]
+    assert series == {
+        "name": "seed 1", "slot": 0, "x": [1.235, None], "y": [0.1, 0.2], "step": [10, 20.5],
+    }  # fmt: skip
+
+
+@given(st.lists(finite, min_size=1, max_size=5), finite, finite)
+def test_no_mark_leaves_the_page(values: list[float], low: float, high: float) -> None:
+    made = Plot("", axis("x", (low, high)), axis("y", (high, low)))
+    made.line("s0", values, values)
+    made.band("s0", values, values, values)
+    numbers = re.findall(r"-?[0-9.]+(?:e[+-]?\d+)?", "".join(m.path for m in made.panel().marks))
+    assert all(abs(float(number)) <= 2000 for number in numbers)
+
+
+@pytest.mark.parametrize("seeds", [3, 9], ids=["each run", "medians over runs"])
+def test_charts_have_the_figures_of_the_registry_and_their_findings(seeds: int) -> None:
+    charts, others = figures.charts(made.ladder(3, seeds))
+    assert not others
+    by_name = {chart.name: chart for chart in charts}
+    assert {"entropy_law", "entropy_curves", "residuals"} <= by_name.keys()
+    law = by_name["entropy_law"]
+    assert [column[0].title.split(":")[0] for column in law.columns] == ["easy", "medium", "hard"]
+    assert "ceiling 0.80" in law.columns[0][0].title
+    assert [len(column) for column in by_name["entropy_curves"].columns] == [2, 2, 2]
+    points = law.columns[0][0].hovered[0]
+    assert points.name == ("seed 1" if seeds == 3 else "all runs, median of 9")
+    assert len(points.steps or ()) == len(points.x)
+
+
+def test_nothing_is_drawn_where_no_run_could_be_read() -> None:
+    assert figures.charts(made.analysis([], [made.unread("runs/one", "empty")])) == ([], [])

@@ -1,0 +1,134 @@
+"""The answer in a few lines: nobody is hidden, references and noise stand beside the gain."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.law.analysis import analyse
+from harness.law.group_results import Analysis
+from harness.report.tables import answer as table
+from harness.report.text import answer
+from harness.testing import synthetic
+from harness.testing.commands import here
+from harness.testing.synthetic import LOW
+
+LEVELS = ("easy", "medium", "hard")
+SEEDS = range(1, 4)
+MOST_LINES = 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three levels of three seeds with their null controls, which lose H and gain nothing."""
+    made = tmp_path_factory.mktemp("sweep")
+    for level in LEVELS:
+        for seed in SEEDS:
+            for null in (False, True):
+                log = synthetic.lawful(9, 300, LOW) if null else synthetic.kink(seed, 300, LOW)
+                lines = synthetic.rows(log)
+                rewards = [row["reward"] for row in lines]
+                rows = [
+                    {**row, "eval/reward": reward if n % 10 == 0 else None}
+                    for n, (row, reward) in enumerate(zip(lines, rewards, strict=True))
+                ]
+                name = f"{level}{seed}{'null' if null else ''}"
+                synthetic.write_run(made / name, rows, seed=seed, level=level, null_control=null)
+    anchors = synthetic.anchors(0.61, 0.77, 1.45, 0.80)
+    synthetic.write_cards(made, dict.fromkeys(LEVELS, anchors))
+    return made
+
+
+@pytest.fixture(scope="module")
+def analysed(folder: Path) -> Analysis:
+    return analyse([folder])
+
+
+def printed(analysed: Analysis, width: int, picture: Path | None = None) -> str:
+    stream = io.StringIO()
+    table.show(analysed, Path("law"), picture, Console(file=stream, width=width))
+    return stream.getvalue()
+
+
+def test_every_run_is_in_a_row_or_is_its_noise(analysed: Analysis) -> None:
+    rows = answer.rows(analysed)
+    assert [row.name for row in rows] == list(LEVELS)
+    nulls = sum(answer.is_null(group) * len(group.runs) for group in analysed.groups)
+    assert sum(row.seeds for row in rows) + nulls == len(analysed.runs)
+    assert answer.heading(analysed).startswith("18 runs, 9 of them null controls")
+
+
+def test_what_was_lost_stands_beside_what_noise_takes(analysed: Analysis) -> None:
+    for row in answer.rows(analysed):
+        assert row.fall.mean is not None
+        assert row.noise is not None
+        assert row.noise.mean is not None
+        assert row.noise.n == len(SEEDS)
+        assert 0 < row.noise.mean < row.fall.mean * 2
+        assert len(row.onsets) == len(row.verdicts) == len(SEEDS)
+
+
+def test_it_takes_at_most_twelve_lines_of_eighty_columns(analysed: Analysis) -> None:
+    said = printed(analysed, 80, Path("law/entropy_curves.png"))
+    assert len(said.splitlines()) <= MOST_LINES
+    assert max(map(len, said.splitlines())) <= 80
+    assert said.splitlines()[-1] == "picture: law/entropy_curves.png"
+
+
+@pytest.mark.parametrize("width", [30, 60, 120, 300])
+def test_no_number_is_lost_on_another_terminal(analysed: Analysis, width: int) -> None:
+    said = "".join(printed(analysed, width).split())
+    for row in answer.rows(analysed):
+        assert row.fall.mean is not None
+        assert f"{row.fall.mean:.2f}".removeprefix("0") in said
+
+
+def test_reference_policies_of_the_card_stand_beside_what_was_gained(analysed: Analysis) -> None:
+    lines = [line for line in printed(analysed, 120).splitlines() if line.startswith(LEVELS)]
+    assert len(lines) == len(LEVELS)
+    assert all(".61 .30 .77" in line for line in lines)
+
+
+def test_a_verdict_on_the_same_batch_says_so(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows())
+    found = analyse([tmp_path])
+    assert [row.same_batch for row in answer.rows(found)] == [True]
+    assert "same batch: 1/1" in printed(found, 120)
+    assert "held-out" not in answer.heading(found)
+
+
+def test_the_verdict_on_held_out_users_is_no_same_batch(analysed: Analysis) -> None:
+    assert not any(row.same_batch for row in answer.rows(analysed))
+    assert "reward of held-out users" in answer.heading(analysed)
+
+
+def test_refusals_of_one_kind_are_one_line(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("step,loss\n1,2\n")
+    found = analyse([tmp_path / f"{name}.csv" for name in "abc"])
+    (line,) = answer.unread(found)
+    assert line.startswith("3 of 3 runs not read, missing column: ")
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    name = "[bold]\x1b]0;x\x07<script>"
+    synthetic.write_rows(tmp_path / name, synthetic.lawful_rows())
+    said = printed(analyse([tmp_path]), 200)
+    assert "\x1b" not in said
+    assert "\x07" not in said
+
+
+def test_the_command_prints_the_answer_and_on_demand_the_tables(
+    folder: Path, tmp_path: Path
+) -> None:
+    words = ("fit-entropy-law", str(folder), "--out", str(tmp_path / "law"), "--figures", "none")
+    brief = here(*words, cwd=tmp_path)
+    full = here(*words, "--tables", cwd=tmp_path)
+    assert brief.returncode == full.returncode == 0
+    assert len(brief.stdout.splitlines()) <= MOST_LINES
+    assert full.stdout.endswith(brief.stdout)
+    assert "n = " in full.stdout
+    assert here(*words, "--json", "--tables", cwd=tmp_path).stdout.startswith('{"schema"')

@@ -1,0 +1,138 @@
+"""What stands in a figure, and what is only said: estimates, ceilings, controls, held-out users."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from harness.law.group_results import Analysis, Pooled
+from harness.law.results import Interval
+from harness.report.figures import canvas, seed_rows
+from harness.report.figures import population as levels
+from harness.report.figures.canvas import Drawing
+from tests.report import made
+from tests.report.test_contrasts import forest, study
+from tests.report.test_figure_registry import COLLAPSE, everything
+from tests.report.test_figures import drawn, legend
+
+NULL = {"policy": {"kind": "tabular"}, "algorithm": {"null_control": True}}
+
+
+def diamonds(axes: Axes) -> list[float]:
+    """Heights at which an estimate stands."""
+    marks = [line for line in axes.lines if line.get_marker() == "D"]
+    return [float(np.asarray(mark.get_ydata())[0]) for mark in marks]
+
+
+def of_levels(seeds: int) -> Drawing:
+    paths = [f"r/{seed}" for seed in range(seeds)]
+    group = made.group({"difficulty": "easy"}, paths, Pooled(0.8, 0.7, 0.9, seeds, 0))
+    told = made.population(paths)
+    follows = replace(told.follows, followers=seeds, others=0, undetermined=0)
+    group = replace(group, population=replace(told, follows=follows))
+    with canvas.styled():
+        return levels.draw([group], "levels")
+
+
+def test_one_seed_has_no_mean() -> None:
+    for axes in of_levels(1).figure.axes[:3]:
+        assert diamonds(axes) == []
+    follows, ceiling, _, _ = of_levels(2).figure.axes
+    assert len(diamonds(follows)) == len(diamonds(ceiling)) == 1
+
+
+def test_one_seed_has_no_mean_in_the_forest() -> None:
+    analysis = study()
+    first = analysis.groups[0]
+    assert first.compared is not None
+    alone = replace(first.compared, seeds=first.compared.seeds[:1])
+    drawing = forest(replace(analysis, groups=(replace(first, compared=alone), analysis.groups[1])))
+    a = drawing.figure.axes[0]
+    assert [round(height) for height in diamonds(a)] == [1]  # of the second row alone
+
+
+def ceiling_far_off(identified: bool) -> Drawing:
+    run, series = made.fitted("r", identified=identified)
+    far = replace(run, ceiling=Interval(30.0, 29.0, 31.0))
+    return drawn(made.analysis([(far, series)]))["entropy_law"]
+
+
+def test_a_ceiling_off_the_scale_is_an_arrow_and_does_not_stretch_it() -> None:
+    for identified in (True, False):
+        drawing = ceiling_far_off(identified)
+        (axes,) = drawing.figure.axes
+        low, high = axes.get_ylim()
+        assert high - low < 2
+        assert diamonds(axes) == []
+        (arrow,) = [line for line in axes.lines if line.get_marker() == "^"]
+        assert low < float(np.asarray(arrow.get_ydata())[0]) < high
+        assert "ceiling or interval off the scale" in legend(drawing)
+        rows = [row for row in drawing.rows if row["kind"] == "ceiling"]
+        assert [row["reward"] for row in rows] == [30.0]  # the CSV has it
+
+
+def test_ceilings_on_the_scale_have_no_arrow() -> None:
+    drawing = drawn(made.ladder(levels=1, seeds=1))["entropy_law"]
+    assert "ceiling or interval off the scale" not in legend(drawing)
+
+
+def with_null_controls() -> Analysis:
+    treated = [made.fitted(f"r/{seed}", seed=seed, onset=COLLAPSE) for seed in (1, 2)]
+    controls = []
+    for seed in (1, 2, 3):
+        result, series = made.fitted(f"n/{seed}", seed=seed, config=NULL)
+        controls.append((result, replace(series, level="easy, null control")))
+    return made.analysis([*treated, *controls])
+
+
+def test_null_controls_stand_behind_the_runs_of_their_level() -> None:
+    drawing = drawn(with_null_controls())["entropy_curves"]
+    assert [axes.get_title(loc="left")[:18] for axes in drawing.figure.axes[:2]] == [
+        "easy: collapse fro", "easy, null control"
+    ]  # fmt: skip
+    top, control = drawing.figure.axes[:2]
+    behind = [line for line in top.lines if line.get_color() == canvas.GREY]
+    assert len(behind) == 1
+    assert not [line for line in control.lines if line.get_color() == canvas.GREY]
+    assert "null control of the level: median of 3" in legend(drawing)
+    rows = [row for row in drawing.rows if row["kind"] == "null_control"]
+    assert {row["level"] for row in rows} == {"easy"}
+
+
+def test_without_null_controls_nothing_stands_behind_the_runs() -> None:
+    analysis = with_null_controls()
+    runs = tuple(run for run in analysis.runs if not run.run.startswith("n/"))
+    entries = legend(drawn(replace(analysis, runs=runs))["entropy_curves"])
+    assert not any(entry.startswith("null control") for entry in entries)
+
+
+def test_held_out_users_are_drawn_beside_the_batch() -> None:
+    result, series = made.fitted("r")
+    steps, reward = np.array([1.0, 30.0, 60.0]), np.array([0.1, 0.2, 0.3])
+    both = replace(series, held_out_steps=steps, held_out_reward=reward)
+    batch = replace(result, same_batch=True)
+    drawing = drawn(made.analysis([(batch, both)]))["entropy_curves"]
+    bottom = drawing.figure.axes[1]
+    assert bottom.get_ylabel().replace("\n", " ") == "empathy reward R (reward, same batch)"
+    assert [len(np.asarray(line.get_xdata())) for line in bottom.lines] == [60, 3]
+    assert {"R on held-out users", "R of the same batch"} <= set(legend(drawing))
+    told = [row["reward"] for row in drawing.rows if row["kind"] == "held_out_reward"]
+    assert told == reward.tolist()
+
+
+def test_an_open_interval_ends_in_an_arrow_at_the_last_step() -> None:
+    with canvas.styled():
+        (axes,) = canvas.grid("", ["onset"], 1, 2.0).panels[0]
+    axes.set_xlim(0, 103)
+    seed_rows.estimate(axes, 0, 2, (60.0, 40.0, None), open_end=100.0)
+    ends = {line.get_marker(): np.asarray(line.get_xdata()).tolist() for line in axes.lines}
+    assert ends["D"] == [60.0]
+    assert ends[">"] == [100.0]
+    assert ends["None"] == [40.0, 100.0]
+
+
+def test_reward_and_listening_share_their_axes_over_levels() -> None:
+    axes = drawn(everything())["reward_by_listening"].figure.axes
+    assert len({one.get_ylim() for one in axes}) == len({one.get_xlim() for one in axes}) == 1

@@ -42,7 +42,11 @@ def below(path: Path) -> tuple[list[Candidate], list[Unusable]]:
     for run in discover.discover([path]).runs:
         who = identity.read(run.folder)
         config = None if who.full_config is None else groups.flat(dict(who.full_config))
-        why = run.problem.message if run.problem and not who.has_record else _why_not(who)
+        why = (
+            run.problem.message.removeprefix(f"{run.run}: ")
+            if run.problem and not who.has_record
+            else _why_not(who)
+        )
         if why is None and run.folder is not None and config is not None and who.seed is not None:
             usable.append(Candidate(run.folder, config, who.seed))
         else:
@@ -63,5 +67,5 @@ def _why_not(who: Identity) -> str | None:
         return "its config.yaml has no seed"
     if who.status == "done":
         return None
-    reached = f"{who.status} at step {who.last_step}"
+    reached = f"{who.status} at step {who.last_step}" if who.last_step else f"{who.status}, no step"
     return f"{reached}: {who.reason}" if who.reason else reached

@@ -8,10 +8,12 @@ import pytest
 
 from harness.calibration.validity import requirements
 from harness.cli import sweep
+from harness.cli.sweep import Wanted
 from harness.compose import planner
 from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
 from harness.execution import difficulty_cards, ledger, user_validity
+from harness.execution.retry import RetryPolicy
 from harness.records import run_folder
 from harness.records import validity as records
 from harness.records.run_folder import RunFolder
@@ -76,13 +78,13 @@ def test_a_sweep_over_an_invalid_level_is_refused_before_anything_is_created(
 ) -> None:
     words = [*UNMOVED, "policy=tabular", "trainer.steps=1"]
     with pytest.raises(ConfigError, match=r"^difficulty=hard: .* kindness to cruelty \(kind minus"):
-        sweep.sweep(words, dry_run=False, as_json=False, stop_on_failure=False, retries=0)
+        sweep.sweep(Wanted(words, dry_run=False, as_json=False, retry_policy=RetryPolicy()))
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 @pytest.mark.usefixtures("_own_cache")
 def test_a_dry_run_notes_that_a_level_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    code = sweep.sweep([*UNMOVED], dry_run=True, as_json=False, stop_on_failure=False, retries=0)
+    code = sweep.sweep(Wanted([*UNMOVED], dry_run=True, as_json=False, retry_policy=RetryPolicy()))
     assert code == 0
     assert "note: difficulty=hard: its user must be" in capsys.readouterr().err
 

@@ -14,7 +14,7 @@ from benchmarks.stop_rivals import Seen
 
 def made(seed: int, evaluations: int) -> Run:
     rng = np.random.default_rng(seed)
-    steps = 10.0 * np.arange(1, evaluations + 1)
+    steps = np.asarray(10.0 * np.arange(1, evaluations + 1), np.float64)
     reward = np.cumsum(rng.normal(0.02, 0.05, evaluations))
     seen = Seen(steps, np.ones(evaluations), np.ones(evaluations), steps, reward, int(steps[-1]))
     return Run(f"{seed}-easy", "plain", seen, np.full(evaluations, 0.02))
@@ -26,8 +26,9 @@ def best(runs: list[Run], loss: float, big: float) -> float:
     for stops in itertools.product(*(range(1, run.evaluations + 1) for run in runs)):
         lost = np.array([run.gain(n) for run, n in zip(runs, stops, strict=True)])
         if lost.mean() <= loss + 1e-12 and (lost > BIG_LOSS).mean() <= big + 1e-12:
-            found = max(found, np.mean([r.saved(n) for r, n in zip(runs, stops, strict=True)]))
-    return float(found)
+            saved = [r.saved(n) for r, n in zip(runs, stops, strict=True)]
+            found = max(found, float(np.mean(saved)))
+    return found
 
 
 @pytest.mark.parametrize("seed", range(6))

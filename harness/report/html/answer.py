@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.study_outcome import Outcome
@@ -16,16 +16,16 @@ from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
 from harness.report.tables import study as study_table
 from harness.report.tables import validity
-from harness.report.text import answer, findings, wording
+from harness.report.text import answer, findings, naming, wording
 from harness.report.text.wording import plural
 
 COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
 """Verdict of a study -> the class of its badge."""
 METHOD = (
     "Mean over the seeds with its 95% interval; of a run alone its own. Reward at the end: mean of "
-    "the last tenth of its points. References: what policies that never learn reach there; the deaf "
-    "one is the best fixed sequence of strategies, which hears nothing. Lost to noise: what null "
-    "controls lost of H. Law: R = -a exp(H) + b."
+    "the last tenth of its points. References: what policies that never learn reach there; the "
+    "deaf one is the best fixed sequence of strategies, which hears nothing. Lost to noise: what "
+    "null controls lost of H. Law: R = -a exp(H) + b."
 )
 SEE_TABLES = ": see --tables"
 """What the terminal says of more; this page has the tables."""
@@ -84,7 +84,9 @@ def of_analysis(analysis: Analysis) -> Answer | None:
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
         return None
-    shown = answer.rows(analysis)
+    shown, levels = answer.rows(analysis), list(naming.by_level(analysis, fitted))
+    if len(shown) == len(levels) == 1:
+        shown = [replace(shown[0], name=levels[0])]
     left_open = [line.removesuffix(SEE_TABLES) for line in answer.left_open(analysis, shown)]
     return Answer(
         headline(analysis, fitted), "", "", [answer.heading(analysis)],

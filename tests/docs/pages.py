@@ -9,7 +9,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
-SHOWN = re.compile(r"^ *(?:\$ )?(harness [a-z].*)$")
+SHOWN = re.compile(r"^ *(?:\$ )?(harness [a-z][^|]*)")
 """A line that shows a command: indented, or after a prompt."""
 PLACEHOLDER = re.compile(r"\.\.\.|\$|\b[A-Z]{3,}[A-Z_]*\b")
 """What a reader replaces: PATH, HOST, $VARIABLE, three dots."""
@@ -30,9 +30,13 @@ class Shown:
     def where(self) -> str:
         return f"{self.page}:{self.line}"
 
+    in_console: bool = False
+    """Whether it stands in a block of a console, where it is run with its output."""
+
     @property
-    def has_placeholder(self) -> bool:
-        return any(PLACEHOLDER.search(word) for word in self.words)
+    def is_left_open(self) -> bool:
+        """Whether it can not be tried by itself: a reader fills it in, or it has its session."""
+        return self.in_console or any(PLACEHOLDER.search(word) for word in self.words)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def commands(page: Path) -> list[Shown]:
                 text = text[:-1] + lines[following].strip()
                 following += 1
             words = shlex.split(text, comments=True)[1:]
-            found.append(Shown(name, number + 1, tuple(words)))
+            found.append(Shown(name, number + 1, tuple(words), line[0] == "$"))
     return found
 
 

@@ -71,7 +71,10 @@ def _print(shown: Sequence[Shown], root: Path, picture: Path) -> None:
     console = Console()
     for line in outcome.lines(shown, console.width):
         console.print(safe_text.text(line), soft_wrap=True)
-    console.print(safe_text.text(f"picture: {picture}"), soft_wrap=True)
-    console.print(
-        safe_text.text(f"tables and all figures: harness fit-entropy-law {root}"), soft_wrap=True
+    more = (
+        f"picture: {picture}",
+        f"conversations: harness view {root / shown[0].construction.name}",
+        f"all figures and tables: harness fit-entropy-law {root} --tables",
     )
+    for line in more:
+        console.print(safe_text.text(line), soft_wrap=True)

@@ -17,7 +17,7 @@ SHOWN_FIRST = ("running", "failed", "stopped", "planned", "done")
 COLUMNS = ("run", "status", "step", "H", "R", "emotion", "left")
 RUN, STATUS, STEP, ENTROPY, REWARD, EMOTION, LEFT = range(len(COLUMNS))
 LONGEST_NAME, LONGEST_REASON = 40, 60
-LEAST = {LEFT: 11, RUN: 12}
+LEAST = {LEFT: 16, RUN: 12}
 """Least widths: a narrow screen cuts names and reasons, not numbers."""
 
 USUAL = ("0.00", "0.00", "0", "90 min")

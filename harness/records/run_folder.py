@@ -73,8 +73,16 @@ class RunStatus:
     @property
     def is_over(self) -> bool:
         """Whether nothing is left to do: not so of a run that its rule ended, which may go on."""
-        rule = self.stopped_by_rule
-        return self.status == "done" and (rule is None or self.last_step > rule.get("step", 0))
+        return self.status == "done" and self.ended_by_rule is None
+
+    @property
+    def ended_by_rule(self) -> int | None:
+        """The step at which trainer.stop_when ended the run; None where it never did, where the
+        run went on since, and where the record names no step.
+        """
+        step = (self.stopped_by_rule or {}).get("step")
+        ended = self.status == "done" and isinstance(step, int) and self.last_step <= step
+        return self.last_step if ended else None
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)

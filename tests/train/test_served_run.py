@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from harness.config.run import RunConfig
+from harness.records import saved_conversations
 from harness.records.run_folder import RunFolder
 from tests.simulator.endpoint import Endpoint, completion, data, play, purpose, response, serving
 from tests.simulator.served import config as served
@@ -164,3 +165,23 @@ def test_an_endpoint_that_was_never_there_ends_the_run_before_its_first_step(
     assert f"simulator.base_url: {url} must answer as 'm', got connection" in err
     assert (status(run)["status"], rows(run) if run.metrics.exists() else []) == ("stopped", [])
     assert emitted[-1] == {"event": "end", "status": "stopped", "exit_code": 69}
+
+
+def test_conversations_keep_the_reason_and_the_fault_of_a_served_user(
+    whole: tuple[RunFolder, Endpoint],
+) -> None:
+    run, _ = whole
+    every = saved_conversations.read(run.path, STEPS).conversations
+    lost = [one for one in every if one.ended == "failed"]
+    assert len(lost) == rows(run)[STEPS - 1]["sim/failed"] > 0
+    for one in every:
+        assert (one.reward is None) == (one in lost)
+        assert one.persona
+        assert one.intention
+        reply, last = one.turns[-2:]
+        assert last.why is not None
+        assert reply.taken_up is None
+        assert (last.why.fault, last.why.reason is None) == (
+            ("server", True) if one in lost else (None, False)
+        )
+        assert (last.reported_emotion is None) == (reply.strategies is None) == (one in lost)

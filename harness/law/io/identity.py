@@ -130,7 +130,7 @@ def read(folder: Path | None) -> Identity:
         status.last_step,
         rows=_sums(status.rows or {}),
         other_config=None if values is None else _other_config(run, status, values),
-        ended_by_rule=_ended_by_rule(status),
+        ended_by_rule=status.ended_by_rule,
         validity=user_validity.from_json(status.validity),
         stopped_by_rule=status.stopped_by_rule,
     )
@@ -146,13 +146,6 @@ def _with_size(card: dict[str, Any]) -> Mapping[str, Any]:
     default = EvalConfig()
     size = {name: getattr(default, name) for name in ("users", "levels", "repeats", "turn_cap")}
     return {**card, "eval": {**evaluation, **size}}
-
-
-def _ended_by_rule(status: RunStatus) -> int | None:
-    rule = status.stopped_by_rule
-    step = rule.get("step") if isinstance(rule, dict) else None
-    ended = status.status == "done" and isinstance(step, int) and status.last_step <= step
-    return status.last_step if ended else None
 
 
 def _sums(rows: Mapping[str, str]) -> RowSums | None:

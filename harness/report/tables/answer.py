@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -130,11 +129,11 @@ def _step(onset: Onset) -> float:
 
 
 def _law(row: Row) -> list[str]:
-    """`3/5`: in how many of the runs reward follows the law; `1 fails` of those where it does not.
+    """`3/5`: in how many of the runs reward follows the law; `1 not` of those where it does not.
 
     The rest are undetermined.
     """
     follow = sum(verdict in FOLLOW for verdict in row.verdicts)
-    others = Counter(v for v in row.verdicts if v not in FOLLOW and v != "undetermined")
-    told = [f"{follow}/{len(row.verdicts)}", *(f"{n} {word}" for word, n in others.items())]
+    others = sum(verdict not in (*FOLLOW, "undetermined") for verdict in row.verdicts)
+    told = [f"{follow}/{len(row.verdicts)}", *([f"{others} not"] if others else [])]
     return [SAME_BATCH, *told] if row.same_batch else told

@@ -17,7 +17,7 @@ from harness.law.estimate import null_control, numbers
 from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import Anchors, Interval, Onset, RunResult
 from harness.records.outcomes import OWN
-from harness.report.text import dropped_rows, naming, wording
+from harness.report.text import naming, wording
 from harness.report.text.wording import plural
 
 NULL_CONTROL = "algorithm.null_control"
@@ -53,6 +53,7 @@ def rows(analysis: Analysis) -> list[Row]:
     by_name = {run.run: run for run in analysis.runs if run.status == "ok"}
     nulls = [group for group in analysis.groups if is_null(group)]
     real = [group for group in analysis.groups if group not in nulls]
+    real = [group for group in real if group.runs]  # `unfinished` tells of the others
     shown = real or nulls
     place = {id(group): _place(at, group) for at, group in enumerate(shown)}
     shown = sorted(shown, key=lambda group: place[id(group)])
@@ -152,13 +153,19 @@ def heading(analysis: Analysis) -> str:
     parts = [
         f"{nulls} of them null controls" if nulls else "",
         f"{unread} could not be read" if unread else "",
-        f"{len(analysis.left_out)} unfinished and left out" if analysis.left_out else "",
         f"{plural(len(analysis.skipped), 'path')} set aside" if analysis.skipped else "",
     ]
     told = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
     several = any(group.gain.low is not None for group in analysis.groups)
-    whose = "" if any(run.same_batch for run in fitted) else "; reward of held-out users"
-    return f"{told}{whose if fitted else ''}{'; ±: 95% over seeds' if several else ''}"
+    counted = _counted(analysis)
+    whose = "" if any(run.same_batch for run in counted) else "; reward of held-out users"
+    return f"{told}{whose if counted else ''}{'; ±: 95% over seeds' if several else ''}"
+
+
+def _counted(analysis: Analysis) -> list[RunResult]:
+    """The runs that a row or its noise is of."""
+    fitted = (run for run in analysis.runs if run.status == "ok")
+    return [run for run in fitted if run.run not in analysis.left_out]
 
 
 def left_open(analysis: Analysis, shown: Sequence[Row]) -> list[str]:
@@ -180,8 +187,7 @@ def _ours(analysis: Analysis) -> bool:
 
 def _undetermined(analysis: Analysis) -> list[str]:
     """`law open in 9 of 15 runs: 7 identification range, 2 misfit`, and what decides most."""
-    fitted = [run for run in analysis.runs if run.status == "ok"]
-    real = [run for run in fitted if not advice.is_null_control(run)]
+    real = [run for run in _counted(analysis) if not advice.is_null_control(run)]
     left = [run for run in real if run.verdict == "undetermined"]
     if not left:
         return []
@@ -213,5 +219,14 @@ def unread(analysis: Analysis) -> list[str]:
 
 
 def unfinished(analysis: Analysis) -> list[str]:
-    """One line per group with unfinished runs."""
-    return dropped_rows.unfinished(analysis, naming.names(analysis))
+    """`3 of 33 runs unfinished and in no mean: hard, tiny 1 of 1, 1 diverged`, in one line."""
+    told = []
+    for group in analysis.groups:
+        if group.left_out:
+            diverged = f", {len(group.diverged)} diverged" if group.diverged else ""
+            name = wording.short_name(group.key)
+            told.append(f"{name} {len(group.left_out)} of {len(group.every)}{diverged}")
+    if not told:
+        return []
+    of = plural(len(analysis.runs), "run")
+    return [f"{len(analysis.left_out)} of {of} unfinished and in no mean: {'; '.join(told)}"]

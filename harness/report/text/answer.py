@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.law import advice
-from harness.law.compare.groups import alike, over_seeds, pooled, verdict_on
+from harness.law.compare.groups import alike, number_on, over_seeds, pooled, verdict_on
 from harness.law.estimate import null_control, numbers
 from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import Anchors, Interval, Onset, RunResult
@@ -86,10 +86,10 @@ def _of_group(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis)
     return Row(
         name=wording.short_name(key if any(key.values()) else group.key),
         seeds=len(group.runs),
-        gain=group.gain,
+        gain=group.gain if len(runs) != 1 else _alone(number_on(runs[0], "gain", group.reward)),
         end=over_seeds(pooled([end for end in ends if end is not None], ends.count(None)), seeds),
         anchors=_anchors(runs),
-        fall=over_seeds(alike(falls), seeds),
+        fall=over_seeds(alike(falls), seeds) if len(runs) != 1 else _alone(falls[0]),
         noise=noise if noise.n else None,
         onsets=_onsets(runs),
         verdicts=tuple(verdict_on(run, group.reward) or "undetermined" for run in runs),
@@ -103,15 +103,22 @@ def _of_run(run: RunResult, name: str, analysis: Analysis) -> Row:
     return Row(
         name=name,
         seeds=1,
-        gain=alike([run.gain]),
+        gain=_alone(run.gain),
         end=pooled([] if end is None else [end], 0),
         anchors=_anchors([run]),
-        fall=alike([fall]),
+        fall=_alone(fall),
         noise=alike([noise]) if noise else None,
         onsets=_onsets([run]),
         verdicts=(run.verdict or "undetermined",),
         same_batch=_same_batch(run, run.reward),
     )
+
+
+def _alone(number: Interval | None) -> Pooled:
+    """Return a number of the only run, with its own interval, which holds no spread of seeds."""
+    if number is None:
+        return alike([None])
+    return Pooled(number.value, number.low, number.high, 1, 0)
 
 
 def _end(run: RunResult, column: str | None, analysis: Analysis) -> float | None:
@@ -159,7 +166,8 @@ def heading(analysis: Analysis) -> str:
     several = any(group.gain.low is not None for group in analysis.groups)
     counted = _counted(analysis)
     whose = "" if any(run.same_batch for run in counted) else "; reward of held-out users"
-    return f"{told}{whose if counted else ''}{'; ±: 95% over seeds' if several else ''}"
+    over = "over seeds" if several else "of each run"
+    return f"{told}{whose if counted else ''}{f'; ±: 95% {over}' if counted else ''}"
 
 
 def _counted(analysis: Analysis) -> list[RunResult]:

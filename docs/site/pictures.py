@@ -1,0 +1,39 @@
+"""Draws the pictures of the gallery again: python docs/site/pictures.py STUDY DEMO.
+
+STUDY is the folder of a finished does_collapse_explain, DEMO that of `harness demo`. The pictures
+go to docs/figures.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+import harness
+
+FIGURES = Path(__file__).parents[1] / "figures"
+OF_STUDY = ("entropy_law", "entropy_curves", "levels", "forest", "reward_by_listening")
+"""Figures of all runs of the study; its own links are drawn when it is judged."""
+
+COLOURS = 64
+"""Enough for a picture of lines and marks, at a third of the bytes."""
+
+
+def main() -> None:
+    study, demo = (Path(word) for word in sys.argv[1:3])
+    law = harness.fit(harness.load(study))
+    with tempfile.TemporaryDirectory() as scratch:
+        law.save(scratch)
+        for name in OF_STUDY:
+            with Image.open(Path(scratch) / f"{name}.png") as picture:
+                few = picture.convert("RGB").quantize(COLOURS)
+            few.save(FIGURES / f"gallery_{name}.png", optimize=True)
+    shutil.copy(demo / "law" / "demo.png", FIGURES / "demo.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -80,7 +80,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
             [*[("follows the law", 1.0, False)] * of.follows.followers,
              *[("does not follow the law", 0.0, False)] * of.follows.others,
              *[(f"undetermined: {of.follows.undetermined}", 0.5, True)] * of.follows.undetermined],
-            mean_of(of.follows.share), open_shape=plot.marker(slot),
+            mean_of(of.follows.share, "share"), open_shape=plot.marker(slot),
         )
         for slot, name, of in told
     ]  # fmt: skip
@@ -99,7 +99,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
                 _onset(_who(run.run, run.seed), run.step if run.collapsed else None, run.step)
                 for run in of.onset.runs
             ],
-            mean_of(of.onset.parametric.median),
+            mean_of(of.onset.parametric.median, "median"),
         )
         for slot, name, of in told
     ]  # fmt: skip

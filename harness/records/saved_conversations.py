@@ -128,6 +128,15 @@ class Conversation:
         return tuple(turn for turn in self.turns if turn.speaker == "policy")
 
     @property
+    def earned(self) -> float | None:
+        """The reward, else the last emotion as a share; None of a conversation that was lost."""
+        if self.ended == "failed":
+            return None
+        if self.reward is not None:
+            return self.reward
+        return self.emotions[-1] / 100 if self.emotions else None
+
+    @property
     def ended(self) -> str | None:
         """success, left, cap or failed."""
         return next((turn.ended for turn in reversed(self.turns) if turn.ended), None)

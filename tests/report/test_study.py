@@ -15,6 +15,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.law.results import Bounded
 from harness.records.validity import LevelValidity
 from harness.report import write
+from harness.report.html import link_chart
 from harness.report.tables import study
 from tests.present import present
 from tests.study.made import Arms, Course, study_of
@@ -85,6 +86,11 @@ def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path) ->
     seeds = [line for line in lines if line["seed"]]
     assert len(seeds) == 10
     assert [line["kind"] for line in lines if line["verdict"]] == ["link", "beside"]
+    page = [panel for (panel,) in link_chart.links(found).columns]
+    assert [panel.title.split(": ")[0] for panel in page] == [GAIN.name, "beside"]
+    assert [", net of null: " in panel.x.label for panel in page] == [
+        judged.link.net_of_null for judged in found.links
+    ]
     by_seed = found.links[0].by_seed
     assert {int(s["seed"]): float(s["value"]) for s in seeds[:5]} == by_seed
     assert all(float(s["of_arm"]) - float(s["of_against"]) == float(s["plain"]) for s in seeds)

@@ -34,11 +34,9 @@ TICKS = 5
 
 def draw(outcome: Outcome) -> Drawing:
     """One panel a link, then one a check, each on the scale of its own quantity."""
-    shown = [*outcome.links, *outcome.checks]
-    deciding = outcome.stated.deciding
-    kinds = ["link" if j.link.name in deciding else "beside" for j in outcome.links]
-    kinds += ["check"] * len(outcome.checks)
-    titles = [_title(judged, kind) for judged, kind in zip(shown, kinds, strict=True)]
+    pairs = kinds_of(outcome)
+    shown, kinds = [judged for judged, _ in pairs], [kind for _, kind in pairs]
+    titles = [title(judged, kind) for judged, kind in pairs]
     heading = f"{label(outcome.study)}: {outcome.verdict}"
     grid = canvas.grid(heading, titles, 1, HEIGHT)
     slots = {seed: slot for slot, seed in enumerate(_seeds(shown))}
@@ -48,11 +46,19 @@ def draw(outcome: Outcome) -> Drawing:
     return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(shown, kinds)))
 
 
+def kinds_of(outcome: Outcome) -> list[tuple[Judged, str]]:
+    """What is drawn, in its order: links that decide, links beside them, checks."""
+    deciding = outcome.stated.deciding
+    links = [(j, "link" if j.link.name in deciding else "beside") for j in outcome.links]
+    return [*links, *((judged, "check") for judged in outcome.checks)]
+
+
 def _seeds(shown: list[Judged]) -> list[int]:
     return sorted({seed for judged in shown for seed in judged.by_seed})
 
 
-def _title(judged: Judged, kind: str) -> str:
+def title(judged: Judged, kind: str) -> str:
+    """`check: NAME: supported`."""
     prefix = "" if kind == "link" else f"{kind}: "
     return f"{prefix}{label(judged.link.name, 80)}: {judged.verdict}"
 

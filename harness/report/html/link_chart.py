@@ -19,7 +19,6 @@ from harness.report.text import wording
 
 def links(outcome: Outcome) -> Chart:
     """The links of a study: each pair's difference, their mean, and the side that was stated."""
-    shown = [*outcome.links, *outcome.checks]
     entries = (
         Entry("dot s0", DOT + plot.MARKERS[0], "one seed"),
         Entry("dot ink", DOT + DIAMOND, "mean"),
@@ -27,22 +26,23 @@ def links(outcome: Outcome) -> Chart:
         Entry("band stated", "M2 2h16v10h-16z", "what the link states"),
         Entry("line grey dotted", SAMPLE, "the smallest difference that matters"),
     )
-    columns = tuple((_link(judged),) for judged in shown)
+    columns = tuple((_link(judged, kind),) for judged, kind in study_figure.kinds_of(outcome))
     return Chart(
         study_figure.NAME, "Links and checks: the difference of each pair of runs", columns, entries
     )
 
 
-def _link(judged: Judged) -> Panel:
+def _link(judged: Judged, kind: str) -> Panel:
     link, sign = judged.link, SIGNS[judged.link.direction]
     values = [0.0, sign * link.margin, *judged.by_seed.values()]
     if judged.judged is not None:
         values += [judged.judged.low, judged.judged.high]
     minus = f" minus {link.against}" if link.against else ""
+    net = ", net of null" if link.net_of_null else ""
     limits = canvas.limits([np.array(values)], 0.15)
     made = Plot(
-        f"{link.name}: {judged.verdict}",
-        axis(f"{study_table.measured(link)}: {link.arm}{minus}", limits),
+        study_figure.title(judged, kind),
+        axis(f"{study_table.measured(link)}{net}: {link.arm}{minus}", limits),
         Axis("", -0.6, 0.6, ()), 128, 12,
     )  # fmt: skip
     made.area("stated", (0.0, made.x.high) if sign > 0 else (made.x.low, 0.0))

@@ -77,7 +77,7 @@ def chosen(conversations: Sequence[Conversation], wanted: Wanted, few: int) -> C
     ranked = sorted(conversations, key=_rank)
     by = "last emotion" if all(one.reward is None for one in conversations) else "reward"
     if wanted.best:
-        known = [one for one in ranked if _worth(one) is not None]
+        known = [one for one in ranked if one.earned is not None]
         ranked = [*reversed(known), *ranked[len(known) :]]
         return Choice(ranked[:count], f"from the best on, by {by}")
     if wanted.worst:
@@ -92,15 +92,8 @@ def chosen(conversations: Sequence[Conversation], wanted: Wanted, few: int) -> C
 
 
 def _rank(one: Conversation) -> tuple[bool, float, int, int]:
-    worth = _worth(one)
-    return worth is None, worth or 0.0, one.group, one.sample
-
-
-def _worth(one: Conversation) -> float | None:
-    """The reward, or what stands for it; None of a conversation that was lost."""
-    if one.reward is not None:
-        return one.reward
-    return None if one.ended == "failed" or not one.emotions else one.emotions[-1] / 100
+    earned = one.earned
+    return earned is None, earned or 0.0, one.group, one.sample
 
 
 def _saved(wanted: Wanted) -> tuple[SavedStep, Sequence[int]]:

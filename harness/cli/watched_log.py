@@ -26,7 +26,7 @@ from harness.law.io.identity import Identity
 from harness.law.io.table import ReadError
 from harness.law.results import Onset
 from harness.law.settings import setting
-from harness.records import holder, metric_rows, plain_file, run_folder
+from harness.records import holder, metric_rows, plain_file, run_folder, run_state
 from harness.records.run_folder import ENDED, RunFolder
 from harness.stopping import rule
 from harness.stopping.curve import Curve, Unit
@@ -38,7 +38,6 @@ GROWN = 1.25
 KEPT = ("step", "entropy", columns.EVALUATION, f"{columns.EVALUATION}_se")
 NO_STATUS = "no status"
 NO_ROWS = "metrics.jsonl holds no row"
-CRASHED = "process died without writing a status (killed or crashed)"
 
 
 @dataclass(frozen=True)
@@ -118,6 +117,7 @@ def _row(line: bytes) -> tuple[float | None, ...] | None:
     except (ValueError, RecursionError, AttributeError):
         return None
     numbers = all(v is None or type(v) in (int, float) for v in kept)
+    numbers = numbers and not any(abs(v) >= metric_rows.LARGEST for v in kept if v is not None)
     whole = type(kept[0]) is int and kept[0] > 0
     return kept if numbers and whole and metric_rows.holds(line) is not False else None
 
@@ -165,7 +165,7 @@ class FollowedLog:
         except DataError as error:
             status, reason = NO_STATUS, str(error)
         if status == "running" and not held:
-            status, reason = "crashed", CRASHED
+            status, reason = "crashed", run_state.DIED
         elif status == "planned" and held:
             status = "starting"
         ended = status in (*ENDED, "crashed", NO_STATUS) and not held

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import threading
 import time
@@ -18,7 +17,7 @@ from rich.live import Live
 from harness.errors import DataError
 from harness.execution import progress_view
 from harness.execution.progress_view import RunView
-from harness.records import plain_file, run_folder
+from harness.records import metric_rows, plain_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.utils.safe_text import text
 
@@ -74,7 +73,7 @@ class RunWatcher:
     def _view(self) -> RunView:
         status = self._status()
         self._read_new_rows()
-        step = int(_number(self._row, "step") or 0)
+        step = int(metric_rows.number(self._row, "step") or 0)
         return RunView(
             self._name,
             self._steps,
@@ -82,9 +81,9 @@ class RunWatcher:
             status.reason,
             status.attempts,
             step,
-            _number(self._row, "entropy"),
-            _number(self._row, "reward"),
-            _number(self._row, "emotion/final"),
+            metric_rows.number(self._row, "entropy"),
+            metric_rows.number(self._row, "reward"),
+            metric_rows.number(self._row, "emotion/final"),
             self._left_s(step) if status.status == "running" else None,
         )
 
@@ -123,11 +122,6 @@ class RunWatcher:
         if step <= first:
             return None
         return (now - began) / (step - first) * max(self._steps - step, 0)
-
-
-def _number(row: dict[str, Any], key: str) -> float | None:
-    value = row.get(key)
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-FAILED = "failed"
 SHOWN = 5
 """Runs named on a terminal; plan.json has them all."""
 

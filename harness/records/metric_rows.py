@@ -20,6 +20,8 @@ from typing import Any
 from harness.errors import DataError
 from harness.records import plain_file
 
+LARGEST = 1e300
+"""A larger number, infinity and NaN are none."""
 LONGEST_ROW_BYTES = 65_536
 """A row takes some 3,000; a file with a hole in it may be one line of gigabytes."""
 
@@ -54,6 +56,14 @@ def sums_up_to(summed: array[int], step: int) -> RowSums | None:
     if not 1 <= step < len(summed):
         return None
     return RowSums(f"{summed[1]:08x}", f"{summed[step]:08x}")
+
+
+def number(row: Mapping[str, Any], key: str) -> float | None:
+    """A number of a row; None for anything else that a damaged row may hold there."""
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < LARGEST else None
 
 
 def scan(path: Path) -> Rows:

@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.records import plain_file, run_state, soundness, study_file, sweep_file
+from harness.records import (
+    metric_rows,
+    plain_file,
+    run_state,
+    soundness,
+    study_file,
+    sweep_file,
+)
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
@@ -26,8 +33,6 @@ DEEPEST = 4
 NEVER_ENTERED = ("checkpoints", "conversations", "simulator", "trackers", "node_modules")
 RUN, SWEEP, STUDY = "run", "sweep", "study"
 CONFIG_BYTES = 65_536
-LARGEST = 1e300
-"""A larger number, infinity and NaN are none."""
 NAMED = re.compile(r"^(\w+):\n  name: (\S+)$", re.MULTILINE)
 SEED = re.compile(r"^seed: (-?\d+)$", re.MULTILINE)
 STEPS = re.compile(r"^trainer:\n(?:  .*\n)*?  steps: (\d+)$", re.MULTILINE)
@@ -141,8 +146,8 @@ def of_run(path: Path, what: str | None = None) -> Entry:
         outline if what is None else what,
         step if type(step) is int else 0,
         steps,
-        _range([_number(row, "entropy")]),
-        _range([_number(row, "reward")]),
+        _range([metric_rows.number(row, "entropy")]),
+        _range([metric_rows.number(row, "reward")]),
     )
 
 
@@ -225,13 +230,6 @@ def _modified(path: Path) -> float | None:
     with contextlib.suppress(OSError):
         return path.stat().st_mtime
     return None
-
-
-def _number(row: Mapping[str, Any], key: str) -> float | None:
-    value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if abs(value) < LARGEST else None
 
 
 def _range(values: Sequence[float | None]) -> Range | None:

@@ -67,11 +67,7 @@ def check(path: Path) -> Removable:
     if not is_sweep and not _is_run(names):
         rule = f"neither a run nor a sweep: no run.json, no {sweep_file.FILE}"
         raise DataError(f"{path}: {rule}; only those are removed")
-    foreign = sorted(name for name in names if not _is_ours(path, name, is_sweep))
-    if foreign:
-        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        rule = f"holds {foreign[0]!r}{more}, which is no part of {_called(is_sweep)}"
-        raise ConfigError(f"{path}: {rule}; move it away first")
+    _refuse_foreign(path, path, is_sweep)
     with contextlib.suppress(OSError):
         if path in (here := Path.cwd()).parents or path == here:
             raise ConfigError(f"{path}: is the folder that you are in; leave it first")
@@ -82,8 +78,8 @@ def check(path: Path) -> Removable:
 
 def remove(checked: Removable) -> None:
     """Remove what `check` has let pass. Raises StoppedError where a process has come to hold it,
-    ConfigError where another folder has come to its place, StorageError where it cannot be
-    removed, or not wholly: another removal goes on then.
+    ConfigError where another folder has come to its place or a file of somebody's into it,
+    StorageError where it cannot be removed, or not wholly: another removal goes on then.
     """
     path = checked.path
     with atomic.storage(path), contextlib.ExitStack() as at_end:
@@ -99,8 +95,9 @@ def remove(checked: Removable) -> None:
         status = trash.lstat()
         if (status.st_dev, status.st_ino) != checked.number:
             raise ConfigError(f"{path}: another folder has come to its place; it is left alone")
+        _refuse_foreign(trash, path, checked.is_sweep)  # an answer may take an hour
         _refuse_held(trash)  # nobody finds it any more who does not have it now
-    except (StoppedError, ConfigError):
+    except (StoppedError, ConfigError, DataError):
         with atomic.storage(path):
             trash.rename(path)
         raise
@@ -167,6 +164,15 @@ def _is_ours(path: Path, name: str, is_sweep: bool) -> bool:
     return bool(TRASH.fullmatch(name)) or (
         (_is_run(names) or not names - {"config.yaml", *OF_ANY}) and not names - OF_A_RUN
     )
+
+
+def _refuse_foreign(path: Path, named: Path, is_sweep: bool) -> None:
+    """Raise ConfigError for files that are no part of a run or a sweep; `named`: as it is told."""
+    foreign = sorted(name for name in _names(path) if not _is_ours(path, name, is_sweep))
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        rule = f"holds {foreign[0]!r}{more}, which is no part of {_called(is_sweep)}"
+        raise ConfigError(f"{named}: {rule}; move it away first")
 
 
 def _refuse_held(path: Path) -> None:

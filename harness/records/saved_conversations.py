@@ -6,6 +6,7 @@ names it. A file of a newer version is refused.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from harness.records import conversation_columns
 
 FOLDER = "conversations"
 STEP_FILE = re.compile(r"step-(\d{5,})\.parquet")
+EMOTIONS = range(101)
+"""What an emotion may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,15 @@ class Conversation:
         return tuple(turn for turn in self.turns if turn.speaker == "policy")
 
     @property
+    def earned(self) -> float | None:
+        """The reward, else the last emotion as a share; None of a conversation that was lost."""
+        if self.ended == "failed":
+            return None
+        if self.reward is not None:
+            return self.reward
+        return self.emotions[-1] / 100 if self.emotions else None
+
+    @property
     def ended(self) -> str | None:
         """success, left, cap or failed."""
         return next((turn.ended for turn in reversed(self.turns) if turn.ended), None)
@@ -193,7 +205,7 @@ def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[Con
             voice=first["voice"],
             temperament=first["temperament"],
             intention=first["intention"],
-            reward=first["reward"],
+            reward=_known(first["reward"]),
             turns=tuple(map(_turn, mine)),
         )
 
@@ -206,16 +218,27 @@ def _turn(row: Mapping[str, Any]) -> Turn:
         strategies=_texts(row["strategies"]),
         taken_up=_texts(row["taken_up"]),
         is_cut=row["is_cut"],
-        entropy_nats=row["entropy_nats"],
-        advantage=row["advantage"],
-        start_nll=row["start_nll"],
-        start_z=row["start_z"],
-        emotion=row["emotion_after"],
+        entropy_nats=_known(row["entropy_nats"]),
+        advantage=_known(row["advantage"]),
+        start_nll=_known(row["start_nll"]),
+        start_z=_known(row["start_z"]),
+        emotion=_emotion(row["emotion_after"]),
         change=row["change"],
-        reported_emotion=row["reported_emotion"],
+        reported_emotion=_known(row["reported_emotion"]),
         ended=row["ended"],
         why=None if row["why"] is None else _why(row),
     )
+
+
+def _known(value: float | None) -> float | None:
+    """None also for what is no number, as files of older versions may hold."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _emotion(value: int | None) -> int | None:
+    if value is not None and value not in EMOTIONS:
+        raise ValueError(f"emotion_after must lie from 0 to 100, got {value}")
+    return value
 
 
 def _texts(values: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -224,9 +247,13 @@ def _texts(values: Sequence[str] | None) -> tuple[str, ...] | None:
 
 def _why(row: Mapping[str, Any]) -> Why:
     return Why(
-        effects={part["part"]: part["effect"] for part in row["why"]},
+        effects={
+            part["part"]: part["effect"]
+            for part in row["why"]
+            if part["part"] is not None and _known(part["effect"]) is not None
+        },
         unit=row["why_unit"],
-        rise_probability=row["rise_probability"],
+        rise_probability=_known(row["rise_probability"]),
         reason=row["reason"],
         fit=row["fit"],
         not_language=row["not_language"],

@@ -218,6 +218,16 @@ def test_another_folder_that_has_come_to_its_place_is_left_alone(tmp_path: Path)
     assert names(tmp_path) == ["moved", "one"]
 
 
+def test_a_file_that_comes_into_the_folder_while_it_asks_is_kept(tmp_path: Path) -> None:
+    checked = removal.check(made(tmp_path / "one"))
+    _with(tmp_path / "one", "thesis.tex")
+    with pytest.raises(ConfigError, match=r"one: holds 'thesis\.tex', which is no part of a run"):
+        removal.remove(checked)
+    assert (tmp_path / "one/thesis.tex").read_text() == "keep me"
+    assert (tmp_path / "one/run.json").exists()
+    assert names(tmp_path) == ["one"]
+
+
 def test_a_folder_that_is_named_twice_is_removed_once(tmp_path: Path) -> None:
     a_sweep(tmp_path / "s", "0-a")
     done = here("rm", "s", "s/", "s/0-a", "--yes", cwd=tmp_path)

@@ -126,11 +126,12 @@ def test_damaged_lines_are_counted_and_left_out(run: Path, tmp_path: Path) -> No
     lines[9] = b'{"step": 10, "entropy": \n'
     lines[19] = lines[19].replace(b'"step": 20', b'"step": 21')
     lines.insert(30, b"[]\n")
+    lines.insert(40, b'{"step": 70, "entropy": 1' + b"0" * 400 + b"}\n")
     (copy / "metrics.jsonl").write_bytes(b"".join(lines))
     view = look(copy)
-    assert view.damaged == 3
+    assert view.damaged == 4
     assert view.step == 60
-    assert "3 damaged lines" in watch_view.line(view)
+    assert "4 damaged lines" in watch_view.line(view)
 
 
 def test_a_run_whose_process_died_has_ended(run: Path, tmp_path: Path) -> None:

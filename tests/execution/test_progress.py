@@ -91,7 +91,13 @@ def test_rows_that_are_no_rows_do_not_stop_the_watch(tmp_path: Path) -> None:
     run = tmp_path / "run"
     status(run, "running")
     watcher = RunWatcher(run, "run", 100)
-    for line in ("[1]", "{", '{"step": 1e999, "entropy": "x"}', "\ufffd"):
+    for line in (
+        "[1]",
+        "{",
+        '{"step": 1e999, "entropy": "x"}',
+        f'{{"step": 1{"0" * 400}}}',
+        "\ufffd",
+    ):
         RunFolder(run).metrics.write_text(line + "\n")
         assert watcher.read().step == 0
     (run / "run.json").write_text("not json")

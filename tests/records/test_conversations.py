@@ -1,6 +1,7 @@
 """Conversations on disk: what is written is what is read, whichever version wrote it."""
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -42,12 +43,13 @@ def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def turns(number: int, speaker: str) -> st.SearchStrategy[TurnRecord]:
-    lists, whole = maybe(st.lists(TEXTS, max_size=3)), maybe(st.integers(-100, 100))
+    lists = maybe(st.lists(TEXTS, max_size=3))
+    felt, moved = maybe(st.integers(0, 100)), maybe(st.integers(-100, 100))
     return st.builds(
         TurnRecord, group=st.just(0), sample=st.just(0), turn=st.just(number),
         speaker=st.just(speaker), text=TEXTS, strategies=lists, taken_up=lists,
         is_cut=maybe(st.booleans()), entropy_nats=maybe(NUMBERS), advantage=maybe(NUMBERS),
-        start_nll=maybe(NUMBERS), start_z=maybe(NUMBERS), emotion_after=whole, change=whole,
+        start_nll=maybe(NUMBERS), start_z=maybe(NUMBERS), emotion_after=felt, change=moved,
         reported_emotion=maybe(NUMBERS), ended=maybe(TEXTS), why=maybe(whys()),
         why_unit=maybe(TEXTS), rise_probability=maybe(NUMBERS), reason=maybe(TEXTS),
         fit=maybe(TEXTS), not_language=maybe(TEXTS), fault=maybe(TEXTS),
@@ -184,6 +186,13 @@ def with_words_for_numbers(path: Path) -> None:
     pq.write_table(table.set_column(at, "emotion_after", words), path)
 
 
+def with_an_emotion_that_there_is_not(path: Path) -> None:
+    table = pq.read_table(path)
+    at = table.column_names.index("emotion_after")
+    felt = pa.array([100_000_000] * table.num_rows, table.schema.field(at).type)
+    pq.write_table(table.set_column(at, table.schema.field(at), felt), path)
+
+
 def with_a_strange_version(path: Path) -> None:
     pq.write_table(pq.read_table(path).replace_schema_metadata({SCHEMA_KEY: b"two"}), path)
 
@@ -198,7 +207,7 @@ def of_an_old_version_with_no_json(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [truncated, Path.unlink, of_others, without_a_column, with_a_null, with_words_for_numbers,
-     with_a_strange_version, of_an_old_version_with_no_json],
+     with_an_emotion_that_there_is_not, with_a_strange_version, of_an_old_version_with_no_json],
     ids=lambda damage: damage.__name__,
 )  # fmt: skip
 def test_a_damaged_file_is_named_with_the_rule_it_breaks(damage: Any, tmp_path: Path) -> None:
@@ -207,6 +216,20 @@ def test_a_damaged_file_is_named_with_the_rule_it_breaks(damage: Any, tmp_path: 
     with pytest.raises(DataError, match=r"step-00001\.parquet: must (be|have) ") as caught:
         saved_conversations.read_file(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_none(value: float, tmp_path: Path) -> None:
+    turn = TurnRecord(
+        0, 0, 1, "user", "Hello.", entropy_nats=value, reported_emotion=value, reward=value,
+        why=[{"part": "worth", "effect": value}, {"part": "mood", "effect": 0.5}],
+        rise_probability=value,
+    )  # fmt: skip
+    path = conversations.write(tmp_path, 1, [turn])
+    (read,) = saved_conversations.read_file(path).conversations
+    (said,) = read.turns
+    assert (read.reward, said.entropy_nats, said.reported_emotion) == (None, None, None)
+    assert said.why == Why(effects={"mood": 0.5}, unit=None)
 
 
 def test_reading_needs_no_pandas(tmp_path: Path) -> None:

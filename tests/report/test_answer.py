@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from harness.law.analysis import analyse
-from harness.law.group_results import Analysis
+from harness.law.group_results import Analysis, Pooled
 from harness.report.tables import answer as table
 from harness.report.text import answer
 from harness.testing import synthetic
@@ -103,6 +104,16 @@ def test_a_verdict_on_the_same_batch_says_so(tmp_path: Path) -> None:
 def test_the_verdict_on_held_out_users_is_no_same_batch(analysed: Analysis) -> None:
     assert not any(row.same_batch for row in answer.rows(analysed))
     assert "reward of held-out users" in answer.heading(analysed)
+
+
+def test_what_the_interval_is_of_is_said_for_the_rows_that_are_shown(analysed: Analysis) -> None:
+    rows = answer.rows(analysed)
+    alone = replace(rows[0], seeds=1)
+    unknown = replace(alone, gain=Pooled(0.1, None, None, 1, 0))
+    assert answer.intervals(rows) == answer.intervals([*rows, unknown]) == "±: 95% over seeds"
+    assert answer.intervals([*rows, alone]) == "±: 95%, x1: its own"
+    assert answer.intervals([alone]) == "±: 95% of each run"
+    assert answer.intervals([unknown]) == answer.intervals([]) == ""
 
 
 def test_refusals_of_one_kind_are_one_line(tmp_path: Path) -> None:

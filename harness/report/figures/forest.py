@@ -65,16 +65,11 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     """One panel a quantity, one row a group in the order of `groups`; all must be `compared`."""
     lines = {quantity: [_line(group, quantity) for group in groups] for quantity in PANELS}
     shown = min(len(groups), MOST_GROUPS)
-    titles = [_title(groups, quantity) for quantity in PANELS]
-    heading = HEADING if shown == len(groups) else f"{HEADING}: {shown} of {len(groups)} groups"
-    out = sum(len(group.left_out) for group in groups)
-    heading += f"; {plural(out, 'unfinished run')} excluded" if out else ""
-    failing = sum(len(group.law_fails) for group in groups)
-    heading += (
-        f"; no a and no ceiling of {plural(failing, 'run')} without a single law" if failing else ""
-    )
+    titles = [title(groups, quantity) for quantity in PANELS]
     ticks = seed_rows.names(wording.short_name(group.key) for group in groups[:shown])
-    grid = canvas.grid(heading, titles, 1, rows_height(shown, ROW, AROUND, tuple(ticks)), ticks)
+    grid = canvas.grid(
+        heading(groups), titles, 1, rows_height(shown, ROW, AROUND, tuple(ticks)), ticks
+    )
     slots = _slots(lines["onset"])
     for position, (quantity, (axes,)) in enumerate(zip(PANELS, grid.panels, strict=True)):
         _panel(axes, lines[quantity][:shown], quantity, slots)
@@ -82,6 +77,20 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
         grid.label_x(axes, UNITS.get(quantity, "reward"))
     canvas.legend(grid.figure, _entries(slots, lines["onset"][:shown]))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(groups, lines)))
+
+
+def heading(groups: Sequence[GroupResult]) -> str:
+    """What is compared, and how much of it is not shown."""
+    told = HEADING
+    if len(groups) > MOST_GROUPS:
+        told += f": {MOST_GROUPS} of {len(groups)} groups"
+    out = sum(len(group.left_out) for group in groups)
+    told += f"; {plural(out, 'unfinished run')} excluded" if out else ""
+    failing = sum(len(group.law_fails) for group in groups)
+    told += (
+        f"; no a and no ceiling of {plural(failing, 'run')} without a single law" if failing else ""
+    )
+    return told
 
 
 def _line(group: GroupResult, quantity: str) -> _Line:
@@ -107,7 +116,7 @@ def _mark(seed: SeedNumbers, quantity: str) -> _Mark | None:
     return None if value is None else _Mark(*who, value.value, value.low, value.high, False)
 
 
-def _title(groups: Sequence[GroupResult], quantity: str) -> str | Title:
+def title(groups: Sequence[GroupResult], quantity: str) -> str | Title:
     """Name the quantity and its reward column, then count the pairs that differ."""
     compared = groups[0].compared
     assert compared is not None

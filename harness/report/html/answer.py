@@ -27,8 +27,8 @@ METHOD = (
     "deaf one is the best fixed sequence of strategies, which hears nothing. Lost to noise: what "
     "null controls lost of H. Law: R = -a exp(H) + b."
 )
-SEE_TABLES, IN_BRACKETS = ": see --tables", "; ±: 95% over seeds"
-"""What the terminal says of its own output: this page has the tables, and intervals in brackets."""
+SEE_TABLES = ": see --tables"
+"""What the terminal says of its own output: this page has the tables."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def of_analysis(analysis: Analysis) -> Answer | None:
         shown = [replace(shown[0], name=levels[0])]
     left_open = [line.removesuffix(SEE_TABLES) for line in answer.left_open(analysis, shown)]
     return Answer(
-        headline(analysis, fitted), "", "", [answer.heading(analysis).removesuffix(IN_BRACKETS)],
+        headline(analysis, fitted), "", "", [answer.heading(analysis)],
         [by_level(shown)] if shown else [], (), [*left_open, *findings.closing(analysis, fitted)],
     )  # fmt: skip
 

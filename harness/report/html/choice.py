@@ -115,7 +115,7 @@ def of_step(conversations: Sequence[Conversation], moments: tuple[str, ...]) -> 
         ranked = [
             (score, one.group, one.sample, one)
             for one in conversations
-            if one.level == level and (score := earned(one)) is not None
+            if one.level == level and (score := one.earned) is not None
         ]
         ranked.sort(key=lambda entry: (entry[0], entry[1], entry[2]))
         if not ranked:
@@ -125,12 +125,3 @@ def of_step(conversations: Sequence[Conversation], moments: tuple[str, ...]) -> 
         for rank, place in ((WORST, 0), (MIDDLE, middle), (BEST, best)):
             if rank == MIDDLE or (place != middle and best > 0):
                 yield Chosen(ranked[place][3], moments, rank)
-
-
-def earned(conversation: Conversation) -> float | None:
-    """The reward; else the final emotion as a share; None of a lost conversation."""
-    if conversation.ended == "failed":
-        return None
-    if conversation.reward is not None:
-        return conversation.reward
-    return conversation.emotions[-1] / 100 if conversation.emotions else None

@@ -23,7 +23,7 @@ HEADING = "Levels over their seeds: how many follow the law, its ceiling, and wh
 
 def compared(groups: Sequence[GroupResult]) -> Chart:
     """The groups by each quantity that they are compared by."""
-    shown = groups[:MOST_ROWS]
+    shown = groups[: forest.MOST_GROUPS]
     columns = []
     for quantity in forest.PANELS:
         rows = []
@@ -35,26 +35,10 @@ def compared(groups: Sequence[GroupResult]) -> Chart:
             mean = None if pooled.mean is None else Mean(pooled.mean, pooled.low, pooled.high)
             rows.append(Row(population.name(group), slot, list(_seeds(group, quantity)), mean))
         limits = (-0.03, 1.06) if quantity == "onset" else forest.LEAST[quantity]
-        on = shown[0].compared.on if shown[0].compared else None
-        title, unit = _quantity(quantity, on)
+        title, unit = str(forest.title(groups, quantity)), forest.UNITS.get(quantity, "reward")
         columns.append((row_panels.panel(title, unit, rows, limits),))
-    heading = forest.HEADING
-    if len(groups) > len(shown):
-        heading += f": {len(shown)} of {len(groups)} groups"
     none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset: counted as the end of the run")
-    return Chart("forest", heading, tuple(columns), (*SEED_AND_MEAN, none))
-
-
-def _quantity(quantity: str, on: str | None) -> tuple[str, str]:
-    """The title of its panel and the unit on its axis."""
-    where = f" on {on}" if on else ""
-    return {
-        "a": (f"a{where}", "a (reward per unit of exp H)"),
-        "ceiling": (f"ceiling b - a{where}", "reward"),
-        "gain": (f"gain of reward{where}", "reward"),
-        "fall": ("fall of entropy H on visited states", "nats"),
-        "onset": ("onset of collapse", "share of the run"),
-    }[quantity]
+    return Chart("forest", forest.heading(groups), tuple(columns), (*SEED_AND_MEAN, none))
 
 
 def _seeds(group: GroupResult, quantity: str) -> Iterator[tuple[str, float, bool]]:
@@ -80,7 +64,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
             [*[("follows the law", 1.0, False)] * of.follows.followers,
              *[("does not follow the law", 0.0, False)] * of.follows.others,
              *[(f"undetermined: {of.follows.undetermined}", 0.5, True)] * of.follows.undetermined],
-            mean_of(of.follows.share), open_shape=plot.marker(slot),
+            mean_of(of.follows.share, "share"), open_shape=plot.marker(slot),
         )
         for slot, name, of in told
     ]  # fmt: skip
@@ -99,7 +83,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
                 _onset(_who(run.run, run.seed), run.step if run.collapsed else None, run.step)
                 for run in of.onset.runs
             ],
-            mean_of(of.onset.parametric.median),
+            mean_of(of.onset.parametric.median, "median"),
         )
         for slot, name, of in told
     ]  # fmt: skip

@@ -27,17 +27,19 @@ SEED_AND_MEAN = (
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean, with its interval as far as it is known."""
+    """An estimate over seeds, with its interval as far as it is known."""
 
     value: float
     low: float | None
     high: float | None
+    what: str = "mean"
+    """What it is called where it is read: mean, median or share."""
 
     @property
     def told(self) -> str:
         if self.low is None or self.high is None:
-            return f"mean {wording.number(self.value)}"
-        return f"mean {wording.estimate(self.value, self.low, self.high)}"
+            return f"{self.what} {wording.number(self.value)}"
+        return f"{self.what} {wording.estimate(self.value, self.low, self.high)}"
 
 
 @dataclass(frozen=True)
@@ -122,5 +124,5 @@ def _limits(rows: Sequence[Row], least: Least) -> Limits:
     return seed_rows.limits(seeds, [end for m in means for end in (m.value, m.low, m.high)], least)
 
 
-def mean_of(number: Interval | Bounded | None) -> Mean | None:
-    return None if number is None else Mean(number.value, number.low, number.high)
+def mean_of(number: Interval | Bounded | None, what: str = "mean") -> Mean | None:
+    return None if number is None else Mean(number.value, number.low, number.high, what)

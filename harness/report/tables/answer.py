@@ -36,7 +36,8 @@ HEADINGS = (
 def show(analysis: Analysis, out: Path, picture: Path | None, console: Console) -> None:
     """Print the answer; `out` has the results, `picture` is the one to look at first."""
     shown = answer.rows(analysis)
-    say(console, answer.heading(analysis), "bold")
+    told = (answer.heading(analysis), answer.intervals(shown))
+    say(console, "; ".join(filter(None, told)), "bold")
     if shown:
         console.print(table(shown, console.width >= ROOMY))
     for line in (*answer.unread(analysis), *answer.unfinished(analysis)):

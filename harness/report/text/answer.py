@@ -163,11 +163,19 @@ def heading(analysis: Analysis) -> str:
         f"{plural(len(analysis.skipped), 'path')} set aside" if analysis.skipped else "",
     ]
     told = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
-    several = any(group.gain.low is not None for group in analysis.groups)
     counted = _counted(analysis)
     whose = "" if any(run.same_batch for run in counted) else "; reward of held-out users"
-    over = "over seeds" if several else "of each run"
-    return f"{told}{whose if counted else ''}{f'; ±: 95% {over}' if counted else ''}"
+    return f"{told}{whose if counted else ''}"
+
+
+def intervals(shown: Sequence[Row]) -> str:
+    """What ± stands for in the rows: an interval over seeds, that of a run alone, or both."""
+    of = [row.seeds for row in shown if row.gain.low is not None]
+    if not of:
+        return ""
+    if min(of) > 1:
+        return "±: 95% over seeds"
+    return "±: 95%, x1: its own" if max(of) > 1 else "±: 95% of each run"
 
 
 def _counted(analysis: Analysis) -> list[RunResult]:

@@ -56,6 +56,7 @@ def test_a_run_alone_has_its_own_numbers(tmp_path: Path) -> None:
     told = answer.of_analysis(analysis.analyse([run]))
     assert told is not None
     assert told.tables[0].rows[0].cells[0].lines == ("medium",)
+    assert not any("±" in sentence for sentence in told.sentences)  # the page has brackets
     assert result.gain is not None
     assert cell[2].startswith(f"{result.gain.value:.2f}")
     assert cell[4] == cell[6] == "-"

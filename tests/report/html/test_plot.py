@@ -6,15 +6,21 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.html import figures, plot
+from harness.law.analysis import analyse
+from harness.law.group_results import Pooled
+from harness.report.figures import forest
+from harness.report.html import figures, group_charts, plot
 from harness.report.html.axes import axis, round_ticks
 from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, Hovered, Plot
 from tests.report import made
+from tests.report.html import made_runs
 
 finite = st.floats(-1e6, 1e6)
 
@@ -82,6 +88,27 @@ def test_charts_have_the_figures_of_the_registry_and_their_findings(seeds: int) 
     points = law.columns[0][0].hovered[0]
     assert points.name == ("seed 1" if seeds == 3 else "all runs, median of 9")
     assert len(points.steps or ()) == len(points.x)
+
+
+def test_an_estimate_over_seeds_is_called_what_it_is() -> None:
+    paths = [f"runs/{seed}" for seed in range(3)]
+    group = replace(
+        made.group({"difficulty": "easy"}, paths, Pooled(0.8, 0.7, 0.9, 3, 0)),
+        population=made.population(paths),
+    )
+    panels = [panel for (panel,) in group_charts.levels([group]).columns]
+    told = [(panel.hovered[-1].words or [""])[0].split()[0] for panel in panels]
+    assert told == ["share", "mean", "median"]
+
+
+def test_groups_are_compared_under_the_words_of_the_figure(tmp_path: Path) -> None:
+    made_runs.sweep(tmp_path, ("easy", "hard"), 3)
+    groups = [group for group in analyse([tmp_path]).groups if group.compared]
+    chart = group_charts.compared(groups)
+    assert chart.heading == forest.heading(groups)
+    titles = [panel.title for (panel,) in chart.columns]
+    assert titles == [str(forest.title(groups, quantity)) for quantity in forest.PANELS]
+    assert any("pairs differ" in title or "not comparable" in title for title in titles)
 
 
 def test_nothing_is_drawn_where_no_run_could_be_read() -> None:

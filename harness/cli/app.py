@@ -98,13 +98,13 @@ def main() -> None:
     exit_codes.prepare_streams()
     exit_codes.obey_interrupts()
     try:
-        if _is_completed():
-            sys.exit(0)
-        process.keep_private()
-        given = [word for word in words if word != "--debug"]
-        code = app(args=given, prog_name="harness", standalone_mode=False)
-        if code == 1:  # typer's, for a shell that it has no completion for; ours is for a bug
-            code = ConfigError.exit_code
+        code = 0
+        if not _is_completed():
+            process.keep_private()
+            given = [word for word in words if word != "--debug"]
+            code = app(args=given, prog_name="harness", standalone_mode=False)
+            if code == 1:  # typer's, for a shell that it has no completion for; ours is for a bug
+                code = ConfigError.exit_code
         sys.stdout.flush()
     except BaseException as error:
         code = exit_codes.explain(error, traceback="--debug" in words)

@@ -44,7 +44,7 @@ def test_its_command_and_options_exist(shown: Shown) -> None:
 )
 def test_what_it_would_run_can_be_planned(shown: Shown, tmp_path: Path) -> None:
     for typed in session(CHECKOUT / shown.page):  # the files that the page makes before
-        if not typed.command.startswith("harness "):
+        if "harness " not in typed.command:
             subprocess.run(["bash", "-c", typed.command], cwd=tmp_path, check=True)
     before = set(tmp_path.iterdir())
     dry_run = () if "--dry-run" in shown.words else ("--dry-run",)

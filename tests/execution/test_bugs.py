@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from harness.execution import gpu_lease, launcher, progress
+from harness.execution import launcher, progress, stop_requests
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, here, ledger, only_sweep
@@ -95,7 +95,7 @@ def test_a_bug_of_a_launcher_is_in_the_sweeps_debug_log(
 def test_a_bug_of_the_sweep_itself_ends_it_and_is_in_its_debug_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = sweep(monkeypatch, gpu_lease, "runs_at_once", tmp_path)
+    done = sweep(monkeypatch, stop_requests, "on_signals", tmp_path)
     root = only_sweep(tmp_path)
     assert done.returncode == 1
     said = (

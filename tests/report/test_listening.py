@@ -73,7 +73,8 @@ def test_the_table_is_the_golden_one(sweep: Path) -> None:
 
 def test_the_analysis_says_that_a_policy_is_a_template(sweep: Path) -> None:
     said = shown(sweep)
-    assert "law holds (form open) in both runs, policy a template in both runs" in said
+    law = "law holds (form open) in both runs (same batch in both runs)"
+    assert f"{law}, policy a template in both runs" in said
     assert "schedule: the best fixed sequence of strategies" in said
     (run,) = [r for r in analysis.analyse([sweep]).runs if r.run.endswith("medium-1")]
     (sentence,) = [s for s in explain.of_run(run) if s.startswith("Policy")]

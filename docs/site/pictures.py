@@ -1,12 +1,11 @@
-"""Draws the pictures of the gallery again: python docs/site/pictures.py STUDY DEMO.
+"""Draws the pictures of the gallery again: python docs/site/pictures.py STUDY.
 
-STUDY is the folder of a finished does_collapse_explain, DEMO that of `harness demo`. The pictures
-go to docs/figures.
+STUDY is the folder of a finished does_collapse_explain. The pictures go to docs/figures. That of
+the demo is drawn by `make picture`.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -24,7 +23,7 @@ COLOURS = 64
 
 
 def main() -> None:
-    study, demo = (Path(word) for word in sys.argv[1:3])
+    study = Path(sys.argv[1])
     law = harness.fit(harness.load(study))
     with tempfile.TemporaryDirectory() as scratch:
         law.save(scratch)
@@ -32,7 +31,6 @@ def main() -> None:
             with Image.open(Path(scratch) / f"{name}.png") as picture:
                 few = picture.convert("RGB").quantize(COLOURS)
             few.save(FIGURES / f"gallery_{name}.png", optimize=True)
-    shutil.copy(demo / "law" / "demo.png", FIGURES / "demo.png")
 
 
 if __name__ == "__main__":

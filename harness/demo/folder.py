@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
 from harness.execution import difficulty_cards, ledger, sweep_place, user_validity
-from harness.records import compatibility, run_folder, sweep_file
+from harness.records import atomic, compatibility, run_folder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
@@ -35,7 +35,8 @@ def refuse_other(root: Path, points: Mapping[str, Point]) -> None:
             return
         rule = "holds other runs than those of this version's demo; name another folder"
         raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
-    others = sorted(path.name for path in root.iterdir() if path.name not in OURS | {*points})
+    names = {path.name for path in root.iterdir()} - OURS - points.keys()
+    others = sorted(name for name in names if not atomic.TEMPORARY.fullmatch(name))
     if others:
         rule = f"must be empty or hold the demo; found {others[0]!r} in {str(root)!r}"
         raise ConfigError(f"--dir: {rule}")

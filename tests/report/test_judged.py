@@ -73,4 +73,6 @@ def test_the_table_gives_both_laws_and_the_sentence_the_judged_one(broken: Analy
     assert f"n = {run.n_fitted} " in text
     assert "before onset" in text
     (said,) = findings.closing(broken, broken.runs)
-    assert said.startswith("easy: ceiling not identified, law holds until the onset (same batch); collapse")
+    assert said.startswith(
+        "easy: ceiling not identified, law holds until the onset (same batch); collapse"
+    )

@@ -115,7 +115,8 @@ def _of_reply(turn: Turn) -> Iterator[str]:
 
 def _of_user(turn: Turn) -> Iterator[str]:
     if turn.emotion is not None:
-        moved = f" ({turn.change:+d})" if turn.change is not None else ""
+        left = ", then left" if turn.ended == "left" else ""
+        moved = f" ({turn.change:+d}{left})" if turn.change is not None else ""
         yield f"emotion {turn.emotion}{moved}"
     why = words.why(turn)
     if why is not None:
@@ -134,7 +135,7 @@ def _curves(talk: Conversation, highest: float) -> tuple[str, str]:
         for t in talk.turns
         if t.speaker == "policy" and t.entropy_nats is not None
     ]
-    return tuple(_path(points, first, last) for points in (felt, heard))  # type: ignore[return-value]
+    return _path(felt, first, last), _path(heard, first, last)
 
 
 def _path(points: Sequence[tuple[int, float]], first: int, last: int) -> str:

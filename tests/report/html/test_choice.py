@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.saved_conversations import Conversation, Turn
-from harness.report.html import choice
-from harness.report.html.choice import AFTER, BEFORE, BEST, FIRST, LAST, MIDDLE, WORST
+from harness.report.html import choice, talks
+from harness.report.html.choice import AFTER, BEFORE, BEST, FIRST, LAST, MIDDLE, WORST, Chosen
 
 
 def talk(
@@ -107,3 +107,13 @@ def test_a_conversation_is_of_the_first_kind_that_it_fits(
 
 def test_a_folder_without_conversations_has_none(tmp_path: Path) -> None:
     assert choice.of_run(tmp_path, 12.0) == choice.OfRun((), 0, ())
+
+
+def test_who_leaves_is_told_with_what_the_reply_did_before() -> None:
+    turns = (
+        Turn(0, "user", "Hello.", emotion=40),
+        Turn(1, "user", "Bye.", emotion=0, change=-10, ended="left"),
+    )
+    left = Conversation(1, 0, 0, "hard", None, None, None, None, None, 0.0, turns)
+    shown = talks.view(Chosen(left, (FIRST,), WORST), "0-hard", "hard", 1, 2.0)
+    assert shown.turns[1].facts[0] == "emotion 0 (-10, then left)"

@@ -19,6 +19,8 @@ HEADS = ("path", "status", "step", "H", "R", "when", "what", "note")
 PATH, STATUS, STEP, ENTROPY, REWARD, WHEN, WHAT, NOTE = range(len(HEADS))
 UNSOUND = (run_state.DAMAGED, run_state.CRASHED, "failed")
 LEAST = {NOTE: 20, WHAT: 24, STATUS: 15, PATH: 28}
+SHORT = 16
+"""A parent folder of at most so many characters is told with each path, which can be copied."""
 DROPPED_FIRST = (NOTE, WHAT, STEP, WHEN)
 
 
@@ -44,7 +46,7 @@ def lines(entries: Sequence[Entry], columns: int | None, coloured: bool) -> list
     parent = Path(os.path.commonpath([entry.path.parent for entry in entries]))
     rows = [HEADS, *(_cells(entry, str(entry.path)) for entry in entries)]
     shown = []
-    if parent.parts and _wide(rows) > (columns or _wide(rows)):
+    if len(str(parent)) > SHORT and _wide(rows) > (columns or _wide(rows)):
         shown.append(terminal.wrapped(f"in {safe_text.visible(str(parent))}:", columns))
         inside = [str(entry.path.relative_to(parent)) for entry in entries]
         rows = [HEADS, *(_cells(e, name) for e, name in zip(entries, inside, strict=True))]

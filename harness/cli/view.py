@@ -17,6 +17,7 @@ from harness.errors import ConfigError, DataError, HarnessError
 from harness.records import holder, run_folder, saved_conversations, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.saved_conversations import Conversation, SavedStep
+from harness.utils import missing_path
 
 SCHEMA = 1
 """Of the value of --json."""
@@ -142,8 +143,8 @@ def _refuse_other_folder(folder: Path) -> None:
         why = getattr(error, "strerror", None) or error
         raise DataError(f"{folder}: must be the folder of a run, got: {why}") from error
     if not runs:
-        given = "has no run.json" if is_folder else "is no folder"
-        raise DataError(f"{folder}: must be the folder of a run, and {given}")
+        given = "has no run.json" if is_folder else missing_path.why(folder) or "is no folder"
+        raise DataError(f"{folder}: must be the folder of a run: {given}")
     more = f" and {len(runs) - MOST_NAMED} more" if len(runs) > MOST_NAMED else ""
     names = ", ".join(str(run.relative_to(folder)) for run in runs[:MOST_NAMED])
     kind = "a sweep" if (folder / sweep_file.FILE).is_file() else "a folder"

@@ -15,8 +15,9 @@ from harness.execution import foreground, preflight
 from harness.records import compatibility, holder, run_folder, soundness, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
-from harness.utils import process
+from harness.utils import missing_path, process
 
+NEITHER = f"neither a run nor a sweep: no run.json, no {sweep_file.FILE}"
 STATUS_OF_EXIT = {0: "done", StoppedError.exit_code: "stopped"}
 
 
@@ -38,9 +39,7 @@ def resume(path: Path, events: str | None, stop_again: bool = False) -> tuple[Sw
 def _resume_run(path: Path, events: str | None, stop_again: bool) -> NoReturn:
     where = RunFolder(path.resolve())
     if not where.is_run():
-        raise DataError(
-            f"{path}: nothing to resume: no {where.status.name} and no {sweep_file.FILE}"
-        )
+        raise DataError(f"{path}: nothing to resume: {missing_path.why(path) or NEITHER}")
     compatibility.refuse_newer(where)
     config = run_folder.read_config(where)
     sends = frozenset[Grant]()
@@ -63,9 +62,7 @@ def status(path: Path) -> dict[str, Any]:
         return ledger.read(path).to_json()
     where = RunFolder(path)
     if not where.is_run():
-        raise DataError(
-            f"{path}: neither a run nor a sweep: no {where.status.name}, no {sweep_file.FILE}"
-        )
+        raise DataError(f"{path}: {missing_path.why(path) or NEITHER}")
     now = run_folder.read_status(where)
     damage = soundness.damage(where, now)
     if damage:

@@ -192,7 +192,8 @@ def _urgency(status: str) -> int:
 def _swept(sweep: Sweep) -> str:
     """`difficulty=easy,hard seed=1..5`, else the words of its only run."""
     if not sweep.axes:
-        return " ".join(sweep.runs[0].overrides) if sweep.runs else ""
+        several = f"{len(sweep.runs)} named runs" if sweep.runs else ""
+        return " ".join(sweep.runs[0].overrides) if len(sweep.runs) == 1 else several
     return " ".join(f"{key}={_values(values)}" for key, values in sweep.axes.items())
 
 

@@ -29,6 +29,8 @@ from harness.records import (
 from harness.records.run_folder import RunFolder
 
 TRASH = re.compile(r"\.(.+)\.[0-9a-f]{16}\.trash")
+LAUNCHER = re.compile(r"\.launcher-[0-9a-f]{16}")
+"""What a launcher that was killed leaves in a sweep."""
 OF_ANY = {"debug.log", "law", "report.html", ".lock", ".holder", ".stop", ".scratch"}
 OF_A_RUN = {
     "run.json", "config.yaml", "metrics.jsonl", "events.jsonl", "outcomes.json", "profiles.jsonl",
@@ -67,11 +69,11 @@ def check(path: Path) -> Removable:
     if not is_sweep and not _is_run(names):
         rule = f"neither a run nor a sweep: no run.json, no {sweep_file.FILE}"
         raise DataError(f"{path}: {rule}; only those are removed")
+    _refuse_held(path)
     _refuse_foreign(path, path, is_sweep)
     with contextlib.suppress(OSError):
         if path in (here := Path.cwd()).parents or path == here:
             raise ConfigError(f"{path}: is the folder that you are in; leave it first")
-    _refuse_held(path)
     status = path.lstat()
     return Removable(path, is_sweep, _size(path), (status.st_dev, status.st_ino))
 
@@ -156,6 +158,8 @@ def _is_run(names: set[str]) -> bool:
 
 def _is_ours(path: Path, name: str, is_sweep: bool) -> bool:
     if name in (OF_A_SWEEP if is_sweep else OF_A_RUN) or atomic.TEMPORARY.fullmatch(name):
+        return True
+    if is_sweep and LAUNCHER.fullmatch(name):
         return True
     inside = path / name
     if not is_sweep or inside.is_symlink() or not inside.is_dir():

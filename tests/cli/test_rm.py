@@ -245,3 +245,15 @@ def test_a_disk_that_cannot_be_written_is_74_and_everything_stays(tmp_path: Path
         assert (tmp_path / "shut/one/run.json").exists()
     finally:
         (tmp_path / "shut").chmod(0o700)
+
+
+def test_a_sweep_that_runs_is_said_to_run_whatever_else_lies_in_it(tmp_path: Path) -> None:
+    sweep = a_sweep(tmp_path / "s", "0-a")
+    (sweep / ".launcher-0123456789abcdef").mkdir()
+    (sweep / "thesis").mkdir()
+    with run_folder.hold(RunFolder(sweep)):
+        done = here("rm", "s", "--yes", cwd=tmp_path)
+    assert (done.returncode, "held by process" in done.stderr) == (75, True)
+    (sweep / "thesis").rmdir()
+    assert here("rm", "s", "--yes", cwd=tmp_path).returncode == 0
+    assert names(tmp_path) == []

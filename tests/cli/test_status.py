@@ -88,6 +88,9 @@ def test_watch_of_nothing_is_65_and_with_json_2(tmp_path: Path) -> None:
     done = here("status", ".", "--watch", cwd=tmp_path)
     assert done.returncode == 65
     assert "neither a run nor a sweep" in done.stderr
+    made(tmp_path / "pilot")
+    for word in ("status", "resume"):
+        assert "no such folder; nearest: pilot" in here(word, "pliot", cwd=tmp_path).stderr
     made(tmp_path / "one")
     done = here("status", "one", "--watch", "--json", cwd=tmp_path)
     assert done.returncode == 2

@@ -181,13 +181,16 @@ def test_what_is_no_run_is_refused_and_runs_inside_are_named(run: Path, tmp_path
         "harness: sweep: must be the folder of one run, got a sweep of 2: 0-easy, 1-hard; for the "
         "first, `harness view sweep/0-easy`\n",
     )
-    for name, given in (("gone", "is no folder"), (".", "got a folder of 2: sweep/0-easy")):
+    for name, given in (
+        ("swep", "must be the folder of a run: no such folder; nearest: sweep"),
+        (".", "got a folder of 2: sweep/0-easy"),
+    ):
         done = here("view", name, cwd=tmp_path)
         assert (done.returncode, done.stderr.count("\n")) == (65, 1)
         assert given in done.stderr
     (tmp_path / "empty").mkdir()
     done = here("view", "empty", cwd=tmp_path)
-    assert done.stderr == "harness: empty: must be the folder of a run, and has no run.json\n"
+    assert done.stderr == "harness: empty: must be the folder of a run: has no run.json\n"
 
 
 def test_a_run_that_is_running_is_read_up_to_what_it_has_saved(mine: Path) -> None:

@@ -81,16 +81,17 @@ def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
         made.hover(Hovered(name, *floats(values.at, values.median), legends.NO_SERIES))
 
 
+def _pair(title: str, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> tuple[Plot, Plot]:
+    """Two empty plots over the steps: H above, with the title, and R below."""
+    steps, entropy, reward = shared
+    above = Plot(title, axis(names.time, steps), axis(names.entropy, entropy))
+    return above, Plot("", axis(names.time, steps), axis(names.reward, reward))
+
+
 def _course(
     panel: RunPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
 ) -> tuple[Panel, Panel]:
-    steps, entropy, reward = shared
-    top = Plot(
-        f"{panel.level}: {panel.onset_finding}",
-        axis(names.time, steps),
-        axis(names.entropy, entropy),
-    )
-    bottom = Plot("", axis(names.time, steps), axis(names.reward, reward))
+    top, bottom = _pair(f"{panel.level}: {panel.onset_finding}", shared, names)
     begun = [trace for trace in panel.traces if trace.onset is not None]
     for made in (top, bottom):
         for place, trace in enumerate(begun):
@@ -125,13 +126,7 @@ def _run_line(made: Plot, trace: Trace, steps: list[float], values: list[float])
 def _pooled_course(
     panel: PoolPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
 ) -> tuple[Panel, Panel]:
-    steps, entropy, reward = shared
-    top = Plot(
-        f"{panel.level}: {panel.onset_finding}",
-        axis(names.time, steps),
-        axis(names.entropy, entropy),
-    )
-    bottom = Plot("", axis(names.time, steps), axis(names.reward, reward))
+    top, bottom = _pair(f"{panel.level}: {panel.onset_finding}", shared, names)
     _null_controls((top, bottom), panel.null_controls)
     for pool in panel.pools:
         if pool.held_out is not None:

@@ -62,18 +62,14 @@ def lines(entries: Sequence[Entry], columns: int | None, coloured: bool) -> list
     for entry, row in zip(entries, rows[1:], strict=True):
         shown.append(terminal.row(row, widths, {STATUS: entry.status} if coloured else {}))
         if entry.reason and entry.status in UNSOUND:
-            reason = safe_text.visible(f"  {_without_path(entry)}")
-            shown.append(terminal.wrapped(reason, columns, "  "))
+            reason = run_state.reason_alone(entry.path, entry.status, entry.reason)
+            shown.append(terminal.wrapped(safe_text.visible(f"  {reason}"), columns, "  "))
     return shown
 
 
 def _wide(rows: Sequence[Sequence[str]]) -> int:
     widths = terminal.fit(rows, None, {}, ())
     return sum(widths.values()) + len(terminal.GAP) * (len(widths) - 1)
-
-
-def _without_path(entry: Entry) -> str:
-    return (entry.reason or "").replace(f"{entry.path}/", "").removeprefix(f"{entry.path}: ")
 
 
 def _cells(entry: Entry, path: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from harness.cli import exit_codes
 from harness.config.run import SCHEMA
-from harness.records import overview, run_state
+from harness.records import overview, removal, run_state
 from harness.records.overview import Entry, Range
 from harness.utils import safe_text, terminal
 
@@ -37,9 +38,26 @@ def list_(path: Path, *, as_json: bool) -> None:
         return
     if not entries:
         safe_text.say(f"no run and no sweep at or below {path}; `harness sweep` makes one")
+    for trash in _interrupted(path, entries):
+        gone = safe_text.visible(str(trash.parent / removal.named(trash)))
+        safe_text.say(
+            f"the removal of {gone} was begun and not finished; `harness rm "
+            f"{shlex.quote(gone)}` finishes it"
+        )
     with exit_codes.tolerate_closed_stdout():
         for line in lines(entries, terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)):
             print(line)
+
+
+def _interrupted(path: Path, entries: Sequence[Entry]) -> list[Path]:
+    """What removals have left that no process works on."""
+    parents = dict.fromkeys((path, *(entry.path.parent for entry in entries)))
+    return [
+        trash
+        for parent in parents
+        for trash in removal.leftovers(parent)
+        if not removal.is_going_on(trash)
+    ]
 
 
 def lines(entries: Sequence[Entry], columns: int | None, coloured: bool) -> list[str]:

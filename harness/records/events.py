@@ -6,6 +6,7 @@ where it does not know, the run's first attempt is what is left.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -60,6 +61,27 @@ def beginning(events: Path) -> dict[str, Any]:
     """The event with which the first attempt began; empty where none is told."""
     told = (event for event in _told(events, 0) if event.get("event") in BEGINNINGS)
     return next(told, {})
+
+
+TAIL_BYTES = 65_536
+
+
+def last_step_s(events: Path) -> float:
+    """How long the last step took, by the events; 0 where they do not tell."""
+    try:
+        with open(events, "rb", opener=plain_file.opener) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = file.read(TAIL_BYTES).splitlines()
+    except OSError:
+        return 0.0
+    for line in reversed(lines):
+        with contextlib.suppress(ValueError, RecursionError):
+            event = json.loads(line) if b'"step"' in line else None
+            if isinstance(event, dict) and event.get("event") == "step":
+                phases = event.get("seconds")
+                values = phases.values() if isinstance(phases, dict) else ()
+                return float(sum(v for v in values if type(v) in (int, float)))
+    return 0.0
 
 
 def _made_by(event: dict[str, Any]) -> MadeBy | None:

@@ -41,7 +41,7 @@ def of(run: RunFolder) -> RunState:
     try:
         now = run_folder.read_status(run)
         if now.status in ("planned", "running"):
-            is_held = holder.holder(run) is not None
+            is_held = (holder.holder(run) or holder.elsewhere(run)) is not None
             now = run_folder.read_status(run)  # it may have ended between the two looks
             return _unended(now, is_held)
     except DataError as error:

@@ -32,6 +32,12 @@ class TrainerConfig:
     """Conversations per step (batch size); a multiple of algorithm.group_size."""
     updates_per_batch: Annotated[int, Between(1, 1000), Unit("updates")] = 1
     """Optimiser updates on each batch, each over the whole batch. 1 is strictly on-policy."""
+    tokens_at_once: Annotated[
+        int | None, Between(16, 100_000_000), Unit("tokens"), ANY_LANGUAGE_MODEL
+    ] = None
+    """Most tokens, padding included, in one forward and backward of an update; one conversation
+    alone may have more. null: as many as the memory estimate holds, of at most 8 conversations.
+    Where memory runs out, the run goes on with half as many."""
     checkpoint_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
     """Steps between checkpoints."""
     keep_every: Annotated[int, Between(0, LAST_STEP), Unit("steps")] = 0

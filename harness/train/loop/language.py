@@ -42,7 +42,7 @@ from harness.train.metrics.conversation_metrics import conversation_metrics
 from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
-from harness.train.objective import remedy_stack
+from harness.train.objective import micro_batches, remedy_stack
 from harness.train.objective.language_loss import LossResult
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
@@ -62,6 +62,7 @@ from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import CriticBatch, LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards, penalised
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
+from harness.utils import safe_text
 
 
 def train(session: Session) -> None:
@@ -93,6 +94,8 @@ class LanguageRun:
         self.stack = remedy_stack.begin(session.config, _checkpoint(session))
         self._critic = self.stack.critic(_checkpoint(session))
         self._critic_batch: CriticBatch | None = None
+        most = session.config.trainer.tokens_at_once
+        self.limit = micro_batches.begin(most, _checkpoint(session), self._halved)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
         self._planning = Planning(chat)
@@ -130,7 +133,7 @@ class LanguageRun:
         metrics |= signal.metrics
         self._critic_batch = signal.critic_batch
         batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known)
-        settings = loss_settings(self.stack, batch, config, step, self._model)
+        settings = loss_settings(self.stack, batch, config, step, self._model, self.limit)
         self._step = StepState(step, conversations, batch, rewards, settings, metrics)
         self._step.rollout_end = time.monotonic()
         self._step.seconds = {
@@ -149,7 +152,9 @@ class LanguageRun:
     def _learning_signal(
         self, rewards: Rewards, trajectories: Sequence[TokenTrajectory], step: int
     ) -> LearningSignal:
-        replies = None if self._critic is None else replies_of(trajectories, self._model)
+        replies = None
+        if self._critic is not None:
+            replies = replies_of(trajectories, self._model, self.limit)
         algorithm = self.stack.algorithm
         return learning_signal(algorithm, self._critic, rewards, replies, self._config, step)
 
@@ -213,6 +218,7 @@ class LanguageRun:
         self.trainer.save(folder)
         curriculum.save(at, folder)
         remedy_stack.save(stack, folder)
+        micro_batches.save(self.limit, folder)
         if critic is not None:
             critic.save(folder)
 
@@ -251,6 +257,15 @@ class LanguageRun:
         if self._config.policy.kind != "tiny":
             return None
         return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
+
+    def _halved(self, tokens: int) -> None:
+        """Report that memory ran out, and that at most `tokens` are learnt from at once now."""
+        step = self._session.last_step + 1
+        self._session.note("out_of_memory", step=step, tokens_at_once=tokens)
+        safe_text.say(
+            f"step {step}: out of memory; goes on with at most {tokens} tokens at once "
+            f"(trainer.tokens_at_once={tokens})"
+        )
 
     def _diverged(self, what: str) -> None:
         self._record()

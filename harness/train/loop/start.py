@@ -21,7 +21,7 @@ from harness.train.engines.engine import Engine, Polled, Transformers
 from harness.train.loop import memory
 from harness.train.loop.session import Session
 from harness.train.warm_start import start_model
-from harness.utils import process
+from harness.utils import process, safe_text
 
 IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is slower (trainer.gpus=0)"
 
@@ -101,7 +101,9 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
         free_bytes, total_bytes = torch.cuda.mem_get_info()
         needed = memory.phases(config, folder, total_bytes)
         print(memory.summary(needed), file=sys.stderr)
-        memory.check(needed, free_bytes)
+        warning = memory.check(needed, free_bytes)
+        if warning is not None:
+            safe_text.say(warning)
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
     turns = max(level.turn_cap for level in memory.levels_met(config))

@@ -46,6 +46,7 @@ from harness.train.objective.language_loss import (
     LossSettings,
     accumulate_gradient,
 )
+from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import own_log_probabilities
 
 NEWER_NAMES = {"activation_checkpointing"}
@@ -71,6 +72,9 @@ class RolloutBatch:
 
 class Learner(Protocol):
     """What a run does before and after TRL's updates; `harness.train.loop.language` has it."""
+
+    limit: TokenLimit
+    """How much of a batch passes through the model at once."""
 
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step` with the current weights."""
@@ -141,7 +145,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         model.train(model.is_gradient_checkpointing)  # after `rollout`'s eval()
         batch = _loss_batch(inputs, self._batch)
         with precision(self._config.policy, model.device.type):
-            result = accumulate_gradient(model, batch, self._batch.settings)
+            result = accumulate_gradient(model, batch, self._batch.settings, self._learner.limit)
         self._learner.scored(result)
         return torch.tensor(result.value, device=model.device, requires_grad=True)
 
@@ -154,7 +158,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         ]
         own = [[turn > 0 for turn in row.turn] for row in self._batch.rows]
         with precision(self._config.policy, model.device.type):
-            logps = own_log_probabilities(model, ids, own, self._config.policy.temperature)
+            temperature, limit = self._config.policy.temperature, self._learner.limit
+            logps = own_log_probabilities(model, ids, own, temperature, limit)
         kept = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
         for number, (row, logp) in enumerate(zip(self._batch.rows, logps, strict=True)):
             places = [

@@ -25,7 +25,7 @@ from harness.train.engines.scoring import (
     own_states,
     padded,
 )
-from harness.train.objective.micro_batches import micro_batches
+from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import MOST_IMPORTANCE, LossTokens
@@ -111,16 +111,37 @@ class _PartResult:
     remedy. Shape (4,)."""
 
 
-def accumulate_gradient(model: Any, batch: LossBatch, settings: LossSettings) -> LossResult:
-    """Add the gradient of the loss over all own tokens of `batch` to the parameters' `grad`.
+def accumulate_gradient(
+    model: Any, batch: LossBatch, settings: LossSettings, limit: TokenLimit | None = None
+) -> LossResult:
+    """Put the gradient of the loss over all own tokens of `batch` into the parameters' `grad`,
+    which must hold none.
 
-    Backward runs micro-batch by micro-batch, so that few activations are in memory at once, and
-    through the head in pieces, so that few logits are.
+    Backward runs micro-batch by micro-batch, within `limit`, so that few activations are in memory
+    at once, and through the head in pieces, so that few logits are.
     """
+    if any(p.grad is not None for p in model.parameters()):
+        raise ValueError("every parameter's grad must be None before a batch, got a tensor")
+
+    def forget() -> None:
+        """What an interrupted pass has added to some parameters is no gradient of anything."""
+        for parameter in model.parameters():
+            parameter.grad = None
+
+    lengths = [len(row) for row in batch.ids]
+    return (limit or TokenLimit()).within(
+        model, lengths, lambda parts: _accumulated(model, batch, settings, parts), forget
+    )
+
+
+def _accumulated(
+    model: Any, batch: LossBatch, settings: LossSettings, parts: Sequence[list[int]]
+) -> LossResult:
+    """One pass over the batch, whose conversations are in `parts`."""
     scored: list[Scored | None] = [None] * len(batch.ids)
     sums, count = _zeros(model), len(settings.selection.weight)
     places = np.split(np.arange(count), np.cumsum([sum(row) for row in batch.own]))
-    for members in micro_batches(model, [len(row) for row in batch.ids]):
+    for members in parts:
         ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
         own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
         selection = settings.selection.at(np.concatenate([places[i] for i in members]))

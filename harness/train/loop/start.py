@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -59,6 +59,11 @@ def load(config: RunConfig, device: str) -> StartModels:
     if device == "cpu" and config.policy.dtype != "float32":
         print(IN_FLOAT32.format(config.policy.dtype), file=sys.stderr)
         config = replace(config, policy=replace(config.policy, dtype="float32"))
+    return load_as(config, device)
+
+
+def load_as(config: RunConfig, device: str) -> StartModels:
+    """As `load`, in the data type of the config on every device."""
     if config.policy.kind == "tiny":
         return _tiny(config.policy, device)
     return _hugging_face(config, device)
@@ -99,7 +104,7 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
         free_bytes, total_bytes = torch.cuda.mem_get_info()
-        needed = memory.phases(config, folder, total_bytes)
+        needed = memory.phases(config, folder, total_bytes, len(chat.opening("")))
         print(memory.summary(needed), file=sys.stderr)
         warning = memory.check(needed, free_bytes)
         if warning is not None:
@@ -107,7 +112,8 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
     turns = max(level.turn_cap for level in memory.levels_met(config))
-    forward_check.check(policy, model, chat, memory.most_tokens(config, turns))
+    most = memory.most_tokens(config, turns, len(chat.opening("")))
+    forward_check.check(policy, model, chat, most)
     if policy.lora_rank:
         judge = model = huggingface.with_adapters(policy, model)
     else:
@@ -138,7 +144,7 @@ def running_engine(session: Session, start: StartModels, note_entropies: bool) -
     if engine_choice.chosen(session.config) == engine_choice.TRANSFORMERS:
         yield Transformers(start.learner, note_entropies, session.poll)
         return
-    engine = _engine(session, start)
+    engine = engine_of(session.config, start, session.end_hung)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, session.config.policy.temperature)
@@ -147,15 +153,20 @@ def running_engine(session: Session, start: StartModels, note_entropies: bool) -
         engine.close()
 
 
-def _engine(session: Session, start: StartModels) -> Engine:
-    """A vLLM engine; vLLM is imported only here."""
-    if engine_choice.chosen(session.config) == engine_choice.COLOCATED:
+def engine_of(config: RunConfig, start: StartModels, hung: Callable[[str], None]) -> Engine:
+    """The engine that a run's config asks for; vLLM is imported only here.
+
+    `hung` is called, from a thread, with the reason where vLLM takes too long.
+    """
+    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
+        return Transformers(start.learner)
+    if engine_choice.chosen(config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import Colocated
 
-        return Colocated(start.learner, session.config, session.end_hung)
+        return Colocated(start.learner, config, hung)
     from harness.train.engines.vllm_server import Served
 
-    return Served(start.learner, session.config, session.end_hung)
+    return Served(start.learner, config, hung)
 
 
 def _probe(engine: Engine, end: int, temperature: float) -> None:

@@ -46,7 +46,7 @@ from harness.train.objective.language_loss import (
     LossSettings,
     accumulate_gradient,
 )
-from harness.train.objective.micro_batches import TokenLimit
+from harness.train.objective.micro_batches import TokenLimit, computes_again
 from harness.train.objective.own_tokens import own_log_probabilities
 
 NEWER_NAMES = {"activation_checkpointing"}
@@ -142,7 +142,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """Accumulate the gradient; return a loss on which TRL's call of backward does nothing."""
-        model.train(model.is_gradient_checkpointing)  # after `rollout`'s eval()
+        model.train(computes_again(model))  # after `rollout`'s eval()
         batch = _loss_batch(inputs, self._batch)
         with precision(self._config.policy, model.device.type):
             result = accumulate_gradient(model, batch, self._batch.settings, self._learner.limit)

@@ -35,7 +35,7 @@ SMALL = (
 HALF = (
     "policy=qwen2_5_0_5b", "policy.init=random", "difficulty=easy", "difficulty.turn_cap=1",
     "eval.turn_cap=1", "trainer.conversations=4", "algorithm.group_size=4",
-    "policy.max_turn_tokens=64", "trainer.gpus=0",
+    "policy.max_turn_tokens=24", "trainer.gpus=0",
 )  # fmt: skip
 CASES = {
     "135M, adapters": SMALL,

@@ -3,10 +3,11 @@
     python -m benchmarks.memory [NAME ...]
 
 Conversations as long as they can be are drawn and learnt from once, with made-up users, by the
-functions of a run (`harness.train.trial`). What every operation of torch allocates is counted until
-it is freed, which agrees with the CPU allocator's own sum (a test compares the two). SmolLM2-135M has its real weights; a shape of
-0.5B has random ones. On a CPU passes compute in float32; the rows in bfloat16 switch autocast on,
-as on a GPU. Prints a Markdown table; memory.md holds a dated result.
+functions of a run (`harness.train.trial`). What every operation of torch allocates is counted
+until it is freed, which agrees with the CPU allocator's own sum (a test compares the two).
+SmolLM2-135M has its real weights; a shape of 0.5B has random ones. On a CPU passes compute in
+float32; the rows in bfloat16 switch autocast on, as on a GPU. Prints a Markdown table; memory.md
+holds a dated result.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def measure(words: Sequence[str]) -> dict[str, tuple[int, int]]:
     meter, engine = Tracked(there, optimiser), Transformers(models.learner)
     size = trial.full_size(config)
     with computed_in(config.policy.dtype):
-        talked = meter.over(lambda: trial.talk(config, models, engine, size))
+        talked = meter.over(lambda: trial.converse(config, models, engine, size))
         learnt = meter.over(lambda: trial.learn(config, models, talked.value, optimiser))
     folder, prompt = model_files.ensure(config.policy), len(models.chat.opening(""))
     estimated = memory.phases(config, folder, prompt_tokens=prompt, device="cpu")

@@ -24,8 +24,8 @@ from harness.policy.chat import chat_of
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.engines.engine import Transformers
+from harness.train.loop.checkpoint_copy import CHECKPOINT
 from harness.train.loop.language_step import held_out_speakers
-from harness.train.loop.trl_adapter import CHECKPOINT
 from harness.train.metrics import evaluate
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.warm_start import start_model

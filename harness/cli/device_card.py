@@ -193,12 +193,16 @@ def markdown(card: dict[str, Any], rows: Sequence[Row]) -> str:
     held = [f"{device['memory_bytes'] / 1e9:.0f} GB"] if "memory_bytes" in device else []
     versions = ", ".join(f"{name} {version}" for name, version in card["versions"].items())
     learns = f"adapters of rank {policy['lora_rank']}" if policy["lora_rank"] else "all weights"
+    command = " ".join(["harness doctor --gpu", *card["overrides"]])
+    talked = (
+        f"{size['conversations']} conversations of {size['turns']} turns of at most "
+        f"{size['turn_tokens']} tokens"
+    )
     lines = [
         f"# {policy['name']} on {', '.join([device['name'], *held])}",
         "",
-        f"{card['date']}, `harness doctor --gpu {' '.join(card['overrides'])}`".rstrip(" `") + "`, "
-        f"{card['seconds']:g} s. {policy['dtype']}, {learns}; {size['conversations']} conversations "
-        f"of {size['turns']} turns of at most {size['turn_tokens']} tokens. {versions}.",
+        f"{card['date']}, `{command}`, {card['seconds']:g} s. {policy['dtype']}, {learns}; "
+        f"{talked}. {versions}.",
         "",
         "| | measured | wanted | |",
         "|---|---|---|---|",

@@ -21,12 +21,12 @@ from harness.train.trial.step import Measured
 Result = TypeVar("Result")
 
 
-class LiveBytes(TorchDispatchMode):
+class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of every storage that an operation makes, until it is freed."""
 
     def __init__(self, there: Iterable[torch.Tensor]) -> None:
         """`there`: tensors in memory before."""
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._seen: dict[int, int] = {}
         self.now = self.peak = 0
         for tensor in there:

@@ -29,6 +29,7 @@ from harness.train.loop.language_step import (
     trace_of,
     update_metrics,
 )
+from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
 from harness.train.loop.step_checks import GapWatch, RemedyWatch, SignalWatch
 from harness.train.loop.trl_adapter import (
@@ -95,7 +96,8 @@ class LanguageRun:
         self._critic = self.stack.critic(_checkpoint(session))
         self._critic_batch: CriticBatch | None = None
         most = session.config.trainer.tokens_at_once
-        self.limit = micro_batches.begin(most, _checkpoint(session), self._halved)
+        checkpoint = _checkpoint(session)
+        self.limit = micro_batches.begin(most, checkpoint, self._halved, session.poll)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
         self._planning = Planning(chat)
@@ -194,6 +196,8 @@ class LanguageRun:
     def check_gradient(self, norm: float) -> None:
         """Raise DivergedError, with the row written, for a gradient that is not finite."""
         self._step.grad_norm = norm
+        if self._config.trainer.updates_per_batch > 1 and len(self._step.passes) == 1:
+            self._session.before_update()
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")
 
@@ -206,16 +210,26 @@ class LanguageRun:
             )
         self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0)
         self._remedy_watch.check(step, row["remedy/acted"])
-        own = partial(self._save, self._curriculum, self.stack, self._critic)
+        state = self._curriculum, self.stack, self._critic
         unheard = self._signal_watch.check(step, row, self._step.batch.advantages)
-        self._session.finish_step(step, own, unheard)
+
+        def copied() -> Fill:
+            return partial(self._save, self.trainer.copied(), *state)
+
+        own = partial(self._save, self.trainer.save, *state)
+        self._session.finish_step(step, own, unheard, copied)
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
     def _save(
-        self, at: CurriculumState, stack: RemedyStack, critic: Critic | None, folder: Path
+        self,
+        save: Fill,
+        at: CurriculumState,
+        stack: RemedyStack,
+        critic: Critic | None,
+        folder: Path,
     ) -> None:
-        """Write what the end of a step has; called before the next one changes the weights."""
-        self.trainer.save(folder)
+        """Write what the end of a step has; `save` writes TRL's part of it."""
+        save(folder)
         curriculum.save(at, folder)
         remedy_stack.save(stack, folder)
         micro_batches.save(self.limit, folder)

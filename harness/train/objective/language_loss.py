@@ -7,7 +7,7 @@ token, on the model's device. No piece of logits waits for the host.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,20 +128,26 @@ def accumulate_gradient(
         for parameter in model.parameters():
             parameter.grad = None
 
-    lengths = [len(row) for row in batch.ids]
-    return (limit or TokenLimit()).within(
-        model, lengths, lambda parts: _accumulated(model, batch, settings, parts), forget
+    limit, lengths = limit or TokenLimit(), [len(row) for row in batch.ids]
+    poll = limit.before_part
+    return limit.within(
+        model, lengths, lambda parts: _accumulated(model, batch, settings, parts, poll), forget
     )
 
 
 def _accumulated(
-    model: Any, batch: LossBatch, settings: LossSettings, parts: Sequence[list[int]]
+    model: Any,
+    batch: LossBatch,
+    settings: LossSettings,
+    parts: Sequence[list[int]],
+    before_part: Callable[[], None],
 ) -> LossResult:
     """One pass over the batch, whose conversations are in `parts`."""
     scored: list[Scored | None] = [None] * len(batch.ids)
     sums, count = _zeros(model), len(settings.selection.weight)
     places = np.split(np.arange(count), np.cumsum([sum(row) for row in batch.own]))
     for members in parts:
+        before_part()
         ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
         own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
         selection = settings.selection.at(np.concatenate([places[i] for i in members]))

@@ -49,12 +49,17 @@ class TokenLimit:
     """
 
     def __init__(
-        self, most: int | None = None, told: Callable[[int], None] = lambda tokens: None
+        self,
+        most: int | None = None,
+        told: Callable[[int], None] = lambda tokens: None,
+        before_part: Callable[[], None] = lambda: None,
     ) -> None:
-        """`told` is called with each new limit after an out-of-memory."""
+        """`told` is called with each new limit after an out-of-memory, `before_part` before each
+        micro-batch of an update: it may raise to stop.
+        """
         self.most = most
         """Tokens, padding included; a conversation alone may have more. None: the estimate's."""
-        self._told = told
+        self._told, self.before_part = told, before_part
 
     def cut(self, model: Any, lengths: Sequence[int]) -> list[list[int]]:
         """The conversations of each forward and backward, by number, of similar length.
@@ -94,12 +99,15 @@ class TokenLimit:
 
 
 def begin(
-    most: int | None, checkpoint: Path | None, told: Callable[[int], None] = lambda tokens: None
+    most: int | None,
+    checkpoint: Path | None,
+    told: Callable[[int], None] = lambda tokens: None,
+    before_part: Callable[[], None] = lambda: None,
 ) -> TokenLimit:
     """The limit at the start of a run, whose config has `most`, or as saved in `checkpoint`."""
     if checkpoint is not None and (checkpoint / FILE).is_file():
         most = int(json.loads((checkpoint / FILE).read_text(encoding="utf-8"))["tokens_at_once"])
-    return TokenLimit(most, told)
+    return TokenLimit(most, told, before_part)
 
 
 def save(limit: TokenLimit, folder: Path) -> None:

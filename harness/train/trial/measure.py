@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,10 +31,10 @@ from harness.train.trial.step import (
     Measured,
     Meter,
     Size,
+    converse,
     full_size,
     learn,
     optimiser_of,
-    talk,
 )
 from harness.train.warm_start import start_model
 from harness.utils import safe_text
@@ -130,9 +131,9 @@ def measure(config: RunConfig) -> Trial:
     meter: Meter = CudaMeter() if device == "cuda" else Clock()
     engine = start.engine_of(config, models, _hung)
     try:
-        talked = meter.over(lambda: talk(config, models, engine, size))
+        talked = meter.over(partial(converse, config, models, engine, size))
         before = _logp(config, models, talked.value)
-        learnt = meter.over(lambda: learn(config, models, talked.value, optimiser))
+        learnt = meter.over(partial(learn, config, models, talked.value, optimiser))
         stale = _logp(config, models, talked.value)
         gap = _gap(config, models, engine, size, (talked.value, before, stale))
     finally:
@@ -165,7 +166,7 @@ def _gap(
     trajectories, before, stale = first
     few = replace(size, conversations=min(size.conversations, COMPARED), turns=1)
     woken = Clock().over(lambda: _awake(engine))
-    again = talk(config, models, engine, few)
+    again = converse(config, models, engine, few)
     return EngineGap(
         engine=engine_choice.chosen(config),
         sleeps=bool(getattr(engine, "sleeps", False)),

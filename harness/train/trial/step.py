@@ -88,7 +88,7 @@ def full_size(config: RunConfig) -> Size:
     return Size(config.trainer.conversations, turns, config.policy.max_turn_tokens)
 
 
-def talk(
+def converse(
     config: RunConfig, models: StartModels, engine: Engine, size: Size
 ) -> list[TokenTrajectory]:
     """Conversations with users who say always the same, none of which ends before its time."""
@@ -124,9 +124,14 @@ def optimiser_of(config: RunConfig, models: StartModels, rate: float) -> Any:
     """AdamW as a run has it, with its two moments in memory from the start."""
     learning = [p for p in models.learner.parameters() if p.requires_grad]
     algorithm = config.algorithm
-    betas = (algorithm.adam_beta1, algorithm.adam_beta2)
-    options = {"lr": rate, "betas": betas, "eps": algorithm.adam_epsilon, "weight_decay": 0.0}
-    made = torch.optim.AdamW(learning, fused=True, **options)
+    made = torch.optim.AdamW(
+        learning,
+        lr=rate,
+        betas=(algorithm.adam_beta1, algorithm.adam_beta2),
+        eps=algorithm.adam_epsilon,
+        weight_decay=0.0,
+        fused=True,
+    )
     for parameter in learning:
         parameter.grad = torch.zeros_like(parameter)
     made.step()  # of gradients that are 0, and leaves the weights as they are

@@ -74,7 +74,7 @@ def measure(words: Sequence[str]) -> dict[str, tuple[int, int]]:
     meter, engine = Tracked(there, optimiser), Transformers(models.learner)
     size = trial.full_size(config)
     with computed_in(config.policy.dtype):
-        talked = meter.over(lambda: trial.converse(config, models, engine, size))
+        talked = meter.over(lambda: trial.rollout(config, models, engine, size))
         learnt = meter.over(lambda: trial.learn(config, models, talked.value, optimiser))
     folder, prompt = model_files.ensure(config.policy), len(models.chat.opening(""))
     estimated = memory.phases(config, folder, prompt_tokens=prompt, device="cpu")

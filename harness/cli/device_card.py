@@ -81,7 +81,7 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
         from harness.train.trial import measure  # which imports torch, and it looks for GPUs
 
         trial = measure.measure(config)
-        card = card_of(trial, config, overrides, device_of(trial.device))
+        card = card_of(trial, config, overrides, device_of(trial))
     rows = rows_of(trial)
     page = markdown(card, rows)
     out.mkdir(parents=True, exist_ok=True)
@@ -95,15 +95,11 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
     return EXIT_PARTIAL if any(row.status == PROBLEM for row in rows) else 0
 
 
-def device_of(kind: str) -> dict[str, Any]:
+def device_of(trial: Trial) -> dict[str, Any]:
     """What the trial ran on: name and memory of the GPU, or name and cores of the CPU."""
-    if kind == "cuda":
-        import torch
-
-        found = torch.cuda.get_device_properties(0)
-        memory = {"memory_bytes": found.total_memory, "cuda": torch.version.cuda}
-        return {"kind": kind, "name": found.name, **memory}
-    return {"kind": kind, "name": _cpu_name(), "cores": gpu_lease.cores()}
+    if trial.gpu is not None:
+        return {"kind": trial.device, **asdict(trial.gpu)}
+    return {"kind": trial.device, "name": _cpu_name(), "cores": gpu_lease.cores()}
 
 
 def _cpu_name() -> str:

@@ -31,10 +31,10 @@ from harness.train.trial.step import (
     Measured,
     Meter,
     Size,
-    converse,
     full_size,
     learn,
     optimiser_of,
+    rollout,
 )
 from harness.train.warm_start import start_model
 from harness.utils import safe_text
@@ -87,11 +87,23 @@ class PhaseMemory:
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """The GPU of a trial."""
+
+    name: str
+    memory_bytes: int
+    cuda: str
+    """Version that torch was built for."""
+
+
+@dataclass(frozen=True)
 class Trial:
     """What was measured on one device."""
 
     device: str
     """cpu or cuda."""
+    gpu: Gpu | None
+    """None on a CPU."""
     size: Size
     precision: Precision
     engine: EngineGap
@@ -131,7 +143,7 @@ def measure(config: RunConfig) -> Trial:
     meter: Meter = CudaMeter() if device == "cuda" else Clock()
     engine = start.engine_of(config, models, _hung)
     try:
-        talked = meter.over(partial(converse, config, models, engine, size))
+        talked = meter.over(partial(rollout, config, models, engine, size))
         before = _logp(config, models, talked.value)
         learnt = meter.over(partial(learn, config, models, talked.value, optimiser))
         stale = _logp(config, models, talked.value)
@@ -145,6 +157,7 @@ def measure(config: RunConfig) -> Trial:
     tokens = sum(len(t.logp) for t in talked.value)
     return Trial(
         device=device,
+        gpu=_gpu() if device == "cuda" else None,
         size=size,
         precision=_precision(config, device, trajectories),
         engine=gap,
@@ -153,6 +166,11 @@ def measure(config: RunConfig) -> Trial:
         training_tokens_per_s=tokens / learnt.seconds,
         seconds=time.monotonic() - began,
     )
+
+
+def _gpu() -> Gpu:
+    found = torch.cuda.get_device_properties(0)
+    return Gpu(found.name, found.total_memory, torch.version.cuda or "")
 
 
 def _gap(
@@ -166,7 +184,7 @@ def _gap(
     trajectories, before, stale = first
     few = replace(size, conversations=min(size.conversations, COMPARED), turns=1)
     woken = Clock().over(lambda: _awake(engine))
-    again = converse(config, models, engine, few)
+    again = rollout(config, models, engine, few)
     return EngineGap(
         engine=engine_choice.chosen(config),
         sleeps=bool(getattr(engine, "sleeps", False)),

@@ -88,7 +88,7 @@ def full_size(config: RunConfig) -> Size:
     return Size(config.trainer.conversations, turns, config.policy.max_turn_tokens)
 
 
-def converse(
+def rollout(
     config: RunConfig, models: StartModels, engine: Engine, size: Size
 ) -> list[TokenTrajectory]:
     """Conversations with users who say always the same, none of which ends before its time."""

@@ -57,7 +57,7 @@ def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
     optimiser = step.optimiser_of(given, models, 1e-6)
     meter = Tracked({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
     engine = Transformers(models.learner)
-    talked = meter.over(lambda: step.converse(given, models, engine, step.full_size(given)))
+    talked = meter.over(lambda: step.rollout(given, models, engine, step.full_size(given)))
     learnt = meter.over(lambda: step.learn(given, models, talked.value, optimiser))
     prompt = len(models.chat.opening(""))
     estimated = memory.phases(given, None, prompt_tokens=prompt, device="cpu")

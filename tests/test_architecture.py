@@ -130,7 +130,6 @@ BESIDE_ATOMIC = {
         "train/loop/trl_adapter.py",
         "torch.save(self.lr_scheduler.state_dict(), Path(output_dir) / SCHEDULER_NAME)",
     ): "in the temporary folder",
-    ("train/engines/vllm_engine.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
 }
 """Calls that open for writing without records/atomic.py: file, call -> why that is harmless."""
 

@@ -66,7 +66,7 @@ def become(
     and may send what is in `sends`.
     """
     is_over = run_folder.read_status(where).is_over
-    lease = gpu_lease.take(bool(config.trainer.gpus) and not is_over, process.stop_is_due)
+    lease = gpu_lease.take(0 if is_over else config.trainer.gpus, process.stop_is_due)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
     arguments = ["--lock", str(lock), *(["--events", events] if events else [])]

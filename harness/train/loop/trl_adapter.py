@@ -39,14 +39,8 @@ from harness.policy import huggingface
 from harness.policy.tiny import saving
 from harness.records import atomic
 from harness.train.engines.scoring import TokenRow
-from harness.train.loop.start import precision
-from harness.train.objective.language_loss import (
-    LossBatch,
-    LossResult,
-    LossSettings,
-    accumulate_gradient,
-)
-from harness.train.objective.own_tokens import own_log_probabilities
+from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.ranks.team import Team
 
 NEWER_NAMES = {"activation_checkpointing"}
 """For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""
@@ -72,6 +66,9 @@ class RolloutBatch:
 class Learner(Protocol):
     """What a run does before and after TRL's updates; `harness.train.loop.language` has it."""
 
+    team: Team
+    """Computes log-probabilities and gradients."""
+
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step` with the current weights."""
         ...
@@ -93,7 +90,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     """A GRPOTrainer whose samples are whole conversations."""
 
     def __init__(self, learner: Learner, config: RunConfig, **given: Any) -> None:
-        self._learner, self._config = learner, config
+        self._learner = learner
         super().__init__(rollout_func=_rollout, reward_funcs=_reward, **given)
         self.remove_callback(PrinterCallback)
         self.add_callback(_EndOfStep(self))
@@ -138,10 +135,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """Accumulate the gradient; return a loss on which TRL's call of backward does nothing."""
-        model.train(model.is_gradient_checkpointing)  # after `rollout`'s eval()
-        batch = _loss_batch(inputs, self._batch)
-        with precision(self._config.policy, model.device.type):
-            result = accumulate_gradient(model, batch, self._batch.settings)
+        team = self._learner.team
+        result = team.learn(_loss_batch(inputs, self._batch), self._batch.settings)
         self._learner.scored(result)
         return torch.tensor(result.value, device=model.device, requires_grad=True)
 
@@ -153,8 +148,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)
         ]
         own = [[turn > 0 for turn in row.turn] for row in self._batch.rows]
-        with precision(self._config.policy, model.device.type):
-            logps = own_log_probabilities(model, ids, own, self._config.policy.temperature)
+        logps = self._learner.team.log_probabilities(ids, own)
         kept = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
         for number, (row, logp) in enumerate(zip(self._batch.rows, logps, strict=True)):
             places = [
@@ -173,6 +167,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         """Called after every update; the last one of a batch ends the step."""
         if updates % self.num_iterations == 0:
             self._learner.finish(updates // self.num_iterations)
+        else:
+            self._learner.team.share_weights()
 
 
 class _EndOfStep(TrainerCallback):  # type: ignore[misc]

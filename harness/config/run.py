@@ -7,7 +7,7 @@ no invalid config exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from harness.config import ranges
@@ -90,6 +90,14 @@ class RunConfig:
             )
         self._check_ranks()
         self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)
+
+    def on_ranks(self, ranks: int) -> RunConfig:
+        """The same run on so many ranks, one a GPU if it has any. Raises ConfigError where they
+        have nothing to share, or are too many.
+        """
+        gpus = ranks if self.trainer.gpus else 0
+        trainer = replace(self.trainer, gpus=gpus, ranks=None if gpus else ranks)
+        return replace(self, trainer=trainer)
 
     def _check_ranks(self) -> None:
         """Raise ConfigError where several ranks have nothing to share."""

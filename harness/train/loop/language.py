@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from harness.errors import DivergedError
+from harness.errors import DivergedError, StoppedError
 from harness.policy.grammar import covers
 from harness.train.loop import rank, step_checks
 from harness.train.loop import start as starts
@@ -41,7 +42,7 @@ from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import remedy_stack
-from harness.train.objective.language_loss import LossResult
+from harness.train.objective.language_loss import LossBatch
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.rewards import Rewards
@@ -69,7 +70,7 @@ def train(session: Session) -> None:
         learner = LanguageRun(session, start, stack)
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-        running = starts.running_engine(config, start, note, session.poll, session.end_hung)
+        running = starts.running_engine(config, start, note, session.poll, session.leaving.now)
         with running as engine:
             work = Work(config, start.learner, start.judge, start.chat, engine)
             learner.team = rank.joined(session, work, others)
@@ -95,8 +96,17 @@ class LanguageRun:
 
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step`; evaluate first where that is due."""
-        with self.team.awake():
+        with self._saved_if_stopped(), self.team.awake():
             return self._rollout(step)
+
+    @contextmanager
+    def _saved_if_stopped(self) -> Iterator[None]:
+        """A context without updates: a stop within it, as a lost rank is, costs this step alone."""
+        try:
+            yield
+        except StoppedError:
+            self._session.save_last()
+            raise
 
     def _rollout(self, step: int) -> RolloutBatch:
         config, begin = self._config, time.monotonic()
@@ -138,7 +148,6 @@ class LanguageRun:
             prompt_lengths=[trajectory.row.prompt_length for trajectory in trajectories],
             rewards=rewards.total.tolist(),
             advantages=advantages.tolist(),
-            settings=settings,
             engine_logp=[t.logp for t in trajectories] if self._corrected else None,
         )
 
@@ -165,11 +174,16 @@ class LanguageRun:
     def _corrected(self) -> bool:
         return self.team.own.engine.corrected
 
-    def scored(self, result: LossResult) -> None:
-        """Keep one pass over the batch. Raises DivergedError, with the row written, for no loss."""
+    def learn(self, batch: LossBatch) -> float:
+        """Compute the gradient of the loss of one pass; return the loss. Raises DivergedError, with
+        the row written, where it is not finite.
+        """
+        with self._saved_if_stopped() if not self._step.passes else nullcontext():
+            result = self.team.learn(batch, self._step.settings)
         self._step.passes.append(result)
         if not math.isfinite(result.value):
             self._diverged(f"loss {result.value:g}")
+        return result.value
 
     def check_gradient(self, norm: float) -> None:
         """Raise DivergedError, with the row written, for a gradient that is not finite."""

@@ -62,8 +62,7 @@ class Session:
         self._evaluated: int | None = None
         self._timed_apart: dict[str, float] = {}
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        self.others_cpu_s: Callable[[], float] = lambda: 0.0
-        """Returns the CPU time of the run's other ranks so far."""
+        self.others_cpu_s: Callable[[], float] = lambda: 0.0  # of the run's other ranks, so far
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
@@ -145,10 +144,14 @@ class Session:
         """
         if self.leaving.asked_by is None:
             return
-        if self._unsaved is not None:
-            self._save(*self._unsaved)
+        self.save_last()
         if self._evaluated is not None:
             raise self.leaving.stopped(f"in the evaluation of step {self._evaluated}")
+
+    def save_last(self) -> None:
+        """Save the last whole step, unless it is; while the weights are still those of its end."""
+        if self._unsaved is not None:
+            self._save(*self._unsaved)
 
     @contextlib.contextmanager
     def evaluation(self, step: int) -> Iterator[Callable[[int, int], None]]:
@@ -295,19 +298,15 @@ class Session:
         if self._in_step:
             self._deadline.restart()
 
-    def end_hung(self, why: str) -> None:
-        """End the process at once, to be resumed; called by a watching thread."""
-        self.leaving.now(why)
-
     def _append(self, step: int, values: Mapping[str, float | None]) -> bool:
-        """Append row `step`; whether it is new. On a GPU, a differing row replaces the old one."""
+        """Append row `step`; whether it is new. Where rows may differ, the newer stays."""
         try:
             return self._metrics.append(step, values)
         except DivergedError as error:
             self._superseded += 1
             explained = self._provenance.explain(step, error, self.start)
             self.note("replay_mismatch", step=step, problem=str(explained))
-            if not self.config.trainer.gpus:
+            if self._provenance.promises(step, self.config):
                 raise explained from error
             self._metrics.supersede(step)
             self._write_status(**self._rows())

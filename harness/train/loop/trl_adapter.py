@@ -39,7 +39,7 @@ from harness.policy import huggingface
 from harness.policy.tiny import saving
 from harness.records import atomic
 from harness.train.engines.scoring import TokenRow
-from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.objective.language_loss import LossBatch
 from harness.train.ranks.team import Team
 
 NEWER_NAMES = {"activation_checkpointing"}
@@ -58,7 +58,6 @@ class RolloutBatch:
     rewards: list[float]
     advantages: list[list[float]]
     """One for each reply."""
-    settings: LossSettings
     engine_logp: list[list[float]] | None = None
     """Log-probabilities of the own tokens by the engine that drew them; None if it is the model."""
 
@@ -73,8 +72,11 @@ class Learner(Protocol):
         """Draw the conversations of `step` with the current weights."""
         ...
 
-    def scored(self, result: LossResult) -> None:
-        """Keep the result of one pass; its conversations are in the order of `rollout`."""
+    def learn(self, batch: LossBatch) -> float:
+        """Put the gradient of the loss over a batch into the parameters' `grad`; return the loss.
+
+        Its conversations are in the order of `rollout`.
+        """
         ...
 
     def check_gradient(self, norm: float) -> None:
@@ -135,10 +137,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """Accumulate the gradient; return a loss on which TRL's call of backward does nothing."""
-        team = self._learner.team
-        result = team.learn(_loss_batch(inputs, self._batch), self._batch.settings)
-        self._learner.scored(result)
-        return torch.tensor(result.value, device=model.device, requires_grad=True)
+        value = self._learner.learn(_loss_batch(inputs, self._batch))
+        return torch.tensor(value, device=model.device, requires_grad=True)
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, **_: Any

@@ -34,7 +34,7 @@ class Team:
         self.own, self._others, self._links = own, others, links
         self._met, self._asked = False, list[Worker]()
         self.waits_for: str | None = None
-        """`rank 2 of 4` while its result is waited for."""
+        """`rank 2 of 4` while its result is waited for, `ranks 1 to 3` while tensors travel."""
 
     @property
     def size(self) -> int:
@@ -161,6 +161,8 @@ class Team:
     @contextmanager
     def _watching(self) -> Iterator[None]:
         """Raise StoppedError, with the rank, where tensors cannot travel since one is gone."""
+        of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
+        self.waits_for = of
         try:
             yield
         except RuntimeError as error:
@@ -168,6 +170,8 @@ class Team:
             if gone is None:
                 raise
             raise gone.lost() from error
+        finally:
+            self.waits_for = None
 
 
 def by_tokens(lengths: Sequence[int], parts: int) -> list[list[int]]:

@@ -24,6 +24,7 @@ from harness.train.objective.language_loss import (
     LossSettings,
     accumulate_gradient,
 )
+from harness.train.objective.micro_batches import computes_again
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.rollout.batch import (
     ROLLOUT_STREAM,
@@ -126,7 +127,7 @@ class Work:
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
         """Add the gradient of the loss over a batch to the learner's `grad`."""
-        self.learner.train(self.learner.is_gradient_checkpointing)  # after `awake`'s eval()
+        self.learner.train(computes_again(self.learner))  # after `awake`'s eval()
         with self.precision():
             return accumulate_gradient(self.learner, batch, settings)
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -142,13 +142,13 @@ def serve(connection: Connection, rank: object) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             call: Call = pickle.loads(connection.recv_bytes())
-            answer = _answer(getattr(rank, call.method), call.arguments)
-            connection.send_bytes(pickle.dumps(answer))
+            connection.send_bytes(pickle.dumps(_answer(rank, call)))
 
 
-def _answer(method: Callable[..., Any], arguments: Sequence[Any]) -> Answer:
+def _answer(rank: object, call: Call) -> Answer:
     try:
-        return Answer(method(*arguments), cpu_s=time.process_time())
+        value = getattr(rank, call.method)(*call.arguments)
+        return Answer(value, cpu_s=time.process_time())
     except HarnessError as error:
         return Answer(error=error)
     except Exception as error:

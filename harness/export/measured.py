@@ -79,15 +79,16 @@ def law_entry(source: Source) -> Mapping[str, Any] | None:
             continue
         with contextlib.suppress(DataError, OSError, *difficulty_card.DAMAGED):
             entries = json.loads(plain_file.text(path))["runs"]
-            mine = [entry for entry in entries if _is_of(entry, source)]
-            named = [entry for entry in mine if Path(entry["run"]).name == here.name]
-            if mine:
-                return dict((named or mine)[0])
+            own = folder.parent == here
+            for entry in entries:
+                named = own or Path(entry["run"]).name == here.name
+                if named and _is_of(entry, source):
+                    return dict(entry)
     return None
 
 
 def _is_of(entry: Mapping[str, Any], source: Source) -> bool:
-    """Whether an entry of law.json is of this run, or of a repeat of it: by config and seed."""
+    """Whether an entry of law.json has the config and the seed of this run."""
     config = entry.get("config")
     if entry.get("status") != "ok" or not isinstance(config, dict):
         return False

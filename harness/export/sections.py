@@ -61,8 +61,9 @@ def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
     if law is None:
         return
     word = str(law.get("verdict"))
+    told = in_markdown(wording.VERDICT_WORDS.get(word, word))
     whole = f"The run was fitted whole; this is step {source.checkpoint.step} of it."
-    yield f"## Entropy law\n\n{in_markdown(wording.VERDICT_WORDS.get(word, word))}. {whole}\n"
+    yield f"## Entropy law\n\nVerdict: {told}. {whole}\n"
     reasons = [str(reason) for reason in law.get("reasons") or ()]
     yield "".join(f"* {in_markdown(_because(reason))}\n" for reason in reasons)
     known = law.get("identified") or {}

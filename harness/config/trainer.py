@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from harness.config import ranges
 from harness.config.policy import ANY_LANGUAGE_MODEL
@@ -70,8 +70,10 @@ class TrainerConfig:
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
     own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is
     installed, else transformers."""
-    engine_url: Annotated[str, Address(may_be_empty=True)] = ""
-    """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server."""
+    engine_url: Annotated[Any, Address(may_be_empty=True, may_be_several=True)] = ""
+    """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server. Of a
+    list each run takes one that no other run has, as it takes a GPU, and waits until one is
+    free."""
     engine_deadline_s: Annotated[
         float, Between(0.1, 604_800), Unit("seconds"), ANY_LANGUAGE_MODEL, MAY_BE_VLLM
     ] = 600.0
@@ -88,11 +90,17 @@ class TrainerConfig:
                 "trainer.stop_when needs evaluations: set trainer.eval_every above 0, got "
                 f"{self.eval_every} with trainer.stop_when={self.stop_when}"
             )
-        if (self.engine == "vllm_server") != bool(self.engine_url):
+        if (self.engine == "vllm_server") != bool(self.engine_urls):
             raise ConfigError(
                 "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "
                 f"empty for the others, got {self.engine_url!r} with {self.engine}"
             )
+
+    @property
+    def engine_urls(self) -> tuple[str, ...]:
+        """The addresses in `engine_url`."""
+        urls = self.engine_url
+        return ((urls,) if urls else ()) if isinstance(urls, str) else tuple(urls)
 
     @property
     def evaluated_every(self) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.errors import DeviceError, StoppedError
 from harness.records import atomic, user_folders
@@ -42,11 +43,16 @@ def cores() -> int:
 
 
 def runs_at_once(configs: Sequence[RunConfig]) -> int:
-    """Number of these runs that fit on this machine at once, by its GPUs or cores."""
+    """Number of these runs that fit on this machine at once, by its GPUs or cores, and by the vLLM
+    servers that they name.
+    """
+    servers = [engine_choice.addresses(config) for config in configs]
     if any(config.trainer.gpus for config in configs):
         room = len(gpus())
     else:
         room = cores() // max(config.trainer.threads for config in configs)
+    if all(servers):
+        room = min(room, len({url for urls in servers for url in urls}))
     return max(1, min(room, len(configs)))
 
 
@@ -107,14 +113,15 @@ def take(with_gpu: bool, give_up: Callable[[], bool] = lambda: False) -> Lease:
     while not give_up():
         with atomic.storage(folder):
             for name, card in cards.items():
-                lock = _lock(folder / f"{card.replace('/', '_')}.lock")
-                if lock is not None:
-                    return Lease(name, (lock,))
+                taken = lock(folder / f"{card.replace('/', '_')}.lock")
+                if taken is not None:
+                    return Lease(name, (taken,))
         time.sleep(POLL_S)
     raise StoppedError("stopped while waiting for a free GPU")
 
 
-def _lock(path: Path) -> int | None:
+def lock(path: Path) -> int | None:
+    """A descriptor that holds the lock of `path`; None while another process does."""
     descriptor = atomic.open_to_append(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

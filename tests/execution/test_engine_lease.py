@@ -12,7 +12,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from harness.config import engine_choice
 from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import ConfigError, StoppedError
 from harness.execution import engine_lease, gpu_lease, run_lease
-from harness.testing.commands import harness, ledger, only_sweep, started, until
+from harness.testing.commands import command, harness, ledger, only_sweep, started, until
 
 SERVER = """
 import json, sys, threading, time
@@ -35,25 +34,30 @@ inside, lock = [], threading.Lock()
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        self.server_is_asked(float(seconds), 503)
+        self.answer(b"503 Not yet")
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.server_is_asked(float(seconds), 200)
+        self.answer(b"200 OK")
 
-    def server_is_asked(self, seconds, status):
+    def answer(self, status):
         who = self.headers.get("X-Writer", self.client_address[1])
         with lock:
             inside.append(who)
             with open(path, "a") as log:
                 print(json.dumps({"what": self.path, "inside": inside}), file=log)
-        time.sleep(seconds)
-        with lock:
-            inside.remove(who)
-        self.send_response(status)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
+        try:  # a line a second, so that nobody takes it for dead
+            self.wfile.write(b"HTTP/1.0 " + status + b"\\r\\n")
+            until = time.monotonic() + seconds
+            while (left := until - time.monotonic()) > 0:
+                self.wfile.write(b"X-Slow: yes\\r\\n")
+                time.sleep(min(left, 1.0))
+        except OSError:  # who asked is gone
+            return
+        finally:
+            with lock:
+                inside.remove(who)
+        self.wfile.write(b"Content-Length: 2\\r\\n\\r\\n{}")
 
     def log_message(self, *_):
         pass
@@ -96,8 +100,8 @@ class Server:
 def serving(root: Path, number: int, seconds: float) -> Iterator[Server]:
     """A server that takes `seconds` for an answer."""
     log = root / f"server-{number}.jsonl"
-    command = [sys.executable, "-c", SERVER, str(seconds), str(log)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    words = [sys.executable, "-c", SERVER, str(seconds), str(log)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             yield Server(f"http://127.0.0.1:{process.stdout.readline().strip()}", log)
@@ -260,7 +264,8 @@ def stand_in(root: Path) -> str:
 def sweep_words(urls: Sequence[str], seeds: str) -> list[str]:
     return [
         "sweep", "policy=tiny_smoke", "trainer.steps=1", "trainer.conversations=8",
-        "trainer.gpus=1", "trainer.engine=vllm_server", f"trainer.engine_url=[{','.join(urls)}]", f"seed={seeds}",
+        "trainer.gpus=1", "trainer.engine=vllm_server",
+        f"trainer.engine_url=[{','.join(urls)}]", f"seed={seeds}",
     ]  # fmt: skip
 
 
@@ -289,16 +294,15 @@ def test_a_run_that_is_killed_frees_its_server_for_one_that_waits(tmp_path: Path
     with serving(tmp_path, 1, 60) as server, pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        words = [word for word in sweep_words([server.url], "1") if word != "sweep"]
-        first = [sys.executable, "-P", "-m", "harness", "train", *words, "--dir", "first"]
-        with (
-            subprocess.Popen(first, cwd=tmp_path, stderr=subprocess.DEVNULL) as one,
-            started("train", *words, "--dir", "second", cwd=tmp_path) as two,
-        ):
+        words = sweep_words([server.url], "1")[1:]
+        first = command("train", *words, "--dir", "first")
+        with subprocess.Popen(first, cwd=tmp_path, stderr=subprocess.DEVNULL) as one:
             until(lambda: server.asked() or None, "the first run at the server")
-            time.sleep(1)
-            assert len(server.asked()) == 1, "the second waits"
-            one.send_signal(signal.SIGKILL)
-            until(lambda: len(server.asked()) == 2 or None, "the other run at the server")
-            two.kill()
-            one.kill()
+            with started("train", *words, "--dir", "second", cwd=tmp_path) as two:
+                assert two.stderr is not None
+                assert two.stderr.readline() == (
+                    f"harness: waits for a vLLM server that no other run has: {server.url}\n"
+                )
+                assert len(server.asked()) == 1
+                one.send_signal(signal.SIGKILL)
+                until(lambda: len(server.asked()) == 2 or None, "the other run at the server")

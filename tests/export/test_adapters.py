@@ -11,6 +11,7 @@ from peft import PeftModel
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
+from harness.compose import planner
 from harness.config.run import PolicyConfig
 from harness.embedded import models as embedded
 from harness.errors import ConfigError
@@ -18,6 +19,7 @@ from harness.policy import huggingface, merged
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from tests.export.test_export import GREEDY, alone, checkpoint, damage, shown_python
+from tests.train.made import go_on, make_run
 
 BASE = PolicyConfig(
     name="hf", kind="hf", init="random", hidden_size=32, attention_heads=2, layers=2,
@@ -28,7 +30,7 @@ RANDOM = ("policy=hf", "policy.init=random", "policy.hidden_size=48", "policy.vo
           "policy.attention_heads=2", "policy.lora_rank=4", "trainer.gpus=0", "trainer.steps=2",
           "trainer.conversations=8", "trainer.eval_every=0", "algorithm.group_size=4",
           "algorithm.learning_rate=0.01", "difficulty.turn_cap=2")  # fmt: skip
-SMOLLM2 = ("policy=smollm2_135m", "trainer.steps=1", "trainer.conversations=4", "eval.prefixes=2",
+SMOLLM2 = ("policy=smollm2_135m", "trainer.steps=1", "trainer.conversations=2", "algorithm.group_size=2",
            "trainer.eval_every=0", "difficulty.turn_cap=1",
            "policy.max_turn_tokens=12")  # fmt: skip
 
@@ -91,10 +93,11 @@ def speaking(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
         embedded.check("smollm2_135m", "policy.model")
     except ConfigError as error:
         pytest.skip(str(error))
-    root = tmp_path_factory.mktemp("speaking")
-    done = here("train", *SMOLLM2, "--dir", "one", cwd=root)
-    assert done.returncode == 0, done.stderr
-    return RunFolder(root / "one")
+    config = planner.plan(SMOLLM2).points[0].config
+    made = make_run(tmp_path_factory.mktemp("speaking") / "one", config)
+    code, _, err = go_on(made)
+    assert code == 0, err
+    return made
 
 
 WITH_ADAPTERS = GREEDY.replace(

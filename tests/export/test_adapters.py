@@ -30,8 +30,8 @@ RANDOM = ("policy=hf", "policy.init=random", "policy.hidden_size=48", "policy.vo
           "policy.attention_heads=2", "policy.lora_rank=4", "trainer.gpus=0", "trainer.steps=2",
           "trainer.conversations=8", "trainer.eval_every=0", "algorithm.group_size=4",
           "algorithm.learning_rate=0.01", "difficulty.turn_cap=2")  # fmt: skip
-SMOLLM2 = ("policy=smollm2_135m", "trainer.steps=1", "trainer.conversations=2", "algorithm.group_size=2",
-           "trainer.eval_every=0", "difficulty.turn_cap=1",
+SMOLLM2 = ("policy=smollm2_135m", "trainer.steps=1", "trainer.conversations=2",
+           "algorithm.group_size=2", "trainer.eval_every=0", "difficulty.turn_cap=1",
            "policy.max_turn_tokens=12")  # fmt: skip
 
 

@@ -37,15 +37,13 @@ from trl import GRPOConfig, GRPOTrainer
 from harness.config.run import RunConfig
 from harness.policy import huggingface
 from harness.policy.tiny import saving
-from harness.records import atomic
+from harness.records import atomic, checkpoints
 from harness.train.engines.scoring import TokenRow
 from harness.train.objective.language_loss import LossBatch
 from harness.train.ranks.team import Team
 
 NEWER_NAMES = {"activation_checkpointing"}
 """For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""
-CHECKPOINT = "trainer"
-"""Folder of TRL's own files within one of our checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             self.args.output_dir = str(here)
             with saving():
                 self._save_checkpoint(self.model, trial=None)
-            (here / f"checkpoint-{self.state.global_step}").rename(here / CHECKPOINT)
+            (here / f"checkpoint-{self.state.global_step}").rename(here / checkpoints.MODEL)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """No card: a checkpoint is a part of a run folder, which says what it is."""
@@ -202,7 +200,7 @@ def dataset(config: RunConfig) -> Dataset:
 
 def resume_point(checkpoint: Path | None) -> str | None:
     """The argument of `train(resume_from_checkpoint=...)`; None for a fresh run."""
-    return None if checkpoint is None else str(checkpoint / CHECKPOINT)
+    return None if checkpoint is None else str(checkpoint / checkpoints.MODEL)
 
 
 def arguments(config: RunConfig, scratch: Path) -> GRPOConfig:

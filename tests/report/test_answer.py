@@ -12,6 +12,7 @@ from rich.console import Console
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis, Pooled
 from harness.report.tables import answer as table
+from harness.report.tables import summary
 from harness.report.text import answer
 from harness.testing import synthetic
 from harness.testing.commands import here
@@ -98,7 +99,23 @@ def test_a_verdict_on_the_same_batch_says_so(tmp_path: Path) -> None:
     found = analyse([tmp_path])
     assert [row.same_batch for row in answer.rows(found)] == [True]
     assert "same batch: 1/1" in printed(found, 120)
-    assert "held-out" not in answer.heading(found)
+    own = "reward of the same batch as H, where the law is expected"
+    assert answer.heading(found) == f"1 run; {own}"
+
+
+def test_a_table_says_which_reward_each_row_is_of(analysed: Analysis) -> None:
+    first, *others = (run for run in analysed.runs if not run.same_batch)
+    same, named = replace(first, same_batch=True), replace(first, reward="val/score")
+    mixed = [same, *others]
+    held = "reward of held-out users"
+    assert answer.which_reward(mixed) == f"{held}, or of the same batch as H where a row says so"
+    assert answer.which_reward([named]) == "reward in column val/score"
+    stream = io.StringIO()
+    shown = replace(analysed, runs=(same, *others))
+    summary.print_analysis(shown, Console(file=stream, width=120), explained=False)
+    rows = stream.getvalue().partition("law: R = ")[0]
+    assert rows.count("same batch, expected to fit") == rows.count("on reward") + 1
+    assert f"R: {answer.which_reward(shown.runs)}" in stream.getvalue()
 
 
 def test_the_verdict_on_held_out_users_is_no_same_batch(analysed: Analysis) -> None:

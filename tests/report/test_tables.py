@@ -35,6 +35,7 @@ n = 60          [-0.38,      [-0.18,      [0.00, 0.80] no onset   identification
 law: R = -a exp(H) + b; ceiling: b - a, the reward at H = 0; n: rows used
 [low, high]: 95% interval; ?: not identified, too uncertain to quote
 onset: step at which H collapses; verdict: whether R follows exp(H)
+R: reward in column reward
 validity of users not recorded in 3 runs
 1 run could not be read:
   runs/3/metrics.jsonl: must hold one JSON object a line, is empty (empty_input)

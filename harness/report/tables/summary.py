@@ -14,7 +14,15 @@ from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, population, validity
-from harness.report.text import alternatives, dropped_rows, explain, findings, naming, wording
+from harness.report.text import (
+    alternatives,
+    answer,
+    dropped_rows,
+    explain,
+    findings,
+    naming,
+    wording,
+)
 from harness.utils.safe_text import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
@@ -41,7 +49,7 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if fitted:
         console.print(runs_table(analysis, fitted, called, console.width))
-        _lines(console, FOOTNOTES, "dim")
+        _lines(console, (*FOOTNOTES, f"R: {answer.which_reward(fitted)}"), "dim")
     validity.print_validity(*validity.of_runs(fitted), console)
     heard = listening.rows(analysis, (OWN,))
     if heard:
@@ -114,7 +122,7 @@ def _cells(run: RunResult, name: str) -> list[Text]:
     identified = run.identified or Identified(a=False, ceiling=False)
     reasons = [wording.plain(reason) for reason in run.reasons or ()]
     return [
-        _stacked(name, *_rows_of(run), *_standing(run)),
+        _stacked(name, *_rows_of(run), *_same_batch(run), *_standing(run)),
         _stacked(*_interval(run.a, identified.a)),
         _stacked(*_interval(run.b, identified.a)),
         _stacked(*_interval(run.ceiling, identified.ceiling)),
@@ -127,6 +135,10 @@ def _rows_of(run: RunResult) -> list[str]:
     """The rows that the numbers of a run are of."""
     before = ["before onset"] if run.until is not None else []
     return [f"n = {run.n_fitted}", *before]
+
+
+def _same_batch(run: RunResult) -> list[str]:
+    return [explain.SAME_BATCH] if run.same_batch else []
 
 
 def _standing(run: RunResult) -> list[str]:

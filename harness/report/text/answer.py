@@ -15,11 +15,14 @@ from harness.law import advice
 from harness.law.compare.groups import alike, number_on, over_seeds, pooled, verdict_on
 from harness.law.estimate import null_control, numbers
 from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.io import columns
 from harness.law.results import Anchors, Interval, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.text import naming, wording
 from harness.report.text.wording import plural
 
+HELD_OUT = "reward of held-out users"
+OWN_BATCH = "reward of the same batch as H, where the law is expected"
 NULL_CONTROL = "algorithm.null_control"
 FOLLOW = ("holds", "holds_form_open", "holds_until_onset")
 """Verdicts by which reward follows the law."""
@@ -164,8 +167,20 @@ def heading(analysis: Analysis) -> str:
     ]
     told = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
     counted = _counted(analysis)
-    whose = "" if any(run.same_batch for run in counted) else "; reward of held-out users"
-    return f"{told}{whose if counted else ''}"
+    return f"{told}; {which_reward(counted)}" if counted else told
+
+
+def which_reward(runs: Sequence[RunResult]) -> str:
+    """Say whose reward the numbers and verdicts of these runs are of."""
+    apart = [run for run in runs if not run.same_batch]
+    if not apart:
+        return OWN_BATCH
+    evaluated = [run for run in apart if columns.is_evaluation(run.reward or "")]
+    named = sorted({run.reward or "" for run in apart if run not in evaluated})
+    told = [HELD_OUT] if evaluated else []
+    told += [f"reward in column {' or '.join(named)}"] if named else []
+    told += ["of the same batch as H where a row says so"] if len(apart) < len(runs) else []
+    return ", or ".join(told)
 
 
 def intervals(shown: Sequence[Row]) -> str:

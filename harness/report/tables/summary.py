@@ -11,6 +11,8 @@ from rich.text import Text
 
 from harness.law import advice
 from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.io import typed_words
+from harness.law.io.typed_words import Typed
 from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, population, validity
@@ -40,10 +42,16 @@ FOOTNOTES = (
 )
 
 
-def print_analysis(analysis: Analysis, console: Console, explained: bool) -> None:
+def print_analysis(
+    analysis: Analysis,
+    console: Console,
+    explained: bool,
+    typed: Typed = typed_words.of_sweep,
+) -> None:
     """The table, what was left out, and the finding of each level with what would decide it.
 
-    `explained` adds how each number was got, run by run.
+    `explained` adds how each number was got, run by run; `typed`: the words of a run, for the
+    commands that are printed.
     """
     called = naming.names(analysis)
     fitted = [run for run in analysis.runs if run.status == "ok"]
@@ -75,7 +83,7 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
             _lines(console, [f"{called[run.run]}:"], "bold")
             _lines(console, (f"  {sentence}" for sentence in explain.of_run(run)))
     _lines(console, findings.closing(analysis, fitted), "bold")
-    _lines(console, advice.what_would_decide(analysis))
+    _lines(console, advice.what_would_decide(analysis, typed))
 
 
 def _lines(console: Console, lines: Iterable[str], style: str = "") -> None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.law import advice
+from harness.law.advice import Advice
 from harness.law.compare.groups import alike, number_on, over_seeds, pooled, verdict_on
 from harness.law.estimate import null_control, numbers
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.io import columns
+from harness.law.io import columns, typed_words
+from harness.law.io.typed_words import Typed
 from harness.law.results import Anchors, Interval, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.text import naming, wording
@@ -161,7 +163,7 @@ def heading(analysis: Analysis) -> str:
     nulls = sum(map(advice.is_null_control, fitted))
     unread = len(analysis.runs) - len(fitted)
     parts = [
-        f"{nulls} of them null controls" if nulls else "",
+        f"{nulls} of them {'a null control' if nulls == 1 else 'null controls'}" if nulls else "",
         f"{unread} could not be read" if unread else "",
         f"{plural(len(analysis.skipped), 'path')} set aside" if analysis.skipped else "",
     ]
@@ -199,34 +201,37 @@ def _counted(analysis: Analysis) -> list[RunResult]:
     return [run for run in fitted if run.run not in analysis.left_out]
 
 
-def left_open(analysis: Analysis, shown: Sequence[Row]) -> list[str]:
-    """What is open and what would decide it: refusals of one kind in one line."""
-    lines = [*_undetermined(analysis), *_invalid(analysis)]
-    lacking = []
-    if shown and not any(row.noise for row in shown) and _ours(analysis):
-        lacking.append("null controls, algorithm.null_control=false,true")
-    if shown and all(row.seeds == 1 for row in shown) and _ours(analysis):
-        lacking.append("more seeds, 'seed=range(1,6)'")
-    if lacking:
-        lines.append(f"what is seed or noise is not told: add {' and '.join(lacking)}")
+def left_open(
+    analysis: Analysis, shown: Sequence[Row], typed: Typed = typed_words.of_sweep
+) -> list[str]:
+    """What is open and the command that would decide it: refusals of one kind in one line."""
+    lines = [*_undetermined(analysis, typed), *_invalid(analysis)]
+    ours = [run.run for run in analysis.runs if run.status == "ok" and run.config is not None]
+    words: list[str] = []
+    if shown and not any(row.noise for row in shown):
+        words.append("algorithm.null_control=false,true")
+    if shown and all(row.seeds == 1 for row in shown):
+        words.append("seed=range(1,6)")
+    if ours and words:
+        lines += Advice("what is seed or noise is not told", ours[0], tuple(words)).lines(typed)
     return lines
 
 
-def _ours(analysis: Analysis) -> bool:
-    return any(run.config is not None for run in analysis.runs)
-
-
-def _undetermined(analysis: Analysis) -> list[str]:
-    """`law open in 9 of 15 runs: 7 identification range, 2 misfit`, and what decides most."""
+def _undetermined(analysis: Analysis, typed: Typed) -> list[str]:
+    """`law undecided in 9 of 15 runs; more steps would decide 7, ...:`, then the command."""
     real = [run for run in _counted(analysis) if not advice.is_null_control(run)]
     left = [run for run in real if run.verdict == "undetermined"]
     if not left:
         return []
-    counts = Counter(reason for run in left for reason in run.reasons or ())
-    asked = [(wording.plain(r), n) for r, n in counts.most_common() if r in advice.DECIDES]
-    why = ", ".join(f"{count} {reason}" for reason, count in asked)
-    told = f"law open in {len(left)} of {plural(len(real), 'run')}{f': {why}' if why else ''}"
-    return [told, *advice.next_steps(analysis, left)[:1]]
+    told = f"law undecided in {len(left)} of {plural(len(real), 'run')}"
+    told_of = advice.next_steps(analysis, left, typed)
+    if not told_of:
+        return [told]
+    helped, (step, *_) = told_of[0]
+    if not step.of_runs:
+        return [told, f"in {len(helped)}: {step.sentence}."]
+    runs = str(len(helped)) if len(helped) < len(left) else "them" if len(left) > 1 else "it"
+    return replace(step, sentence=f"{told}; {step.of_runs.format(runs=runs)}").lines(typed)
 
 
 def _invalid(analysis: Analysis) -> list[str]:

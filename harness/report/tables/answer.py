@@ -14,7 +14,7 @@ from harness.law.group_results import Analysis, Pooled
 from harness.law.io import typed_words
 from harness.law.io.typed_words import Typed
 from harness.law.results import Anchors, Onset
-from harness.report.text import answer, wording
+from harness.report.text import answer, dropped_rows, wording
 from harness.report.text.answer import FOLLOW, Row
 from harness.utils.safe_text import shortened, text
 
@@ -48,10 +48,11 @@ def show(
     shown = answer.rows(analysis)
     told = (answer.heading(analysis), answer.intervals(shown))
     say(console, "; ".join(filter(None, told)), "bold")
+    left_out = (*answer.unfinished(analysis), *answer.unread(analysis))
+    for line in (*left_out, *dropped_rows.ended_by_rule(analysis)):
+        say(console, line)
     if shown:
         console.print(table(shown, console.width >= ROOMY))
-    for line in (*answer.unread(analysis), *answer.unfinished(analysis)):
-        say(console, line)
     for line in answer.left_open(analysis, shown, typed):
         say(console, line)
     say(console, f"picture: {picture}" if picture else f"results: {out}")

@@ -20,7 +20,7 @@ from harness.law.io import columns, typed_words
 from harness.law.io.typed_words import Typed
 from harness.law.results import Anchors, Interval, Onset, RunResult
 from harness.records.outcomes import OWN
-from harness.report.text import naming, wording
+from harness.report.text import dropped_rows, naming, wording
 from harness.report.text.wording import plural
 
 HELD_OUT = "reward of held-out users"
@@ -161,7 +161,7 @@ def heading(analysis: Analysis) -> str:
     """How many runs there are, and what became of each of them."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     nulls = sum(map(advice.is_null_control, fitted))
-    unread = len(analysis.runs) - len(fitted)
+    unread = sum(run.error is not None and not _is_missing(run, analysis) for run in analysis.runs)
     parts = [
         f"{nulls} of them {'a null control' if nulls == 1 else 'null controls'}" if nulls else "",
         f"{unread} could not be read" if unread else "",
@@ -170,6 +170,11 @@ def heading(analysis: Analysis) -> str:
     told = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
     counted = _counted(analysis)
     return f"{told}; {which_reward(counted)}" if counted else told
+
+
+def _is_missing(run: RunResult, analysis: Analysis) -> bool:
+    """Whether `unfinished` tells of it."""
+    return run.run in analysis.left_out
 
 
 def which_reward(runs: Sequence[RunResult]) -> str:
@@ -244,7 +249,11 @@ def _invalid(analysis: Analysis) -> list[str]:
 
 def unread(analysis: Analysis) -> list[str]:
     """Runs that could not be read, those of one kind in one line; the first of each is named."""
-    failed = [run.error for run in analysis.runs if run.error is not None]
+    failed = [
+        run.error
+        for run in analysis.runs
+        if run.error is not None and not _is_missing(run, analysis)
+    ]
     kinds = Counter(error.kind for error in failed)
     first = {error.kind: error.message for error in reversed(failed)}
     return [
@@ -255,14 +264,21 @@ def unread(analysis: Analysis) -> list[str]:
 
 
 def unfinished(analysis: Analysis) -> list[str]:
-    """`3 of 33 runs unfinished and in no mean: hard, tiny 1 of 1, 1 diverged`, in one line."""
+    """`4 of 33 runs unfinished, not counted: easy 3 of 5 (1 crashed, 2 planned)`."""
+    by_name = {run.run: run for run in analysis.runs}
     told = []
     for group in analysis.groups:
-        if group.left_out:
-            diverged = f", {len(group.diverged)} diverged" if group.diverged else ""
+        states = Counter(_state(by_name[run], group) for run in group.left_out)
+        if states:
+            words = [f"{n} {word}" if len(states) > 1 else word for word, n in states.items()]
             name = wording.short_name(group.key)
-            told.append(f"{name} {len(group.left_out)} of {len(group.every)}{diverged}")
+            missing = f"{len(group.left_out)} of {len(group.every)} ({', '.join(words)})"
+            told.append(f"{name} {missing}")
     if not told:
         return []
     of = plural(len(analysis.runs), "run")
-    return [f"{len(analysis.left_out)} of {of} unfinished and in no mean: {'; '.join(told)}"]
+    return [f"{len(analysis.left_out)} of {of} unfinished, not counted: {'; '.join(told)}"]
+
+
+def _state(run: RunResult, group: GroupResult) -> str:
+    return "diverged" if run.run in group.diverged else dropped_rows.state(run)

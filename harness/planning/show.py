@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.planning import exclusions, power, study_file
-from harness.planning.alternatives import Around
+from harness.planning.alternatives import Around, OwnGap
 from harness.planning.answer import Answer
 from harness.planning.costs import Hours
 from harness.planning.made_studies import Power
+from harness.planning.pilot import OWN_USERS
 from harness.planning.search import Planned
 from harness.report.tables.grid import grid
 from harness.report.text import wording
@@ -147,4 +148,13 @@ def _gaps(answer: Answer) -> Iterator[str]:
     for gap in answer.own:
         if gap.low is not None and gap.high is not None:
             shown = wording.estimate(gap.value, gap.low, gap.high)
-            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}"
+            users = f" on {gap.users}" if gap.users else ""
+            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}{users}{_own(gap)}"
+
+
+def _own(gap: OwnGap) -> str:
+    """What the rows of fit-entropy-law show of the same runs, which may have another sign."""
+    if gap.of_own_users is None:
+        return ""
+    told = wording.number(gap.of_own_users)
+    return f", whom all levels met; {told} on {OWN_USERS}, as fit-entropy-law shows each level"

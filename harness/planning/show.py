@@ -40,7 +40,7 @@ def show(answer: Answer, console: Console, out: Path | None = None) -> None:
     console.print(_table(answer))
     for line in _of_pilot(answer):
         console.print(text(line), soft_wrap=True)
-    for line in _rests_on(answer, planned):
+    for line in (*_rests_on(answer, planned), *_not_in_it(answer, planned, out)):
         console.print(text(line, "dim"), soft_wrap=True)
 
 
@@ -142,6 +142,18 @@ def _rests_on(answer: Answer, planned: Planned) -> Iterator[str]:
     for key, why in answer.kept.items():
         yield f"{key} kept: {why}"
     yield f"cost: {planned.design.hours.how}"
+
+
+def _not_in_it(answer: Answer, planned: Planned, out: Path | None) -> Iterator[str]:
+    """Yield what a reader may miss in the plan, and why it is not there."""
+    if answer.null_controls is not None:
+        yield (
+            "no null controls: the plain difference is decided without them. How much of each "
+            f"level's fall of H is noise, {answer.null_controls} tells, for as many hours again "
+            f"({_hours(planned.design.hours)})"
+        )
+    if out is not None and answer.study is None:
+        yield f"no {study_file.FILE}: the command is the whole plan, since a contrast decides"
 
 
 def _gaps(answer: Answer) -> Iterator[str]:

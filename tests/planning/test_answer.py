@@ -80,6 +80,48 @@ def test_a_difference_is_told_with_its_users_and_beside_that_on_each_levels_own(
     assert rows["hard"] - rows["easy"] == pytest.approx(gap.of_own_users, abs=0.005)
 
 
+def said(found: Answer, out: Path | None = None) -> list[str]:
+    console = Console(width=400, record=True, file=io.StringIO())
+    show.show(found, console, out)
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+def test_a_plan_says_why_it_has_no_null_controls_and_what_adds_them(runs: Path) -> None:
+    found = ask(LEVELS, runs)
+    assert found.planned is not None
+    (line,) = (line for line in said(found) if line.startswith("no null controls: "))
+    word = "algorithm.null_control=false,true"
+    assert f"How much of each level's fall of H is noise, {word} tells, for as many hours" in line
+    planned = planner.plan(shlex.split(str(found.command))[2:]).points
+    both = planner.plan([*shlex.split(str(found.command))[2:], word]).points
+    assert len(both) == 2 * len(planned)
+
+
+def test_a_planned_study_takes_null_controls_by_the_line_that_is_named(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = ask(LEVELS, runs, "final_reward=0.05")
+    (line,) = (line for line in said(found) if line.startswith("no null controls: "))
+    assert "the line `null_controls: true` in planned.yaml tells" in line
+    folder = tmp_path / "sweeps" / "studies"
+    folder.mkdir(parents=True)
+    (folder / "planned.yaml").write_text(f"{found.study}null_controls: true\n", encoding="utf-8")
+    assert len(file.read("planned").arms) == 4
+
+
+def test_what_was_asked_for_is_not_told_again(runs: Path) -> None:
+    assert ask((*LEVELS, "algorithm.null_control=false"), runs).null_controls is None
+
+
+def test_a_contrast_has_no_study_file_and_says_so(runs: Path, tmp_path: Path) -> None:
+    line = "no planned.yaml: the command is the whole plan, since a contrast decides"
+    found = ask(LEVELS, runs)
+    assert line in said(found, tmp_path)
+    assert line not in said(found)
+    assert line not in said(ask(LEVELS, runs, "final_reward=0.05"), tmp_path)
+
+
 def test_an_entropy_is_told_without_users(runs: Path) -> None:
     (gap,) = ask(LEVELS, runs, "entropy_lost=0.5").own
     assert (gap.users, gap.of_own_users) == (None, None)

@@ -54,7 +54,7 @@ def execute(
     try:
         config = run_folder.read_config(run)
         with gpu_lease.lease(
-            bool(config.trainer.gpus), lambda: stop_requests.no_new_runs(root) or interrupted()
+            config.trainer.gpus, lambda: stop_requests.no_new_runs(root) or interrupted()
         ) as lease:
             if stop_requests.no_new_runs(root):
                 return _outcome(run, run_folder.read_status(run))

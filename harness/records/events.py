@@ -40,10 +40,22 @@ BEGINNINGS = ("start", "resume")
 
 def writer(events: Path, step: int, planned: MadeBy) -> MadeBy:
     """Versions of the attempt that wrote row `step`; `planned` where the events do not tell."""
-    at_hand = wrote = planned
+    return _made_by(_attempt(events, step)) or planned
+
+
+def ranks(events: Path, step: int) -> int:
+    """Number of ranks of the attempt that wrote row `step`."""
+    told = _attempt(events, step).get("ranks")
+    return told if isinstance(told, int) else 1
+
+
+def _attempt(events: Path, step: int) -> dict[str, Any]:
+    """The beginning of the attempt that wrote row `step`; empty where the events do not tell."""
+    at_hand: dict[str, Any] = {}
+    wrote: dict[str, Any] = {}
     for event in _told(events, step):
         if event.get("event") in BEGINNINGS:
-            at_hand = _made_by(event) or planned
+            at_hand = event
         elif event.get("event") == "step" and event.get("step") == step:
             wrote = wrote if event.get("replayed") else at_hand
     return wrote

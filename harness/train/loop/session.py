@@ -61,6 +61,8 @@ class Session:
         self._unsaved: tuple[int, Callable[[Path], None]] | None = None
         self._evaluated: int | None = None
         self._timed_apart: dict[str, float] = {}
+        self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        self.others_cpu_s: Callable[[], float] = lambda: 0.0  # of the run's other ranks, so far
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
@@ -117,10 +119,10 @@ class Session:
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
-        gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         code = asdict(self._provenance.own.made_by)
-        where = {"step": self.start, "rows": self.last_step, "gpus": gpus}
-        self.note(event, **where, anchors=evaluate.anchors(self.config), **code)
+        begins = {"step": self.start, "rows": self.last_step}
+        where = {"gpus": self._gpus, "ranks": self.config.trainer.world}
+        self.note(event, **begins, **where, anchors=evaluate.anchors(self.config), **code)
         self._emit({"event": event, "step": self.start})
         self._in_step = True
         self._deadline.restart()
@@ -142,10 +144,14 @@ class Session:
         """
         if self.leaving.asked_by is None:
             return
-        if self._unsaved is not None:
-            self._save(*self._unsaved)
+        self.save_last()
         if self._evaluated is not None:
             raise self.leaving.stopped(f"in the evaluation of step {self._evaluated}")
+
+    def save_last(self) -> None:
+        """Save the last whole step, unless it is; while the weights are still those of its end."""
+        if self._unsaved is not None:
+            self._save(*self._unsaved)
 
     @contextlib.contextmanager
     def evaluation(self, step: int) -> Iterator[Callable[[int, int], None]]:
@@ -207,7 +213,7 @@ class Session:
             rest = phases_s.get("eval", 0.0) - sum(apart.values())
             phases_s = {**phases_s, "eval": rest, **apart}
         seconds = {name: round(value, 4) for name, value in phases_s.items()}
-        cpu_s = round(time.process_time(), 3)
+        cpu_s = round(time.process_time() + self.others_cpu_s(), 3)
         self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)
         if self._served is not None:
             self.note("simulator", step=step, **self._served.cost())
@@ -292,19 +298,15 @@ class Session:
         if self._in_step:
             self._deadline.restart()
 
-    def end_hung(self, why: str) -> None:
-        """End the process at once, to be resumed; called by a watching thread."""
-        self.leaving.now(why)
-
     def _append(self, step: int, values: Mapping[str, float | None]) -> bool:
-        """Append row `step`; whether it is new. On a GPU, a differing row replaces the old one."""
+        """Append row `step`; whether it is new. Where rows may differ, the newer stays."""
         try:
             return self._metrics.append(step, values)
         except DivergedError as error:
             self._superseded += 1
             explained = self._provenance.explain(step, error, self.start)
             self.note("replay_mismatch", step=step, problem=str(explained))
-            if not self.config.trainer.gpus:
+            if self._provenance.promises(step, self.config):
                 raise explained from error
             self._metrics.supersede(step)
             self._write_status(**self._rows())

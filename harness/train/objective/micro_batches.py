@@ -48,11 +48,11 @@ def tokens_at_once(model: Any) -> int:
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
     has_adapters = not all(p.requires_grad for p in model.parameters())
     computed = "bfloat16" if dtype == torch.bfloat16 else "float32"
-    size = activation_bytes(model.config, computed, has_adapters, _computes_again(model))
+    size = activation_bytes(model.config, computed, has_adapters, computes_again(model))
     return int(_budget(model) // size)
 
 
-def _computes_again(model: Any) -> bool:
+def computes_again(model: Any) -> bool:
     """Whether activations are checkpointed; transformers 5.23 renamed what says so."""
     if hasattr(model, "is_activation_checkpointing"):
         return bool(model.is_activation_checkpointing)

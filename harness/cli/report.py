@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -65,7 +66,10 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
     many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else the pool's start costs more
     helpers = pool if many else None
     studies, damaged = _studies(wanted.paths, helpers)
-    made = page.report(_title(wanted.paths), wanted.paths, analysed, studies, damaged, helpers)
+    title = _title(wanted.paths)
+    made = page.report(
+        title, wanted.paths, analysed, studies, damaged, helpers, made_unix_s=time.time()
+    )
     with atomic.storage(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_bytes(out, made.content)

@@ -1,7 +1,7 @@
 """The report: everything that is known of some runs, as the bytes of one HTML file.
 
-The same input gives the same bytes: there is no date in them and no path of this machine but those
-that the runs were named by.
+The same input gives the same bytes: they have no date but those of the runs and the one that the
+caller gives, and no path of this machine but those that the runs were named by.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from harness.report.html import (
     conversations,
     figures,
     folders,
+    head,
     render,
     results,
     settings,
@@ -29,7 +30,6 @@ from harness.report.html.conversations import Selection
 from harness.report.html.folders import RunPlace
 from harness.report.html.talks import Shown
 from harness.report.text import naming
-from harness.report.text.wording import plural
 
 MOST_BYTES = 5_000_000
 """Of the file: a mail takes it, and a browser opens it at once."""
@@ -55,13 +55,16 @@ def report(
     studies: Sequence[Study] = (),
     notes: Sequence[str] = (),
     pool: Executor | None = None,
+    made_unix_s: float | None = None,
 ) -> Report:
     """Make the page of what is at `paths`, as it was analysed; studies come first.
 
-    `notes`: what else is left out, a sentence each. Processes of the `pool` take part.
+    `notes`: what else is left out, a sentence each. `made_unix_s`: the time that the page says it
+    was made at. Processes of the `pool` take part.
     """
     places = folders.places(paths, analysis)
-    shown = _values(title, places, analysis, studies)
+    shown = _values(places, analysis, studies)
+    shown["head"] = head.head(title, places, analysis, studies, made_unix_s)
     shown["left_out"] = [*notes, *shown["left_out"]]
     shown["sections"] = _sections(shown)
     nothing = Selection((), (), ())
@@ -75,17 +78,15 @@ def report(
 
 
 def _values(
-    title: str, places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
+    places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
 ) -> dict[str, Any]:
-    """Everything but the conversations."""
+    """Everything but the head and the conversations."""
     called = naming.names(analysis)
     of_levels = folders.level_cards(places)
     charts, others = figures.charts(analysis)
     users, user_tables = results.users(analysis)
     comparisons, comparison_notes = results.comparisons(analysis)
     return {
-        "title": title,
-        "subtitle": _subtitle(analysis, studies),
         "answers": _answers(analysis, studies),
         "tables": results.runs(analysis),
         "charts": charts,
@@ -102,17 +103,6 @@ def _values(
         "left_out": results.left_out(analysis),
         "footer": f"made by harness {version('empathy-harness')}; it loads nothing from elsewhere",
     }
-
-
-def _subtitle(analysis: Analysis, studies: Sequence[Study]) -> str:
-    fitted = sum(run.status == "ok" for run in analysis.runs)
-    unread = len(analysis.runs) - fitted
-    parts = [f"study {study.name}" for study in studies]
-    parts.append(plural(fitted, "run"))
-    partial = sum(run.unfinished is not None for run in analysis.runs)
-    parts += [f"{partial} unfinished"] if partial else []
-    parts += [f"{unread} not read"] if unread else []
-    return ", ".join(parts)
 
 
 def _answers(analysis: Analysis, studies: Sequence[Study]) -> list[Answer]:
@@ -138,7 +128,7 @@ SECTIONS = (
     ("cards", "Cards", "cards"),
     ("config", "Config", "shared"),
     ("left-out", "Left out", "left_out"),
-    ("conversations", "Conversations", "title"),
+    ("conversations", "Conversations", "head"),
 )
 """Anchor, name, and the value without which there is no such section."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -80,6 +81,35 @@ def test_what_is_no_page_is_refused(runs: Path, tmp_path: Path, out: str, said: 
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(ConfigError, match=said):
         made(runs, tmp_path / out)
+
+
+@pytest.mark.parametrize("content", [b"<!DOCTYPE html>\n<title>thesis</title>", b"", b"\xff"])
+def test_a_file_that_is_no_report_is_not_overwritten(
+    runs: Path, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "thesis.html").write_bytes(content)
+    said = "--out: must be a new file or an earlier report of harness, since it is overwritten, got"
+    with pytest.raises(ConfigError, match=f"{said} '.*thesis.html', which is another file"):
+        made(runs, tmp_path / "thesis.html")
+    assert (tmp_path / "thesis.html").read_bytes() == content
+
+
+def test_the_default_file_too_is_kept_where_it_is_no_report(tmp_path: Path) -> None:
+    root = sweep(tmp_path / "runs", ("easy",), 1)
+    (root / "report.html").write_text("<p>my own notes</p>")
+    with pytest.raises(ConfigError, match="report.html', which is another file"):
+        made(root)
+
+
+def test_a_pipe_is_not_waited_for(runs: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.html")
+    with pytest.raises(ConfigError, match="pipe.html': must be a regular file"):
+        made(runs, tmp_path / "pipe.html")
+
+
+def test_an_earlier_report_is_overwritten(runs: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert made(runs, tmp_path / "one.html") == 0
 
 
 def test_a_link_that_nobody_named_is_not_written_through(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.law.group_results import Analysis
+from harness.records import plain_file
 from harness.report.html import (
     answer,
     cards,
@@ -33,6 +34,11 @@ from harness.report.text import naming
 
 MOST_BYTES = 5_000_000
 """Of the file: a mail takes it, and a browser opens it at once."""
+GENERATOR = "harness report"
+"""Name of the program in each page, by which a page of ours is told from other files."""
+GENERATOR_TAG = f'<meta name="generator" content="{GENERATOR}">'
+HEAD_BYTES = 4096
+"""Beginning of a file in which the tag is looked for."""
 FOR_NOTES = 40_000
 """Bytes kept free of conversations for their filters and for what is said of them."""
 
@@ -77,6 +83,12 @@ def report(
     return Report(content, len(selection.rendered), selection.notes, names)
 
 
+def is_report(path: Path) -> bool:
+    """Whether the file is a page that this module made. Raises OSError for no regular file."""
+    with open(path, "rb", opener=plain_file.opener) as file:
+        return GENERATOR_TAG.encode() in file.read(HEAD_BYTES)
+
+
 def _values(
     places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
 ) -> dict[str, Any]:
@@ -87,6 +99,7 @@ def _values(
     users, user_tables = results.users(analysis)
     comparisons, comparison_notes = results.comparisons(analysis)
     return {
+        "generator": GENERATOR,
         "answers": _answers(analysis, studies),
         "tables": results.runs(analysis),
         "charts": charts,

@@ -89,7 +89,7 @@ def test_a_file_that_is_no_report_is_not_overwritten(
 ) -> None:
     (tmp_path / "thesis.html").write_bytes(content)
     said = "--out: must be a new file or an earlier report of harness, since it is overwritten, got"
-    with pytest.raises(ConfigError, match=f"{said} '.*thesis.html', which is another file"):
+    with pytest.raises(ConfigError, match=rf"{said} '.*thesis\.html', which is another file"):
         made(runs, tmp_path / "thesis.html")
     assert (tmp_path / "thesis.html").read_bytes() == content
 
@@ -97,13 +97,13 @@ def test_a_file_that_is_no_report_is_not_overwritten(
 def test_the_default_file_too_is_kept_where_it_is_no_report(tmp_path: Path) -> None:
     root = sweep(tmp_path / "runs", ("easy",), 1)
     (root / "report.html").write_text("<p>my own notes</p>")
-    with pytest.raises(ConfigError, match="report.html', which is another file"):
+    with pytest.raises(ConfigError, match=r"report\.html', which is another file"):
         made(root)
 
 
 def test_a_pipe_is_not_waited_for(runs: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.html")
-    with pytest.raises(ConfigError, match="pipe.html': must be a regular file"):
+    with pytest.raises(ConfigError, match=r"pipe\.html': must be a regular file"):
         made(runs, tmp_path / "pipe.html")
 
 

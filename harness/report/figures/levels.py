@@ -13,6 +13,7 @@ from harness.report.figures.canvas import Drawing, colour, label, marker
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
 
+NAME = "calibration"
 COLUMNS = ("panel", "level", "what", "value", "low", "high", "published")
 TITLES = ("what a reply meets", "how reference policies fare", "how emotion moves")
 APART = 0.18
@@ -32,7 +33,7 @@ def draw(calibration: Mapping[str, Any]) -> Drawing:
         _fared(fared, list(cards), [r for r in rows if r["panel"] == "final_emotion"])
         _moved(moved, list(cards), [r for r in rows if r["panel"] == "p_rise"])
         canvas.legend(panels.figure, _legend(list(cards)))
-    return Drawing("calibration", panels.figure, COLUMNS, tuple(rows))
+    return Drawing(NAME, panels.figure, COLUMNS, tuple(rows))
 
 
 def _rows(cards: Mapping[str, Any], published: Sequence[Mapping[str, Any]]) -> list[Row]:

@@ -193,7 +193,7 @@ def test_what_is_wider_has_a_shadow_at_its_edge_until_its_end_is_seen(page: Brow
     assert _edge_darkness(page) == 0
 
 
-def _edge_darkness(page: Browser) -> float:
+def _edge_darkness(page: Browser) -> int:
     """How much darker the right edge of the table of runs is than its ground, of 255: the lightest
     pixels of its last columns, between the lines of text.
     """
@@ -203,7 +203,8 @@ def _edge_darkness(page: Browser) -> float:
     )
     with Image.open(io.BytesIO(page.picture())) as picture:
         strip = picture.convert("L").crop((int(left), int(top), int(left + width), int(top) + 60))
-    return 255 - max(strip.tobytes())
+    lightest: int = max(strip.tobytes())
+    return 255 - lightest
 
 
 def test_a_wide_table_is_scrolled_by_key_and_keeps_names_in_sight(page: Browser) -> None:

@@ -112,10 +112,10 @@ class Browser:
     def mouse(self, x: float, y: float) -> None:
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
-    def width(self, pixels: int) -> None:
+    def width(self, pixels: int, height: int = 900) -> None:
         self.send(
             "Emulation.setDeviceMetricsOverride",
-            width=pixels, height=900, deviceScaleFactor=1, mobile=False,
+            width=pixels, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
 
     def scheme(self, name: str) -> None:

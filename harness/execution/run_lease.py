@@ -30,7 +30,7 @@ def take(
     give_up: Callable[[], bool] = lambda: False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunLease:
-    """Wait for its GPUs, then for a server: in this order for all, so that no two wait for each other.
+    """Wait for GPUs, then for a server: in this order for all, so no two wait for each other.
 
     Raises DeviceError where there are not so many GPUs, StoppedError once `give_up()` is true.
     """

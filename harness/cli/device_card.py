@@ -70,12 +70,12 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
             "add policy=tiny or policy=qwen3_0_6b"
         )
     has_gpu = bool(gpu_lease.gpus())
-    config = replace(config, trainer=replace(config.trainer, gpus=int(has_gpu)))
+    config = replace(config, trainer=replace(config.trainer, gpus=int(has_gpu), ranks=None))
     if not has_gpu:
         config = replace(config, trainer=replace(config.trainer, engine="transformers"))
     model_files.check(config.policy)
     engine_choice.check(config)
-    with gpu_lease.lease(has_gpu) as lease:
+    with gpu_lease.lease(int(has_gpu)) as lease:
         if has_gpu:
             os.environ["CUDA_VISIBLE_DEVICES"] = lease.visible
         from harness.train.trial import measure  # which imports torch, and it looks for GPUs

@@ -14,10 +14,7 @@ from torch import Tensor
 from transformers.trainer import OPTIMIZER_NAME
 
 from harness.policy.tiny import saving
-from harness.records import atomic
-
-CHECKPOINT = "trainer"
-"""Folder of TRL's own files within one of our checkpoints."""
+from harness.records import atomic, checkpoints
 
 
 class CheckpointCopy:
@@ -49,7 +46,7 @@ class CheckpointCopy:
         is read: its weights may have changed. Raises OSError.
         """
         with atomic.pinned(folder) as here, saving():
-            inner = here / CHECKPOINT
+            inner = here / checkpoints.MODEL
             inner.mkdir()
             model.save_pretrained(inner, state_dict=self._weights)
             torch.save(self._optimiser, inner / OPTIMIZER_NAME)

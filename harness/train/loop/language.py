@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from harness.errors import DivergedError
-from harness.policy.chat import Chat
+from harness.errors import DivergedError, StoppedError
 from harness.policy.grammar import covers
-from harness.train.engines.engine import Engine
+from harness.train.loop import rank, step_checks
 from harness.train.loop import start as starts
-from harness.train.loop import step_checks
 from harness.train.loop.language_step import (
     StepState,
     TokenBatch,
@@ -31,6 +29,7 @@ from harness.train.loop.language_step import (
 )
 from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
+from harness.train.loop.start import StartModels
 from harness.train.loop.step_checks import GapWatch, RemedyWatch, SignalWatch
 from harness.train.loop.trl_adapter import (
     ConversationTrainer,
@@ -44,25 +43,19 @@ from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import micro_batches, remedy_stack
-from harness.train.objective.language_loss import LossResult
+from harness.train.objective.language_loss import LossBatch
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.rewards import Rewards
+from harness.train.ranks.team import Team
+from harness.train.ranks.work import Work
 from harness.train.rollout import curriculum
-from harness.train.rollout.batch import (
-    ROLLOUT_STREAM,
-    FilledBatch,
-    fill,
-    rng_of,
-    rollout_groups,
-    stream_of,
-    waves,
-)
-from harness.train.rollout.conversation import Conversation, InWaves
+from harness.train.rollout.batch import FilledBatch, fill
+from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import CriticBatch, LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards, penalised
-from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
+from harness.train.rollout.speaker import TokenTrajectory
 from harness.utils import safe_text
 
 
@@ -71,28 +64,32 @@ def train(session: Session) -> None:
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     starts.build(session)
-    start = starts.load(config, starts.device_of(config))
-    session.start_from(start.sum)
-    learner = LanguageRun(session, start.learner, start.judge, start.chat)
-    scratch = session.run.path / ".scratch"
-    learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-    with starts.running_engine(session, start, learner.stack.needs_entropies) as learner.engine:
-        session.begin(card.of_language(config, start.name))
-        learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
+    stack = remedy_stack.begin(config, _checkpoint(session))
+    note = stack.needs_entropies
+    with rank.started(session, note) as others:
+        start = starts.load(config, starts.device_of(config))
+        session.start_from(start.sum)
+        learner = LanguageRun(session, start, stack)
+        scratch = session.run.path / ".scratch"
+        learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
+        running = starts.running_engine(config, start, note, session.poll, session.leaving.now)
+        with running as engine:
+            work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)
+            learner.team = rank.joined(session, work, others)
+            session.begin(card.of_language(config, start.name))
+            learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
 
 
 class LanguageRun:
     """What a run does before and after TRL's updates: the Learner that trl_adapter calls."""
 
     trainer: ConversationTrainer
-    engine: Engine
+    team: Team
 
-    def __init__(self, session: Session, model: Any, start: Any, chat: Chat) -> None:
-        """`start`: the start model that judges replies; None to leave that out."""
-        self._session, self._config = session, session.config
-        self._model, self._start, self._chat = model, start, chat
+    def __init__(self, session: Session, start: StartModels, stack: RemedyStack) -> None:
+        self._session, self._config, self.stack = session, session.config, stack
+        self._model, self._chat = start.learner, start.chat
         self._curriculum = curriculum.begin(session.config, _checkpoint(session))
-        self.stack = remedy_stack.begin(session.config, _checkpoint(session))
         self._critic = self.stack.critic(_checkpoint(session))
         self._critic_batch: CriticBatch | None = None
         most = session.config.trainer.tokens_at_once
@@ -100,13 +97,21 @@ class LanguageRun:
         self.limit = micro_batches.begin(most, checkpoint, self._halved, session.poll)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
-        self._planning = Planning(chat)
+        self._planning = Planning(start.chat)
 
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step`; evaluate first where that is due."""
-        self._model.eval()  # where memory is saved in training, no keys and values would be kept
-        with starts.precision(self._config.policy, self._model.device.type), self.engine.awake():
+        with self._saved_if_stopped(), self.team.awake():
             return self._rollout(step)
+
+    @contextmanager
+    def _saved_if_stopped(self) -> Iterator[None]:
+        """A context in which a stop, as a lost rank is, costs this step alone."""
+        try:
+            yield
+        except StoppedError:
+            self._session.save_last()
+            raise
 
     def _rollout(self, step: int) -> RolloutBatch:
         config, begin = self._config, time.monotonic()
@@ -114,10 +119,11 @@ class LanguageRun:
         if evaluate.due(step, config):
             with self._session.evaluation(step) as watch:
                 metrics = evaluate_model(
-                    self.engine, self._model, self._chat, config, self._start, watch,
+                    self.team,
+                    watch,
                     keep=evaluate.keep_in(self._session.run.outcomes, step),
                     timed=self._session.timed,
-                )  # fmt: skip
+                )
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
         filled, trajectories = self._filled_batch(step)
@@ -147,8 +153,7 @@ class LanguageRun:
             prompt_lengths=[trajectory.row.prompt_length for trajectory in trajectories],
             rewards=rewards.total.tolist(),
             advantages=advantages.tolist(),
-            settings=settings,
-            engine_logp=[t.logp for t in trajectories] if self.engine.corrected else None,
+            engine_logp=[t.logp for t in trajectories] if self._corrected else None,
         )
 
     def _learning_signal(
@@ -165,33 +170,27 @@ class LanguageRun:
         by_try: list[list[TokenTrajectory]] = []
 
         def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
-            speakers = self._speakers(step, attempt)
-            conversations = rollout_groups(self._curriculum, InWaves(speakers), step, groups)
-            by_try.append([t for speaker in speakers for t in speaker.trajectories])
-            return conversations
+            drawn = self.team.draw(self._curriculum, step, attempt, groups)
+            by_try.append(drawn.trajectories)
+            return drawn.conversations
 
         filled = fill(rollout_once, self._config, self.stack.most_tries)
         return filled, [by_try[attempt][number] for attempt, number in filled.source]
 
-    def _speakers(self, step: int, attempt: int) -> list[LanguageSpeaker]:
-        """One speaker for each wave, with its own random numbers, for the n-th draw of groups."""
-        config = self._config
-        return [
-            LanguageSpeaker(
-                self.engine,
-                self._chat,
-                config.policy,
-                rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, wave)),
-                self._start,
-            )
-            for wave in range(waves(config))
-        ]
+    @property
+    def _corrected(self) -> bool:
+        return self.team.own.engine.corrected
 
-    def scored(self, result: LossResult) -> None:
-        """Keep one pass over the batch. Raises DivergedError, with the row written, for no loss."""
+    def learn(self, batch: LossBatch) -> float:
+        """Compute the gradient of the loss of one pass; return the loss. Raises DivergedError, with
+        the row written, where it is not finite.
+        """
+        with self._saved_if_stopped():
+            result = self.team.learn(batch, self._step.settings)
         self._step.passes.append(result)
         if not math.isfinite(result.value):
             self._diverged(f"loss {result.value:g}")
+        return result.value
 
     def check_gradient(self, norm: float) -> None:
         """Raise DivergedError, with the row written, for a gradient that is not finite."""
@@ -254,7 +253,7 @@ class LanguageRun:
             **remedy_stack.metrics(self.stack, selection, acted, batch.groups_drawn),
             "grad_norm": state.grad_norm,
             "kl": divergence(trace, batch.trajectories),
-            **step_checks.gap_metrics(trace.logp, engine_logp, self.engine.corrected),
+            **step_checks.gap_metrics(trace.logp, engine_logp, self._corrected),
             "text/grammatical": self._grammatical(conversations),
         }
         self._session.record(

@@ -15,12 +15,9 @@ import numpy as np
 import torch
 
 from harness.config.run import MAX_TURNS, RunConfig
-from harness.policy.chat import Chat
-from harness.train.engines.engine import Engine
 from harness.train.loop import language_probe
 from harness.train.metrics import evaluate
-from harness.train.metrics.deaf import Speakers
-from harness.train.metrics.held_out import Meeting, TurnDraws, at_once
+from harness.train.metrics.held_out import at_once
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.language_loss import (
     LossResult,
@@ -33,10 +30,11 @@ from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
-from harness.train.rollout.batch import REMEDY_STREAM, rng_of, waves
-from harness.train.rollout.conversation import Conversation, InWaves, shares
+from harness.train.ranks.team import Team
+from harness.train.rollout.batch import REMEDY_STREAM, rng_of
+from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.learning_signal import Replies, denominator
-from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
+from harness.train.rollout.speaker import TokenTrajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,38 +187,20 @@ def divergence(trace: TokenTrace, trajectories: Sequence[TokenTrajectory]) -> fl
 
 
 def evaluate_model(
-    engine: Engine,
-    model: Any,
-    chat: Chat,
-    config: RunConfig,
-    start: Any,
+    team: Team,
     watch: evaluate.Watch | None = None,
     size: int | None = None,
     keep: evaluate.Keep | None = None,
     timed: evaluate.Timed = nullcontext,
 ) -> Metrics:
-    """eval/* and the probe of `model` with its current weights, for which `engine` speaks.
+    """eval/* and the probe of a model with its current weights.
 
-    `start`: the frozen start model that judges replies; None to leave that out; `size`: the
-    conversations at a time, as many as a batch has if None; `keep` and `timed`: see
+    `size`: the conversations at a time, as many as a batch has if None; `keep` and `timed`: see
     `evaluate.evaluate`.
     """
-    size = at_once(config) if size is None else size
-    speakers = held_out_speakers(engine, chat, config, start)
+    own = team.own
+    size = at_once(own.config) if size is None else size
     return {
-        **evaluate.evaluate(config, speakers, watch, size, keep, timed),
-        **language_probe.probe(engine, model, chat, config, size, timed),
+        **evaluate.evaluate(own.config, team.holding(size), watch, keep, timed),
+        **language_probe.probe(own.engine, own.learner, own.chat, own.config, size, timed),
     }
-
-
-def held_out_speakers(engine: Engine, chat: Chat, config: RunConfig, start: Any) -> Speakers:
-    """Makes the speakers of some held-out conversations, one for each wave."""
-
-    def speakers(held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
-        parts = shares(len(held), min(waves(config), len(held)))
-        draws = [TurnDraws(config, held[part.start : part.stop]) for part in parts]
-        return InWaves(
-            [LanguageSpeaker(engine, chat, config.policy, drawn, start) for drawn in draws]
-        )
-
-    return speakers

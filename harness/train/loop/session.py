@@ -65,6 +65,8 @@ class Session:
         self._parts = PartTimes()
         self.timed = self._parts.timed
         """A context for a part of an evaluation that the step's event times apart from the rest."""
+        self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        self.others_cpu_s: Callable[[], float] = lambda: 0.0  # of the run's other ranks, so far
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
@@ -121,10 +123,10 @@ class Session:
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
-        gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         code = asdict(self._provenance.own.made_by)
-        where = {"step": self.start, "rows": self.last_step, "gpus": gpus}
-        self.note(event, **where, anchors=evaluate.anchors(self.config), **code)
+        begins = {"step": self.start, "rows": self.last_step}
+        where = {"gpus": self._gpus, "ranks": self.config.trainer.world}
+        self.note(event, **begins, **where, anchors=evaluate.anchors(self.config), **code)
         self._emit({"event": event, "step": self.start})
         self._in_step = True
         self._deadline.restart()
@@ -148,9 +150,13 @@ class Session:
         self._saver.collect()
         if self.leaving.asked_by is None:
             return
-        self._saver.save()
+        self.save_last()
         if self._evaluated is not None:
             raise self.leaving.stopped(f"in the evaluation of step {self._evaluated}")
+
+    def save_last(self) -> None:
+        """Save the last whole step, unless it is; before an update, or what was kept before one."""
+        self._saver.save()
 
     def before_update(self) -> None:
         """Copy the last step's end, where it has no checkpoint: weights change before the next."""
@@ -203,7 +209,7 @@ class Session:
             conversations.write(self.run.conversations, step, turns())
         spent = self._parts.taken_from("eval", phases_s)
         seconds = {name: round(value, 4) for name, value in spent.items()}
-        cpu_s = round(time.process_time(), 3)
+        cpu_s = round(time.process_time() + self.others_cpu_s(), 3)
         self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)
         if self._served is not None:
             self.note("simulator", step=step, **self._served.cost())
@@ -292,19 +298,15 @@ class Session:
         if self._in_step:
             self._deadline.restart()
 
-    def end_hung(self, why: str) -> None:
-        """End the process at once, to be resumed; called by a watching thread."""
-        self.leaving.now(why)
-
     def _append(self, step: int, values: Mapping[str, float | None]) -> bool:
-        """Append row `step`; whether it is new. On a GPU, a differing row replaces the old one."""
+        """Append row `step`; whether it is new. Where rows may differ, the newer stays."""
         try:
             return self._metrics.append(step, values)
         except DivergedError as error:
             self._superseded += 1
             explained = self._provenance.explain(step, error, self.start)
             self.note("replay_mismatch", step=step, problem=str(explained))
-            if not self.config.trainer.gpus:
+            if self._provenance.promises(step, self.config):
                 raise explained from error
             self._metrics.supersede(step)
             self._write_status(**self._rows())

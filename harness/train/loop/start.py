@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,13 +79,6 @@ def device_of(config: RunConfig) -> str:
     return "cuda"
 
 
-def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
-    """A context in which forward passes compute in `policy.dtype`; on a CPU in float32."""
-    dtype = getattr(torch, policy.dtype)
-    enabled = dtype != torch.float32 and device != "cpu"
-    return torch.autocast(device, dtype=dtype, enabled=enabled)
-
-
 def _tiny(policy: PolicyConfig, device: str) -> StartModels:
     folder = start_model.ensure(policy)
     tokenizer = tiny.load_tokenizer(folder)
@@ -135,38 +128,45 @@ PROBE_TOKENS = 2
 
 
 @contextmanager
-def running_engine(session: Session, start: StartModels, note_entropies: bool) -> Iterator[Engine]:
-    """The run's engine, which has loaded the weights and drawn a test turn; closed in the end.
+def running_engine(
+    config: RunConfig,
+    start: StartModels,
+    note_entropies: bool,
+    poll: Callable[[], None],
+    end_hung: Callable[[str], None],
+) -> Iterator[Engine]:
+    """A run's engine, which has loaded the weights and drawn a test turn; closed in the end.
 
-    `note_entropies`: record the entropy at each token; vLLM cannot.
-    Raises ConfigError if vLLM refuses this model, StoppedError if a server is out of reach.
+    `note_entropies`: record the entropy at each token; vLLM cannot. `poll`: called between tokens
+    or turns, raises to stop; `end_hung`: ends the process, with the reason. Raises ConfigError if
+    vLLM refuses this model, StoppedError if a server is out of reach.
     """
-    if engine_choice.chosen(session.config) == engine_choice.TRANSFORMERS:
-        yield Transformers(start.learner, note_entropies, session.poll)
+    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
+        yield Transformers(start.learner, note_entropies, poll)
         return
-    engine = engine_of(session.config, start, session.end_hung)
+    engine = engine_of(config, start, end_hung)
     try:
         with engine.awake():
-            _probe(engine, start.chat.end, session.config.policy.temperature)
-        yield Polled(engine, session.poll)
+            _probe(engine, start.chat.end, config.policy.temperature)
+        yield Polled(engine, poll)
     finally:
         engine.close()
 
 
-def engine_of(config: RunConfig, start: StartModels, hung: Callable[[str], None]) -> Engine:
+def engine_of(config: RunConfig, start: StartModels, end_hung: Callable[[str], None]) -> Engine:
     """The engine that a run's config asks for; vLLM is imported only here.
 
-    `hung` is called, from a thread, with the reason where vLLM takes too long.
+    `end_hung` is called, from a thread, with the reason where vLLM takes too long.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         return Transformers(start.learner)
     if engine_choice.chosen(config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import Colocated
 
-        return Colocated(start.learner, config, hung)
+        return Colocated(start.learner, config, end_hung)
     from harness.train.engines.vllm_server import Served
 
-    return Served(start.learner, config, hung)
+    return Served(start.learner, config, end_hung)
 
 
 def _probe(engine: Engine, end: int, temperature: float) -> None:

@@ -24,6 +24,7 @@ from harness.train.engines.engine import Engine
 from harness.train.loop import memory, start
 from harness.train.loop.start import StartModels
 from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
+from harness.train.ranks.work import precision
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.trial.step import (
     Clock,
@@ -229,7 +230,7 @@ def _logp(
     """The trainer's log-probabilities of the first conversations' own tokens."""
     learner: Any = models.learner
     ids, own = _rows(trajectories)
-    with start.precision(config.policy, learner.device.type):
+    with precision(config.policy, learner.device.type):
         return torch.cat(own_log_probabilities(learner, ids, own, config.policy.temperature))
 
 

@@ -19,9 +19,10 @@ from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
 from harness.train.loop import memory
 from harness.train.loop.language_step import TokenBatch, loss_settings
-from harness.train.loop.start import StartModels, precision
+from harness.train.loop.start import StartModels
 from harness.train.objective import micro_batches, remedy_stack
 from harness.train.objective.language_loss import LossBatch, LossResult, accumulate_gradient
+from harness.train.ranks.work import precision
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 

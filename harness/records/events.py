@@ -99,6 +99,24 @@ def last_unix_s(events: Path) -> float | None:
     return None
 
 
+def last_step_s(events: Path) -> float:
+    """How long the last step took, by the events; 0 where they do not tell."""
+    try:
+        with open(events, "rb", opener=plain_file.opener) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
+            lines = file.read(LAST_BYTES).splitlines()
+    except OSError:
+        return 0.0
+    for line in reversed(lines):
+        with contextlib.suppress(ValueError, RecursionError):
+            event = json.loads(line) if b'"step"' in line else None
+            if isinstance(event, dict) and event.get("event") == "step":
+                phases = event.get("seconds")
+                values = phases.values() if isinstance(phases, dict) else ()
+                return float(sum(v for v in values if type(v) in (int, float)))
+    return 0.0
+
+
 def _made_by(event: dict[str, Any]) -> MadeBy | None:
     return None if shape.problem(MadeBy, event) else MadeBy(event["versions"], event["git"])
 

@@ -201,6 +201,6 @@ def evaluate_model(
     own = team.own
     size = at_once(own.config) if size is None else size
     return {
-        **evaluate.evaluate(own.config, team.holding(size), watch, keep, timed),
+        **evaluate.evaluate(own.config, team.meeting(size), watch, keep, timed),
         **language_probe.probe(own.engine, own.learner, own.chat, own.config, size, timed),
     }

@@ -116,8 +116,8 @@ class Rank:
     def draw(self, asked: Draw) -> Drawn:
         return self._work.draw(asked)
 
-    def hold(self, *asked: Any) -> Any:
-        return self._work.hold(*asked)
+    def meet(self, *asked: Any) -> Any:
+        return self._work.meet(*asked)
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
         """See `Work.learn`; measures of tokens leave the device, as they go by the socket."""

@@ -109,7 +109,7 @@ class Work:
         conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
         return Drawn(conversations, [t for speaker in speakers for t in speaker.trajectories])
 
-    def hold(
+    def meet(
         self,
         some: Sequence[Meeting],
         instead: deaf.Swapped | None,
@@ -117,9 +117,9 @@ class Work:
         watch: evaluate.Watch | None = None,
     ) -> Mapping[Meeting, Result]:
         """The results of some conversations of an evaluation, `size` at a time; see
-        `evaluate.Hold`.
+        `evaluate.Meet`.
         """
-        return evaluate.held_here(self.config, self.held_out_speakers, size)(some, instead, watch)
+        return evaluate.meet_here(self.config, self.held_out_speakers, size)(some, instead, watch)
 
     def held_out_speakers(self, held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
         """The speakers of some held-out conversations, one for each wave."""

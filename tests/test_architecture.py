@@ -122,6 +122,7 @@ BESIDE_ATOMIC = {
         "torch.save(self._optimiser, inner / OPTIMIZER_NAME)",
     ): "pinned: the checkpoint's own new folder",
     ("train/loop/trl_adapter.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
+    ("train/loop/rank.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
     (
         "train/loop/trl_adapter.py",
         "torch.save(self.args, folder / TRAINING_ARGS_NAME)",

@@ -1,9 +1,9 @@
 """Two ranks of one run against two runs of one rank at once: what sharing a run costs.
 
-`python -m benchmarks.ranks [KEY=VALUE...]` prints a table of rounds and the medians of two ratios: the
-conversations a second of a run of two ranks, to those of two runs of one rank with half of its
+`python -m benchmarks.ranks [KEY=VALUE...]` prints a table of rounds and the medians of two ratios:
+the conversations a second of a run of two ranks, to those of two runs of one rank with half of its
 conversations each, which do the same work and wait for nobody; and to those of one run of one rank.
-The first step of each run is left out: it warms up, and is evaluated. Run it on two idle cores.
+The first step of each run is left out: it warms up. Run it on two idle cores.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.words import merged
 
 ROUNDS = 3
 STEPS = 5
@@ -68,7 +70,7 @@ def per_second(runs: Sequence[Run], words: Sequence[str]) -> list[float]:
         started = [_start(run, Path(folder) / str(n), words) for n, run in enumerate(runs)]
         for child in started:
             if child.wait():
-                raise SystemExit(f"a run ended with exit code {child.returncode}: {child.args}")
+                raise SystemExit(f"a run ended with exit code {child.returncode}: {child.args!r}")
         return [_rate(run, Path(folder) / str(n)) for n, run in enumerate(runs)]
 
 
@@ -78,7 +80,8 @@ def _start(run: Run, path: Path, words: Sequence[str]) -> subprocess.Popen[bytes
         f"trainer.ranks={run.ranks}",
         f"seed={run.seed}",
     ]
-    command = [sys.executable, "-m", "harness", "train", *WORDS, *words, *own, "--dir", str(path)]
+    every = merged([*WORDS, *own], words)
+    command = [sys.executable, "-m", "harness", "train", *every, "--dir", str(path)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -86,7 +89,8 @@ def _rate(run: Run, path: Path) -> float:
     """Between the ends of the first and the last step."""
     events = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
     ends = [event["time_unix_s"] for event in events if event["event"] == "step"]
-    return run.conversations * (len(ends) - 1) / (ends[-1] - ends[0])
+    seconds: float = ends[-1] - ends[0]
+    return run.conversations * (len(ends) - 1) / seconds
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from harness.records import overview, removal, run_state
 from harness.records.overview import Entry, Range
 from harness.utils import safe_text, terminal
 
-HEADS = ("path", "status", "step", "H", "R", "when", "what", "note")
+HEADS = ("path", "status", "step", "H", "batch R", "when", "what", "note")
 PATH, STATUS, STEP, ENTROPY, REWARD, WHEN, WHAT, NOTE = range(len(HEADS))
 UNSOUND = (run_state.DAMAGED, run_state.CRASHED, "failed")
 LEAST = {NOTE: 20, WHAT: 24, STATUS: 15}

@@ -38,10 +38,12 @@ def status(folder: Path, *, as_json: bool) -> None:
         _print(line)
 
 
-def resume(folder: Path, events: str | None, stop_again: bool = False) -> int:
+def resume(
+    folder: Path, events: str | None, stop_again: bool = False, ranks: int | None = None
+) -> int:
     """Continue the run or the sweep in `folder` and return the exit code."""
     _refuse_outer_folder(folder, "resume")
-    sweep, code = resuming.resume(folder, events, stop_again)
+    sweep, code = resuming.resume(folder, events, stop_again, ranks)
     for line in closing(sweep, code):
         exit_codes.say(line)
     return code

@@ -53,6 +53,8 @@ class View:
     """Steps planned."""
     entropy: float | None = None
     reward: float | None = None
+    reward_column: str = columns.EVALUATION
+    """What `reward` is of: held-out users, or a column of another program's log."""
     regime: str | None = None
     onset: Onset | None = None
     advice: Advice | None = None
@@ -202,7 +204,7 @@ class FollowedLog:
         damaged = sum(cleaned.dropped.values())
         view = replace(
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
-            uncalibrated=kind,
+            uncalibrated=kind, reward_column=chosen.reward,
         )  # fmt: skip
         return self._judged(view, curve, last, self._unit(False, curve), Identity())
 

@@ -25,7 +25,7 @@ MOST_BYTES = 2**20
 """Most bytes of metrics.jsonl read at once: only the last row is shown."""
 PACE_WINDOW_S = 120.0
 """Time left is judged by the steps of this last while."""
-MARGIN_LINES = 5
+MARGIN_LINES = 6
 """Lines of the screen kept free below and above the table."""
 
 

@@ -14,6 +14,7 @@ from harness.records.run_state import MOST_URGENT_FIRST
 from harness.utils import terminal
 from harness.utils.safe_text import text, visible
 
+LEGEND = "H, R, emotion: last batch; held-out R: `harness watch`"
 COLUMNS = ("run", "status", "step", "H", "R", "emotion", "left")
 RUN, STATUS, STEP, ENTROPY, REWARD, EMOTION, LEFT = range(len(COLUMNS))
 LONGEST_NAME, LONGEST_REASON = 40, 60
@@ -59,6 +60,7 @@ def table(views: Sequence[RunView], most: int, columns: int | None = None) -> Gr
     counts = ", ".join(f"{count} {status}" for status, count in hidden.items())
     notes = [f"and {counts}"] if counts else []
     notes += [overall(views)] if len(views) > 1 else []
+    notes.append(LEGEND)
     wrapped = [terminal.wrapped(note, columns).split("\n") for note in notes]
     return Group(*lines, *(text(line, "dim") for note in wrapped for line in note))
 
@@ -137,9 +139,9 @@ def worth_a_line(printed: RunView, now: RunView) -> bool:
 
 
 def line(view: RunView) -> str:
-    """`0-easy-seed1: running, 20/100 steps, H 1.04, R 0.45, emotion 47, 2 min left`."""
+    """`0-easy-seed1: running, 20/100 steps, H 1.04, batch R 0.45, emotion 47, 2 min left`."""
     parts = [view.status, f"{view.step}/{view.steps} steps"]
-    measured = (("H", view.entropy, 2), ("R", view.reward, 2), ("emotion", view.emotion, 0))
+    measured = (("H", view.entropy, 2), ("batch R", view.reward, 2), ("emotion", view.emotion, 0))
     parts += [f"{word} {_decimal(v, digits)}" for word, v, digits in measured if v is not None]
     if view.left_s is not None:
         parts.append(f"{duration(view.left_s)} left")

@@ -21,34 +21,39 @@ NEITHER = f"neither a run nor a sweep: no run.json, no {sweep_file.FILE}"
 STATUS_OF_EXIT = {0: "done", StoppedError.exit_code: "stopped"}
 
 
-def resume(path: Path, events: str | None, stop_again: bool = False) -> tuple[Sweep, int]:
+def resume(
+    path: Path, events: str | None, stop_again: bool = False, ranks: int | None = None
+) -> tuple[Sweep, int]:
     """Continue the run (this process becomes it) or the sweep in `path`: its ledger and exit code.
 
-    `stop_again`: of a run that trainer.stop_when has ended, obey that rule on. Raises ConfigError
-    if it is given for a sweep, whose runs are done where their rule ended them; DataError if there
-    is nothing to resume, StoppedError if a live process holds it.
+    `stop_again`: of a run that trainer.stop_when has ended, obey that rule on; `ranks`: go on with
+    so many, those of its config if None. Raises ConfigError if either is given for a sweep;
+    DataError if there is nothing to resume, StoppedError if a live process holds it.
     """
     _look_into(path)
     if not is_sweep(path):
-        _resume_run(path, events, stop_again)
-    if stop_again:
-        raise ConfigError(f"--stop-again: must be given with a run, got the sweep {path}")
+        _resume_run(path, events, stop_again, ranks)
+    for option, given in (("--stop-again", stop_again), ("--ranks", ranks is not None)):
+        if given:
+            raise ConfigError(f"{option}: must be given with a run, got the sweep {path}")
     return _resume_sweep(path, events)
 
 
-def _resume_run(path: Path, events: str | None, stop_again: bool) -> NoReturn:
+def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | None) -> NoReturn:
     where = RunFolder(path.resolve())
     if not where.is_run():
         raise DataError(f"{path}: nothing to resume: {missing_path.why(path) or NEITHER}")
     compatibility.refuse_newer(where)
-    config = run_folder.read_config(where)
+    config, more = run_folder.read_config(where), ["--stop-again"] if stop_again else []
+    if ranks is not None:
+        config, more = config.on_ranks(ranks), [*more, "--ranks", str(ranks)]
     sends = frozenset[Grant]()
     if not run_folder.read_status(where).is_over:
         compatibility.refuse_other_simulator(where, simulator.VERSION)
         sends = preflight.check([config])
         preflight.tell(sends)
     process.defer_stops()
-    foreground.become(where, config, events, run_folder.take(where), sends, stop_again)
+    foreground.become(where, config, events, run_folder.take(where), sends, more)
 
 
 def status(path: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.errors import DataError
 from harness.records import (
+    events,
     metric_rows,
     plain_file,
     run_state,
@@ -37,7 +38,6 @@ NAMED = re.compile(r"^(\w+):\n  name: (\S+)$", re.MULTILINE)
 SEED = re.compile(r"^seed: (-?\d+)$", re.MULTILINE)
 STEPS = re.compile(r"^trainer:\n(?:  .*\n)*?  steps: (\d+)$", re.MULTILINE)
 NULL_CONTROL = re.compile(r"^  null_control: true$", re.MULTILINE)
-BEGAN = re.compile(rb'\{"time_unix_s": (\d{1,12}(?:\.\d+)?),')
 USUAL = {
     "simulator": "scripted", "algorithm": "grpo", "reward": "terminal", "curriculum": "none",
     "remedy": "none",
@@ -213,10 +213,8 @@ def _outline(path: Path) -> tuple[str, int | None]:
 
 def _began(path: Path) -> float | None:
     run = RunFolder(path)
-    with contextlib.suppress(OSError), open(run.events, "rb", opener=plain_file.opener) as file:
-        if found := BEGAN.match(file.read(64)):
-            return float(found[1])
-    return _modified(run.config)
+    began = events.began_unix_s(run.events)
+    return _modified(run.config) if began is None else began
 
 
 def _modified(path: Path) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -59,7 +60,8 @@ def test_runs_and_sweeps_are_a_line_each_with_what_they_measured_last(tmp_path: 
     made(tmp_path / "one")
     a_sweep(tmp_path / "runs/pilot", "0-a", "1-b", "2-c", name="pilot", note="is it on?")
     head, one, sweep = listed(tmp_path)
-    assert head.split() == ["path", "status", "step", "H", "R", "when", "what", "note"]
+    heads = ["path", "status", "step", "H", "batch R", "when", "what", "note"]
+    assert re.split(" {2,}", head) == heads
     today = time.strftime("%Y-%m-%d")
     words = ["one", "done", "3/100", "1.25", "0.44", today]
     assert [word for word in one.split() if ":" not in word][:6] == words

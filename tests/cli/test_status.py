@@ -83,7 +83,9 @@ def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
         assert training.wait(60) == 0
     assert shown.code == 0
     assert "running" in shown.plain
-    assert shown.lines[-1].split()[:3] == ["one", "done", "400/400"]
+    *_, last, legend = shown.lines
+    assert last.split()[:3] == ["one", "done", "400/400"]
+    assert legend.startswith("H, R, emotion: last batch")
 
 
 def test_ctrl_c_ends_a_watch_and_nothing_else(tmp_path: Path) -> None:

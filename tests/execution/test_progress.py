@@ -76,7 +76,7 @@ def test_a_running_run_shows_its_last_row_and_the_time_left_at_its_pace(
     assert watcher.read().left_s is None
     train(run, 11, 20)
     assert progress_view.line(watcher.read()) == (
-        "run: running, 20/100 steps, H 1.23, R 0.46, emotion 46, 4 min left"
+        "run: running, 20/100 steps, H 1.23, batch R 0.46, emotion 46, 4 min left"
     )
 
 
@@ -200,7 +200,7 @@ def test_piped_output_is_plain_lines_from_start_to_end(
     watching.join(10)
     lines = [line for line in stream.getvalue().splitlines() if line[1] == "-"]
     assert lines[-2:] == [
-        "0-easy: done, 20/20 steps, H 1.23, R 0.46, emotion 46",
+        "0-easy: done, 20/20 steps, H 1.23, batch R 0.46, emotion 46",
         "1-hard: failed, 0/20 steps, /x/metrics.jsonl: out of memory",
     ]
     assert "\x1b" not in stream.getvalue()
@@ -232,11 +232,11 @@ def test_more_runs_than_lines_show_those_that_run_and_count_the_rest() -> None:
     views = [RunView(f"run{i}", 10, word) for i, word in enumerate(words)]
     stream = io.StringIO()
     Console(file=stream, width=90).print(progress_view.table(views, 4))
-    shown = [line.split()[0] for line in stream.getvalue().splitlines()]
+    *lines, legend = stream.getvalue().splitlines()
+    shown = [line.split()[0] for line in lines]
     assert shown == ["run", "run5", "run10", "run11", "run12", "and", "5"]
-    assert stream.getvalue().endswith(
-        "and 4 planned, 5 done\n5 of 13 runs done, 2 running, 1 failed\n"
-    )
+    assert lines[-2:] == ["and 4 planned, 5 done", "5 of 13 runs done, 2 running, 1 failed"]
+    assert legend == "H, R, emotion: last batch; held-out R: `harness watch`"
 
 
 def running(step: int, left_s: float | None, steps: int = 100) -> RunView:

@@ -49,19 +49,17 @@ from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import (
-    ROLLOUT_STREAM,
     FilledBatch,
     fill,
-    rng_of,
     rollout_groups,
-    stream_of,
     waves,
 )
-from harness.train.rollout.conversation import Conversation, InWaves
+from harness.train.rollout.conversation import Conversation, InWaves, shares
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import CriticBatch, LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards, penalised
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
+from harness.train.rollout.uniforms import RolloutUniforms
 
 
 def train(session: Session) -> None:
@@ -156,9 +154,10 @@ class LanguageRun:
     def _filled_batch(self, step: int) -> tuple[FilledBatch, list[TokenTrajectory]]:
         """The conversations of step `step`, in words and in tokens."""
         by_try: list[list[TokenTrajectory]] = []
+        size = self._config.algorithm.group_size
 
         def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
-            speakers = self._speakers(step, attempt)
+            speakers = self._speakers(step, attempt, len(groups) * size)
             conversations = rollout_groups(self._curriculum, InWaves(speakers), step, groups)
             by_try.append([t for speaker in speakers for t in speaker.trajectories])
             return conversations
@@ -166,18 +165,18 @@ class LanguageRun:
         filled = fill(rollout_once, self._config, self.stack.most_tries)
         return filled, [by_try[attempt][number] for attempt, number in filled.source]
 
-    def _speakers(self, step: int, attempt: int) -> list[LanguageSpeaker]:
-        """One speaker for each wave, with its own random numbers, for the n-th draw of groups."""
+    def _speakers(self, step: int, attempt: int, count: int) -> list[LanguageSpeaker]:
+        """One speaker for each wave of `count` conversations, for the n-th draw of groups."""
         config = self._config
         return [
             LanguageSpeaker(
                 self.engine,
                 self._chat,
                 config.policy,
-                rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, wave)),
+                RolloutUniforms(config, step, attempt, count, part),
                 self._start,
             )
-            for wave in range(waves(config))
+            for part in shares(count, min(waves(config), count))
         ]
 
     def scored(self, result: LossResult) -> None:

@@ -24,7 +24,6 @@ from harness.policy.chat import chat_of
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.engines.engine import Transformers
-from harness.train.loop.trl_adapter import CHECKPOINT
 from harness.train.metrics import evaluate
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.ranks.work import Work
@@ -46,7 +45,9 @@ def _row(run: RunFolder) -> str:
     if newest is None:
         raise SystemExit(f"{run.path}: has no checkpoint that verifies")
     started = start_model.ensure(config.policy)
-    before, after = (_finals(config, at, started) for at in (started, newest.path / CHECKPOINT))
+    before, after = (
+        _finals(config, at, started) for at in (started, newest.path / checkpoints.MODEL)
+    )
     won = after - before
     half = float(stats.t.ppf(0.975, len(won) - 1)) * won.std(ddof=1) / np.sqrt(len(won))
     control = "null" if config.algorithm.null_control else ""

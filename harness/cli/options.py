@@ -70,6 +70,16 @@ Primary = Annotated[
     ),
 ]
 
+PictureFormat = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        metavar="KIND",
+        show_default=False,
+        help="Kinds of the picture: some of png, svg, pdf; by default png,svg.",
+    ),
+]
+
 
 def nothing_given(context: typer.Context) -> bool:
     """Whether a command stands alone, without an argument or an option."""

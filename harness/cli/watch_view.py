@@ -52,7 +52,7 @@ def _cells(view: View, name: str) -> list[Text]:
     word = advice.word if advice else ""
     said = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
     caution = " *" if _is_cautioned(view) else ""
-    said = f"ended by its rule: {view.rule}" if view.rule else said
+    said = f"{view.status}, by its rule: {view.rule}" if view.rule else said
     damaged = f", {_damaged(view)}" if view.damaged else ""
     return [
         text(name),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.errors import DeviceError, StoppedError
 from harness.records import atomic, user_folders
@@ -41,11 +42,16 @@ def cores() -> int:
 
 
 def runs_at_once(configs: Sequence[RunConfig]) -> int:
-    """Number of these runs that fit on this machine at once, by its GPUs or cores."""
+    """Number of these runs that fit on this machine at once, by its GPUs or cores, and by the vLLM
+    servers that they name.
+    """
+    servers = [engine_choice.addresses(config) for config in configs]
     if any(config.trainer.gpus for config in configs):
         room = len(gpus()) // max(config.trainer.gpus for config in configs)
     else:
         room = cores() // max(config.trainer.threads * config.trainer.world for config in configs)
+    if all(servers):
+        room = min(room, len({url for urls in servers for url in urls}))
     return max(1, min(room, len(configs)))
 
 
@@ -109,9 +115,9 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
         taken: dict[str, int] = {}
         with atomic.storage(folder):
             for name, card in cards.items():
-                lock = _lock(folder / f"{card.replace('/', '_')}.lock")
-                if lock is not None:
-                    taken[name] = lock
+                held = lock(folder / f"{card.replace('/', '_')}.lock")
+                if held is not None:
+                    taken[name] = held
                 if len(taken) == count:
                     return Lease(",".join(taken), tuple(taken.values()))
         for descriptor in taken.values():
@@ -128,7 +134,8 @@ def _too_few(count: int) -> DeviceError:
     return DeviceError(f"trainer.gpus: {rule}, got {count}")
 
 
-def _lock(path: Path) -> int | None:
+def lock(path: Path) -> int | None:
+    """A descriptor that holds the lock of `path`; None while another process does."""
     descriptor = atomic.open_to_append(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
+from harness.records import run_state
+from harness.records.run_state import MOST_URGENT_FIRST
 from harness.utils import terminal
 from harness.utils.safe_text import text, visible
 
-ENDED = ("done", "failed", "stopped")
 LEGEND = "H, R, emotion: last batch; held-out R: `harness watch`"
-SHOWN_FIRST = ("running", "failed", "stopped", "planned", "done")
 COLUMNS = ("run", "status", "step", "H", "R", "emotion", "left")
 RUN, STATUS, STEP, ENTROPY, REWARD, EMOTION, LEFT = range(len(COLUMNS))
 LONGEST_NAME, LONGEST_REASON = 40, 60
@@ -75,15 +75,15 @@ def _line(cells: Sequence[str], widths: Mapping[int, int], styles: Mapping[int, 
 
 
 def _rank(view: RunView) -> int:
-    return SHOWN_FIRST.index(view.status) if view.status in SHOWN_FIRST else len(SHOWN_FIRST)
+    return MOST_URGENT_FIRST.index(view.status)
 
 
 def _is_held_up(view: RunView) -> bool:
-    return view.status in ENDED or view.reason is not None
+    return view.status in run_state.ENDED or view.reason is not None
 
 
 def _style_of_last(view: RunView) -> str:
-    return terminal.STYLES.get(view.status, "dim") if view.status in ENDED else ""
+    return terminal.STYLES.get(view.status, "dim") if view.status in run_state.ENDED else ""
 
 
 def _cells(view: RunView) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def _cells(view: RunView) -> tuple[str, ...]:
 def overall(views: Sequence[RunView]) -> str:
     """`3 of 9 runs done, 2 running; some 12 min left for all`."""
     counts = Counter(view.status for view in views)
-    told = [f"{counts[word]} {word}" for word in ("running", "failed", "stopped") if counts[word]]
+    told = [f"{counts[word]} {word}" for word in MOST_URGENT_FIRST[:-2] if counts[word]]
     left = overall_left_s(views)
     end = "" if left is None else f"; some {duration(left)} left for all"
     return ", ".join([f"{counts['done']} of {len(views)} runs done", *told]) + end

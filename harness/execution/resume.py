@@ -12,7 +12,7 @@ from harness import simulator
 from harness.config.grant import Grant
 from harness.errors import ConfigError, DataError, StoppedError
 from harness.execution import foreground, preflight
-from harness.records import compatibility, holder, run_folder, soundness, sweep_file
+from harness.records import compatibility, run_folder, run_state, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
 from harness.utils import missing_path, process
@@ -57,22 +57,20 @@ def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | N
 
 
 def status(path: Path) -> dict[str, Any]:
-    """run.json or sweep.json; what says it is done and lacks rows has failed. Raises DataError
-    if it is neither.
+    """run.json or sweep.json, with the statuses that people are told. Raises DataError if it is
+    neither, or run.json cannot be read.
     """
     _look_into(path)
     if is_sweep(path):
         from harness.execution import ledger
 
-        return ledger.read(path).to_json()
+        return ledger.shown(path).to_json()
     where = RunFolder(path)
     if not where.is_run():
         raise DataError(f"{path}: {missing_path.why(path) or NEITHER}")
-    now = run_folder.read_status(where)
-    damage = soundness.damage(where, now)
-    if damage:
-        now = replace(now, status="failed", reason=damage, exit_code=DataError.exit_code)
-    return now.to_json()
+    written, now = run_folder.read_status(where), run_state.of(where)
+    told = replace(written, status=now.status, reason=now.reason, exit_code=now.exit_code)
+    return told.to_json()
 
 
 def _look_into(path: Path) -> None:
@@ -86,12 +84,6 @@ def _look_into(path: Path) -> None:
 
 def is_sweep(path: Path) -> bool:
     return (path / sweep_file.FILE).is_file()
-
-
-def crashed(path: Path) -> bool:
-    """True for a run that says it is running though no process holds it."""
-    where = RunFolder(path)
-    return run_folder.read_status(where).status == "running" and holder.holder(where) is None
 
 
 def _resume_sweep(path: Path, events: str | None) -> tuple[Sweep, int]:

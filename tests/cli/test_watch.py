@@ -327,11 +327,12 @@ def test_a_run_with_an_empty_run_json_has_ended(run: Path, tmp_path: Path) -> No
     copy = unfinished(run, tmp_path / "one")
     (copy / "run.json").write_text("", encoding="utf-8")
     view = look(copy)
-    assert (view.ended, view.status) == (True, "no status")
+    assert (view.ended, view.status) == (True, "damaged")
     assert "P(gain" not in watch_view.line(view)
     (copy / "metrics.jsonl").write_text("", encoding="utf-8")
     shutil.copy(run / "run.json", copy)
-    assert look(copy).reason == "metrics.jsonl holds no row"
+    rule = "a run that is done must end with the row of step 60, got none as its last"
+    assert look(copy).reason == f"metrics.jsonl: {rule}"
 
 
 def test_reasons_and_names_show_the_path_once_and_tell_runs_apart() -> None:
@@ -342,5 +343,5 @@ def test_reasons_and_names_show_the_path_once_and_tell_runs_apart() -> None:
     shown = io.StringIO()
     table = watch_view.table([ruled, View("b/0-easy")], 20, 200)
     Console(file=shown, width=200).print(table)
-    for words in ("a/0-easy", "b/0-easy", "ended by its rule: flat"):
+    for words in ("a/0-easy", "b/0-easy", "done, by its rule: flat"):
         assert words in shown.getvalue()

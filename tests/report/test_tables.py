@@ -12,7 +12,7 @@ from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.reading_results import Skipped
 from harness.law.results import Identified, Onset
 from harness.report.tables.summary import print_analysis
-from harness.report.text import findings
+from harness.report.text import dropped_rows, findings
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
@@ -174,3 +174,11 @@ def test_ceilings_are_ranged_as_numbers_and_equal_ends_said_once() -> None:
     analysis = made.analysis([made.fitted("r/0")])
     assert "ceiling 9.50 to 10.50" in findings.law_finding(analysis, runs)
     assert findings.onset_finding(analysis, runs) == "collapse from step 346 in all 3 runs"
+
+
+def test_a_reason_that_several_paths_share_is_said_once() -> None:
+    skipped = [Skipped("runs/4", "repeat"), Skipped("x", "a link"), Skipped("runs/5", "repeat")]
+    analysis = made.analysis([made.fitted("r")], skipped=skipped)
+    assert dropped_rows.left_out(analysis, {}) == [
+        "3 paths set aside:", "  runs/4, runs/5: repeat", "  x: a link",
+    ]  # fmt: skip

@@ -119,8 +119,8 @@ def medium() -> RunConfig:
 
 
 def measured(config: RunConfig, choose: Choice) -> dict[str, float]:
-    hold = evaluate.held_here(config, lambda held: Referee(choose, held))
-    return evaluate.evaluate(config, hold)
+    meet = evaluate.meet_here(config, lambda held: Referee(choose, held))
+    return evaluate.evaluate(config, meet)
 
 
 def test_a_schedule_earns_the_same_deaf_and_has_nothing_to_tell(medium: RunConfig) -> None:

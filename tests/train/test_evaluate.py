@@ -51,7 +51,7 @@ START = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
 def evaluated(
     config: RunConfig, speakers: Speakers, watch: evaluate.Watch | None = None
 ) -> dict[str, float]:
-    return evaluate.evaluate(config, evaluate.held_here(config, speakers), watch)
+    return evaluate.evaluate(config, evaluate.meet_here(config, speakers), watch)
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def ranks_of(child: subprocess.Popen[str]) -> list[int]:
 def test_a_bug_in_a_rank_has_its_name_and_its_traceback(tmp_path: Path) -> None:
     worker = Worker(tmp_path, 1, 2, card="")
     try:
-        worker.send(Call("hold", ("nothing",)))
+        worker.send(Call("meet", ("nothing",)))
         with pytest.raises(RankError, match=r"AttributeError: .* \(rank 1 of 2\)") as raised:
             worker.receive()
         assert "Traceback" in raised.value.__notes__[0]

@@ -74,6 +74,7 @@ def plan(
     power: PowerOption = 0.8,
     out: PlanResults = None,
     primary: options.Primary = None,
+    formats: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many seeds decide a stated difference between levels, and what they cost.
@@ -83,7 +84,9 @@ def plan(
     """
     from harness.cli import plan as command
 
-    wanted = command.Wanted(tuple(overrides or ()), effect, pilot, power, out, as_json, primary)
+    wanted = command.Wanted(
+        tuple(overrides or ()), effect, pilot, power, out, as_json, primary, tuple(formats or ())
+    )
     command.plan(wanted)
 
 
@@ -93,6 +96,7 @@ def study(
     folder: StudyDir = None,
     beside: Beside = None,
     dry_run: options.DryRun = False,
+    formats: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run a preregistered study and judge its hypotheses.
@@ -101,5 +105,7 @@ def study(
     """
     from harness.cli import study as command
 
-    wanted = command.Wanted(name, tuple(overrides or ()), folder, as_json, dry_run, beside)
+    wanted = command.Wanted(
+        name, tuple(overrides or ()), folder, as_json, dry_run, beside, tuple(formats or ())
+    )
     raise typer.Exit(command.study(wanted))

@@ -37,6 +37,7 @@ def calibrate(
     as_json: options.AsJson = False,
     out: Cards = None,
     esconv: Esconv = None,
+    formats: options.PictureFormat = None,
 ) -> None:
     """Measure how demanding each difficulty level is, and how valid its user.
 
@@ -46,10 +47,11 @@ def calibrate(
     """
     from harness.cli import calibrate as command
 
+    words = tuple(formats or ())
     if esconv is not None:
-        command.hearing(esconv, overrides or [], out, as_json=as_json)
+        command.hearing(esconv, overrides or [], out, words, as_json=as_json)
     else:
-        raise typer.Exit(command.calibrate(overrides or [], out, as_json=as_json))
+        raise typer.Exit(command.calibrate(overrides or [], out, words, as_json=as_json))
 
 
 def chat(

@@ -14,7 +14,7 @@ from harness.report.figures.ranges import Least
 from harness.report.html import plot, row_panels
 from harness.report.html.legends import DOT
 from harness.report.html.plot import Chart, Entry
-from harness.report.html.row_panels import MOST_ROWS, SEED_AND_MEAN, Mean, Row, mean_of
+from harness.report.html.row_panels import MOST_ROWS, Mean, Row, mean_of
 from harness.report.tables import population
 from harness.report.text import wording
 
@@ -38,7 +38,9 @@ def compared(groups: Sequence[GroupResult]) -> Chart:
         title, unit = str(forest.title(groups, quantity)), forest.UNITS.get(quantity, "reward")
         columns.append((row_panels.panel(title, unit, rows, limits),))
     none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset: counted as the end of the run")
-    return Chart("forest", forest.heading(groups), tuple(columns), (*SEED_AND_MEAN, none))
+    return Chart(
+        "forest", forest.heading(groups), tuple(columns), (*row_panels.legend(columns), none)
+    )
 
 
 def _seeds(group: GroupResult, quantity: str) -> Iterator[tuple[str, float, bool]]:
@@ -99,7 +101,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
     )
     none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset until its last step")
     undetermined = Entry("dot ink hollow", DOT + plot.MARKERS[0], "law undetermined")
-    return Chart("levels", HEADING, columns, (*SEED_AND_MEAN, undetermined, none))
+    return Chart("levels", HEADING, columns, (*row_panels.legend(columns), undetermined, none))
 
 
 def _value(who: str, of: Interval) -> tuple[str, float, bool]:

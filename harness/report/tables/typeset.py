@@ -16,12 +16,10 @@ from harness.config.run import LEVELS
 from harness.law.group_results import Analysis
 from harness.law.results import Interval, RunResult
 from harness.records.outcomes import OWN
-from harness.report.tables import contrasts, listening, population, transfer
+from harness.report.tables import contrasts, listening, population, result_files, transfer
 from harness.report.text import naming, wording
 from harness.utils.safe_text import escaped, visible
 
-NAMES = ("law", "levels", "contrasts", "transfer", "listening")
-"""Files without their endings: each beside the CSV of that name."""
 LONGEST_PAGE = 40
 """Rows of a table that one page can hold; a longer one is a longtable."""
 NOTHING = "-"
@@ -41,7 +39,9 @@ class Table:
 
 def files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
     """File name -> content, of each table that has rows in each of `kinds`: tex, md."""
-    written = [table for table in (_TABLES[name](analysis) for name in NAMES) if table.rows]
+    written = [
+        table for table in (_TABLES[name](analysis) for name in result_files.TYPESET) if table.rows
+    ]
     return {f"{one.name}.{kind}": LANGUAGES[kind](one) for kind in kinds for one in written}
 
 

@@ -29,7 +29,10 @@ def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
         lines += [f"  {called[run.run]}: {counts(run)}" for run in damaged]
     if analysis.skipped:
         lines.append(f"{plural(len(analysis.skipped), 'path')} set aside:")
-        lines += [f"  {entry.path}: {entry.reason}" for entry in analysis.skipped]
+        by_reason: dict[str, list[str]] = {}
+        for entry in analysis.skipped:
+            by_reason.setdefault(entry.reason, []).append(str(entry.path))
+        lines += [f"  {', '.join(paths)}: {reason}" for reason, paths in by_reason.items()]
     return lines
 
 

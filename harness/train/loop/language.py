@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from harness.train.loop.language_step import (
     trace_of,
     update_metrics,
 )
+from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
 from harness.train.loop.start import StartModels
 from harness.train.loop.step_checks import GapWatch, RemedyWatch, SignalWatch
@@ -41,7 +42,7 @@ from harness.train.metrics.conversation_metrics import conversation_metrics
 from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
-from harness.train.objective import remedy_stack
+from harness.train.objective import micro_batches, remedy_stack
 from harness.train.objective.language_loss import LossBatch
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
@@ -55,6 +56,7 @@ from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import CriticBatch, LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards, penalised
 from harness.train.rollout.speaker import TokenTrajectory
+from harness.utils import safe_text
 
 
 def train(session: Session) -> None:
@@ -72,7 +74,7 @@ def train(session: Session) -> None:
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
         running = starts.running_engine(config, start, note, session.poll, session.leaving.now)
         with running as engine:
-            work = Work(config, start.learner, start.judge, start.chat, engine)
+            work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)
             learner.team = rank.joined(session, work, others)
             session.begin(card.of_language(config, start.name))
             learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
@@ -90,6 +92,9 @@ class LanguageRun:
         self._curriculum = curriculum.begin(session.config, _checkpoint(session))
         self._critic = self.stack.critic(_checkpoint(session))
         self._critic_batch: CriticBatch | None = None
+        most = session.config.trainer.tokens_at_once
+        checkpoint = _checkpoint(session)
+        self.limit = micro_batches.begin(most, checkpoint, self._halved, session.poll)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
         self._planning = Planning(start.chat)
@@ -101,7 +106,7 @@ class LanguageRun:
 
     @contextmanager
     def _saved_if_stopped(self) -> Iterator[None]:
-        """A context without updates: a stop within it, as a lost rank is, costs this step alone."""
+        """A context in which a stop, as a lost rank is, costs this step alone."""
         try:
             yield
         except StoppedError:
@@ -136,7 +141,7 @@ class LanguageRun:
         metrics |= signal.metrics
         self._critic_batch = signal.critic_batch
         batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known)
-        settings = loss_settings(self.stack, batch, config, step, self._model)
+        settings = loss_settings(self.stack, batch, config, step, self._model, self.limit)
         self._step = StepState(step, conversations, batch, rewards, settings, metrics)
         self._step.rollout_end = time.monotonic()
         self._step.seconds = {
@@ -154,7 +159,9 @@ class LanguageRun:
     def _learning_signal(
         self, rewards: Rewards, trajectories: Sequence[TokenTrajectory], step: int
     ) -> LearningSignal:
-        replies = None if self._critic is None else replies_of(trajectories, self._model)
+        replies = None
+        if self._critic is not None:
+            replies = replies_of(trajectories, self._model, self.limit)
         algorithm = self.stack.algorithm
         return learning_signal(algorithm, self._critic, rewards, replies, self._config, step)
 
@@ -178,7 +185,7 @@ class LanguageRun:
         """Compute the gradient of the loss of one pass; return the loss. Raises DivergedError, with
         the row written, where it is not finite.
         """
-        with self._saved_if_stopped() if not self._step.passes else nullcontext():
+        with self._saved_if_stopped():
             result = self.team.learn(batch, self._step.settings)
         self._step.passes.append(result)
         if not math.isfinite(result.value):
@@ -188,6 +195,8 @@ class LanguageRun:
     def check_gradient(self, norm: float) -> None:
         """Raise DivergedError, with the row written, for a gradient that is not finite."""
         self._step.grad_norm = norm
+        if self._config.trainer.updates_per_batch > 1 and len(self._step.passes) == 1:
+            self._session.before_update()
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")
 
@@ -200,18 +209,29 @@ class LanguageRun:
             )
         self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0)
         self._remedy_watch.check(step, row["remedy/acted"])
-        own = partial(self._save, self._curriculum, self.stack, self._critic)
+        state = self._curriculum, self.stack, self._critic
         unheard = self._signal_watch.check(step, row, self._step.batch.advantages)
-        self._session.finish_step(step, own, unheard)
+
+        def copied() -> Fill:
+            return partial(self._save, self.trainer.copied(), *state)
+
+        own = partial(self._save, self.trainer.save, *state)
+        self._session.finish_step(step, own, unheard, copied)
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
     def _save(
-        self, at: CurriculumState, stack: RemedyStack, critic: Critic | None, folder: Path
+        self,
+        save: Fill,
+        at: CurriculumState,
+        stack: RemedyStack,
+        critic: Critic | None,
+        folder: Path,
     ) -> None:
-        """Write what the end of a step has; called before the next one changes the weights."""
-        self.trainer.save(folder)
+        """Write what the end of a step has; `save` writes TRL's part of it."""
+        save(folder)
         curriculum.save(at, folder)
         remedy_stack.save(stack, folder)
+        micro_batches.save(self.limit, folder)
         if critic is not None:
             critic.save(folder)
 
@@ -250,6 +270,15 @@ class LanguageRun:
         if self._config.policy.kind != "tiny":
             return None
         return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
+
+    def _halved(self, tokens: int) -> None:
+        """Report that memory ran out, and that at most `tokens` are learnt from at once now."""
+        step = self._session.last_step + 1
+        self._session.note("out_of_memory", step=step, tokens_at_once=tokens)
+        safe_text.say(
+            f"step {step}: out of memory; goes on with at most {tokens} tokens at once "
+            f"(trainer.tokens_at_once={tokens})"
+        )
 
     def _diverged(self, what: str) -> None:
         self._record()

@@ -23,6 +23,7 @@ from harness.train.objective.language_loss import (
     LossResult,
     LossSettings,
 )
+from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import own_entropies, states_before_replies
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
@@ -93,7 +94,12 @@ def _places(trajectories: Sequence[TokenTrajectory]) -> tuple[IntArray, IntArray
 
 
 def loss_settings(
-    stack: RemedyStack, batch: TokenBatch, config: RunConfig, step: int, model: Any
+    stack: RemedyStack,
+    batch: TokenBatch,
+    config: RunConfig,
+    step: int,
+    model: Any,
+    limit: TokenLimit | None = None,
 ) -> LossSettings:
     """The loss of step `step`, with what the remedies choose before `model` is updated.
 
@@ -106,7 +112,9 @@ def loss_settings(
     tokens = StepTokens(
         logp=np.array([logp for t in trajectories for logp in t.logp]),
         advantage=batch.advantages[conversation, turn - 1],
-        entropy_nats=_entropies(trajectories, config, model) if stack.needs_entropies else None,
+        entropy_nats=(
+            _entropies(trajectories, config, model, limit) if stack.needs_entropies else None
+        ),
         start_logp=start if stack.needs_start else None,
         rng=rng_of(config, step, REMEDY_STREAM),
         touched=batch.touched[conversation],
@@ -117,10 +125,13 @@ def loss_settings(
     return LossSettings(stack, stack.select(tokens), config.policy.temperature, total)
 
 
-def replies_of(trajectories: Sequence[TokenTrajectory], model: Any) -> Replies:
+def replies_of(
+    trajectories: Sequence[TokenTrajectory], model: Any, limit: TokenLimit | None = None
+) -> Replies:
     """A batch's replies as a critic sees them: by the hidden state before each, of unit length."""
     rows = [t.row for t in trajectories]
-    states = states_before_replies(model, [row.ids for row in rows], [row.turn for row in rows])
+    ids, turns = [row.ids for row in rows], [row.turn for row in rows]
+    states = states_before_replies(model, ids, turns, limit)
     counts = [len(row) for row in states]
     features = _joined([row / row.norm(dim=1, keepdim=True) for row in states])
     reply = np.concatenate([np.arange(count) for count in counts])
@@ -139,7 +150,10 @@ def length_penalties(
 
 
 def _entropies(
-    trajectories: Sequence[TokenTrajectory], config: RunConfig, model: Any
+    trajectories: Sequence[TokenTrajectory],
+    config: RunConfig,
+    model: Any,
+    limit: TokenLimit | None,
 ) -> FloatArray:
     """The entropy at each own token, as recorded by the engine, else by a forward pass."""
     recorded = [h for t in trajectories for h in t.entropy_nats]
@@ -147,7 +161,7 @@ def _entropies(
         return np.array(recorded)
     ids = [t.row.ids for t in trajectories]
     own = [[turn > 0 for turn in t.row.turn] for t in trajectories]
-    return _joined(own_entropies(model, ids, own, config.policy.temperature))
+    return _joined(own_entropies(model, ids, own, config.policy.temperature, limit))
 
 
 def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:
@@ -187,6 +201,6 @@ def evaluate_model(
     own = team.own
     size = at_once(own.config) if size is None else size
     return {
-        **evaluate.evaluate(own.config, team.holding(size), watch, keep, timed),
+        **evaluate.evaluate(own.config, team.meeting(size), watch, keep, timed),
         **language_probe.probe(own.engine, own.learner, own.chat, own.config, size, timed),
     }

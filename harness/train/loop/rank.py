@@ -24,6 +24,7 @@ from harness.errors import StoppedError
 from harness.train.loop import start as starts
 from harness.train.loop.session import Session
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.links import Links
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Draw, Drawn, Work
@@ -88,7 +89,8 @@ class Rank:
             models = starts.load(config, starts.device_of(config))
         running = starts.running_engine(config, models, note_entropies, _go_on, _end)
         engine = self._running.enter_context(running)
-        self._work = Work(config, models.learner, models.judge, models.chat, engine)
+        limit = TokenLimit(config.trainer.tokens_at_once)
+        self._work = Work(config, models.learner, models.judge, models.chat, engine, limit)
 
     def link(self, folder: str, rank: int, size: int) -> None:
         """Meet the other ranks."""
@@ -114,8 +116,8 @@ class Rank:
     def draw(self, asked: Draw) -> Drawn:
         return self._work.draw(asked)
 
-    def hold(self, *asked: Any) -> Any:
-        return self._work.hold(*asked)
+    def meet(self, *asked: Any) -> Any:
+        return self._work.meet(*asked)
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
         """See `Work.learn`; measures of tokens leave the device, as they go by the socket."""

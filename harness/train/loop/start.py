@@ -21,7 +21,7 @@ from harness.train.engines.engine import Engine, Polled, Transformers
 from harness.train.loop import memory
 from harness.train.loop.session import Session
 from harness.train.warm_start import start_model
-from harness.utils import process
+from harness.utils import process, safe_text
 
 IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is slower (trainer.gpus=0)"
 
@@ -59,6 +59,11 @@ def load(config: RunConfig, device: str) -> StartModels:
     if device == "cpu" and config.policy.dtype != "float32":
         print(IN_FLOAT32.format(config.policy.dtype), file=sys.stderr)
         config = replace(config, policy=replace(config.policy, dtype="float32"))
+    return load_as(config, device)
+
+
+def load_as(config: RunConfig, device: str) -> StartModels:
+    """As `load`, in the data type of the config on every device."""
     if config.policy.kind == "tiny":
         return _tiny(config.policy, device)
     return _hugging_face(config, device)
@@ -92,13 +97,16 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
         free_bytes, total_bytes = torch.cuda.mem_get_info()
-        needed = memory.phases(config, folder, total_bytes)
+        needed = memory.phases(config, folder, total_bytes, len(chat.opening("")))
         print(memory.summary(needed), file=sys.stderr)
-        memory.check(needed, free_bytes)
+        warning = memory.check(needed, free_bytes)
+        if warning is not None:
+            safe_text.say(warning)
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
     turns = max(level.turn_cap for level in memory.levels_met(config))
-    forward_check.check(policy, model, chat, memory.most_tokens(config, turns))
+    most = memory.most_tokens(config, turns, len(chat.opening("")))
+    forward_check.check(policy, model, chat, most)
     if policy.lora_rank:
         judge = model = huggingface.with_adapters(policy, model)
     else:
@@ -136,7 +144,7 @@ def running_engine(
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         yield Transformers(start.learner, note_entropies, poll)
         return
-    engine = _engine(config, start, end_hung)
+    engine = engine_of(config, start, end_hung)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, config.policy.temperature)
@@ -145,8 +153,13 @@ def running_engine(
         engine.close()
 
 
-def _engine(config: RunConfig, start: StartModels, end_hung: Callable[[str], None]) -> Engine:
-    """A vLLM engine; vLLM is imported only here."""
+def engine_of(config: RunConfig, start: StartModels, end_hung: Callable[[str], None]) -> Engine:
+    """The engine that a run's config asks for; vLLM is imported only here.
+
+    `end_hung` is called, from a thread, with the reason where vLLM takes too long.
+    """
+    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
+        return Transformers(start.learner)
     if engine_choice.chosen(config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import Colocated
 

@@ -77,8 +77,8 @@ class Result:
     """The user's words before each reply."""
 
 
-class Hold(Protocol):
-    """Holds the conversations of an evaluation, wherever they are held."""
+class Meet(Protocol):
+    """Has the conversations of an evaluation held, in whichever processes."""
 
     def __call__(
         self, some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
@@ -91,7 +91,7 @@ class Hold(Protocol):
 
 def evaluate(
     config: RunConfig,
-    hold: Hold,
+    meet: Meet,
     watch: Watch | None = None,
     keep: Keep | None = None,
     timed: Timed = nullcontext,
@@ -110,7 +110,7 @@ def evaluate(
         some: Sequence[Meeting], before: int, instead: deaf.Swapped | None = None
     ) -> Mapping[Meeting, Result]:
         shifted = None if watch is None else lambda held, of: watch(before + held, total)
-        return hold(some, instead, shifted)
+        return meet(some, instead, shifted)
 
     heard = dict(results(first, 0))
     if more:
@@ -189,11 +189,11 @@ def finals(
 
     Shapes (users, repeats), nan where the simulator failed.
     """
-    results = held_here(config, speakers, size)(meetings(config), None, watch)
+    results = meet_here(config, speakers, size)(meetings(config), None, watch)
     return by_level(list(results), [result.final for result in results.values()])
 
 
-def held_here(config: RunConfig, speakers: Speakers, size: int | None = None) -> Hold:
+def meet_here(config: RunConfig, speakers: Speakers, size: int | None = None) -> Meet:
     """Holds conversations in this process, in slices, on which they do not depend.
 
     `size`: conversations at a time, `held_out.at_once` if None.
@@ -201,7 +201,7 @@ def held_here(config: RunConfig, speakers: Speakers, size: int | None = None) ->
     every, size = levels_of(config).every, at_once(config) if size is None else size
     users = {n: make(config.simulator, every[n]) for n in levels_of(config).met}
 
-    def hold(
+    def meet(
         some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
     ) -> dict[Meeting, Result]:
         speak = speakers if instead is None else deaf.speakers(speakers, instead)
@@ -216,7 +216,7 @@ def held_here(config: RunConfig, speakers: Speakers, size: int | None = None) ->
             results |= dict(zip(slice_, map(_result, held), strict=True))
         return results
 
-    return hold
+    return meet
 
 
 def _result(conversation: Conversation) -> Result:

@@ -7,7 +7,7 @@ token, on the model's device. No piece of logits waits for the host.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from harness.train.engines.scoring import (
     own_states,
     padded,
 )
-from harness.train.objective.micro_batches import micro_batches
+from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
 from harness.train.policy_gradient.advantages import IntArray
 from harness.train.policy_gradient.arrays import Array
@@ -141,15 +141,42 @@ class _PartResult:
     remedy. Shape (4,)."""
 
 
-def accumulate_gradient(model: Any, batch: LossBatch, settings: LossSettings) -> LossResult:
-    """Add the gradient of the loss over all own tokens of `batch` to the parameters' `grad`.
+def accumulate_gradient(
+    model: Any, batch: LossBatch, settings: LossSettings, limit: TokenLimit | None = None
+) -> LossResult:
+    """Put the gradient of the loss over all own tokens of `batch` into the parameters' `grad`,
+    which must hold none.
 
-    Backward runs micro-batch by micro-batch, so that few activations are in memory at once, and
-    through the head in pieces, so that few logits are.
+    Backward runs micro-batch by micro-batch, within `limit`, so that few activations are in memory
+    at once, and through the head in pieces, so that few logits are.
     """
+    if any(p.grad is not None for p in model.parameters()):
+        raise ValueError("every parameter's grad must be None before a batch, got a tensor")
+
+    def forget() -> None:
+        """What an interrupted pass has added to some parameters is no gradient of anything."""
+        for parameter in model.parameters():
+            parameter.grad = None
+
+    limit, lengths = limit or TokenLimit(), [len(row) for row in batch.ids]
+    poll = limit.before_part
+    return limit.within(
+        model, lengths, lambda parts: _accumulated(model, batch, settings, parts, poll), forget
+    )
+
+
+def _accumulated(
+    model: Any,
+    batch: LossBatch,
+    settings: LossSettings,
+    parts: Sequence[list[int]],
+    before_part: Callable[[], None],
+) -> LossResult:
+    """One pass over the batch, whose conversations are in `parts`."""
     scored: list[Scored | None] = [None] * len(batch.ids)
     sums, count = _zeros(model), batch.tokens
-    for members in micro_batches(model, [len(row) for row in batch.ids]):
+    for members in parts:
+        before_part()
         ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
         own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
         selection = settings.selection.at(batch.places(members))

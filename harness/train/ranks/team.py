@@ -83,14 +83,14 @@ class Team:
             [trajectory for part in parts for trajectory in part.trajectories],
         )
 
-    def holding(self, size: int | None = None) -> evaluate.Hold:
+    def meeting(self, size: int | None = None) -> evaluate.Meet:
         """Holds the conversations of an evaluation: `size` at a time, as many as a batch has if
         None, by all ranks together.
         """
         size = at_once(self.own.config) if size is None else size
         each = max(1, size // self.size)
 
-        def hold(
+        def meet(
             some: Sequence[Meeting], instead: deaf.Swapped | None, watch: evaluate.Watch | None
         ) -> Mapping[Meeting, Result]:
             parts = [some[rank :: self.size] for rank in range(self.size)]  # all levels in each
@@ -99,14 +99,14 @@ class Team:
                 for part in parts
             ]
             asked = [(part, words, each) for part, words in zip(parts, heard, strict=True)]
-            self._ask("hold", [task if task[0] else None for task in asked])
+            self._ask("meet", [task if task[0] else None for task in asked])
             seen = None if watch is None else lambda held, _: watch(held * self.size, len(some))
-            results = dict(self.own.hold(parts[0], heard[0], each, seen))
+            results = dict(self.own.meet(parts[0], heard[0], each, seen))
             for part in self._take():
                 results |= part
             return {meeting: results[meeting] for meeting in some}
 
-        return hold
+        return meet
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
         """Put the gradient of the loss over a batch into the learner's `grad` of rank 0."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from harness.train.objective.language_loss import (
     LossSettings,
     accumulate_gradient,
 )
-from harness.train.objective.micro_batches import computes_again
+from harness.train.objective.micro_batches import TokenLimit, computes_again
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.rollout.batch import (
     ROLLOUT_STREAM,
@@ -81,6 +81,8 @@ class Work:
     """See `loop.start.StartModels`; None to leave its judgement out."""
     chat: Chat
     engine: Engine
+    limit: TokenLimit = field(default_factory=TokenLimit)
+    """How much of a batch passes through the learner at once."""
 
     @contextmanager
     def awake(self) -> Iterator[None]:
@@ -107,7 +109,7 @@ class Work:
         conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
         return Drawn(conversations, [t for speaker in speakers for t in speaker.trajectories])
 
-    def hold(
+    def meet(
         self,
         some: Sequence[Meeting],
         instead: deaf.Swapped | None,
@@ -115,9 +117,9 @@ class Work:
         watch: evaluate.Watch | None = None,
     ) -> Mapping[Meeting, Result]:
         """The results of some conversations of an evaluation, `size` at a time; see
-        `evaluate.Hold`.
+        `evaluate.Meet`.
         """
-        return evaluate.held_here(self.config, self.held_out_speakers, size)(some, instead, watch)
+        return evaluate.meet_here(self.config, self.held_out_speakers, size)(some, instead, watch)
 
     def held_out_speakers(self, held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
         """The speakers of some held-out conversations, one for each wave."""
@@ -126,17 +128,18 @@ class Work:
         return InWaves([self._speaker(drawn) for drawn in draws])
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
-        """Add the gradient of the loss over a batch to the learner's `grad`."""
+        """Put the gradient of the loss over a batch into the learner's `grad`."""
         self.learner.train(computes_again(self.learner))  # after `awake`'s eval()
         with self.precision():
-            return accumulate_gradient(self.learner, batch, settings)
+            return accumulate_gradient(self.learner, batch, settings, self.limit)
 
     def log_probabilities(
         self, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]]
     ) -> list[Tensor]:
         """Log-probabilities of each conversation's own tokens at the sampling temperature."""
         with self.precision():
-            return own_log_probabilities(self.learner, ids, own, self.config.policy.temperature)
+            temperature = self.config.policy.temperature
+            return own_log_probabilities(self.learner, ids, own, temperature, self.limit)
 
     def _speaker(self, draws: Uniforms) -> LanguageSpeaker:
         return LanguageSpeaker(self.engine, self.chat, self.config.policy, draws, self.judge)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Pooled
+from harness.law.results import Interval
 from harness.report.figures import forest
-from harness.report.html import figures, group_charts, plot
+from harness.report.html import figures, group_charts, plot, row_panels
 from harness.report.html.axes import axis, round_ticks
 from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, Hovered, Plot
 from tests.report import made
@@ -88,6 +89,31 @@ def test_charts_have_the_figures_of_the_registry_and_their_findings(seeds: int) 
     points = law.columns[0][0].hovered[0]
     assert points.name == ("seed 1" if seeds == 3 else "all runs, median of 9")
     assert len(points.steps or ()) == len(points.x)
+
+
+def test_the_law_of_an_easy_level_is_not_cut_at_the_top() -> None:
+    run, series = made.fitted("r", identified=False)
+    top = float(series.reward.max())
+    near = replace(run, ceiling=Interval(top + 0.05, top - 0.2, top + 0.4))
+    charts, _ = figures.charts(made.analysis([(near, series)]))
+    (law,) = [chart for chart in charts if chart.name == "entropy_law"]
+    ((panel,),) = law.columns
+    assert top + 0.05 < panel.y.high < top + 0.4
+    (arrow,) = [mark for mark in panel.marks if mark.css.endswith(" open")]
+    assert re.search(rf" {TOP:g}{re.escape(plot.OPEN_ARROW['^'])}$", arrow.path)
+    assert law.legend[-1].text == "ceiling or interval off the scale"
+
+
+def test_an_interval_that_runs_off_its_axis_ends_in_an_open_arrow() -> None:
+    seeds = [("seed 1", 0.5, False), ("seed 2", 0.5, False)]
+    row = row_panels.Row("easy", 0, seeds, row_panels.Mean(0.5, 0.1, 9.0))
+    panel = row_panels.panel("gain", "reward", [row], (0.0, 1.0))
+    assert [
+        mark.path[-len(plot.OPEN_ARROW[">"]) :] for mark in panel.marks if "open" in mark.css
+    ] == [plot.OPEN_ARROW[">"]]
+    assert row_panels.legend([[panel]])[-1].text == "the interval goes on beyond the axis"
+    heights = panel.hovered[0].y
+    assert len(set(heights)) == 2, "seeds of equal value stand apart"
 
 
 def test_an_estimate_over_seeds_is_called_what_it_is() -> None:

@@ -12,7 +12,7 @@ endif
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup smollm2 sweep picture screenshots test test-slow test-gpu attack check docs smoke bench cards clean
+.PHONY: help setup smollm2 sweep picture screenshots test test-slow walk test-gpu attack check docs smoke bench cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,9 @@ test: setup  ## the default tests, on every core
 
 test-slow: setup  ## the tests that take minutes, on every core
 	$(TESTING) -m slow
+
+walk: setup  ## a real language model through every stage to the figure (make smollm2 first; 2 CPU minutes)
+	$(BIN)/python -m pytest -q -rs -m slow tests/train/test_smollm2_run.py -k every_stage
 
 test-gpu: setup  ## the tests that need a CUDA device
 	$(BIN)/python -m pytest -q -m gpu

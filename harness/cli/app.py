@@ -14,7 +14,16 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.commands import conversations, machine, pages, questions, results, runs, users
+from harness.cli.commands import (
+    conversations,
+    machine,
+    models,
+    pages,
+    questions,
+    results,
+    runs,
+    users,
+)
 from harness.cli.config import config
 from harness.cli.profiles import profiles
 
@@ -30,6 +39,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("report", pages.report),
     ("watch", results.watch),
     ("view", conversations.view),
+    ("export", models.export),
     ("variance", results.variance),
     ("plan", questions.plan),
     ("study", questions.study),

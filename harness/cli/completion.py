@@ -21,8 +21,9 @@ from typer.main import get_command_from_info
 VARIABLE = "_HARNESS_COMPLETE"
 LITERAL = re.compile(r"[\w.,/=+@%~-]+", re.ASCII)
 OF_FOLDERS = ("DIR", "PATH", "[PATH]", "RUN", "FOLDER")
-WRITTEN_TO = ("--dir", "--out")
-"""Options that name a folder yet to be made: the shell's own file names serve there."""
+WRITTEN_TO = ("--dir", "--out", "new_folder")
+"""Options and arguments that name a folder yet to be made: the shell's own file names serve
+there."""
 MOST_FOLDERS = 2000
 ALWAYS = ("-h", "--help", "--debug")
 AT_FIRST = ("--version", "--install-completion", "--show-completion")
@@ -118,8 +119,9 @@ def _of_command(
     taken = sum(not options[word].is_flag for word in words if word in options)
     arguments = [one for one in command.params if not _is_option(one)]
     place = len(given) - taken
-    if arguments:
-        yield from _values(arguments[min(place, len(arguments) - 1)], typed)
+    here = arguments[min(place, len(arguments) - 1)] if arguments else None
+    if here is not None and here.name not in WRITTEN_TO:
+        yield from _values(here, typed)
 
 
 def _is_option(param: Any) -> bool:

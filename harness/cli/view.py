@@ -11,20 +11,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cli import chat_view, exit_codes, view_page
+from harness.cli import chat_view, exit_codes, one_run, view_page
 from harness.cli.view_page import Heading
 from harness.errors import ConfigError, DataError, HarnessError
-from harness.records import holder, run_folder, saved_conversations, sweep_file
+from harness.records import run_folder, run_state, saved_conversations
 from harness.records.run_folder import RunFolder
 from harness.records.saved_conversations import Conversation, SavedStep
-from harness.utils import missing_path
 
 SCHEMA = 1
 """Of the value of --json."""
 FEW = 3
 """Conversations that are shown where no number is asked for."""
-MOST_NAMED = 3
-"""Runs inside a folder that are named where it is not one run."""
 MOST_STEPS = 12
 """Steps that are named where one is asked for that was not saved."""
 
@@ -57,7 +54,7 @@ def view(wanted: Wanted, *, as_json: bool) -> None:
     """
     if wanted.worst and wanted.best:
         raise ConfigError("--worst, --best: give one of them, got both")
-    _refuse_other_folder(wanted.run)
+    one_run.refuse_another(wanted.run, "view")
     saved, steps = _saved(wanted)
     among = _of_level(wanted, saved)
     if as_json:
@@ -131,29 +128,6 @@ def _of_level(wanted: Wanted, saved: SavedStep) -> Sequence[Conversation]:
     return found
 
 
-def _refuse_other_folder(folder: Path) -> None:
-    """Raise DataError for what is not a run; runs that are inside are named."""
-    try:
-        if RunFolder(folder).is_run():
-            return
-        runs = sorted(path.parent for path in folder.glob("*/run.json"))
-        runs = runs or sorted(path.parent for path in folder.glob("*/*/run.json"))
-        is_folder = folder.is_dir()
-    except (OSError, ValueError, RuntimeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(f"{folder}: must be the folder of a run, got: {why}") from error
-    if not runs:
-        given = "has no run.json" if is_folder else missing_path.why(folder) or "is no folder"
-        raise DataError(f"{folder}: must be the folder of a run: {given}")
-    more = f" and {len(runs) - MOST_NAMED} more" if len(runs) > MOST_NAMED else ""
-    names = ", ".join(str(run.relative_to(folder)) for run in runs[:MOST_NAMED])
-    kind = "a sweep" if (folder / sweep_file.FILE).is_file() else "a folder"
-    raise DataError(
-        f"{folder}: must be the folder of one run, got {kind} of {len(runs)}: {names}{more}; "
-        f"for the first, `harness view {runs[0]}`"
-    )
-
-
 def _heading(
     wanted: Wanted, saved: SavedStep, steps: Sequence[int], among: int, choice: Choice
 ) -> Heading:
@@ -174,11 +148,10 @@ def _standing(path: Path, step: int) -> str:
     """`step 100 of 600, running`; without what the run's files do not tell."""
     run = RunFolder(path)
     try:
-        steps, status = run_folder.planned_steps(run), run_folder.read_status(run).status
+        steps, _ = run_folder.planned_steps(run), run_folder.read_status(run)
     except HarnessError:  # conversations can be read all the same
         return f"step {step}"
-    died = status == "running" and holder.holder(run) is None
-    return f"step {step}{f' of {steps}' if steps else ''}, {'crashed' if died else status}"
+    return f"step {step}{f' of {steps}' if steps else ''}, {run_state.of(run).status}"
 
 
 def _show(heading: Heading, choice: Choice) -> None:

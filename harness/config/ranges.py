@@ -92,13 +92,20 @@ class Address(Rule):
     advice: str = ""
     """Added to a refusal: the place where a secret belongs."""
     may_be_empty: bool = False
+    may_be_several: bool = False
 
-    def check(self, key: str, value: str) -> None:
-        if value or not self.may_be_empty:
-            address(key, value, self.advice)
+    def check(self, key: str, value: Any) -> None:
+        urls = value if self.may_be_several and isinstance(value, list) else [value]
+        if not all(isinstance(url, str) for url in urls):
+            raise ConfigError(f"{key} must be {self}, got {value!r}")
+        if len({url.rstrip("/") for url in urls}) < max(1, len(urls)):
+            raise ConfigError(f"{key} must name one or more addresses, each once, got {value}")
+        for url in [] if value == "" and self.may_be_empty else urls:
+            address(key, url, self.advice)
 
     def __str__(self) -> str:
-        return f"http(s)://HOST[:PORT]/PATH{' or empty' if self.may_be_empty else ''}"
+        several = ", or a list of such" if self.may_be_several else ""
+        return f"http(s)://HOST[:PORT]/PATH{' or empty' if self.may_be_empty else ''}{several}"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 RUN = "run"
 """The group of the keys that stand outside all groups."""
 WIDTH = 80
-TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text"}
+TYPES = {
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    str: "text",
+    Any: "text or list",
+}
 INTRODUCTION = """\
 # Config keys
 

@@ -38,6 +38,10 @@ class EmbeddedModel:
     """sha256 of that file, hex."""
     weights_sum: str
     """sha256 of the weights made of it, in float32: model.safetensors."""
+    origin: str = ""
+    """Id on the hub of the model whose weights they are, in fewer bits."""
+    license: str | None = None
+    """As the hub abbreviates it."""
 
     @property
     def install(self) -> str:
@@ -52,6 +56,8 @@ MODELS = {
         file="SmolLM2-135M-Instruct.Q4_1.gguf",
         file_sum="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         weights_sum="a672150fb4f99d7c8f4168cecdd464069c0ef3a37d8113f22ddb9d48031d03cd",
+        origin="HuggingFaceTB/SmolLM2-135M-Instruct",
+        license="apache-2.0",
     )
 }
 """What `policy.model` and `simulator.reader_model` may name, beside folders and ids on the hub."""

@@ -16,11 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.config import engine_choice
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import HarnessError, StoppedError
-from harness.execution import gpu_lease, stop_requests
-from harness.execution.gpu_lease import Lease
+from harness.execution import run_lease, stop_requests
+from harness.execution.run_lease import RunLease
 from harness.records import atomic, debug_log, holder, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.trust import permission
@@ -53,9 +54,8 @@ def execute(
     run, root = RunFolder(run_dir), run_dir.parent
     try:
         config = run_folder.read_config(run)
-        with gpu_lease.lease(
-            bool(config.trainer.gpus), lambda: stop_requests.no_new_runs(root) or interrupted()
-        ) as lease:
+        giving_up = lambda: stop_requests.no_new_runs(root) or interrupted()  # noqa: E731
+        with run_lease.held(config, giving_up) as lease:
             if stop_requests.no_new_runs(root):
                 return _outcome(run, run_folder.read_status(run))
             code = _supervise(run, config, lease, interrupted, granted)
@@ -78,7 +78,7 @@ def refuse_if_held(run: RunFolder) -> None:
 def _supervise(
     run: RunFolder,
     config: RunConfig,
-    lease: Lease,
+    lease: RunLease,
     interrupted: Callable[[], bool],
     granted: frozenset[Grant],
 ) -> int:
@@ -88,7 +88,7 @@ def _supervise(
     with os.fdopen(atomic.open_to_append(run.log), "ab") as log:
         child = subprocess.Popen(
             words,
-            env=environment(config, lease.visible),
+            env=environment(config, lease),
             pass_fds=lease.descriptors,  # its GPU is free when it is gone, not when we are
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -181,14 +181,15 @@ def command(run_dir: Path, arguments: list[str], granted: frozenset[Grant]) -> l
     return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments, *send]
 
 
-def environment(config: RunConfig, gpus: str) -> dict[str, str]:
-    """The environment of a run's process."""
+def environment(config: RunConfig, lease: RunLease) -> dict[str, str]:
+    """The environment of a run's process, which says what of the machine is the run's."""
     threads = str(config.trainer.threads)
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     return {
         **os.environ,
         **dict.fromkeys(names, threads),
         safe_path.VARIABLE: "1",
-        "CUDA_VISIBLE_DEVICES": gpus,
+        "CUDA_VISIBLE_DEVICES": lease.gpu.visible,
+        engine_choice.LEASED: lease.engine.url,
         "PYTHONHASHSEED": "0",  # the order of a set must not reach a row
     }

@@ -16,10 +16,11 @@ from typing import NoReturn
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, FolderError
-from harness.execution import child_process, gpu_lease, preflight, user_validity
+from harness.execution import child_process, gpu_lease, preflight, run_lease, user_validity
+from harness.execution.run_lease import RunLease
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from harness.utils import process
+from harness.utils import process, safe_text
 
 
 def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
@@ -60,17 +61,18 @@ def become(
     events: str | None,
     lock: int,
     sends: frozenset[Grant],
-    stop_again: bool = False,
+    more: Sequence[str] = (),
 ) -> NoReturn:
     """Replace this process by the run's, which holds the folder by `lock` from its first moment
-    and may send what is in `sends`.
+    and may send what is in `sends`; `more`: arguments of its command.
     """
     is_over = run_folder.read_status(where).is_over
-    lease = gpu_lease.take(bool(config.trainer.gpus) and not is_over, process.stop_is_due)
+    lease = RunLease()
+    if not is_over:
+        lease = run_lease.take(config, process.stop_is_due, safe_text.say)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
-    arguments = ["--lock", str(lock), *(["--events", events] if events else [])]
-    arguments += ["--stop-again"] if stop_again else []
+    arguments = ["--lock", str(lock), *(["--events", events] if events else []), *more]
     command = child_process.command(where.path, arguments, sends)
     sys.stdout.flush()
-    os.execve(command[0], command, child_process.environment(config, lease.visible))
+    os.execve(command[0], command, child_process.environment(config, lease))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.config.run import RunConfig
 from harness.execution import child_process, stop_requests
+from harness.execution.run_lease import RunLease
 from harness.utils import safe_text
 
 
@@ -39,7 +40,7 @@ def _build(policy: str, config: RunConfig, sweep: Path) -> bool:
     ]
     child = subprocess.Popen(
         command,
-        env=child_process.environment(config, gpus=""),
+        env=child_process.environment(config, RunLease()),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         start_new_session=True,

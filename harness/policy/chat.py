@@ -17,7 +17,7 @@ from harness.errors import ConfigError
 _HERE, _THERE = "\x02", "\x03"
 """Stand for the policy's and the user's words while the template is taken apart."""
 _EXAMPLE = "It is about my exam. I failed it twice."
-_DATE = "1 Jan 2026"
+DATE = "1 Jan 2026"
 """A fixed date: some templates name the day, and a run resumed later must read the same ids."""
 _WHERE = "policy.model: chat template"
 
@@ -139,7 +139,7 @@ class _Template:
                 tokenize=False,
                 add_generation_prompt=True,
                 enable_thinking=self.thinking,
-                date_string=_DATE,
+                date_string=DATE,
             )
         except TemplateError as error:
             raise ConfigError(

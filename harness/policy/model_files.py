@@ -110,6 +110,12 @@ def loaded(folder: Path) -> list[str]:
     return [*weights, *(name for name in others if (folder / name).is_file())]
 
 
+def is_on_the_hub(policy: PolicyConfig) -> bool:
+    """Whether the policy's model has an id on the hub, by which others can load it."""
+    named = policy.kind == "hf" and policy.init == "pretrained"
+    return named and policy.model not in embedded.MODELS and not _is_path(policy.model)
+
+
 def _snapshot(policy: PolicyConfig) -> str:
     from huggingface_hub import model_info, snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import re
@@ -17,7 +18,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from harness.errors import DataError, StorageError
 
@@ -27,6 +28,8 @@ TAIL = r"\.(\d+|[0-9a-f]{16})\.tmp"
 number stood there in names of earlier versions."""
 TEMPORARY = re.compile(rf"\..+{TAIL}")
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+COPIED_BYTES = 2**22
+"""Read at a time by `copy`."""
 APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -68,10 +71,13 @@ def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n", durable=durable)
 
 
-def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
+def write_folder(
+    target: Path, fill: Callable[[Path], object], *, over_another: bool = True
+) -> None:
     """Let `fill` write a new folder, then put it durably in the place of `target`, at once.
 
-    What `fill` has left is removed where it fails. Raises OSError, and what `fill` raises.
+    What `fill` has left is removed where it fails. Raises OSError, and what `fill` raises; without
+    `over_another`, OSError also where `target` has come to hold something meanwhile.
     """
     with opened(target.parent) as folder:
         scratch = _random_name(target.name)
@@ -81,13 +87,32 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
             fill(target.with_name(scratch))
             if not os.path.samestat(ours, os.stat(scratch, dir_fd=folder, follow_symlinks=False)):
                 raise OSError(errno.EEXIST, f"another folder has taken the place of {scratch}")
-            remove_at(target.name, folder)
+            if over_another:
+                remove_at(target.name, folder)
             os.rename(scratch, target.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except Exception:
+        except BaseException:
             with contextlib.suppress(OSError):  # on a full disk it stands in the way
                 remove_at(scratch, folder)
             raise
         os.fsync(folder)
+
+
+def copy(source: BinaryIO, target: Path) -> str:
+    """Write what is left of `source` durably into the new file `target`; its sha256, hex.
+
+    Raises OSError, also where `target` is there already or its folder is a link.
+    """
+    summed = hashlib.sha256()
+    with opened(target.parent) as folder:
+        descriptor = os.open(target.name, NEW, 0o666, dir_fd=folder)
+        try:
+            while block := source.read(COPIED_BYTES):
+                summed.update(block)
+                write_all(descriptor, block)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    return summed.hexdigest()
 
 
 @contextlib.contextmanager

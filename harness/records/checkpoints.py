@@ -20,6 +20,9 @@ from harness.records.metric_rows import RowSums
 from harness.records.provenance import Identity
 
 KEEP = 2
+MODEL = "trainer"
+"""Folder within the checkpoint of a language model that holds its weights and tokenizer, as the
+libraries wrote them; a tabular one has none."""
 
 
 @dataclass(frozen=True)

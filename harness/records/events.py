@@ -47,10 +47,22 @@ LAST_BYTES = 65_536
 
 def writer(events: Path, step: int, planned: MadeBy) -> MadeBy:
     """Versions of the attempt that wrote row `step`; `planned` where the events do not tell."""
-    at_hand = wrote = planned
+    return _made_by(_attempt(events, step)) or planned
+
+
+def ranks(events: Path, step: int) -> int:
+    """Number of ranks of the attempt that wrote row `step`."""
+    told = _attempt(events, step).get("ranks")
+    return told if isinstance(told, int) else 1
+
+
+def _attempt(events: Path, step: int) -> dict[str, Any]:
+    """The beginning of the attempt that wrote row `step`; empty where the events do not tell."""
+    at_hand: dict[str, Any] = {}
+    wrote: dict[str, Any] = {}
     for event in _told(events, step):
         if event.get("event") in BEGINNINGS:
-            at_hand = _made_by(event) or planned
+            at_hand = event
         elif event.get("event") == "step" and event.get("step") == step:
             wrote = wrote if event.get("replayed") else at_hand
     return wrote
@@ -85,6 +97,24 @@ def last_unix_s(events: Path) -> float | None:
             if found := TIME.match(line):
                 return float(found[1])
     return None
+
+
+def last_step_s(events: Path) -> float:
+    """How long the last step took, by the events; 0 where they do not tell."""
+    try:
+        with open(events, "rb", opener=plain_file.opener) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
+            lines = file.read(LAST_BYTES).splitlines()
+    except OSError:
+        return 0.0
+    for line in reversed(lines):
+        with contextlib.suppress(ValueError, RecursionError):
+            event = json.loads(line) if b'"step"' in line else None
+            if isinstance(event, dict) and event.get("event") == "step":
+                phases = event.get("seconds")
+                values = phases.values() if isinstance(phases, dict) else ()
+                return float(sum(v for v in values if type(v) in (int, float)))
+    return 0.0
 
 
 def _made_by(event: dict[str, Any]) -> MadeBy | None:

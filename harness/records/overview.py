@@ -94,14 +94,11 @@ def of_runs(sweep: Sweep, root: Path) -> Iterator[Entry]:
 
 
 def _of_row(row: LedgerRow, root: Path) -> Entry:
-    where = root / row.name
-    what = " ".join(row.overrides)
-    if RunFolder(where).is_run():
-        return of_run(where, what)
-    if _names(where).keys() & {"config.yaml", "metrics.jsonl", "checkpoints"}:
-        reason = f"{where}: run.json is missing, and the files of a run are there"
-        return Entry(RUN, where, run_state.DAMAGED, reason, what=what)
-    return Entry(RUN, where, "failed" if row.status == "failed" else "planned", what=what)
+    run, what = RunFolder(root / row.name), " ".join(row.overrides)
+    if run.is_run():
+        return of_run(run.path, what)
+    state = run_state.of_row(row, run)
+    return Entry(RUN, run.path, state.status, state.reason, what=what)
 
 
 def _below(folder: Path, depth: int) -> Iterator[Entry]:
@@ -180,13 +177,8 @@ def of_sweep(root: Path) -> Entry:
     )
 
 
-MOST_URGENT_FIRST = (
-    "running", run_state.DAMAGED, run_state.CRASHED, "failed", "stopped", "planned", "done",
-)  # fmt: skip
-
-
 def _urgency(status: str) -> int:
-    return MOST_URGENT_FIRST.index(status)
+    return run_state.MOST_URGENT_FIRST.index(status)
 
 
 def _swept(sweep: Sweep) -> str:

@@ -52,6 +52,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["sweep", "nonsense"], []),
         (["nonsense", ""], []),
         (["train", "--dir", "x"], []),
+        (["export", "--me"], ["--merge"]),
     ],
 )  # fmt: skip
 def test_commands_options_keys_and_values_are_offered(words: list[str], found: list[str]) -> None:

@@ -28,11 +28,35 @@ def test_a_sweep_shows_its_name_and_note_first(tmp_path: Path) -> None:
 def test_lines_are_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> None:
     made(tmp_path / "one", "running")
     whole = here("status", "one", cwd=tmp_path).stdout.splitlines()
-    assert len(whole) == 2
+    (line,) = whole
+    died = "process died without writing a status (killed or crashed)"
+    advice = f"{died}; continue with `harness resume one`"
+    assert line == f"one: crashed, 3/100 steps, H 1.25, R 0.44, {advice}"
     shown = on_terminal("status", "one", cwd=tmp_path, columns=40, NO_COLOR="1")
     assert max(map(len, shown.lines)) <= 40
     assert shown.plain.split() == " ".join(whole).split()
     assert "`harness resume one`" in " ".join(shown.plain.split())
+
+
+@pytest.mark.parametrize(
+    ("written", "word"), [("running", "crashed"), ("stopped", "stopped"), ("done", "damaged")]
+)
+def test_every_command_tells_a_status_by_the_same_word(
+    written: str, word: str, tmp_path: Path
+) -> None:
+    run = a_sweep(tmp_path / "s", "0-a") / "0-a"
+    values = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**values, "status": written}))
+    if word == "damaged":
+        (run / "metrics.jsonl").write_text("")
+    for of in ("s", "s/0-a"):
+        assert f"0-a: {word}, " in here("status", of, cwd=tmp_path).stdout
+        told = json.loads(here("status", of, "--json", cwd=tmp_path).stdout)
+        assert (told["runs"][0] if of == "s" else told)["status"] == word
+    assert here("list", "s", cwd=tmp_path).stdout.splitlines()[1].split()[1] == word
+    assert f"1 {word}" in here("list", cwd=tmp_path).stdout
+    assert f"s/0-a: {word}, " in here("watch", "s", "--once", cwd=tmp_path).stdout
+    assert f" {word} " in on_terminal("status", "s", "--watch", cwd=tmp_path).plain
 
 
 def test_an_error_is_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> None:
@@ -59,7 +83,9 @@ def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
         assert training.wait(60) == 0
     assert shown.code == 0
     assert "running" in shown.plain
-    assert shown.lines[-1].split()[:3] == ["one", "done", "400/400"]
+    *_, last, legend = shown.lines
+    assert last.split()[:3] == ["one", "done", "400/400"]
+    assert legend.startswith("H, R, emotion: last batch")
 
 
 def test_ctrl_c_ends_a_watch_and_nothing_else(tmp_path: Path) -> None:

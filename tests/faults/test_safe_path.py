@@ -46,8 +46,9 @@ QUICK = (
     "profiles from-rlver", "trust", "list",
 )  # fmt: skip
 OF_A_RUN = ("status", "verify", "view", "watch", "report", "resume", "rm")
-SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate", "demo")
+SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate", "demo", "export")
 SMALL = (*TABULAR, "trainer.steps=2")
+TINY = ("policy=tiny_smoke", "trainer.steps=1", "trainer.conversations=8", "trainer.eval_every=0")
 WORDS = {
     "status": ["status", "run"],
     "list": ["list"],
@@ -58,6 +59,7 @@ WORDS = {
     "report": ["report", "run"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
     "variance": ["variance", "run"],
+    "export": ["export", "run", "model"],
     "doctor": ["doctor"],
     "config": ["config"],
     "trust": ["trust"],
@@ -197,8 +199,9 @@ def test_a_fit_by_several_processes_imports_nothing_from_there(
 def test_no_command_imports_anything_from_there(
     trap: Trap, name: str, record_property: Record
 ) -> None:
-    if name in OF_A_RUN:
-        made = trap.run("train", *SMALL, "--dir", "one" if name == "resume" else "run")
+    if name in (*OF_A_RUN, "export"):
+        small = TINY if name == "export" else SMALL
+        made = trap.run("train", *small, "--dir", "one" if name == "resume" else "run")
         assert made.returncode == 0, made.stderr
     test_served_rlver.written(trap.here / "users.jsonl", test_served_rlver.published())
     test_study_command.written(trap.here)

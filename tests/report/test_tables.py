@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.results import Identified, Onset, Skipped
+from harness.law.reading_results import Skipped
+from harness.law.results import Identified, Onset
 from harness.report.tables.summary import print_analysis
 from harness.report.text import dropped_rows, findings
 from harness.testing.payloads import PAYLOADS
@@ -35,6 +36,7 @@ n = 60          [-0.38,      [-0.18,      [0.00, 0.80] no onset   identification
 law: R = -a exp(H) + b; ceiling: b - a, the reward at H = 0; n: rows used
 [low, high]: 95% interval; ?: not identified, too uncertain to quote
 onset: step at which H collapses; verdict: whether R follows exp(H)
+R: reward in column reward
 validity of users not recorded in 3 runs
 1 run could not be read:
   runs/3/metrics.jsonl: must hold one JSON object a line, is empty (empty_input)

@@ -7,7 +7,9 @@ test_vllm.py, where vLLM is installed.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ import pytest
 from harness.errors import StoppedError
 from harness.train.engines.engine import TurnRequest, in_time
 from harness.train.engines.vllm_address import reach
-from harness.train.engines.vllm_server import Completions, client_errors_as_stops
+from harness.train.engines.vllm_server import Completions, client_errors_as_stops, free_port
 
 ASK = TurnRequest([[5, 6], [7]], [11, 12], 4, 3, 1.5)
 
@@ -79,6 +81,17 @@ def test_each_conversation_is_a_request_with_a_seed_of_its_own() -> None:
     wanted = {"model": "policy", "prompt": [5, 6], "seed": 11, "max_tokens": 4, "temperature": 1.5,
               "stop_token_ids": [3], "ignore_eos": True, "logprobs": 0, "top_p": 1.0}  # fmt: skip
     assert {key: first[key] for key in wanted} == wanted
+
+
+def test_weights_of_each_run_go_through_a_port_of_its_own() -> None:
+    """Two groups of NCCL on TRL's one default port end the later one."""
+    vllm_client = pytest.importorskip("trl.generation.vllm_client")
+    taken = inspect.signature(vllm_client.VLLMClient.__init__).parameters
+    assert "group_port" in taken, "which WeightLine gives"
+    with socket.socket() as mine:
+        mine.bind(("", free_port()))
+        mine.listen()
+        assert free_port() not in (mine.getsockname()[1], taken["group_port"].default)
 
 
 def test_an_address_where_nobody_answers_is_reported_at_once() -> None:

@@ -72,6 +72,16 @@ StopAgain = Annotated[
         "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
     ),
 ]
+Ranks = Annotated[
+    int | None,
+    typer.Option(
+        "--ranks",
+        min=1,
+        metavar="N",
+        help="Go on with N ranks, on as many GPUs if the run has any.",
+        show_default=False,
+    ),
+]
 
 
 def demo(folder: DemoDir = None, as_json: options.AsJson = False) -> None:
@@ -127,11 +137,12 @@ def resume(
     folder: options.RunOrSweep,
     events: options.EventsOption = None,
     stop_again: StopAgain = False,
+    ranks: Ranks = None,
 ) -> None:
     """Continue a run, or the unfinished runs of a sweep."""
     from harness.cli import status as command
 
-    raise typer.Exit(command.resume(folder, events, stop_again))
+    raise typer.Exit(command.resume(folder, events, stop_again, ranks))
 
 
 def status(

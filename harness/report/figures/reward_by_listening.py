@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.law.group_results import Analysis
-from harness.law.results import Anchors, RunResult, Yardsticks
+from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.results import RunResult
 from harness.records.outcomes import OWN
 from harness.report.figures import canvas, ranges
 from harness.report.figures.canvas import Drawing, Limits, colour, label

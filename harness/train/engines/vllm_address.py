@@ -20,7 +20,7 @@ def check(config: RunConfig) -> None:
     """Raise ConfigError for an engine that this run cannot have, StoppedError if none answers."""
     engine_choice.check(config)
     if engine_choice.chosen(config) == engine_choice.SERVED:
-        reach(config.trainer.engine_url)
+        reach(engine_choice.address(config))
 
 
 def reach(url: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any
 
 from torch import Tensor
 
+from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.train.engines.engine import (
     PromptedSampler,
@@ -76,7 +78,7 @@ class Served:
 
     def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
         """`hung` ends the run. Raises StoppedError if the server does not take weights."""
-        self._url, self._hung = config.trainer.engine_url, hung
+        self._url, self._hung = engine_choice.address(config), hung
         self._deadline_s = config.trainer.engine_deadline_s
         self._complete = Completions(self._url, self._deadline_s)
         with self._in_time():
@@ -118,6 +120,13 @@ def client_errors_as_stops(url: str) -> Iterator[None]:
         raise
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens on: each run sends its weights through its own."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
 class WeightLine:
     """Sends weights from the trainer's GPU to those of a server."""
 
@@ -128,7 +137,7 @@ class WeightLine:
         os.environ["NETRC"] = os.devnull
         from trl.generation.vllm_client import VLLMClient  # seconds; a refusal needs none of it
 
-        self._client = VLLMClient(base_url=url)
+        self._client = VLLMClient(base_url=url, group_port=free_port())
         self._client.init_communicator(device)
         self._shapes = [
             (name, str(weight.dtype).removeprefix("torch."), list(weight.shape))

@@ -1,0 +1,39 @@
+"""A folder that a command takes as one run, and what to say of one that is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.errors import DataError
+from harness.records import sweep_file
+from harness.records.run_folder import RunFolder
+from harness.utils import missing_path
+
+MOST_NAMED = 3
+"""Runs inside a folder that are named where it is not one run."""
+
+
+def refuse_another(folder: Path, command: str, after: str = "") -> None:
+    """Raise DataError for what is not a run; runs that are inside are named.
+
+    `command`, `after`: what stands before and after the name of one of them, to be typed.
+    """
+    try:
+        if RunFolder(folder).is_run():
+            return
+        runs = sorted(path.parent for path in folder.glob("*/run.json"))
+        runs = runs or sorted(path.parent for path in folder.glob("*/*/run.json"))
+        is_folder = folder.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"{folder}: must be the folder of a run, got: {why}") from error
+    if not runs:
+        given = "has no run.json" if is_folder else missing_path.why(folder) or "is no folder"
+        raise DataError(f"{folder}: must be the folder of a run: {given}")
+    more = f" and {len(runs) - MOST_NAMED} more" if len(runs) > MOST_NAMED else ""
+    names = ", ".join(str(run.relative_to(folder)) for run in runs[:MOST_NAMED])
+    kind = "a sweep" if (folder / sweep_file.FILE).is_file() else "a folder"
+    raise DataError(
+        f"{folder}: must be the folder of one run, got {kind} of {len(runs)}: {names}{more}; "
+        f"for the first, `harness {command} {runs[0]}{after}`"
+    )

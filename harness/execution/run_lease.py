@@ -1,0 +1,57 @@
+"""What a run has for itself while it trains: its GPUs, and its vLLM server where it has one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from harness.config.run import RunConfig
+from harness.execution import engine_lease, gpu_lease
+from harness.execution.engine_lease import EngineLease
+from harness.execution.gpu_lease import Lease
+
+
+@dataclass(frozen=True)
+class RunLease:
+    """The leases of one run; its process keeps them open, so that they end with it."""
+
+    gpu: Lease = field(default_factory=Lease)
+    engine: EngineLease = field(default_factory=EngineLease)
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return (*self.gpu.descriptors, *self.engine.descriptors)
+
+
+def take(
+    config: RunConfig,
+    give_up: Callable[[], bool] = lambda: False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> RunLease:
+    """Wait for GPUs, then for a server: in this order for all, so no two wait for each other.
+
+    Raises DeviceError where there are not so many GPUs, StoppedError once `give_up()` is true.
+    """
+    gpu = gpu_lease.take(config.trainer.gpus, give_up)
+    try:
+        return RunLease(gpu, engine_lease.take(config, give_up, tell))
+    except BaseException:
+        release(RunLease(gpu))
+        raise
+
+
+def release(lease: RunLease) -> None:
+    for descriptor in lease.descriptors:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def held(config: RunConfig, give_up: Callable[[], bool]) -> Iterator[RunLease]:
+    """`take`, and give back what was taken in the end."""
+    taken = take(config, give_up)
+    try:
+        yield taken
+    finally:
+        release(taken)

@@ -1,0 +1,86 @@
+"""README.md of an export: the model card, of what the run's own files say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.export import base_model, markdown, sections, usage
+from harness.export.measured import Measured
+from harness.export.source import Source
+from harness.records import provenance
+from harness.records.provenance import MadeBy
+from harness.report.tables.typeset import in_markdown
+
+LIMITS = (
+    "This is the policy of an experiment. Its reward is the emotion of a simulated user; nobody "
+    "has tried it on people. Do not let it talk with anyone who needs help."
+)
+
+
+def text(source: Source, measured: Measured, merged: bool, folder: Path) -> str:
+    """The card of the export in `folder`, which has all its other files."""
+    base = base_model.of(source.config.policy)
+    template = folder / "chat_template.jinja"
+    parts = [
+        markdown.front_matter(_front(source, base, merged)),
+        f"# {in_markdown(_title(source))}\n",
+        f"{in_markdown(_made(source))}\n\n{in_markdown(LIMITS)}\n",
+        *_use(source, base, merged, template.read_text("utf-8") if template.is_file() else ""),
+        *sections.results(measured),
+        *sections.law(source, measured.law),
+        *sections.difficulty(source, measured),
+        *sections.measurement(source),
+        *sections.example(measured),
+        *sections.settings(source),
+    ]
+    return "\n".join(parts)
+
+
+def _front(source: Source, base: base_model.BaseModel, merged: bool) -> Mapping[str, Any]:
+    adapters = source.is_adapted and not merged
+    config = source.config
+    methods = [f"remedy:{name}" for name in config.remedy.methods]
+    values = {
+        "license": base.license,
+        "language": ["en"] if config.policy.kind == "tiny" else None,
+        "base_model": base.name,
+        "base_model_relation": ("adapter" if adapters else "finetune") if base.name else None,
+        "library_name": "peft" if adapters else "transformers",
+        "pipeline_tag": "text-generation",
+        "tags": ["empathy-harness", "reinforcement-learning", config.algorithm.name, *methods],
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _title(source: Source) -> str:
+    config = source.config
+    null = ", null control" if config.algorithm.null_control else ""
+    users = f"{config.difficulty.name} users ({config.simulator.kind})"
+    return f"{config.policy.name}, {config.algorithm.name} on {users}, seed {config.seed}{null}"
+
+
+def _made(source: Source) -> str:
+    status, steps = source.status, source.config.trainer.steps
+    by = provenance.named(MadeBy(status.versions, status.git))
+    return (
+        f"A supporter in conversation, trained by reinforcement learning against a simulated user: "
+        f"the weights after step {source.checkpoint.step} of {steps}, by {by}.{_standing(source)}"
+    )
+
+
+def _standing(source: Source) -> str:
+    """What a reader must know of a run that did not come to its end."""
+    status = source.status.status
+    return "" if status == "done" else f" The run had not come to its end: {status}."
+
+
+def _use(source: Source, base: base_model.BaseModel, merged: bool, template: str) -> Iterator[str]:
+    adapters = source.is_adapted and not merged
+    yield "## Use\n"
+    yield f"Starts from {in_markdown(base.described)}.\n"
+    if adapters and base.name_to_load is None:
+        yield f"These are adapters: put a folder with {in_markdown(base.described)} for BASE.\n"
+    name = base.name_to_load or '"BASE"'
+    yield markdown.python(usage.lines(source.config.policy, name if adapters else None, template))

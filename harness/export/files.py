@@ -1,0 +1,131 @@
+"""The files of an export: weights, config and tokenizer of a checkpoint, each checked as copied.
+
+Nothing of a checkpoint is loaded here but JSON; its optimiser and its random states, which are
+pickles, stay where they are.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.config.run import PolicyConfig
+from harness.errors import ConfigError, DataError, StorageError
+from harness.export.source import Source
+from harness.policy import model_files
+from harness.records import atomic, checkpoints, manifest, plain_file
+
+OF_THE_TRAINER = ("trainer_state.json",)
+OF_THE_MODEL = ("*.safetensors", "*.safetensors.index.json", "config.json", "adapter_config.json")
+ADAPTERS, CONFIG, GENERATION = "adapter_config.json", "config.json", "generation_config.json"
+REWRITTEN = (ADAPTERS, CONFIG, GENERATION)
+"""Small files of which some keys are set anew."""
+
+
+def write(source: Source, merge: bool, folder: Path) -> None:
+    """Fill `folder` with all of the export but its card.
+
+    Raises ConfigError for adapters whose model is not the one that they were trained on, DataError
+    for a file that is no longer as its checkpoint's manifest says, StorageError, OSError.
+    """
+    if merge:
+        base = base_of(source)
+        from harness.policy import merged  # torch, which a copy does without
+
+        merged.write(source.config.policy, base, source.files, folder)
+    sums = manifest.read(source.checkpoint.path)["files"]
+    for name in _names(source, merge):
+        if name not in REWRITTEN:
+            _copy(source, name, folder / name, sums)
+    if source.is_adapted and not merge:
+        _write_adapters(source.config.policy, source.files / ADAPTERS, folder / ADAPTERS)
+    else:
+        made = folder if merge else source.files
+        config = _values(made / CONFIG)
+        # off only while a policy learns, where keys and values would be kept for nothing
+        atomic.write_json(folder / CONFIG, {**config, "use_cache": True})
+        told = made / GENERATION
+        values = _values(told) if told.is_file() else _ends(config)
+        atomic.write_json(folder / GENERATION, _sampling(values, source.config.policy))
+
+
+def base_of(source: Source) -> Path | None:
+    """The folder of the model that a run's adapters were trained on; None for random weights.
+
+    Raises ConfigError where it cannot be had, or is another model than at the start of the run.
+    """
+    policy, recorded = source.config.policy, source.status.start_model
+    base = model_files.ensure(policy)
+    if base is None or recorded is None:
+        return base
+    now = manifest.digest(base, model_files.loaded(base))
+    if now != recorded:
+        raise ConfigError(
+            f"policy.model: {policy.model} must be the model that the run began with, sha256 "
+            f"{recorded[:12]}, got {now[:12]}"
+        )
+    return base
+
+
+def _names(source: Source, merge: bool) -> list[str]:
+    """Names of the checkpoint's files that belong to an export: of a merged one the tokenizer."""
+    try:
+        names = sorted(path.name for path in source.files.iterdir() if path.is_file())
+    except OSError as error:
+        why = error.strerror or error
+        raise StorageError(f"{source.files}: must be the folder of a model, got: {why}") from error
+    known = [name for name in names if _matches(name, model_files.WEIGHTS)]
+    kept = [name for name in known if name not in OF_THE_TRAINER]
+    return [name for name in kept if not (merge and _matches(name, OF_THE_MODEL))]
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _copy(source: Source, name: str, target: Path, sums: dict[str, Any]) -> None:
+    path = source.files / name
+    with open(path, "rb", opener=plain_file.opener) as file:
+        copied = atomic.copy(file, target)
+    if copied != sums[f"{checkpoints.MODEL}/{name}"]["sha256"]:  # it changed since it was checked
+        raise DataError(f"{path}: must be as its manifest says, got another sha256, {copied[:12]}")
+
+
+def _write_adapters(policy: PolicyConfig, saved: Path, target: Path) -> None:
+    """Write the adapters' config, naming their model only where others can have it by that name."""
+    on_the_hub = model_files.is_on_the_hub(policy)
+    named = {
+        "base_model_name_or_path": policy.model if on_the_hub else None,
+        "revision": (policy.revision or None) if on_the_hub else None,
+    }
+    atomic.write_json(target, {**_values(saved), **named})
+
+
+def _ends(config: dict[str, Any]) -> dict[str, Any]:
+    return {name: config[name] for name in ("eos_token_id", "pad_token_id") if name in config}
+
+
+def _sampling(values: dict[str, Any], policy: PolicyConfig) -> dict[str, Any]:
+    """How replies were drawn in training: all tokens, at the policy's temperature."""
+    ends = {k: v for k, v in values.items() if k.endswith("_token_id")}
+    return {
+        **ends,
+        "do_sample": True,
+        "temperature": policy.temperature,
+        "top_k": 0,
+        "top_p": 1.0,
+        "max_new_tokens": policy.max_turn_tokens,
+    }
+
+
+def _values(path: Path) -> dict[str, Any]:
+    """The values of a JSON file. Raises DataError where it holds no object."""
+    try:
+        values = json.loads(plain_file.text(path))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read: {plain_file.one_line(error)}") from error
+    if not isinstance(values, dict):
+        raise DataError(f"{path}: must hold a JSON object, got {type(values).__name__}")
+    return values

@@ -1,0 +1,69 @@
+"""The folder of an export: written beside its place, and there whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.errors import ConfigError, FolderError
+from harness.export import card, files, measured
+from harness.export.source import Source
+from harness.records import atomic
+
+CARD = "README.md"
+
+
+def check(source: Source, merge: bool, target: Path) -> None:
+    """Raise ConfigError for a place that is taken, and for adapters or weights that are not there
+    as asked for.
+    """
+    refuse_taken(target)
+    run = source.run.path.resolve()
+    if run in target.resolve().parents:
+        raise ConfigError(f"{target}: an export must lie outside of its run, got one in {run}")
+    if merge and not source.is_adapted:
+        rule = "must be given for a run that trains adapters alone (policy.lora_rank above 0)"
+        raise ConfigError(f"--merge: {rule}, got one whose weights are whole without it")
+    if source.is_adapted and not merge and source.config.policy.init == "random":
+        rule = "must be given where the model below the adapters has random weights"
+        raise ConfigError(f"--merge: {rule}, got policy.init=random: nobody else can make them")
+
+
+def refuse_taken(target: Path) -> None:
+    """Raise ConfigError unless `target` is nothing yet, or an empty folder."""
+    rule = "an export must become a new folder, or go into an empty one"
+    if target.is_symlink():
+        raise ConfigError(f"{target}: {rule}, got a link to {target.readlink()}")
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise ConfigError(f"{target}: {rule}, got a file")
+    try:
+        held = sorted(path.name for path in target.iterdir())
+    except OSError as error:
+        raise ConfigError(f"{target}: {rule}, got: {error.strerror or error}") from error
+    if held:
+        raise ConfigError(f"{target}: {rule}, got one that holds {held[0]!r}")
+
+
+def write(source: Source, merge: bool, target: Path) -> Path:
+    """Export to `target`, which `check` has let pass; returns its full path.
+
+    Raises FolderError where it cannot be made, ConfigError, DataError or StorageError where the run
+    cannot be exported; what was written until then is removed.
+    """
+    where = target.parent.resolve() / target.name
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{where.parent}: {error.strerror or error}") from error
+    with atomic.storage(where):
+        atomic.write_folder(
+            where, lambda scratch: _fill(source, merge, scratch), over_another=False
+        )
+    return where
+
+
+def _fill(source: Source, merge: bool, scratch: Path) -> None:
+    files.write(source, merge, scratch)
+    told = measured.read(source)
+    atomic.write_text(scratch / CARD, card.text(source, told, merge, scratch))

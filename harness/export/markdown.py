@@ -1,0 +1,62 @@
+"""A model card as text: YAML front matter and Markdown, in which all words of others are escaped.
+
+Names, settings, sentences of law.json and what a policy said come from others; a reader of the card
+sees them as they are, without markup, links, HTML or control characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from harness.report.tables import typeset
+from harness.report.tables.typeset import in_markdown
+from harness.utils.safe_text import escaped
+
+FENCE = "```"
+
+
+def front_matter(values: Mapping[str, Any]) -> str:
+    """`values` as the YAML block at the top of a card, in ASCII."""
+    text = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=False, width=10_000)
+    return f"---\n{text}---\n"
+
+
+def table(*rows: tuple[Any, ...], headings: Sequence[str]) -> str:
+    """A table of text; None is a dash."""
+    cells = tuple(tuple(_cell(value) for value in row) for row in rows)
+    return typeset.markdown(typeset.Table("card", tuple(headings), len(headings), cells, ()))
+
+
+def quote(speaker: str, text: str) -> str:
+    """A line of a conversation."""
+    return f"> **{in_markdown(speaker)}**: {in_markdown(' '.join(text.split()))}\n>\n"
+
+
+def python(lines: Sequence[str]) -> str:
+    """A block of Python; texts of others stand in it by `literal`."""
+    return "\n".join([f"{FENCE}python", *lines, FENCE, ""])
+
+
+def literal(text: str) -> str:
+    r"""`text` as a Python literal in ASCII on one line, that no line of a block can end."""
+    plain = "".join(c if c.isprintable() and c.isascii() else escaped(c) for c in _doubled(text))
+    return '"' + plain.replace('"', '\\"').replace("`", "\\x60") + '"'
+
+
+def _doubled(text: str) -> str:
+    return text.replace("\\", "\\\\")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return typeset.NOTHING
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_cell, value)) or typeset.NOTHING
+    return str(value)

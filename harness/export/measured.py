@@ -1,0 +1,108 @@
+"""What the files of a run, and those beside it, say of it: rows, cards, law, one conversation.
+
+Read leniently: a card is written with what can be read, and says what could not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError, HarnessError
+from harness.export.source import Source
+from harness.law.io import difficulty_card
+from harness.law.io.difficulty_card import Cards
+from harness.law.io.discover import RESULTS
+from harness.records import config_file, metric_rows, plain_file, saved_conversations
+from harness.records.saved_conversations import Conversation
+
+DAMAGED = (*difficulty_card.DAMAGED, OSError, HarnessError)
+LAW = "law"
+"""The folder that `harness fit-entropy-law` writes into by default, in a run or in its sweep."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Numbers of a run up to the exported step; empty or None where its files do not have them."""
+
+    row: Mapping[str, Any] = field(default_factory=dict)
+    """The row of the exported step, measured before that step's update."""
+    evaluated: Mapping[str, Any] = field(default_factory=dict)
+    """The last row up to it in which held-out users were met."""
+    cards: Cards = field(default_factory=Cards)
+    law: Mapping[str, Any] | None = None
+    """The run's entry of a law.json that stands in it or in its sweep."""
+    conversation: Conversation | None = None
+    """The middle one by reward of the last saved step."""
+
+
+def read(source: Source) -> Measured:
+    """All of it, as far as it can be read."""
+    row: Mapping[str, Any] = {}
+    evaluated: Mapping[str, Any] = {}
+    with contextlib.suppress(*DAMAGED):
+        for one in _rows(source.run.metrics, source.checkpoint.step):
+            row = one
+            evaluated = one if one.get("eval/reward") is not None else evaluated
+    levels = config_file.to_dict(source.config)["levels"]
+    return Measured(
+        row,
+        evaluated,
+        difficulty_card.read(source.run.path, levels),
+        law_entry(source),
+        conversation(source.run.path, source.checkpoint.step),
+    )
+
+
+def _rows(path: Path, last: int) -> Iterator[Mapping[str, Any]]:
+    """The sound rows up to step `last`."""
+    with open(path, "rb", opener=plain_file.opener) as file:
+        for line in iter(lambda: file.readline(metric_rows.LONGEST_ROW_BYTES + 1), b""):
+            if metric_rows.holds(line) is False or not line.endswith(b"\n"):
+                return
+            values = json.loads(line)
+            if values["step"] > last:
+                return
+            yield values
+
+
+def law_entry(source: Source) -> Mapping[str, Any] | None:
+    """What the law.json in the run's folder, or in its sweep's, says of this run; None without."""
+    here = source.run.path
+    for folder in (here / LAW, here.parent / LAW):
+        path = folder / RESULTS
+        if path.is_symlink() or folder.is_symlink():
+            continue
+        with contextlib.suppress(DataError, OSError, *difficulty_card.DAMAGED):
+            entries = json.loads(plain_file.text(path))["runs"]
+            own = folder.parent == here
+            for entry in entries:
+                named = own or Path(entry["run"]).name == here.name
+                if named and _is_of(entry, source):
+                    return dict(entry)
+    return None
+
+
+def _is_of(entry: Mapping[str, Any], source: Source) -> bool:
+    """Whether an entry of law.json has the config and the seed of this run."""
+    config = entry.get("config")
+    if entry.get("status") != "ok" or not isinstance(config, dict):
+        return False
+    same = config_file.hash_of(config) == source.status.config_hash
+    return same and config.get("seed") == source.config.seed
+
+
+def conversation(run: Path, step: int) -> Conversation | None:
+    """The middle conversation by reward of the last step up to `step` that was saved."""
+    with contextlib.suppress(*DAMAGED):
+        saved = [n for n in saved_conversations.steps(run) if n <= step]
+        found = saved_conversations.read(run, saved[-1]).conversations
+        earned = sorted(
+            (one for one in found if one.earned is not None), key=lambda one: one.earned or 0.0
+        )
+        return earned[(len(earned) - 1) // 2]
+    return None

@@ -1,0 +1,154 @@
+"""The sections of a model card: results, law, difficulty, measurement, a conversation, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.config import keys
+from harness.export import markdown
+from harness.export.measured import Measured
+from harness.export.source import Source
+from harness.law import verdict
+from harness.law.reference_results import Anchors
+from harness.law.results import Bounded, Interval
+from harness.records.outcomes import OWN
+from harness.report.html import cards
+from harness.report.tables.typeset import in_markdown
+from harness.report.text import conversation, wording
+
+PRIVATE = (
+    "policy.model", "policy.system_prompt", "simulator.base_url", "simulator.api_key_env",
+    "simulator.profiles", "trainer.engine_url", "trainer.report_to",
+)  # fmt: skip
+"""Settings that name places of the machine that trained, or stand elsewhere in the card."""
+LEVELS = "levels."
+OF_A_ROW = (
+    ("entropy H, nats", "entropy"),
+    ("its standard error", "entropy_se"),
+    ("reward R of the batch", "reward"),
+    ("KL from the start model, nats", "kl"),
+)
+OF_AN_EVALUATION = (
+    ("own level", "eval/reward", "eval/reward_se"),
+    ("easy", "eval/easy/reward", "eval/easy/reward_se"),
+    ("medium", "eval/medium/reward", "eval/medium/reward_se"),
+    ("hard", "eval/hard/reward", "eval/hard/reward_se"),
+)
+
+
+def results(measured: Measured) -> Iterator[str]:
+    row, evaluated = measured.row, measured.evaluated
+    if not row:
+        yield "## Results\n\nNo row of the run could be read.\n"
+        return
+    yield f"## Results\n\nMeasured at step {row['step']}, before that step's update:\n"
+    yield markdown.table(
+        *((name, row.get(key)) for name, key in OF_A_ROW), headings=("quantity", "value")
+    )
+    if not evaluated:
+        yield "Held-out users were not met.\n"
+        return
+    yield f"Held-out users at step {evaluated['step']}, final emotion / 100:\n"
+    known = [one for one in OF_AN_EVALUATION if evaluated.get(one[1]) is not None]
+    yield markdown.table(
+        *((name, evaluated[key], evaluated.get(error)) for name, key, error in known),
+        headings=("users", "reward", "standard error"),
+    )
+
+
+def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
+    """The verdict on R = -a exp(H) + b, where the run was fitted."""
+    if law is None:
+        return
+    word = str(law.get("verdict"))
+    told = in_markdown(wording.VERDICT_WORDS.get(word, word))
+    whole = f"The run was fitted whole; this is step {source.checkpoint.step} of it."
+    yield f"## Entropy law\n\nVerdict: {told}. {whole}\n"
+    reasons = [str(reason) for reason in law.get("reasons") or ()]
+    yield "".join(f"* {in_markdown(_because(reason))}\n" for reason in reasons)
+    known = law.get("identified") or {}
+    onset = law.get("onset") or {}
+    rows = [
+        ("R is", law.get("reward")),
+        ("rows fitted", law.get("n_fitted")),
+        ("a", _estimate(law.get("a"), known.get("a"))),
+        ("b", _estimate(law.get("b"), known.get("ceiling"))),
+        ("ceiling b - a", _estimate(law.get("ceiling"), known.get("ceiling"))),
+        ("regime", wording.plain(str(law.get("regime") or "not told"))),
+        ("onset", _estimate({**onset, "value": onset.get("step")}, True) if onset else "none"),
+    ]
+    yield markdown.table(*rows, headings=("of the law", "value"))
+
+
+def _because(reason: str) -> str:
+    told = verdict.REASONS.get(reason)
+    return f"{wording.plain(reason)}{f': {told}' if told else ''}"
+
+
+def _estimate(interval: Any, identified: Any) -> str:
+    told = cards.value(interval) if isinstance(interval, Mapping) else "-"
+    return told if identified or told == "-" else f"{told}, not identified"
+
+
+def difficulty(source: Source, measured: Measured) -> Iterator[str]:
+    """How demanding the users were: their settings, and what reference policies reach with them."""
+    level = source.config.difficulty
+    yield f"## Difficulty card\n\nThe level {in_markdown(level.name)}:\n"
+    part: Any = type(level)
+    settings = keys.own_keys(part, "difficulty")
+    rows = [(key.name, keys.value_at(source.config, key.name)) for key in settings]
+    told = [
+        *rows,
+        *((wording.plain(k), _told(v)) for k, v in (measured.cards.measures or {}).items()),
+    ]
+    yield markdown.table(*told, headings=("of the level", "value"))
+    anchors = measured.cards.anchors
+    if anchors:
+        yield "What reference policies reach, as final emotion / 100:\n"
+        yield markdown.table(
+            *(_anchors(name, of) for name, of in anchors.items()),
+            headings=("users", "random", "best deaf schedule", "attentive", "optimum"),
+        )
+
+
+def _anchors(name: str, of: Anchors) -> tuple[str, ...]:
+    reached = (of.random, of.deaf, of.attentive, of.optimum)
+    return ("own level" if name == OWN else name, *map(_told, reached))
+
+
+def _told(value: Interval | Bounded | None) -> str:
+    if value is None:
+        return "-"
+    if value.low is None or value.high is None:
+        return wording.number(value.value)
+    return wording.estimate(value.value, value.low, value.high)
+
+
+def measurement(source: Source) -> Iterator[str]:
+    """How H and R were taken."""
+    yield "## Measurement card\n"
+    pairs = cards.pairs(source.status.measurement)
+    yield markdown.table(*((p.name, p.value) for p in pairs), headings=("of H and R", "is"))
+
+
+def example(measured: Measured) -> Iterator[str]:
+    one = measured.conversation
+    if one is None:
+        return
+    yield f"## A conversation\n\nThe middle one of step {one.step} by reward.\n"
+    told = f"came for {conversation.intention(one.intention)}" if one.intention else ""
+    yield f"{in_markdown(told)}\n" if told else ""
+    yield "".join(
+        markdown.quote("user" if not turn.is_reply else "supporter", turn.text)
+        for turn in one.turns
+    )
+
+
+def settings(source: Source) -> Iterator[str]:
+    yield "## Settings\n\nEvery key of the config that the run used:\n"
+    used = keys.used_values(source.config)
+    shown = {k: v for k, v in used.items() if k not in PRIVATE and not k.startswith(LEVELS)}
+    yield markdown.table(
+        *((k, cards.value(v)) for k, v in shown.items()), headings=("key", "value")
+    )

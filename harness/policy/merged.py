@@ -1,0 +1,43 @@
+"""Weights of a model with its trained adapters added: a folder that needs neither."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from peft import get_peft_model_state_dict, set_peft_model_state_dict
+from safetensors.torch import load_file
+
+from harness.config.run import PolicyConfig
+from harness.errors import ConfigError
+from harness.policy import huggingface
+from harness.policy.tiny import saving
+from harness.records import atomic
+
+WEIGHTS = "adapter_model.safetensors"
+
+
+def write(policy: PolicyConfig, base: Path | None, adapters: Path, folder: Path) -> None:
+    """Write config and weights of `base` with the adapters saved in `adapters` into `folder`.
+
+    The sum is made, and kept, in float32: in bfloat16 most of what adapters add would be rounded
+    away. `base`: the model's folder; None for the random weights that the config describes. Only
+    tensors are read of `adapters`; their shape is the config's. Raises ConfigError for adapters of
+    another model, OSError.
+    """
+    plain = huggingface.load_model(replace(policy, dtype="float32"), base, "cpu")
+    model = huggingface.with_adapters(policy, plain)
+    saved, own = load_file(adapters / WEIGHTS), get_peft_model_state_dict(model)
+    unlike = sorted(
+        name
+        for name in saved.keys() | own.keys()
+        if name not in saved or name not in own or saved[name].shape != own[name].shape
+    )
+    if unlike:
+        raise ConfigError(
+            f"{adapters / WEIGHTS}: adapters must fit the linear layers of the model that "
+            f"policy.model names, got {len(unlike)} tensors that do not, {unlike[0]} among them"
+        )
+    set_peft_model_state_dict(model, saved)
+    with atomic.pinned(folder) as here, saving():
+        model.merge_and_unload().save_pretrained(here)

@@ -10,7 +10,10 @@ from harness.law.group_results import Analysis
 from harness.law.results import Interval, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, population, result_files, transfer
-from harness.report.tables.languages import LANGUAGES, Table
+from harness.report.tables.languages import LANGUAGES
+from harness.report.tables.languages import Table as Table
+from harness.report.tables.languages import in_markdown as in_markdown
+from harness.report.tables.languages import markdown as markdown
 from harness.report.text import naming, wording
 
 NOTHING = "-"

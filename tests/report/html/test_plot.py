@@ -113,7 +113,10 @@ def test_an_interval_that_runs_off_its_axis_ends_in_an_open_arrow() -> None:
     assert [
         mark.path[-len(plot.OPEN_ARROW[">"]) :] for mark in panel.marks if "open" in mark.css
     ] == [plot.OPEN_ARROW[">"]]
-    assert row_panels.legend([[panel]])[-1].text == "the interval goes on beyond the axis"
+    assert (
+        row_panels.legend([[panel]], "mean", "none")[-1].text
+        == "the interval goes on beyond the axis"
+    )
     heights = panel.hovered[0].y
     assert len(set(heights)) == 2, "seeds of equal value stand apart"
 

@@ -228,12 +228,12 @@ def test_a_damaged_file_of_conversations_is_said_and_the_rest_is_shown(tmp_path:
     assert any("must be a parquet file of conversations" in note for note in made.notes)
 
 
-def test_a_running_run_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
+def test_a_run_that_died_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
     run = tmp_path / "one"
     synthetic.write_run(run, synthetic.lawful_rows(1, 40), status="running")
     text = Page(reported(run).content).text
     assert "1 run, 1 unfinished" in text
-    assert "running at step 40" in text
+    assert "crashed at step 40" in text, "its process is gone"
     assert "No conversations are saved in these runs." in text
 
 

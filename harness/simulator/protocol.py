@@ -107,7 +107,7 @@ class Awaited(Generic[T]):
     wait: Callable[[], list[T]]
     futures: tuple[Future[Any], ...]
     """All done once the answers are there."""
-    look: Callable[[], None]
+    poll: Callable[[], None]
     """Called now and then while others wait for it; raises what ends the run."""
 
     def __call__(self) -> list[T]:
@@ -130,7 +130,7 @@ def first_ready(pending: Sequence[PendingAnswers]) -> int:
         left = [future for one in known for future in one.futures if not future.done()]
         wait(left, timeout=LOOK_EVERY_S, return_when=FIRST_COMPLETED)
         for one in known:
-            one.look()
+            one.poll()
 
 
 @runtime_checkable

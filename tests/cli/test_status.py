@@ -31,7 +31,7 @@ def test_lines_are_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> 
     (line,) = whole
     died = "process died without writing a status (killed or crashed)"
     advice = f"{died}; continue with `harness resume one`"
-    assert line == f"one: crashed, 3/100 steps, H 1.25, R 0.44, {advice}"
+    assert line == f"one: crashed, 3/100 steps, H 1.25, batch R 0.44, {advice}"
     shown = on_terminal("status", "one", cwd=tmp_path, columns=40, NO_COLOR="1")
     assert max(map(len, shown.lines)) <= 40
     assert shown.plain.split() == " ".join(whole).split()

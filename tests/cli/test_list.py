@@ -209,7 +209,7 @@ def test_at_80_columns_date_name_status_h_r_and_the_start_of_the_note_stay(tmp_p
     (root / "2-c/metrics.jsonl").write_text('{"step": 3, "entropy": 1.01, "reward": 0.87}\n')
     shown = on_terminal("list", cwd=tmp_path, columns=80, NO_COLOR="1").lines
     now = time.strftime("%m-%d")
-    assert shown[0].split() == ["path", "status", "H", "R", "when"]
+    assert shown[0].split() == ["path", "status", "H", "batch", "R", "when"]
     (sweep,) = (line for line in shown if line.startswith("runs/20261121-070837-x7 "))
     assert "2/3 done" in sweep
     assert "1.01..1.25  0.44..0.87" in sweep

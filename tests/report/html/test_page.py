@@ -228,7 +228,7 @@ def test_a_damaged_file_of_conversations_is_said_and_the_rest_is_shown(tmp_path:
     assert any("must be a parquet file of conversations" in note for note in made.notes)
 
 
-def test_a_running_run_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
+def test_a_running_run_and_one_that_died_are_shown_as_far_as_they_are(tmp_path: Path) -> None:
     run = tmp_path / "one"
     synthetic.write_run(run, synthetic.lawful_rows(1, 40), status="running")
     with run_folder.hold(RunFolder(run)):

@@ -45,7 +45,9 @@ def _row(run: RunFolder) -> str:
     if newest is None:
         raise SystemExit(f"{run.path}: has no checkpoint that verifies")
     started = start_model.ensure(config.policy)
-    before, after = (_finals(config, at, started) for at in (started, newest.path / checkpoints.MODEL))
+    before, after = (
+        _finals(config, at, started) for at in (started, newest.path / checkpoints.MODEL)
+    )
     won = after - before
     half = float(stats.t.ppf(0.975, len(won) - 1)) * won.std(ddof=1) / np.sqrt(len(won))
     control = "null" if config.algorithm.null_control else ""

@@ -202,11 +202,11 @@ class SideBySide:
         known = [answered for _, answered in pending if isinstance(answered, Awaited)]
         futures = tuple(future for one in known for future in one.futures)
 
-        def look() -> None:
+        def poll() -> None:
             for one in known:
-                one.look()
+                one.poll()
 
-        return Awaited(wait, futures, look)
+        return Awaited(wait, futures, poll)
 
 
 def _owned(number: int, turn: UserTurn) -> UserTurn:

@@ -159,7 +159,7 @@ def _level(
     seeds = tuple(int(member.identity.seed or 0) for member in members)
     return Level(
         config, seeds, values, errors, evaluated, per_user, per_conversation,
-        spent.mean([Path(m.result.run) for m in members], mine, bool(config["trainer.gpus"])),
+        spent.mean([Path(m.result.run) for m in members], mine, int(config["trainer.gpus"])),
         {name: _on(EVALUATION, name, members) for name in OF_OWN_USERS},
     )  # fmt: skip
 

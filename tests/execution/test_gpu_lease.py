@@ -144,6 +144,38 @@ def test_jobs_that_each_call_their_own_gpu_0_do_not_wait_for_each_other(
             pass
 
 
+def test_a_run_leases_all_of_its_gpus_at_once_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    with gpu_lease.lease(2) as first:
+        assert (first.visible, len(first.descriptors)) == ("0,1", 2)
+        with (
+            pytest.raises(StoppedError, match="stopped while waiting for free GPUs"),
+            gpu_lease.lease(2, iter([False, True]).__next__),
+        ):
+            pass
+        with gpu_lease.lease(1) as other:  # the one that was free has been let go
+            assert other.visible == "2"
+    with gpu_lease.lease(3) as every:
+        assert every.visible == "0,1,2"
+    with pytest.raises(DeviceError, match=r"trainer.gpus: must be at most 3, those visible, got 4"):
+        gpu_lease.take(4)
+
+
+def test_two_runs_that_want_most_of_the_gpus_never_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    monkeypatch.setattr(gpu_lease, "POLL_S", 0.001)
+
+    def work(_: int) -> str:
+        with gpu_lease.lease(2) as taken:
+            time.sleep(0.01)
+            return taken.visible
+
+    with ThreadPoolExecutor(4) as pool:
+        assert {len(got.split(",")) for got in pool.map(work, range(12), timeout=60)} == {2}
+
+
 @pytest.mark.parametrize("visible", ["", "-1"])
 def test_a_gpu_that_is_not_there_is_a_device_error(
     visible: str, monkeypatch: pytest.MonkeyPatch
@@ -166,6 +198,7 @@ def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(
     assert gpu_lease.runs_at_once(runs(20, threads=3)) == 2
     assert gpu_lease.runs_at_once(runs(20, threads=16)) == 1
     assert gpu_lease.runs_at_once(runs(20, gpus=1)) == 3
+    assert gpu_lease.runs_at_once(runs(20, gpus=2)) == 1
     assert gpu_lease.runs_at_once([*runs(5), *runs(5, gpus=1)]) == 3
     assert gpu_lease.runs_at_once(runs(5)) == 5
 

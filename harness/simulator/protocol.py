@@ -96,7 +96,7 @@ class UserSimulator(Protocol):
 
 PendingAnswers = Callable[[], list[UserTurn]]
 """Waits for answers that were asked for, and returns them."""
-LOOK_EVERY_S = 0.2
+POLL_EVERY_S = 0.2
 """Seconds between looks for news while answers are waited for."""
 
 
@@ -128,7 +128,7 @@ def first_ready(pending: Sequence[PendingAnswers]) -> int:
             if all(future.done() for future in one.futures):
                 return number
         left = [future for one in known for future in one.futures if not future.done()]
-        wait(left, timeout=LOOK_EVERY_S, return_when=FIRST_COMPLETED)
+        wait(left, timeout=POLL_EVERY_S, return_when=FIRST_COMPLETED)
         for one in known:
             one.poll()
 

@@ -166,6 +166,13 @@ def test_a_path_that_is_no_folder_is_65(tmp_path: Path) -> None:
         assert f"{name}: must be a folder that can be listed" in done.stderr
 
 
+def test_runs_that_tests_keep_are_listed_where_they_are_named_alone(tmp_path: Path) -> None:
+    made(tmp_path / "tests/golden/run")
+    made(tmp_path / "mine")
+    assert [line.split()[0] for line in listed(tmp_path)[1:]] == ["mine"]
+    assert [line.split()[0] for line in listed(tmp_path, "tests")[1:]] == ["tests/golden/run"]
+
+
 def test_links_are_not_followed_and_a_loop_ends(tmp_path: Path) -> None:
     made(tmp_path / "out/there")
     here_ = tmp_path / "here"

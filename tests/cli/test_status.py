@@ -138,6 +138,14 @@ def test_a_named_sweep_has_its_folder_below_runs_and_no_other_takes_it(tmp_path:
     assert sweep_file.read(root).note == "is it on?"
 
 
+def test_the_next_command_can_be_pasted_where_a_folder_has_a_blank(tmp_path: Path) -> None:
+    root = a_sweep(tmp_path / "my runs", "0-a")
+    done = here("resume", "my runs", cwd=tmp_path)
+    assert f"next: `harness fit-entropy-law '{root}'`" in done.stderr
+    again = here("sweep", *TABULAR, "--dir", "my runs", cwd=tmp_path)
+    assert f"continue it with `harness resume '{root}'`" in again.stderr
+
+
 def test_a_sweep_in_a_folder_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     done = harness("sweep", *TABULAR, "trainer.steps=2", "--dir", "mine", cwd=tmp_path)

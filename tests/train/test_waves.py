@@ -107,7 +107,7 @@ class Late(ScriptedSimulator):
 
     def __init__(self, level: DifficultyConfig, late: ConversationKey, late_s: float) -> None:
         super().__init__(level)
-        self._late, self._late_s, self.looks = late, late_s, 0
+        self._late, self._late_s, self.polls = late, late_s, 0
         self._pool = ThreadPoolExecutor(8)
 
     def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
@@ -117,10 +117,10 @@ class Late(ScriptedSimulator):
             return self.answer(turns, replies)
 
         future = self._pool.submit(answered)
-        return Awaited(future.result, (future,), self._look)
+        return Awaited(future.result, (future,), self._poll)
 
-    def _look(self) -> None:
-        self.looks += 1
+    def _poll(self) -> None:
+        self.polls += 1
 
 
 def test_a_late_answer_keeps_only_its_own_wave_waiting() -> None:
@@ -132,7 +132,7 @@ def test_a_late_answer_keeps_only_its_own_wave_waiting() -> None:
     late = spoken.index("A", 1)
     assert spoken.startswith("ABC")
     assert late >= len(spoken) - speakers[0].turn + 1, "the others came to their ends meanwhile"
-    assert users.looks > 0, "news is looked for while all wait"
+    assert users.polls > 0, "news is looked for while all wait"
     assert conversations == rollout(
         make(SimulatorConfig(), LEVEL), InWaves([Speaker(name, []) for name in "ABC"]), KEYS
     )
@@ -179,6 +179,12 @@ def test_a_conversation_draws_the_same_in_any_number_of_waves(attempt: int) -> N
         np.testing.assert_array_equal(turn, np.concatenate([rng.random((4, 4)) for rng in halves]))
 
 
+def test_with_a_scripted_user_a_batch_draws_from_one_stream_as_ever() -> None:
+    run = language()
+    drawn = RolloutUniforms(run, 5, 1, 8, range(8)).random((8, 4))
+    np.testing.assert_array_equal(drawn, rng_of(run, 5, ROLLOUT_STREAM, 1).random((8, 4)))
+
+
 def test_waves_are_of_users_who_take_their_time() -> None:
     config = language()
     users = replace(config, simulator=served("http://localhost:1/v1"))
@@ -200,12 +206,14 @@ def test_users_of_all_levels_think_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_a_language_model_in_waves_repeats_itself(tmp_path: Path) -> None:
-    """Whichever answer comes first: the endpoint's delays are random."""
+@pytest.mark.parametrize("waves", [2, 8])
+def test_a_language_model_in_waves_repeats_itself(tmp_path: Path, waves: int) -> None:
+    """Whichever answer comes first: byte for byte, though one user is late the second time."""
     config = language(steps=2, eval_every=1)
+    config = replace(config, trainer=replace(config.trainer, waves=waves))
     rows = []
-    for name in ("first", "second"):
-        with serving(delay_s=0.002) as endpoint:
+    for name, late_s in (("first", 0.0), ("second", 0.05)):
+        with serving(delay_s=0.002, late_s=late_s) as endpoint:
             run = run_here(tmp_path / name, replace(config, simulator=served(endpoint.url)))
             rows.append(rows_of(run))
             assert len(endpoint.bodies) > 100

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError, EndpointError
 from harness.simulator.draws import uniforms
-from harness.simulator.protocol import LOOK_EVERY_S, Awaited
+from harness.simulator.protocol import POLL_EVERY_S, Awaited
 from harness.simulator.served.completions import Request
 from harness.simulator.served.endpoint import Endpoint
 from harness.simulator.served.faults import (
@@ -194,7 +194,7 @@ class EndpointClient:
         """Return the result of `future`, with the news meanwhile."""
         if self._outages is not None:
             while not future.done() or not self._outages.news.empty():
-                concurrent.futures.wait([future], timeout=LOOK_EVERY_S)
+                concurrent.futures.wait([future], timeout=POLL_EVERY_S)
                 self._tell_news()
         return future.result()
 

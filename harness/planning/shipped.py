@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.compose import planner
 from harness.planning import pilot, settings
 from harness.planning.pilot import Level, Pilot
 
@@ -18,7 +20,7 @@ FILE = Path(__file__).parent / "spreads.json"
 def of(asked: Sequence[Mapping[str, Any]]) -> Pilot | None:
     """The measured levels with these settings; None where one of them was not measured."""
     for rung in rungs().values():
-        found = [_like(rung["levels"], config) for config in asked]
+        found = [like(rung["levels"], config) for config in asked]
         if all(level is not None for level in found):
             return Pilot(
                 source=rung["source"],
@@ -39,5 +41,10 @@ def rungs() -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def _like(levels: Sequence[Level], config: Mapping[str, Any]) -> Level | None:
-    return next((one for one in levels if not settings.unlike(one.config, config)), None)
+def like(levels: Sequence[Level], config: Mapping[str, Any]) -> Level | None:
+    """The level with these settings. Keys that came after it was measured have their defaults, by
+    which older runs are compared too.
+    """
+    defaults = settings.flat(planner.point([]).config)
+    known = (replace(one, config={**defaults, **one.config}) for one in levels)
+    return next((one for one in known if not settings.unlike(one.config, config)), None)

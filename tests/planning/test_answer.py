@@ -15,7 +15,7 @@ from rich.console import Console
 from harness.compose import planner
 from harness.errors import ConfigError, DataError
 from harness.law.analysis import analyse
-from harness.planning import answer, pilot, shipped, show, study_file
+from harness.planning import answer, pilot, settings, shipped, show, study_file
 from harness.planning.answer import Answer, Question
 from harness.planning.effects import parse
 from harness.report.text import answer as answers
@@ -120,6 +120,16 @@ def test_a_contrast_has_no_study_file_and_says_so(runs: Path, tmp_path: Path) ->
     assert line in said(found, tmp_path)
     assert line not in said(found)
     assert line not in said(ask(LEVELS, runs, "final_reward=0.05"), tmp_path)
+
+
+def test_a_key_that_came_after_the_shipped_runs_has_its_default_in_them() -> None:
+    (asked,) = settings.asked((*LEVELS, "policy=tabular")).flat[:1]
+    (level,) = [one for one in shipped.rungs()["tabular"]["levels"]
+                if one.config["difficulty"] == "easy"]  # fmt: skip
+    older = replace(level, config={k: v for k, v in level.config.items() if k != "eval.prefixes"})
+    assert shipped.like([older], asked) is not None
+    other = {**asked, "eval.prefixes": asked["eval.prefixes"] + 1}
+    assert shipped.like([older], other) is None
 
 
 def test_an_entropy_is_told_without_users(runs: Path) -> None:

@@ -82,16 +82,16 @@ def plan(planned: Sweep) -> Iterator[str]:
 def closing(sweep: Sweep, code: int) -> Iterator[str]:
     """Yield what failed, and the command to type next."""
     yield from failures(sweep)
-    done = sum(row.status == "done" for row in sweep.runs)
+    done, where = sum(row.status == "done" for row in sweep.runs), shlex.quote(str(sweep.dir))
     yield f"{done} of {len(sweep.runs)} runs done in {sweep.dir}"
     if code == StoppedError.exit_code:
-        yield f"stopped; continue with `harness resume {sweep.dir}`"
+        yield f"stopped; continue with `harness resume {where}`"
     elif done < len(sweep.runs):
-        yield f"retry the others with `harness resume {sweep.dir}`"
+        yield f"retry the others with `harness resume {where}`"
     elif (Path(str(sweep.dir)) / study_file.FILE).is_file():
         yield "next: repeat the `harness study` command that planned these runs, to judge them"
     else:
-        yield f"next: `harness fit-entropy-law {sweep.dir}`"
+        yield f"next: `harness fit-entropy-law {where}`"
 
 
 def failures(sweep: Sweep) -> Iterator[str]:

@@ -18,6 +18,7 @@ ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
 STOP_RULES = ("flat", "collapsed")
 TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
 MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", "vllm_server"))
+SERVED_USERS = Only("simulator.kind", ("served",))
 MAY_BE_COLOCATED = Only("trainer.engine", ("auto", "vllm_colocate"))
 
 
@@ -90,6 +91,10 @@ class TrainerConfig:
         float, Between(0.1, 604_800), Unit("seconds"), ANY_LANGUAGE_MODEL, MAY_BE_VLLM
     ] = 600.0
     """Time limit of vLLM for one turn or for loading new weights, after which it counts as hung."""
+    waves: Annotated[int, Between(1, 65_536), ANY_LANGUAGE_MODEL, SERVED_USERS] = 2
+    """Parts of a batch that talk with served users independently of each other: while the users of
+    one think, another speaks, and a late answer keeps only its own part waiting. Of 1 all wait for
+    each answer; as many as conversations each go on by themselves, drawn one by one."""
     gpu_memory_share: Annotated[
         float, Between(0.01, 0.95), ANY_LANGUAGE_MODEL, MAY_BE_COLOCATED
     ] = 0.3

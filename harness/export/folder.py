@@ -64,6 +64,10 @@ def write(source: Source, merge: bool, target: Path) -> Path:
 
 
 def _fill(source: Source, merge: bool, scratch: Path) -> None:
-    files.write(source, merge, scratch)
-    told = measured.read(source)
-    atomic.write_text(scratch / CARD, card.text(source, told, merge, scratch))
+    try:
+        files.write(source, merge, scratch)
+        told = measured.read(source)
+        atomic.write_text(scratch / CARD, card.text(source, told, merge, scratch))
+    except KeyboardInterrupt:  # nobody clears up later where a model is exported to
+        atomic.remove(scratch)
+        raise

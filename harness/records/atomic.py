@@ -90,7 +90,7 @@ def write_folder(
             if over_another:
                 remove_at(target.name, folder)
             os.rename(scratch, target.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
+        except Exception:
             with contextlib.suppress(OSError):  # on a full disk it stands in the way
                 remove_at(scratch, folder)
             raise

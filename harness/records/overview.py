@@ -31,7 +31,10 @@ from harness.records.sweep_file import LedgerRow, Sweep
 
 DEEPEST = 4
 """Folders that are entered below the one that is named: a home folder has very many."""
-NEVER_ENTERED = ("checkpoints", "conversations", "simulator", "trackers", "node_modules")
+NEVER_ENTERED = (
+    "checkpoints", "conversations", "simulator", "trackers", "node_modules", "tests",
+)  # fmt: skip
+"""Folders without runs of the user: in a checkout, tests keep runs of earlier versions."""
 RUN, SWEEP, STUDY = "run", "sweep", "study"
 CONFIG_BYTES = 65_536
 NAMED = re.compile(r"^(\w+):\n  name: (\S+)$", re.MULTILINE)

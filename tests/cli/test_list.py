@@ -166,6 +166,13 @@ def test_a_path_that_is_no_folder_is_65(tmp_path: Path) -> None:
         assert f"{name}: must be a folder that can be listed" in done.stderr
 
 
+def test_runs_that_tests_keep_are_listed_where_they_are_named_alone(tmp_path: Path) -> None:
+    made(tmp_path / "tests/golden/run")
+    made(tmp_path / "mine")
+    assert [line.split()[0] for line in listed(tmp_path)[1:]] == ["mine"]
+    assert [line.split()[0] for line in listed(tmp_path, "tests")[1:]] == ["tests/golden/run"]
+
+
 def test_links_are_not_followed_and_a_loop_ends(tmp_path: Path) -> None:
     made(tmp_path / "out/there")
     here_ = tmp_path / "here"
@@ -209,7 +216,7 @@ def test_at_80_columns_date_name_status_h_r_and_the_start_of_the_note_stay(tmp_p
     (root / "2-c/metrics.jsonl").write_text('{"step": 3, "entropy": 1.01, "reward": 0.87}\n')
     shown = on_terminal("list", cwd=tmp_path, columns=80, NO_COLOR="1").lines
     now = time.strftime("%m-%d")
-    assert shown[0].split() == ["path", "status", "H", "R", "when"]
+    assert shown[0].split() == ["path", "status", "H", "batch", "R", "when"]
     (sweep,) = (line for line in shown if line.startswith("runs/20261121-070837-x7 "))
     assert "2/3 done" in sweep
     assert "1.01..1.25  0.44..0.87" in sweep

@@ -31,7 +31,7 @@ def test_lines_are_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> 
     (line,) = whole
     died = "process died without writing a status (killed or crashed)"
     advice = f"{died}; continue with `harness resume one`"
-    assert line == f"one: crashed, 3/100 steps, H 1.25, R 0.44, {advice}"
+    assert line == f"one: crashed, 3/100 steps, H 1.25, batch R 0.44, {advice}"
     shown = on_terminal("status", "one", cwd=tmp_path, columns=40, NO_COLOR="1")
     assert max(map(len, shown.lines)) <= 40
     assert shown.plain.split() == " ".join(whole).split()
@@ -136,6 +136,14 @@ def test_a_named_sweep_has_its_folder_below_runs_and_no_other_takes_it(tmp_path:
     assert again.stderr == f"harness: {root}: already holds a sweep; {advice}\n"
     assert here("resume", "runs/pilot", cwd=tmp_path).returncode == 0
     assert sweep_file.read(root).note == "is it on?"
+
+
+def test_the_next_command_can_be_pasted_where_a_folder_has_a_blank(tmp_path: Path) -> None:
+    root = a_sweep(tmp_path / "my runs", "0-a")
+    done = here("resume", "my runs", cwd=tmp_path)
+    assert f"next: `harness fit-entropy-law '{root}'`" in done.stderr
+    again = here("sweep", *TABULAR, "--dir", "my runs", cwd=tmp_path)
+    assert f"continue it with `harness resume '{root}'`" in again.stderr
 
 
 def test_a_sweep_in_a_folder_of_ones_own(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,14 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 from harness.compose import planner
-from harness.config.run import PolicyConfig
+from harness.config.run import PolicyConfig, RunConfig
 from harness.embedded import models as embedded
 from harness.errors import ConfigError
-from harness.policy import huggingface, merged
-from harness.records.run_folder import RunFolder
+from harness.export import files
+from harness.export.source import Source
+from harness.policy import huggingface, merged, model_files
+from harness.records import checkpoints, manifest
+from harness.records.run_folder import RunFolder, RunStatus
 from harness.testing.commands import here
 from tests.export.test_export import GREEDY, alone, checkpoint, damage, shown_python
 from tests.train.made import go_on, make_run
@@ -65,6 +69,59 @@ def test_adapters_of_another_model_are_refused(tmp_path: Path) -> None:
         save_file(tensors, tmp_path / name / merged.WEIGHTS)
         with pytest.raises(ConfigError, match=r"must fit the linear layers .*, got \d+ tensors"):
             merged.write(BASE, None, tmp_path / name, tmp_path)
+
+
+def source(root: Path, policy: PolicyConfig, start_model: str | None = None) -> Source:
+    """A run in `root` with one checkpoint, of the adapters of `trained`."""
+
+    def fill(folder: Path) -> None:
+        trained(folder / checkpoints.MODEL)
+        huggingface.made_up_tokenizer(BASE.vocabulary).save_pretrained(folder / checkpoints.MODEL)
+
+    saved = checkpoints.publish(root / "checkpoints", 1, fill)
+    return Source(
+        RunFolder(root), RunConfig(policy=policy), RunStatus(start_model=start_model), saved
+    )
+
+
+def in_a_folder(root: Path) -> PolicyConfig:
+    """The policy whose model below the adapters lies in a folder in `root`."""
+    folder = root / "base"
+    huggingface.load_model(BASE, None, "cpu").save_pretrained(folder)
+    huggingface.made_up_tokenizer(BASE.vocabulary).save_pretrained(folder)
+    return replace(BASE, init="pretrained", model=str(folder))
+
+
+def test_adapters_name_a_model_of_the_hub_and_no_folder(tmp_path: Path) -> None:
+    hub = replace(BASE, init="pretrained", model="owner/none-of-that-name", revision="c0ffee")
+    for number, (policy, named) in enumerate(
+        [(hub, ("owner/none-of-that-name", "c0ffee")), (in_a_folder(tmp_path), (None, None))]
+    ):
+        root, out = tmp_path / f"run {number}", tmp_path / f"out {number}"
+        root.mkdir()
+        out.mkdir()
+        files.write(source(root, policy), False, out)
+        told = json.loads((out / "adapter_config.json").read_text())
+        assert (told["base_model_name_or_path"], told["revision"]) == named
+        assert told["r"] == BASE.lora_rank
+        assert sorted(path.name for path in out.iterdir()) == [
+            "adapter_config.json", "adapter_model.safetensors", "chat_template.jinja",
+            "tokenizer.json", "tokenizer_config.json",
+        ]  # fmt: skip
+
+
+def test_adapters_are_added_to_the_model_that_they_were_trained_on_alone(tmp_path: Path) -> None:
+    policy = in_a_folder(tmp_path)
+    base, out = Path(policy.model), tmp_path / "out"
+    out.mkdir()
+    began = manifest.digest(base, model_files.loaded(base))
+    made = source(tmp_path, policy, began)
+    files.write(made, True, out)
+    assert AutoModelForCausalLM.from_pretrained(out).generation_config.max_new_tokens == 32
+    assert not list(out.glob("adapter*"))
+    (base / "config.json").write_text((base / "config.json").read_text() + "\n")
+    with pytest.raises(ConfigError, match=f"that the run began with, sha256 {began[:12]}, got "):
+        files.write(made, True, tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from harness.law.analysis import analyse
 from harness.law.io import typed_words
 from harness.law.results import RunResult
 from harness.law.verdict import REASONS
-from harness.records import sweep_file
+from harness.records import study_file, sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing import cells, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
@@ -180,6 +180,13 @@ def test_runs_that_no_one_command_made_are_made_again_one_by_one(tmp_path: Path)
     ]  # fmt: skip
     ((helped, _),) = advice.next_steps(found, found.runs, typed_words.of_sweep)
     assert len(helped) == 1
+
+
+def test_a_run_of_a_study_is_made_again_by_its_own_words(tmp_path: Path) -> None:
+    folder = a_sweep(tmp_path, ("hydra/launcher=submitit_slurm",))
+    (folder / study_file.FILE).write_text("{}")
+    words = command_in(advice.what_would_decide(analyse([folder])))
+    assert words == ["policy=tabular", "difficulty=easy", "seed=0", "trainer.steps=48"]
 
 
 @pytest.mark.parametrize("word", ["x\n=rm -rf", "\x1b]0;x\x07=1"])

@@ -83,6 +83,25 @@ def test_it_takes_at_most_twelve_lines_of_eighty_columns(analysed: Analysis) -> 
     assert said.splitlines()[-1] == "picture: law/entropy_curves.png"
 
 
+def test_six_rows_and_the_command_that_decides_most_are_twelve_lines(analysed: Analysis) -> None:
+    """As `make sweep` ends: with three levels here, nine."""
+    runs = tuple(
+        replace(run, verdict="undetermined", reasons=["too_few_steps"]) for run in analysed.runs
+    )
+    console = Console(file=io.StringIO(), width=80, record=True)
+    left = replace(analysed, runs=runs)
+    table.show(
+        left, Path("law"), Path("law/x.png"), console, lambda run: ("+sweeps=first_tabular",)
+    )
+    said = console.export_text().splitlines()
+    assert len(said) == MOST_LINES - 3
+    assert said[-3:-1] == [
+        "law undecided in 9 of 9 runs; more steps would decide them, if H falls further:",
+        "    harness sweep +sweeps=first_tabular trainer.steps=400",
+    ]
+    assert max(map(len, said)) <= 80
+
+
 @pytest.mark.parametrize("width", [30, 60, 120, 300])
 def test_no_number_is_lost_on_another_terminal(analysed: Analysis, width: int) -> None:
     said = "".join(printed(analysed, width).split())

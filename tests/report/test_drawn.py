@@ -12,8 +12,8 @@ from harness.law.results import Interval
 from harness.report.figures import canvas, seed_rows
 from harness.report.figures import population as levels
 from harness.report.figures.canvas import Drawing
-from harness.report.figures.palette import OPEN_ARROWS
 from tests.report import made
+from tests.report.marks import arrows
 from tests.report.test_contrasts import forest, study
 from tests.report.test_figure_registry import COLLAPSE, everything
 from tests.report.test_figures import drawn, legend
@@ -25,18 +25,6 @@ def diamonds(axes: Axes) -> list[float]:
     """Heights at which an estimate stands."""
     marks = [line for line in axes.lines if line.get_marker() == "D"]
     return [float(np.asarray(mark.get_ydata())[0]) for mark in marks]
-
-
-def arrows(axes: Axes) -> dict[str, tuple[float, float]]:
-    """Head of each open arrow -> where it stands."""
-    heads = {str([*verts]): head for head, verts in OPEN_ARROWS.items()}
-    found = [line for line in axes.lines if str(line.get_marker()) in heads]
-    return {
-        heads[str(line.get_marker())]: (
-            float(np.asarray(line.get_xdata())[0]), float(np.asarray(line.get_ydata())[0])
-        )
-        for line in found
-    }  # fmt: skip
 
 
 def of_levels(seeds: int) -> Drawing:

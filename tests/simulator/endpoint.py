@@ -1,6 +1,8 @@
 """A real HTTP server that plays a user, and misbehaves where its script says so.
 
-python -m tests.simulator.endpoint DELAY_S    prints its URL and serves until it is killed
+python -m tests.simulator.endpoint DELAY_S [LATE_S]    prints its URL and serves until it is killed
+
+With LATE_S the user who was asked for first takes so much longer for each answer.
 """
 
 from __future__ import annotations
@@ -82,6 +84,9 @@ class Endpoint:
     url: str = ""
     script: Script = lambda number, body: None
     delay_s: float = 0.0
+    late_s: float = 0.0
+    late: str | None = None
+    """The first fact of the user who is late; of whoever is asked for first."""
     bodies: list[Body] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
@@ -102,10 +107,16 @@ class Endpoint:
         number = len(self.bodies)
         self.bodies.append(body)
         self.headers.append(headers)
-        await asyncio.sleep(self.delay_s)
+        await asyncio.sleep(self.delay_s + self._late_s(body))
         wire = self.script(number, body)
         await self._write(writer, completion(play(body)) if wire is None else wire)
         return wire is None or _whole(wire)
+
+    def _late_s(self, body: Body) -> float:
+        if not self.late_s or purpose(body) == "schema":
+            return 0.0
+        self.late = self.late or _first_fact(body)
+        return self.late_s if _first_fact(body) == self.late else 0.0
 
     async def _write(self, writer: asyncio.StreamWriter, wire: bytes | str) -> None:
         if wire == HANG:
@@ -130,9 +141,12 @@ def _whole(wire: bytes | str) -> bool:
 
 
 @contextlib.contextmanager
-def serving(script: Script = lambda number, body: None, delay_s: float = 0.0) -> Iterator[Endpoint]:
+def serving(
+    script: Script = lambda number, body: None, delay_s: float = 0.0, late_s: float = 0.0
+) -> Iterator[Endpoint]:
     """An endpoint on a port of its own, in a thread of its own, until the block ends."""
-    endpoint, loop, up = Endpoint(script=script, delay_s=delay_s), asyncio.new_event_loop(), []
+    endpoint = Endpoint(script=script, delay_s=delay_s, late_s=late_s)
+    loop, up = asyncio.new_event_loop(), []
 
     async def start() -> None:
         server = await asyncio.start_server(endpoint.serve, "127.0.0.1", 0, backlog=256)
@@ -162,7 +176,9 @@ async def _stop(server: asyncio.Server) -> None:
 
 
 if __name__ == "__main__":
-    with serving(delay_s=float(sys.argv[1])) as running:
+    with serving(
+        delay_s=float(sys.argv[1]), late_s=float(sys.argv[2] if len(sys.argv) > 2 else 0)
+    ) as running:
         print(running.url, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -25,7 +24,6 @@ from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.train.ranks.links import BUCKET, _buckets
 from harness.train.ranks.team import by_tokens
-from harness.train.ranks.work import Rows
 from harness.train.ranks.worker import Call, RankError, Worker
 from tests.train.made import make_run, short, start, status, wait_for
 
@@ -236,12 +234,6 @@ def test_buckets_keep_the_order_and_are_no_larger_than_they_may(sizes: Any) -> N
     buckets = list(_buckets(tensors))
     assert [t for bucket in buckets for t in bucket] == tensors
     assert all(sum(t.numel() for t in bucket) <= BUCKET for bucket in buckets)
-
-
-def test_a_rank_draws_the_rows_that_one_alone_would() -> None:
-    whole = np.random.default_rng(3).random((6, 5))
-    own = Rows(np.random.default_rng(3), 6, range(2, 4)).random((2, 5))
-    assert (own == whole[2:4]).all()
 
 
 def test_a_gpu_less_machine_has_no_ranks_on_gpus(tmp_path: Path) -> None:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey, PendingAnswers, SupporterReply, UserTurn
+from harness.simulator.protocol import (
+    Awaited,
+    ConversationKey,
+    PendingAnswers,
+    SupporterReply,
+    UserTurn,
+    first_ready,
+)
 from harness.simulator.scripted.user import ScriptedSimulator
-from harness.train.rollout.batch import SideBySide
-from harness.train.rollout.conversation import InWaves, StartState, rollout, take_over
+from harness.train.rollout.batch import ROLLOUT_STREAM, SideBySide, rng_of, streams, waves
+from harness.train.rollout.conversation import InWaves, StartState, rollout, shares, take_over
+from harness.train.rollout.uniforms import RolloutUniforms
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.test_language_run import config as language
@@ -91,6 +102,98 @@ def test_waves_go_on_where_others_left_off() -> None:
     assert all(c.exchanges for c in taken_over)
 
 
+class Late(ScriptedSimulator):
+    """Users who answer at once, but for one who takes `late_s` each time."""
+
+    def __init__(self, level: DifficultyConfig, late: ConversationKey, late_s: float) -> None:
+        super().__init__(level)
+        self._late, self._late_s, self.polls = late, late_s, 0
+        self._pool = ThreadPoolExecutor(8)
+
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+        def answered() -> list[UserTurn]:
+            if any(turn.state.key == self._late for turn in turns):
+                time.sleep(self._late_s)
+            return self.answer(turns, replies)
+
+        future = self._pool.submit(answered)
+        return Awaited(future.result, (future,), self._poll)
+
+    def _poll(self) -> None:
+        self.polls += 1
+
+
+def test_a_late_answer_keeps_only_its_own_wave_waiting() -> None:
+    log: list[str] = []
+    speakers = [Speaker(name, log) for name in "ABC"]
+    users = Late(LEVEL, KEYS[0], 0.3)
+    conversations = rollout(users, InWaves(speakers), KEYS)
+    spoken = "".join(entry[0] for entry in log if entry.endswith("speaks"))
+    late = spoken.index("A", 1)
+    assert spoken.startswith("ABC")
+    assert late >= len(spoken) - speakers[0].turn + 1, "the others came to their ends meanwhile"
+    assert users.polls > 0, "news is looked for while all wait"
+    assert conversations == rollout(
+        make(SimulatorConfig(), LEVEL), InWaves([Speaker(name, []) for name in "ABC"]), KEYS
+    )
+
+
+def test_no_news_is_missed_while_users_think() -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop() -> None:
+        raise Stopped
+
+    never: Future[object] = Future()
+    pending: list[Awaited[UserTurn]] = [Awaited(list, (never,), stop) for _ in range(2)]
+    with pytest.raises(Stopped):
+        first_ready(pending)
+
+
+def test_users_of_several_levels_are_ready_when_all_are() -> None:
+    first, second = (Late(LEVEL, KEYS[n], 0.2) for n in (0, 9 % len(KEYS)))
+    both = SideBySide([first, second], [0, 1])
+    pending = both.ask(both.open(KEYS[:2]), [SupporterReply("You did your best.")] * 2)
+    assert isinstance(pending, Awaited)
+    assert len(pending.futures) == 2
+    done: Awaited[UserTurn] = Awaited(list, (), lambda: None)
+    assert first_ready([pending, done]) == 1
+    assert [turn.state[0] for turn in pending()] == [0, 1]
+
+
+@pytest.mark.parametrize("attempt", [0, 2])
+def test_a_conversation_draws_the_same_in_any_number_of_waves(attempt: int) -> None:
+    run = replace(language(), simulator=served("http://localhost:1/v1"))
+    tables = {}
+    for count in (1, 2, 3, 8):
+        parts = shares(8, count)
+        drawn = [RolloutUniforms(run, 5, attempt, 8, part) for part in parts]
+        turns = [[one.random((len(part), 4)) for one, part in zip(drawn, parts, strict=True)]
+                 for _ in range(2)]  # fmt: skip
+        tables[count] = np.stack([np.concatenate(turn) for turn in turns])
+    for count in (1, 3, 8):
+        np.testing.assert_array_equal(tables[count], tables[2])
+    halves = [rng_of(run, 5, ROLLOUT_STREAM, 2 * attempt + half) for half in (0, 1)]
+    for turn in tables[2]:  # as every version before
+        np.testing.assert_array_equal(turn, np.concatenate([rng.random((4, 4)) for rng in halves]))
+
+
+def test_with_a_scripted_user_a_batch_draws_from_one_stream_as_ever() -> None:
+    run = language()
+    drawn = RolloutUniforms(run, 5, 1, 8, range(8)).random((8, 4))
+    np.testing.assert_array_equal(drawn, rng_of(run, 5, ROLLOUT_STREAM, 1).random((8, 4)))
+
+
+def test_waves_are_of_users_who_take_their_time() -> None:
+    config = language()
+    users = replace(config, simulator=served("http://localhost:1/v1"))
+    assert (waves(config), waves(users)) == (1, 2)
+    many = replace(users, trainer=replace(users.trainer, waves=100))
+    assert waves(many) == users.trainer.conversations == 8
+    assert streams(many) == streams(users) == 2
+
+
 def test_users_of_all_levels_think_at_once() -> None:
     log: list[str] = []
     easy, hard = Slow(LEVEL, log), Slow(replace(LEVEL, threshold=1.0), log)
@@ -103,12 +206,14 @@ def test_users_of_all_levels_think_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_a_language_model_in_waves_repeats_itself(tmp_path: Path) -> None:
-    """Whichever answer comes first: the endpoint's delays are random."""
+@pytest.mark.parametrize("waves", [2, 8])
+def test_a_language_model_in_waves_repeats_itself(tmp_path: Path, waves: int) -> None:
+    """Whichever answer comes first: byte for byte, though one user is late the second time."""
     config = language(steps=2, eval_every=1)
+    config = replace(config, trainer=replace(config.trainer, waves=waves))
     rows = []
-    for name in ("first", "second"):
-        with serving(delay_s=0.002) as endpoint:
+    for name, late_s in (("first", 0.0), ("second", 0.05)):
+        with serving(delay_s=0.002, late_s=late_s) as endpoint:
             run = run_here(tmp_path / name, replace(config, simulator=served(endpoint.url)))
             rows.append(rows_of(run))
             assert len(endpoint.bodies) > 100

@@ -19,11 +19,10 @@ EffectOption = Annotated[
 ]
 PilotOption = Annotated[
     Path | None,
-    typer.Option(
+    options.path(
         "--from",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Finished runs of these levels, two seeds each at least, that show the spread.",
+        "PATH",
+        "Finished runs of these levels, two seeds each at least, that show the spread.",
     ),
 ]
 PowerOption = Annotated[
@@ -32,11 +31,10 @@ PowerOption = Annotated[
 ]
 PlanResults = Annotated[
     Path | None,
-    typer.Option(
+    options.path(
         "--out",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Folder for plan.json and the figure of power; without it nothing is written.",
+        "PATH",
+        "Folder for plan.json and the figure of power; without it nothing is written.",
     ),
 ]
 StudyName = Annotated[
@@ -49,20 +47,18 @@ StudyName = Annotated[
 ]
 StudyDir = Annotated[
     Path | None,
-    typer.Option(
+    options.path(
         "--dir",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
+        "PATH",
+        "Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
     ),
 ]
 Beside = Annotated[
     Path | None,
-    typer.Option(
+    options.path(
         "--beside",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Folder of the same study on other users; its effects are shown beside these.",
+        "PATH",
+        "Folder of the same study on other users; its effects are shown beside these.",
     ),
 ]
 

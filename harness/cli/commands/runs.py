@@ -41,11 +41,8 @@ Note = Annotated[
 ]
 SweepDir = Annotated[
     Path | None,
-    typer.Option(
-        "--dir",
-        metavar="DIR",
-        parser=options.a_path,
-        help="Folder of the sweep, new or empty; by default a new one below runs/.",
+    options.path(
+        "--dir", "DIR", "Folder of the sweep, new or empty; by default a new one below runs/."
     ),
 ]
 Yes = Annotated[
@@ -56,11 +53,8 @@ RunDir = Annotated[
 ]
 DemoDir = Annotated[
     Path | None,
-    typer.Option(
-        "--dir",
-        metavar="DIR",
-        parser=options.a_path,
-        help="Folder of the runs; by default runs/demo. Created if it does not exist.",
+    options.path(
+        "--dir", "DIR", "Folder of the runs; by default runs/demo. Created if it does not exist."
     ),
 ]
 Watch = Annotated[

@@ -10,21 +10,12 @@ import typer
 from harness.cli import options
 
 Cards = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Results folder; by default calibration/.",
-    ),
+    Path | None, options.path("--out", "PATH", "Results folder; by default calibration/.")
 ]
 Esconv = Annotated[
     Path | None,
-    typer.Option(
-        "--esconv",
-        metavar="FILE",
-        parser=options.a_path,
-        help="Measure instead how the strategies of a file of ESConv are heard.",
+    options.path(
+        "--esconv", "FILE", "Measure instead how the strategies of a file of ESConv are heard."
     ),
 ]
 Reveal = Annotated[

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import sweep_file
+from harness.records import study_file, sweep_file
 
 Typed = Callable[[str], Sequence[str] | None]
 """Run -> the words that made it and those beside it; None where nobody knows them."""
@@ -26,7 +26,8 @@ def of_sweep(run: str) -> Sequence[str] | None:
     row = next((row for row in sweep.runs if row.name == folder.name), None)
     if row is None:
         return None
-    words = sweep.command or row.overrides
+    is_study = (folder.parent / study_file.FILE).is_file()  # its command names the launcher alone
+    words = row.overrides if is_study else sweep.command or row.overrides
     return words if words and all(word.isprintable() for word in words) else None
 
 

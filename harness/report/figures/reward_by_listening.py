@@ -54,7 +54,7 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
     """
     levels = list(dict.fromkeys(mark.level for mark in marks))
     grid = canvas.grid(HEADING, [label(level, canvas.LONGEST_GROUP) for level in levels], 1, 3.0)
-    heard, rewards = _frame(marks)
+    heard, rewards = frame(marks)
     for position, (level, (axes,)) in enumerate(zip(levels, grid.panels, strict=True)):
         _panel(axes, [mark for mark in marks if mark.level == level])
         axes.set(xlim=heard, ylim=rewards)
@@ -66,7 +66,7 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
     return Drawing(name, grid.figure, COLUMNS, tuple(_row(mark) for mark in marks))
 
 
-def _frame(marks: Sequence[Mark]) -> tuple[Limits, Limits]:
+def frame(marks: Sequence[Mark]) -> tuple[Limits, Limits]:
     """Limits of listening and reward that all panels share."""
     heard = [0.0, *(mark.end.listening for mark in marks)]
     heard += [mark.end.anchors.attentive_listening for mark in marks]

@@ -18,18 +18,30 @@ from harness.utils.safe_text import shortened
 
 LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
 """Width left for names of groups; height of a group; groups shown; characters of a line."""
-SEED_AND_MEAN = (
-    Entry("dot ink", DOT + plot.MARKERS[0], "one seed"),
-    Entry("dot ink", DOT + DIAMOND, "over seeds"),
-    Entry("line thick ink", SAMPLE, "95% interval"),
-)
 BEYOND = Entry("dot ink open", DOT + plot.OPEN_ARROW[">"], seed_rows.BEYOND)
 
 
-def legend(columns: Sequence[Sequence[Panel]]) -> tuple[Entry, ...]:
-    """The entries of what these panels show."""
-    marks = [mark.css for column in columns for panel in column for mark in panel.marks]
-    return (*SEED_AND_MEAN, *([BEYOND] if "dot ink open" in marks else []))
+def legend(
+    columns: Sequence[Sequence[Panel]], estimate: str, triangle: str, hollow: str = ""
+) -> tuple[Entry, ...]:
+    """The entries of what these panels show: `estimate` says what a diamond is, `triangle` and
+    `hollow` what a seed is that is drawn so.
+    """
+    marks = [mark for column in columns for panel in column for mark in panel.marks]
+    open_seeds = [mark.path for mark in marks if mark.css.endswith(" hollow")]
+    triangles = [path for path in open_seeds if plot.ARROW[">"] in path]
+    entries = [
+        Entry("dot ink", DOT + plot.MARKERS[0], "one seed"),
+        Entry("dot ink", DOT + DIAMOND, estimate),
+        Entry("line thick ink", SAMPLE, "95% interval"),
+    ]
+    if any(mark.css == "dot ink open" for mark in marks):
+        entries.append(BEYOND)
+    if len(open_seeds) > len(triangles):
+        entries.append(Entry("dot ink hollow", DOT + plot.MARKERS[0], hollow))
+    if triangles:
+        entries.append(Entry("dot ink hollow", DOT + plot.ARROW[">"], triangle))
+    return tuple(entries)
 
 
 @dataclass(frozen=True)

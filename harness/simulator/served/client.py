@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError, EndpointError
 from harness.simulator.draws import uniforms
+from harness.simulator.protocol import POLL_EVERY_S, Awaited
 from harness.simulator.served.completions import Request
 from harness.simulator.served.endpoint import Endpoint
 from harness.simulator.served.faults import (
@@ -42,8 +43,6 @@ from harness.simulator.served.usage import Limits, Usage, tokens_of
 T = TypeVar("T")
 LONGEST_WAIT_S = 60.0
 """Between two tries, whatever Retry-After asks for."""
-NEWS_EVERY_S = 0.2
-"""Seconds between looks for news of an outage while answers are waited for."""
 _CLIENTS: dict[SimulatorConfig, EndpointClient] = {}
 
 
@@ -87,8 +86,8 @@ class EndpointClient:
             self._outages = Outages(self.config.base_url, self.config.outage_s, away)
             self._on_outage = on_outage
 
-    def start(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> Callable[[], list[T]]:
-        """Begin all at once; return a function that waits for them.
+    def start(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> Awaited[T]:
+        """Begin all at once; return what waits for them.
 
         Their answers are durable then.
         """
@@ -101,7 +100,7 @@ class EndpointClient:
                 self.model_identity.flush()
 
         future = asyncio.run_coroutine_threadsafe(together(), self._running())
-        return lambda: self._waited_for(future)
+        return Awaited(lambda: self._waited_for(future), (future,), self._tell_news)
 
     def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Run all at once, and return their results."""
@@ -195,10 +194,13 @@ class EndpointClient:
         """Return the result of `future`, with the news meanwhile."""
         if self._outages is not None:
             while not future.done() or not self._outages.news.empty():
-                concurrent.futures.wait([future], timeout=NEWS_EVERY_S)
-                while not self._outages.news.empty():
-                    self._on_outage(self._outages.news.get())
+                concurrent.futures.wait([future], timeout=POLL_EVERY_S)
+                self._tell_news()
         return future.result()
+
+    def _tell_news(self) -> None:
+        while self._outages is not None and not self._outages.news.empty():
+            self._on_outage(self._outages.news.get())
 
     async def _end(self) -> None:
         mine = asyncio.current_task()

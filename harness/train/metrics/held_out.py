@@ -14,7 +14,7 @@ import numpy as np
 from harness.config.run import LEVELS, DifficultyConfig, RunConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.rollout.batch import waves
+from harness.train.rollout.batch import streams
 from harness.train.rollout.conversation import shares
 
 SEED = 20_260_101
@@ -103,12 +103,12 @@ def at_once(config: RunConfig) -> int:
 class TurnDraws:
     """Uniforms of a language model in some meetings: a table at each turn.
 
-    With served users, who are met in waves, a whole evaluation of one block falls into as many
-    ranges, each with generators of its own; whoever speaks, the numbers are those of the ranges.
+    With served users a whole evaluation of one block falls into two ranges, each with generators
+    of its own; whoever speaks, and in however many waves, the numbers are those of the ranges.
     """
 
     def __init__(self, config: RunConfig, held: Sequence[Meeting]) -> None:
-        self._ranges = shares(BLOCK * len(levels_of(config).every), waves(config))
+        self._ranges = shares(BLOCK * len(levels_of(config).every), streams(config))
         self._held, self._turn = held, 0
 
     def random(self, shape: tuple[int, int]) -> FloatArray:

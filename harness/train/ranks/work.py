@@ -7,9 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from harness.config.run import PolicyConfig, RunConfig
@@ -26,16 +24,11 @@ from harness.train.objective.language_loss import (
 )
 from harness.train.objective.micro_batches import TokenLimit, computes_again
 from harness.train.objective.own_tokens import own_log_probabilities
-from harness.train.rollout.batch import (
-    ROLLOUT_STREAM,
-    rng_of,
-    rollout_groups,
-    stream_of,
-    waves,
-)
+from harness.train.rollout.batch import rollout_groups, waves
 from harness.train.rollout.conversation import Conversation, InWaves, shares
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory, Uniforms
+from harness.train.rollout.uniforms import RolloutUniforms
 
 
 def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
@@ -100,10 +93,9 @@ class Work:
         size = self.config.algorithm.group_size
         whole, rows = len(asked.groups) * size, range(asked.own.start * size, asked.own.stop * size)
         speakers = []
-        for wave in range(waves(self.config)):
-            stream = stream_of(self.config, asked.attempt, wave)
-            rng: Uniforms = rng_of(self.config, asked.step, ROLLOUT_STREAM, stream)
-            draws = rng if len(rows) == whole else Rows(rng, whole, rows)
+        for part in shares(len(rows), min(waves(self.config), len(rows))):
+            mine = rows[part.start : part.stop]
+            draws = RolloutUniforms(self.config, asked.step, asked.attempt, whole, mine)
             speakers.append(self._speaker(draws))
         groups = [asked.groups[place] for place in asked.own]
         conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
@@ -143,14 +135,3 @@ class Work:
 
     def _speaker(self, draws: Uniforms) -> LanguageSpeaker:
         return LanguageSpeaker(self.engine, self.chat, self.config.policy, draws, self.judge)
-
-
-class Rows:
-    """The uniforms of some conversations of a batch: their rows of the table of all."""
-
-    def __init__(self, rng: Uniforms, whole: int, rows: range) -> None:
-        self._rng, self._whole, self._rows = rng, whole, rows
-
-    def random(self, shape: tuple[int, int]) -> NDArray[np.float64]:
-        """The next turn's uniforms, shape (conversations, tokens)."""
-        return self._rng.random((self._whole, shape[1]))[self._rows.start : self._rows.stop]

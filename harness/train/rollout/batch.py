@@ -13,6 +13,7 @@ import numpy as np
 from harness.config.run import DifficultyConfig, RunConfig
 from harness.simulator.factory import make, temperament_of
 from harness.simulator.protocol import (
+    Awaited,
     ConversationKey,
     PendingAnswers,
     SupporterReply,
@@ -50,13 +51,21 @@ def keys_of(
 
 
 def waves(config: RunConfig) -> int:
-    """Number of speakers that share a batch: 2 with served users, who take their time, else 1."""
+    """Number of speakers that share a batch: 1 unless its users take their time."""
+    served = config.simulator.kind == "served"
+    return min(config.trainer.waves, config.trainer.conversations) if served else 1
+
+
+def streams(config: RunConfig) -> int:
+    """Number of random streams that a batch draws from, each for a range of its conversations; two
+    with served users, however many waves there are.
+    """
     return min(2, config.trainer.conversations) if config.simulator.kind == "served" else 1
 
 
-def stream_of(config: RunConfig, attempt: int, wave: int) -> int:
-    """The number of a wave's random stream when groups are drawn for the n-th time, n from 0."""
-    return attempt * waves(config) + wave
+def stream_of(config: RunConfig, attempt: int, part: int) -> int:
+    """The number of a range's random stream when groups are drawn for the n-th time, n from 0."""
+    return attempt * streams(config) + part
 
 
 def rng_of(config: RunConfig, step: int, stream: int, wave: int = 0) -> np.random.Generator:
@@ -188,7 +197,16 @@ class SideBySide:
                     answers[i] = _owned(number, turn)
             return answers
 
-        return wait
+        if not all(isinstance(answered, Awaited) for _, answered in pending):
+            return wait
+        known = [answered for _, answered in pending if isinstance(answered, Awaited)]
+        futures = tuple(future for one in known for future in one.futures)
+
+        def poll() -> None:
+            for one in known:
+                one.poll()
+
+        return Awaited(wait, futures, poll)
 
 
 def _owned(number: int, turn: UserTurn) -> UserTurn:

@@ -8,7 +8,6 @@ sees emotion, intention or anything else a person could not hear.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
@@ -20,6 +19,7 @@ from harness.simulator.protocol import (
     UserSimulator,
     UserTurn,
     ask,
+    first_ready,
 )
 from harness.utils.record import record
 
@@ -195,10 +195,13 @@ def _run(
     keys: Sequence[ConversationKey],
     openings: Sequence[UserTurn],
 ) -> list[Conversation]:
-    """Let the waves speak in turn to the end; their answers are taken in the same order."""
-    waiting = deque((wave, *wave.speak(simulator)) for wave in waves if wave.live)
+    """Let each wave speak as soon as its users have answered, to the end.
+
+    No result depends on the order: a wave has its own speaker, users, draws and conversations.
+    """
+    waiting = [(wave, *wave.speak(simulator)) for wave in waves if wave.live]
     while waiting:
-        wave, replies, answers = waiting.popleft()
+        wave, replies, answers = waiting.pop(first_ready([one for *_, one in waiting]))
         wave.hear(replies, answers())
         if wave.live:
             waiting.append((wave, *wave.speak(simulator)))

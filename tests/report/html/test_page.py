@@ -228,12 +228,14 @@ def test_a_damaged_file_of_conversations_is_said_and_the_rest_is_shown(tmp_path:
     assert any("must be a parquet file of conversations" in note for note in made.notes)
 
 
-def test_a_running_run_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
+def test_a_running_run_and_one_that_died_are_shown_as_far_as_they_are(tmp_path: Path) -> None:
     run = tmp_path / "one"
     synthetic.write_run(run, synthetic.lawful_rows(1, 40), status="running")
-    text = Page(reported(run).content).text
+    with run_folder.hold(RunFolder(run)):
+        text = Page(reported(run).content).text
     assert "1 run, 1 unfinished" in text
     assert "running at step 40" in text
+    assert "crashed at step 40" in Page(reported(run).content).text
     assert "No conversations are saved in these runs." in text
 
 

@@ -22,6 +22,7 @@ from harness.report.html.axes import axis, round_ticks
 from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, Hovered, Plot
 from tests.report import made
 from tests.report.html import made_runs
+from tests.report.test_figure_registry import everything
 
 finite = st.floats(-1e6, 1e6)
 
@@ -41,6 +42,7 @@ def test_ticks_are_few_round_and_within_the_axis(low: float, width: float) -> No
 
 def test_ticks_are_written_with_the_decimals_they_need() -> None:
     assert [text for _, text in round_ticks(0.0, 1.0)] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+    assert [text for _, text in round_ticks(-0.04, 0.97)] == ["0.0", "0.2", "0.4", "0.6", "0.8"]
     assert [text for _, text in round_ticks(0, 600)] == ["0", "200", "400", "600"]
     assert [text for _, text in round_ticks(-0.021, 0.02)][:2] == ["-0.02", "-0.01"]
 
@@ -111,7 +113,10 @@ def test_an_interval_that_runs_off_its_axis_ends_in_an_open_arrow() -> None:
     assert [
         mark.path[-len(plot.OPEN_ARROW[">"]) :] for mark in panel.marks if "open" in mark.css
     ] == [plot.OPEN_ARROW[">"]]
-    assert row_panels.legend([[panel]])[-1].text == "the interval goes on beyond the axis"
+    assert (
+        row_panels.legend([[panel]], "mean", "none")[-1].text
+        == "the interval goes on beyond the axis"
+    )
     heights = panel.hovered[0].y
     assert len(set(heights)) == 2, "seeds of equal value stand apart"
 
@@ -135,6 +140,14 @@ def test_groups_are_compared_under_the_words_of_the_figure(tmp_path: Path) -> No
     titles = [panel.title for (panel,) in chart.columns]
     assert titles == [str(forest.title(groups, quantity)) for quantity in forest.PANELS]
     assert any("pairs differ" in title or "not comparable" in title for title in titles)
+
+
+def test_reward_and_listening_share_their_axes_over_levels_as_in_the_figure() -> None:
+    charts, _ = figures.charts(everything())
+    (chart,) = [chart for chart in charts if chart.name == "reward_by_listening"]
+    panels = [panel for (panel,) in chart.columns]
+    assert len(panels) > 1
+    assert len({(p.x.low, p.x.high, p.y.low, p.y.high) for p in panels}) == 1
 
 
 def test_nothing_is_drawn_where_no_run_could_be_read() -> None:

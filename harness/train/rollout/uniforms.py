@@ -1,0 +1,32 @@
+"""The random numbers that a wave of conversations draws its tokens by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from harness.config.run import RunConfig
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, stream_of, streams
+from harness.train.rollout.conversation import shares
+
+
+class RolloutUniforms:
+    """Uniforms of the conversations `mine` among the `count` of a batch, a table at each turn.
+
+    A batch has a fixed number of streams, each for a range of its conversations, so that what a
+    conversation draws does not depend on how many waves there are.
+    """
+
+    def __init__(self, config: RunConfig, step: int, attempt: int, count: int, mine: range) -> None:
+        self._mine = mine
+        self._streams: list[tuple[int, Callable[[tuple[int, int]], FloatArray]]] = [
+            (len(part), rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, n)).random)
+            for n, part in enumerate(shares(count, streams(config)))
+        ]
+
+    def random(self, shape: tuple[int, int], /) -> FloatArray:
+        """The next turn's uniforms, shape (conversations of this wave, tokens)."""
+        tables = [draw((rows, shape[1])) for rows, draw in self._streams]
+        return np.concatenate(tables)[self._mine.start : self._mine.stop]

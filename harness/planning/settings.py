@@ -29,7 +29,8 @@ SIZES = (STEPS, EVERY, USERS, REPEATS)
 """The keys of a design, beside the seeds."""
 NEUTRAL = (
     "trainer.checkpoint_every", "trainer.keep_every", "trainer.conversations_every",
-    "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "eval.deaf", "eval.ledger",
+    "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "trainer.waves", "eval.deaf",
+    "eval.ledger",
 )  # fmt: skip
 """Keys that change no number that levels are compared by."""
 

@@ -12,7 +12,7 @@ endif
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup smollm2 sweep picture test test-slow test-gpu attack check docs smoke bench cards clean
+.PHONY: help setup smollm2 sweep picture screenshots test test-slow walk test-gpu attack check docs smoke bench cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,11 +43,19 @@ picture: setup  ## train the demo again and draw README's picture from it
 # the tests start many processes, each of which would compile what it imports were no bytecode kept
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical
 
+screenshots: setup  ## take the docs' pictures of a report again, of the demo's runs (needs chromium)
+	$(BIN)/harness demo --dir build/demo
+	$(BIN)/harness report build/demo --out build/report.html
+	$(BIN)/python docs/site/screenshots.py build/report.html
+
 test: setup  ## the default tests, on every core
 	$(TESTING)
 
 test-slow: setup  ## the tests that take minutes, on every core
 	$(TESTING) -m slow
+
+walk: setup  ## a real language model through every stage to the figure (make smollm2 first; 2 CPU minutes)
+	$(BIN)/python -m pytest -q -rs -m slow tests/train/test_smollm2_run.py -k every_stage
 
 test-gpu: setup  ## the tests that need a CUDA device
 	$(BIN)/python -m pytest -q -m gpu

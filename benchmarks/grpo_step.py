@@ -40,6 +40,10 @@ from harness.train.engines.engine import Transformers
 from harness.train.loop import session as sessions
 from harness.train.loop import trl_adapter
 from harness.train.loop.language import LanguageRun
+from harness.train.loop.start import StartModels
+from harness.train.objective import remedy_stack
+from harness.train.ranks.team import Team
+from harness.train.ranks.work import Work
 from harness.train.rollout.batch import keys_of
 from harness.train.rollout.conversation import rollout
 from harness.train.warm_start import start_model
@@ -87,9 +91,11 @@ def ours(config: RunConfig, started: Path) -> tuple[list[float], list[Turns], fl
         run = RunFolder(Path(scratch) / "run")
         run_folder.create(run, config)
         with sessions.opened(run, config, lambda event: None) as session:
-            learner = Recorded(session, model, None, chat_of(tokenizer))
+            start = StartModels("tiny", tokenizer, chat_of(tokenizer), model, None)
+            learner = Recorded(session, start, remedy_stack.begin(config, None))
             trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
-            learner.trainer, learner.engine = trainer, Transformers(model)
+            work = Work(config, model, None, start.chat, Transformers(model))
+            learner.trainer, learner.team = trainer, Team(work)
             trainer.add_callback(clock)
             trainer.train()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

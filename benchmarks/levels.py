@@ -34,7 +34,8 @@ from harness.law.compare import groups
 from harness.law.compare.groups import Member
 from harness.law.population import levels
 from harness.law.population_results import OverSeeds, Population, StepShare
-from harness.law.results import Bounded, Interval, Unfinished
+from harness.law.reading_results import Unfinished
+from harness.law.results import Bounded, Interval
 from harness.testing import synthetic
 from harness.testing.promises import at_least, table
 from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log

@@ -34,8 +34,9 @@ from harness.records.run_folder import RunFolder
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.train.engines.engine import PromptedSampler
 from harness.train.engines.sampler import Sampler
-from harness.train.loop import language, trl_adapter
+from harness.train.loop import language
 from harness.train.loop import session as sessions
+from harness.train.ranks import work
 from harness.train.rollout import speaker
 
 WORK = ("generation", "start likelihood", "forward and backward", "optimiser")
@@ -101,7 +102,7 @@ def _wrap(patch: pytest.MonkeyPatch, clock: Clock) -> None:
         ("generation", Sampler, "speak"),
         ("generation", PromptedSampler, "speak"),
         ("start likelihood", speaker.StartJudge, "judge"),
-        ("forward and backward", trl_adapter, "accumulate_gradient"),
+        ("forward and backward", work, "accumulate_gradient"),
         ("optimiser", torch.optim.AdamW, "step"),
         ("users", ScriptedSimulator, "open"),
         ("users", ScriptedSimulator, "answer"),

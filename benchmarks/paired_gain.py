@@ -24,9 +24,9 @@ from harness.policy.chat import chat_of
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.engines.engine import Transformers
-from harness.train.loop.language_step import held_out_speakers
 from harness.train.metrics import evaluate
 from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.ranks.work import Work
 from harness.train.warm_start import start_model
 
 USERS = 256
@@ -60,8 +60,8 @@ def _finals(config: RunConfig, weights: Path, started: Path) -> FloatArray:
     tokenizer = tiny.load_tokenizer(started)
     model, start = tiny.load_model(weights, "cpu"), tiny.load_model(started, "cpu")
     more = replace(config, eval=EvalConfig(users=USERS, levels=[]))
-    speakers = held_out_speakers(Transformers(model), chat_of(tokenizer), more, start)
-    (own,) = evaluate.finals(more, speakers).values()
+    work = Work(more, model, start, chat_of(tokenizer), Transformers(model))
+    (own,) = evaluate.finals(more, work.held_out_speakers).values()
     return own[:, 0]
 
 

@@ -32,6 +32,7 @@ from harness.train.engines.engine import Engine, Transformers, TurnRequest
 from harness.train.engines.sampler import Sampler
 from harness.train.engines.scoring import padded
 from harness.train.loop import start as starts
+from harness.train.ranks.work import precision
 from harness.train.rollout.batch import keys_of
 from harness.train.rollout.conversation import rollout
 from harness.train.rollout.speaker import LanguageSpeaker
@@ -65,7 +66,7 @@ def main(words: Sequence[str]) -> None:
     print("| round | multi-turn, tokens/s | single turns, tokens/s | ratio | users | prefill |")
     print("|---|---|---|---|---|---|")
     ratios, rates = [], []
-    with engine.awake(), starts.precision(config.policy, device):
+    with engine.awake(), precision(config.policy, device):
         for number in range(ROUNDS + 1):  # the first warms up
             parts = Parts()
             many, once = conversations(config, start, engine, number, parts), single(number)

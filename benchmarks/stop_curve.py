@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from benchmarks import stop_advice
-from benchmarks.stop_advice import BIG_LOSS, MOST_LOSS, Outcome, Points, Run
+from benchmarks import stop_calibrate, stop_outcome
+from benchmarks.stop_calibrate import Points
+from benchmarks.stop_outcome import BIG_LOSS, MOST_LOSS, Outcome, Run
 from harness.stopping import calibration as shipped
 
 Floats = NDArray[np.float64]
@@ -61,9 +62,9 @@ def smoothed(run: Run, count: int) -> float:
 def forecasts(runs: Sequence[Run], crossed: bool) -> tuple[Points, Floats, Floats]:
     """Every point with its expected gain and spread."""
     known = shipped.shipped()
-    held = stop_advice.points(runs, known.noise)
+    held = stop_calibrate.points(runs, known.noise)
     if crossed:
-        return held, *stop_advice.crossed(runs, held)
+        return held, *stop_calibrate.crossed(runs, held)
     means = np.array([known.room, known.room_entropy, known.level])
     spreads = np.array([known.spread_noise, known.spread_room, known.spread_fallen])
     return held, held.means @ means, np.sqrt(held.spreads**2 @ spreads**2)
@@ -77,7 +78,7 @@ def table(runs: Sequence[Run], crossed: bool) -> None:
           "smoothed |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
     chosen = shipped.shipped().most_risk
     for risk in sorted({*RISKS, chosen}):
-        stops = stop_advice.stops_at(runs, held, gain, spread, risk)
+        stops = stop_calibrate.stops_at(runs, held, gain, spread, risk)
         found = Outcome.of(runs, stops)
         even = np.array([smoothed(run, count) for run, count in zip(runs, stops, strict=True)])
         name = f"**{risk:g}, shipped**" if risk == chosen else f"{risk:g}"
@@ -87,7 +88,7 @@ def table(runs: Sequence[Run], crossed: bool) -> None:
             f"{oracle(runs, MOST_LOSS, found.big):.1%} | "
             f"{even.mean():+.4f} | {(even > BIG_LOSS).mean():.1%} |"
         )
-    stops = stop_advice.stops_at(runs, held, gain, spread, chosen)
+    stops = stop_calibrate.stops_at(runs, held, gain, spread, chosen)
     lost = np.array([run.gain(count) for run, count in zip(runs, stops, strict=True)])
     even = np.array([smoothed(run, count) for run, count in zip(runs, stops, strict=True)])
     both = int(((lost > BIG_LOSS) & (even > BIG_LOSS)).sum())
@@ -101,7 +102,7 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--crossed", action="store_true", help="weights that did not see the seed")
     given = parser.parse_args()
-    runs = stop_advice.load(given.runs)
+    runs = stop_outcome.load(given.runs)
     print(f"{len(runs)} runs\n")
     table(runs, given.crossed)
 

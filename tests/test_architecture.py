@@ -117,7 +117,20 @@ BESIDE_ATOMIC = {
         "simulator/readers/head.py",
         "np.savez_compressed(content, about=np.array(json.dumps(about)), **kept)",
     ): "into memory",
-    ("train/engines/vllm_engine.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
+    (
+        "train/loop/checkpoint_copy.py",
+        "torch.save(self._optimiser, inner / OPTIMIZER_NAME)",
+    ): "pinned: the checkpoint's own new folder",
+    ("train/loop/trl_adapter.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
+    ("train/loop/rank.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
+    (
+        "train/loop/trl_adapter.py",
+        "torch.save(self.args, folder / TRAINING_ARGS_NAME)",
+    ): "in the temporary folder",
+    (
+        "train/loop/trl_adapter.py",
+        "torch.save(self.lr_scheduler.state_dict(), Path(output_dir) / SCHEDULER_NAME)",
+    ): "in the temporary folder",
 }
 """Calls that open for writing without records/atomic.py: file, call -> why that is harmless."""
 

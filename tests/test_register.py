@@ -16,6 +16,7 @@ from harness.report.figures import canvas
 from harness.report.figures import registry as figures
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.tables import result_files
 from harness.simulator import factory
 from harness.train.objective import registry as objectives
 from harness.train.rollout import rewards
@@ -105,7 +106,7 @@ def test_the_names_of_harness_itself_are_those_of_its_parts() -> None:
         "reward": set(rewards.OURS),
         "simulator": set(factory.OURS),
         "importer": set(reading.OURS),
-        "figure": {*figures.TABLES, *(figure.name for figure in figures.FIGURES)},
+        "figure": {*result_files.TABLES, *(figure.name for figure in figures.FIGURES)},
     }
     assert all(ours.values())
 

@@ -76,7 +76,9 @@ def measure(words: Sequence[str]) -> Measured:
         entropy_nats=rows[0]["entropy"],
         even_nats=math.log(config.policy.vocabulary),
         peak_bytes=torch.cuda.max_memory_allocated() if config.trainer.gpus else None,
-        estimated_bytes=max(phase.total for phase in memory.phases(config, None, total)),
+        estimated_bytes=max(  # vLLM's share is not torch's to count
+            phase.total - phase.parts.get("vLLM", 0) for phase in memory.phases(config, None, total)
+        ),
     )
 
 

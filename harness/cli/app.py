@@ -86,11 +86,11 @@ def _options(
     pass  # --debug is taken out of the command line by main, wherever it stands
 
 
-def _is_completed() -> bool:
-    """Whether a shell asked what to offer, and got its answer."""
+def _completed() -> int | None:
+    """The exit code where a shell asked what to offer and got its answer; None where none asked."""
     request = os.environ.get("_HARNESS_COMPLETE")
     if not request:
-        return False
+        return None
     from harness.cli import completion
 
     return completion.answer(app, request)
@@ -108,8 +108,8 @@ def main() -> None:
     exit_codes.prepare_streams()
     exit_codes.obey_interrupts()
     try:
-        code = 0
-        if not _is_completed():
+        code = _completed()
+        if code is None:
             process.keep_private()
             given = [word for word in words if word != "--debug"]
             code = app(args=given, prog_name="harness", standalone_mode=False)

@@ -24,7 +24,7 @@ from harness.config.simulator import IN_PROCESS
 from harness.errors import ConfigError, DataError
 from harness.execution import gpu_lease
 from harness.records import plain_file
-from harness.report import write
+from harness.report import formats, write
 from harness.report.tables import levels as table_levels
 from harness.simulator import factory
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
@@ -38,17 +38,21 @@ READER = "simulator.reader"
 """Beginning of the keys that say what the scripted user hears with."""
 
 
-def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> int:
+def calibrate(
+    overrides: Sequence[str], named_out: Path | None, words: Sequence[str] = (), *, as_json: bool
+) -> int:
     """Measure the levels and write the results to the folder `named_out`, else to OUT.
 
-    Returns 0, or 3 for a served user who is not admitted.
+    `words` are those of --format. Returns 0, or 3 for a served user who is not admitted.
     Raises ConfigError for a sweep over anything but the difficulty, ConfigError or StorageError
     for a folder that cannot be written to.
     """
+    pictures = formats.pictures(words)
     plan = planner.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
     if configs[0].simulator.kind == "served":
+        _refuse_format(words, "the admission test of a served user")
         from harness.cli import admission
 
         out = options.results_folder(named_out, OUT)
@@ -74,17 +78,25 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
         print(json.dumps(value, indent=1, allow_nan=False), flush=True)
     else:
         table_levels.print_calibration(value, Console())
-    write.write_calibration(value, out)
+    write.write_calibration(value, out, pictures)
     print(f"harness: results in {out}", file=sys.stderr)
     return 0
 
 
-def hearing(file: Path, overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> None:
+def hearing(
+    file: Path,
+    overrides: Sequence[str],
+    named_out: Path | None,
+    words: Sequence[str] = (),
+    *,
+    as_json: bool,
+) -> None:
     """Measure how the strategies in a file of ESConv are heard; write esconv.json.
 
     Raises ConfigError for overrides but of the reader, on which alone hearing depends, and
     DataError for a file of another form.
     """
+    _refuse_format(words, "--esconv")
     for word in overrides:
         if not word.lstrip("+").startswith(READER):
             rule = f"hearing is the same at every level, so only {READER}* goes with --esconv"
@@ -97,6 +109,11 @@ def hearing(file: Path, overrides: Sequence[str], named_out: Path | None, *, as_
     else:
         table_levels.print_hearing(heard, Console())
     print(f"harness: results in {write.write_measured(heard, out, 'esconv.json')}", file=sys.stderr)
+
+
+def _refuse_format(words: Sequence[str], what: str) -> None:
+    if words:
+        raise ConfigError(f"--format: {what} draws no picture, got {','.join(words)}")
 
 
 def _tell_cost(reader: SentenceReader) -> None:

@@ -31,11 +31,11 @@ Offer = tuple[str, str]
 """A word, and what it means."""
 
 
-def answer(app: typer.Typer, request: str) -> bool:
-    """Print what the shell offers; whether `request` is one that is answered here."""
+def answer(app: typer.Typer, request: str) -> int | None:
+    """Print what the shell offers; the exit code, None where `request` is not answered here."""
     shell = request.removeprefix("complete_")
     if shell not in ("bash", "zsh", "fish"):
-        return False
+        return None
     if shell == "bash":
         words, typed, key = _of_bash(os.environ.get("COMP_WORDS", ""))
     else:
@@ -43,9 +43,9 @@ def answer(app: typer.Typer, request: str) -> bool:
         key = ""
     found = sorted({one for one in offers(app, words, key + typed) if LITERAL.fullmatch(one[0])})
     if os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
-        raise typer.Exit(0 if found else 1)
+        return 0 if found else 1  # by which fish offers these words, or names of files
     print(_shown(shell, found, key))
-    return True
+    return 0
 
 
 def _shown(shell: str, found: Sequence[Offer], key: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.cli import exit_codes, options
+from harness.cli import exit_codes, options, run_words
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError, PlugInError
 from harness.law import analysis
 from harness.law.compare.claims import parse_margins as parse_margins
@@ -137,8 +137,8 @@ def _print(analysed: Analysis, shown: _Printed, picture: Path | None) -> None:
             return
         console = Console()
         if shown.tables or shown.explain:
-            summary.print_analysis(analysed, console, shown.explain)
-        answer.show(analysed, shown.out, picture, console)
+            summary.print_analysis(analysed, console, shown.explain, run_words.of_run)
+        answer.show(analysed, shown.out, picture, console, run_words.of_run)
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.cli import exit_codes
 from harness.config.run import SCHEMA
-from harness.records import overview, run_state
+from harness.records import overview, removal, run_state
 from harness.records.overview import Entry, Range
 from harness.utils import safe_text, terminal
 
-HEADS = ("path", "status", "step", "H", "R", "when", "what", "note")
+HEADS = ("path", "status", "step", "H", "batch R", "when", "what", "note")
 PATH, STATUS, STEP, ENTROPY, REWARD, WHEN, WHAT, NOTE = range(len(HEADS))
 UNSOUND = (run_state.DAMAGED, run_state.CRASHED, "failed")
-LEAST = {NOTE: 20, WHAT: 24, STATUS: 15, PATH: 28}
+LEAST = {NOTE: 20, WHAT: 24, STATUS: 15}
+LEAST_PATH, LEAST_NAME = 28, 20
 SHORT = 16
-"""A parent folder of at most so many characters is told with each path, which can be copied."""
-DROPPED_FIRST = (NOTE, WHAT, STEP, WHEN)
+"""A parent folder of at most so many characters is told with each path, which can be copied, as
+long as that leaves room for the date."""
+DROPPED_FIRST = (WHAT, STEP, WHEN)
 
 
 def list_(path: Path, *, as_json: bool) -> None:
@@ -34,55 +38,102 @@ def list_(path: Path, *, as_json: bool) -> None:
         return
     if not entries:
         safe_text.say(f"no run and no sweep at or below {path}; `harness sweep` makes one")
+    for trash in _interrupted(path, entries):
+        gone = safe_text.visible(str(trash.parent / removal.named(trash)))
+        safe_text.say(
+            f"the removal of {gone} was begun and not finished; `harness rm "
+            f"{shlex.quote(gone)}` finishes it"
+        )
     with exit_codes.tolerate_closed_stdout():
         for line in lines(entries, terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)):
             print(line)
+
+
+def _interrupted(path: Path, entries: Sequence[Entry]) -> list[Path]:
+    """What removals have left that no process works on."""
+    parents = dict.fromkeys((path, *(entry.path.parent for entry in entries)))
+    return [
+        trash
+        for parent in parents
+        for trash in removal.leftovers(parent)
+        if not removal.is_going_on(trash)
+    ]
 
 
 def lines(entries: Sequence[Entry], columns: int | None, coloured: bool) -> list[str]:
     """The table, and below each run that is no good why it is so."""
     if not entries:
         return []
+    table = _fitted(entries, columns)
+    shown = [table.heading, terminal.row(HEADS, table.widths, {})]
+    for entry, row in zip(entries, table.rows, strict=True):
+        shown.append(terminal.row(row, table.widths, {STATUS: entry.status} if coloured else {}))
+        if row[NOTE] and NOTE not in table.widths and columns is not None:
+            shown.append(f"  {terminal.cut(row[NOTE], columns - 2)}")
+        if entry.reason and entry.status in UNSOUND:
+            reason = run_state.reason_alone(entry.path, entry.status, entry.reason)
+            shown.append(terminal.wrapped(safe_text.visible(f"  {reason}"), columns, "  "))
+    return [line for line in shown if line]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Cells of all entries and the widths of the columns that are shown; a note that has no column
+    stands below its entry.
+    """
+
+    rows: Sequence[Sequence[str]]
+    widths: Mapping[int, int]
+    heading: str = ""
+    """The folder that the paths are in, where they do not tell it."""
+
+
+def _fitted(entries: Sequence[Entry], columns: int | None) -> _Table:
+    """The first layout that fits: all in columns; notes below; paths without their folder; cut."""
     parent = Path(os.path.commonpath([entry.path.parent for entry in entries]))
-    rows = [HEADS, *(_cells(entry, str(entry.path)) for entry in entries)]
-    shown = []
-    if len(str(parent)) > SHORT and _wide(rows) > (columns or _wide(rows)):
-        shown.append(terminal.wrapped(f"in {safe_text.visible(str(parent))}:", columns))
-        inside = [str(entry.path.relative_to(parent)) for entry in entries]
-        rows = [HEADS, *(_cells(e, name) for e, name in zip(entries, inside, strict=True))]
-    told = [n for n in range(len(HEADS)) if any(row[n] for row in rows[1:])]
+    heading = terminal.wrapped(f"in {safe_text.visible(str(parent))}:", columns)
+    paths = [str(entry.path) for entry in entries]
+    names = [str(entry.path.relative_to(parent)) for entry in entries]
+    every = [_cells(e, path, is_short=False) for e, path in zip(entries, paths, strict=True)]
+    table = _Table(every, _widths(every, columns, (), LEAST_PATH))
+    if columns is None or len(table.widths) == len(_told(every)):
+        return table
+    layouts = ((paths, LEAST_PATH), (names, LEAST_PATH), (names, LEAST_NAME))
+    for shown, least in layouts[len(str(parent)) > SHORT :]:
+        rows = [_cells(e, path, is_short=True) for e, path in zip(entries, shown, strict=True)]
+        is_said = shown is paths or parent == Path()
+        table = _Table(rows, _widths(rows, columns, (NOTE,), least), "" if is_said else heading)
+        if WHEN in table.widths:
+            break
+    return table
+
+
+def _told(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [n for n in range(len(HEADS)) if any(row[n] for row in rows)]
+
+
+def _widths(
+    rows: Sequence[Sequence[str]], columns: int | None, without: Sequence[int], least_path: int
+) -> dict[int, int]:
+    """Column -> its width."""
+    told = [n for n in _told(rows) if n not in without]
+    least = {**LEAST, PATH: least_path}
     widths = terminal.fit(
-        [[row[n] for n in told] for row in rows],
+        [[row[n] for n in told] for row in (HEADS, *rows)],
         columns,
-        {told.index(n): least for n, least in LEAST.items() if n in told},
+        {told.index(n): wide for n, wide in least.items() if n in told},
         [told.index(n) for n in DROPPED_FIRST if n in told],
     )
-    widths = {told[n]: wide for n, wide in widths.items()}
-    shown.append(terminal.row(HEADS, widths, {}))
-    for entry, row in zip(entries, rows[1:], strict=True):
-        shown.append(terminal.row(row, widths, {STATUS: entry.status} if coloured else {}))
-        if entry.reason and entry.status in UNSOUND:
-            reason = safe_text.visible(f"  {_without_path(entry)}")
-            shown.append(terminal.wrapped(reason, columns, "  "))
-    return shown
+    return {told[n]: wide for n, wide in widths.items()}
 
 
-def _wide(rows: Sequence[Sequence[str]]) -> int:
-    widths = terminal.fit(rows, None, {}, ())
-    return sum(widths.values()) + len(terminal.GAP) * (len(widths) - 1)
-
-
-def _without_path(entry: Entry) -> str:
-    return (entry.reason or "").replace(f"{entry.path}/", "").removeprefix(f"{entry.path}: ")
-
-
-def _cells(entry: Entry, path: str) -> tuple[str, ...]:
+def _cells(entry: Entry, path: str, *, is_short: bool) -> tuple[str, ...]:
     steps = f"{entry.step}/{entry.steps or '?'}" if entry.kind == overview.RUN else ""
     kind = "" if entry.kind != overview.STUDY else f"{entry.kind} "
     note = ": ".join(text for text in (_name(entry), entry.note) if text)
     cells = (
-        path, status_of(entry), steps, _span(entry.entropy), _span(entry.reward), _when(entry),
-        f"{kind}{entry.what}", note,
+        path, status_of(entry), steps, _span(entry.entropy), _span(entry.reward),
+        _when(entry, is_short), f"{kind}{entry.what}", note,
     )  # fmt: skip
     return tuple(map(safe_text.visible, cells))
 
@@ -101,11 +152,15 @@ def _name(entry: Entry) -> str:
     return entry.name if entry.name and entry.name != entry.path.name else ""
 
 
-def _when(entry: Entry) -> str:
+def _when(entry: Entry, is_short: bool) -> str:
+    """`2026-11-24 15:23`; short: without the year if it is this one, else without the time."""
     if entry.began_unix_s is None:
         return "-"
     try:
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.began_unix_s))
+        began = time.localtime(entry.began_unix_s)
+        this_year = began.tm_year == time.localtime().tm_year
+        short = "%m-%d %H:%M" if this_year else "%Y-%m-%d"
+        return time.strftime(short if is_short else "%Y-%m-%d %H:%M", began)
     except (OverflowError, ValueError, OSError):
         return "-"
 

@@ -9,7 +9,7 @@ import math
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,11 @@ def a_path(text: str) -> Path:
     if not text:
         raise typer.BadParameter("must name a file or a folder, got ''")
     return Path(text)
+
+
+def path(name: str, metavar: str, help_text: str) -> Any:
+    """An option that names a file or a folder."""
+    return typer.Option(name, metavar=metavar, parser=a_path, help=help_text)
 
 
 class Events(StrEnum):
@@ -67,6 +72,16 @@ Primary = Annotated[
         "--primary",
         metavar="QUANTITY",
         help="Contrasts: the quantity with most of the 5% error, instead of the ceiling.",
+    ),
+]
+
+PictureFormat = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        metavar="KIND",
+        show_default=False,
+        help="Kinds of the picture: some of png, svg, pdf; by default png,svg.",
     ),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from harness.errors import ConfigError
 from harness.planning import answer as answers
 from harness.planning import effects, show, study_file
 from harness.planning.answer import Answer
-from harness.report import write
+from harness.report import formats, write
 from harness.report.figures import power
 from harness.utils import safe_text
 
@@ -33,6 +34,8 @@ class Wanted:
     as_json: bool = False
     primary: str | None = None
     """The quantity that bears most of the error of the contrasts to come."""
+    formats: tuple[str, ...] = ()
+    """Words of --format."""
 
 
 def plan(wanted: Wanted) -> None:
@@ -43,6 +46,10 @@ def plan(wanted: Wanted) -> None:
     if not LEAST_POWER <= wanted.power <= MOST_POWER:
         rule = f"must be a probability from {LEAST_POWER:g} to {MOST_POWER:g}"
         raise ConfigError(f"--power: {rule}, got {wanted.power:g}")
+    pictures = formats.pictures(wanted.formats)
+    if wanted.formats and wanted.out is None:
+        rule = "needs --out, since without a folder no picture is written"
+        raise ConfigError(f"--format: {rule}, got {','.join(wanted.formats)}")
     out = options.results_folder(wanted.out, wanted.out) if wanted.out else None
     effect = effects.parse(wanted.effect)
     effects.check_primary(wanted.primary, effect)
@@ -51,7 +58,7 @@ def plan(wanted: Wanted) -> None:
     )
     found = answers.answer(question)
     if out is not None:
-        _write(found, out)
+        _write(found, out, pictures)
     with exit_codes.tolerate_closed_stdout():
         if wanted.as_json:
             print(json.dumps(found.to_json(), indent=1, allow_nan=False))
@@ -61,9 +68,9 @@ def plan(wanted: Wanted) -> None:
         safe_text.say(f"results in {out}")
 
 
-def _write(found: Answer, out: Path) -> None:
+def _write(found: Answer, out: Path, pictures: Sequence[str]) -> None:
     if found.planned is None:
-        write.write_measured(found.to_json(), out, "plan.json")
+        write.write_plan(found.to_json(), None, out, {}, pictures)
         return
     title = f"{found.effect.quantity}: {' against '.join(found.levels)}"
     curves = power.curves(found.curve)
@@ -73,4 +80,5 @@ def _write(found: Answer, out: Path) -> None:
         power.Shown(title, found.effect.unit, tuple(curves), seeds, found.wanted),
         out,
         {} if found.study is None else {study_file.FILE: found.study},
+        pictures,
     )

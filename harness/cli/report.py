@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -65,7 +66,10 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
     many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else the pool's start costs more
     helpers = pool if many else None
     studies, damaged = _studies(wanted.paths, helpers)
-    made = page.report(_title(wanted.paths), wanted.paths, analysed, studies, damaged, helpers)
+    title = _title(wanted.paths)
+    made = page.report(
+        title, wanted.paths, analysed, studies, damaged, helpers, made_unix_s=time.time()
+    )
     with atomic.storage(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_bytes(out, made.content)
@@ -86,7 +90,19 @@ def _file(wanted: Wanted) -> Path:
     if wanted.out is None and out.is_symlink():
         rule = "a report takes the place of no link that nobody named"
         raise ConfigError(f"{out}: {rule}, got one to {out.readlink()}; name a file with --out")
+    _refuse_other_file(out)
     return out
+
+
+def _refuse_other_file(out: Path) -> None:
+    """A page of somebody's that has the same name is not overwritten, an earlier report is."""
+    rule = "must be a new file or an earlier report of harness, since it is overwritten"
+    try:
+        if out.exists() and not page.is_report(out):
+            raise ConfigError(f"--out: {rule}, got {str(out)!r}, which is another file")
+    except OSError as error:
+        why = error.strerror or error
+        raise ConfigError(f"--out: {rule}, got {str(out)!r}: {why}") from error
 
 
 def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Study], list[str]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.cli.list import status_of
 from harness.errors import ConfigError, DataError
 from harness.records import overview, removal
+from harness.records.overview import Entry
 from harness.records.removal import Removable
 from harness.utils import safe_text, terminal
 
@@ -17,29 +19,82 @@ from harness.utils import safe_text, terminal
 def rm(paths: Sequence[Path], *, yes: bool) -> None:
     """Remove the folders, all of them or, where one may not be removed, none.
 
-    Raises what `removal.check` raises, and ConfigError where nobody can be asked.
+    Raises what `removal.check` raises, ConfigError where nobody can be asked, and for runs in a
+    sweep's folder that are neither its own nor named, DataError where another process was first.
     """
     begun = list(dict.fromkeys(trash for path in paths for trash in _begun(path)))
     found = {one.path: one for one in map(removal.check, filter(_is_whole, paths))}
     inside = [p for p in found if any(parent in found for parent in p.parents)]
     wanted = [one for path, one in found.items() if path not in inside]
-    if not yes:
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            rule = "must be given where nobody can be asked, as in a script"
-            raise ConfigError(f"--yes: {rule}; nothing was removed")
-        for one in wanted:
-            print(_line(_described(one)))
-        for trash in begun:
-            print(_line(f"{trash}: its removal was begun"))
-        if not _is_meant(len(wanted) + len(begun), sum(one.size_bytes for one in wanted)):
-            print("nothing was removed")
-            return
-    for trash in begun:
-        removal.finish(trash)
-        print(_line(f"finished the removal of {trash}"))
+    unnamed = {one: _unnamed(one, inside) for one in wanted}
+    if yes:
+        _refuse_unnamed(unnamed)
+    elif not _agreed(wanted, begun, unnamed):
+        print("nothing was removed")
+        return
+    _remove(wanted, begun)
+
+
+def _unnamed(one: Removable, named: Sequence[Path]) -> list[str]:
+    """The runs in a sweep's folder that are not its own, without those that were named too."""
+    return [name for name in one.others if one.path / name not in named]
+
+
+def _refuse_unnamed(unnamed: Mapping[Removable, Sequence[str]]) -> None:
+    for one, names in unnamed.items():
+        if names:
+            rule = f"also holds {', '.join(names)}, not of this sweep"
+            words = [str(one.path), *(str(one.path / name) for name in names)]
+            command = f"harness rm {shlex.join(words)} --yes"
+            advice = f"move them away, or name them too: `{command}`"
+            raise ConfigError(f"{one.path}: {rule}; nothing was removed; {advice}")
+
+
+def _agreed(
+    wanted: Sequence[Removable], begun: Sequence[Path], unnamed: Mapping[Removable, Sequence[str]]
+) -> bool:
+    """Show what would go, and ask; about each run that is of another sweep by its name."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        rule = "must be given where nobody can be asked, as in a script"
+        raise ConfigError(f"--yes: {rule}; nothing was removed")
     for one in wanted:
-        removal.remove(one)
-        print(_line(f"removed {one.path}: {terminal.size_shown(one.size_bytes)} freed"), flush=True)
+        print(_line(_described(one)))
+        for name in one.others:
+            run = overview.of_run(one.path / name)
+            print(_line(f"  {name}: not of this sweep; {_run_described(run)}, {status_of(run)}"))
+    for trash in begun:
+        print(_line(f"{trash}: its removal was begun"))
+    size = terminal.size_shown(sum(one.size_bytes for one in wanted))
+    count = len(wanted) + len(begun)
+    which = "this folder" if count == 1 else f"these {count} folders"
+    return _is_yes(f"Remove {which}, {size}, for good?") and all(
+        _is_yes(f"Remove {name} too, which is not of the sweep in {one.path}?")
+        for one, names in unnamed.items()
+        for name in names
+    )
+
+
+def _remove(wanted: Sequence[Removable], begun: Sequence[Path]) -> None:
+    """Raises DataError at the end for what another process removed or removes."""
+    gone: list[removal.GoneError] = []
+    for trash in begun:
+        try:
+            removal.finish(trash)
+            print(_line(f"finished the removal of {trash}"))
+        except removal.GoneError as error:
+            gone.append(error)
+    for one in wanted:
+        try:
+            removal.remove(one)
+        except removal.GoneError as error:
+            gone.append(error)
+            continue
+        size = terminal.size_shown(one.size_bytes)
+        print(_line(f"removed {one.path}: {size} freed"), flush=True)
+    for earlier in gone[:-1]:
+        safe_text.say(str(earlier))
+    if gone:
+        raise gone[-1]
 
 
 def _is_whole(path: Path) -> bool:
@@ -56,18 +111,21 @@ def _begun(path: Path) -> list[Path]:
 
 def _described(one: Removable) -> str:
     entry = overview.of_sweep(one.path) if one.is_sweep else overview.of_run(one.path)
-    kind = entry.kind if one.is_sweep else f"run, step {entry.step}/{entry.steps or '?'}"
+    kind = entry.kind if one.is_sweep else _run_described(entry)
     note = f", {entry.note}" if entry.note else ""
     return f"{one.path}: {kind}, {status_of(entry)}, {terminal.size_shown(one.size_bytes)}{note}"
+
+
+def _run_described(run: Entry) -> str:
+    return f"run, step {run.step}/{run.steps or '?'}"
 
 
 def _line(text: str) -> str:
     return terminal.wrapped(safe_text.visible(text), terminal.width(sys.stdout), "  ")
 
 
-def _is_meant(count: int, size: int) -> bool:
-    which = "this folder" if count == 1 else f"these {count} folders"
-    print(f"Remove {which}, {terminal.size_shown(size)}, for good? [y/N] ", end="", flush=True)
+def _is_yes(question: str) -> bool:
+    print(f"{_line(question)} [y/N] ", end="", flush=True)
     try:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
     except (EOFError, UnicodeDecodeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ from harness.execution import ledger
 from harness.execution import resume as resuming
 from harness.records import holder, run_folder, run_state, study_file, sweep_file
 from harness.records.run_folder import RunFolder
-from harness.records.sweep_file import Sweep
+from harness.records.sweep_file import LedgerRow, Sweep
 from harness.utils import terminal
 from harness.utils.safe_text import visible
 
@@ -37,10 +38,12 @@ def status(folder: Path, *, as_json: bool) -> None:
         _print(line)
 
 
-def resume(folder: Path, events: str | None, stop_again: bool = False) -> int:
+def resume(
+    folder: Path, events: str | None, stop_again: bool = False, ranks: int | None = None
+) -> int:
     """Continue the run or the sweep in `folder` and return the exit code."""
     _refuse_outer_folder(folder, "resume")
-    sweep, code = resuming.resume(folder, events, stop_again)
+    sweep, code = resuming.resume(folder, events, stop_again, ranks)
     for line in closing(sweep, code):
         exit_codes.say(line)
     return code
@@ -79,16 +82,16 @@ def plan(planned: Sweep) -> Iterator[str]:
 def closing(sweep: Sweep, code: int) -> Iterator[str]:
     """Yield what failed, and the command to type next."""
     yield from failures(sweep)
-    done = sum(row.status == "done" for row in sweep.runs)
+    done, where = sum(row.status == "done" for row in sweep.runs), shlex.quote(str(sweep.dir))
     yield f"{done} of {len(sweep.runs)} runs done in {sweep.dir}"
     if code == StoppedError.exit_code:
-        yield f"stopped; continue with `harness resume {sweep.dir}`"
+        yield f"stopped; continue with `harness resume {where}`"
     elif done < len(sweep.runs):
-        yield f"retry the others with `harness resume {sweep.dir}`"
+        yield f"retry the others with `harness resume {where}`"
     elif (Path(str(sweep.dir)) / study_file.FILE).is_file():
         yield "next: repeat the `harness study` command that planned these runs, to judge them"
     else:
-        yield f"next: `harness fit-entropy-law {sweep.dir}`"
+        yield f"next: `harness fit-entropy-law {where}`"
 
 
 def failures(sweep: Sweep) -> Iterator[str]:
@@ -102,25 +105,28 @@ def failures(sweep: Sweep) -> Iterator[str]:
 def standing(path: Path) -> Iterator[str]:
     """Yield the sweep's name and note, and a line for each of its runs; or one for the run."""
     if resuming.is_sweep(path):
-        sweep = ledger.read(path)
+        sweep = ledger.shown(path)
         label = ": ".join(part for part in (sweep.name, sweep.note) if part)
         yield from [label] if label else []
         for row in sweep.runs:
-            yield from _standing(Path(str(row.dir)), path, row.status, row.reason)
+            yield _standing(Path(str(row.dir)), path, row)
     else:
-        run = resuming.status(path)
-        yield from _standing(path.resolve(), path, run["status"], run["reason"])
+        resuming.status(path)
+        yield _standing(path.resolve(), path)
 
 
-def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterator[str]:
+def _standing(run: Path, named: Path, row: LedgerRow | None = None) -> str:
+    """The line of a run; `row`: what its sweep says of one that has no folder."""
     from harness.execution import progress, progress_view
 
     view = progress.RunWatcher(run, run.name, _steps(run)).read()
-    crashed = reason == run_state.DIED or (status == "running" and resuming.crashed(run))
-    shown = view if crashed else replace(view, status=status, reason=reason)
-    yield progress_view.line(shown)
-    if crashed:
-        yield f"  {run_state.DIED}; continue with `harness resume {named}`"
+    if row is not None and not RunFolder(run).is_run():
+        reason = run_state.reason_alone(run, row.status, row.reason)
+        view = replace(view, status=row.status, reason=reason)
+    if view.status == run_state.CRASHED:
+        advice = f"continue with `harness resume {shlex.quote(str(named))}`"
+        view = replace(view, reason=f"{view.reason}; {advice}")
+    return progress_view.line(view)
 
 
 def _steps(run: Path) -> int:

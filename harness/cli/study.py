@@ -21,7 +21,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
 from harness.records.study_file import Stated
 from harness.records.sweep_file import Sweep
-from harness.report import write
+from harness.report import formats, write
 from harness.report.tables import study as study_table
 from harness.study import arms, cost, file, folder, looks
 from harness.study.arms import Planned
@@ -41,6 +41,8 @@ class Wanted:
     dry_run: bool
     beside: Path | None = None
     """Folder of the same study elsewhere."""
+    formats: tuple[str, ...] = ()
+    """Words of --format."""
 
 
 def study(wanted: Wanted) -> int:
@@ -48,6 +50,7 @@ def study(wanted: Wanted) -> int:
 
     Raises ConfigError for a study, a word or a folder that cannot be right, with nothing created.
     """
+    pictures = formats.pictures(wanted.formats)
     planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides)
     root = wanted.dir.resolve() if wanted.dir else folder.default(planned)
     plain_file.refuse_link(root)
@@ -89,7 +92,8 @@ def study(wanted: Wanted) -> int:
     if other is not None:
         effects = other_study.beside([*judged.links, *judged.checks], other)
         judged = replace(judged, beside=effects)
-    _tell(judged, ledger, code, wanted.as_json)
+    write.write_study(judged, root / RESULTS, pictures)
+    _tell(judged, ledger, wanted.as_json)
     return code
 
 
@@ -105,9 +109,7 @@ def _note_invalid(configs: Sequence[RunConfig]) -> None:
         safe_text.say(f"note: {error}")
 
 
-def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
-    out = Path(judged.dir) / RESULTS
-    write.write_study(judged, out)
+def _tell(judged: Outcome, ledger: Sweep, as_json: bool) -> None:
     with exit_codes.tolerate_closed_stdout():
         if as_json:
             print(write.study_json(judged), end="")
@@ -115,7 +117,7 @@ def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
             study_table.show(judged, Console())
     for line in status.failures(ledger):
         safe_text.say(line)
-    safe_text.say(f"results in {out}")
+    safe_text.say(f"results in {Path(judged.dir) / RESULTS}")
 
 
 def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:

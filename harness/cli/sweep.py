@@ -57,6 +57,8 @@ def sweep(wanted: Wanted) -> int:
         _show(plan, wanted.as_json, granted)
         return 0
     configs = [point.config for point in plan.points]
+    if not wanted.overrides:
+        exit_codes.say(_of_defaults(configs))
     is_local = launcher.is_local(wanted.overrides)
     if is_local:
         gpu_lease.check(configs)
@@ -79,6 +81,15 @@ def sweep(wanted: Wanted) -> int:
 
 def _counted(runs: Sequence[object]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) != 1)}"
+
+
+def _of_defaults(configs: Sequence[RunConfig]) -> str:
+    """What a sweep without a word runs; there is more than one run where conf/ sweeps a default."""
+    one = configs[0]
+    what = f"difficulty={one.difficulty.name} policy={one.policy.name} seed={one.seed}"
+    runs = f"one run of the defaults, {what}" if len(configs) == 1 else "the runs of conf/"
+    costs = cost.sentence(list(configs))
+    return f"no KEY=VALUE was given, so this is {runs}; {costs}; `harness sweep --help` says more"
 
 
 def _expected(configs: Sequence[RunConfig], is_local: bool) -> str:

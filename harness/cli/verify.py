@@ -9,16 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from harness.cli import exit_codes
+from harness.cli import exit_codes, verify_view
+from harness.cli.verify_view import Verified
 from harness.config.run import RunConfig
 from harness.errors import EXIT_PARTIAL, DataError, HarnessError
 from harness.records import (
@@ -27,6 +23,7 @@ from harness.records import (
     manifest,
     plain_file,
     provenance,
+    run_state,
     soundness,
     sweep_file,
 )
@@ -36,8 +33,7 @@ from harness.records import (
 from harness.records.provenance import Identity, MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.soundness import DAMAGED, NOTE, OK, Finding
-from harness.utils import safe_text
-from harness.utils.safe_text import text
+from harness.utils import safe_text, terminal
 
 SCHEMA = 1
 MARKS = ("run.json", "metrics.jsonl")
@@ -46,27 +42,6 @@ WRITTEN = b"schema: "
 PARTS = ("checkpoints", "conversations", "simulator", "trackers")
 """Folders of a run, in which there are no runs."""
 Check = Callable[[], Iterable[Finding]]
-STYLES = {OK: "green", NOTE: "yellow", DAMAGED: "red"}
-
-
-@dataclass(frozen=True)
-class Verified:
-    """One run and the findings on its parts."""
-
-    run: str
-    status: str | None
-    """As run.json says; null where it cannot be read."""
-    findings: tuple[Finding, ...]
-    in_use: bool = False
-    """Whether a live process holds it; files that it may be writing are not checked then."""
-
-    @property
-    def ok(self) -> bool:
-        return all(finding.level != DAMAGED for finding in self.findings)
-
-    def to_json(self) -> dict[str, Any]:
-        findings = [asdict(finding) for finding in self.findings]
-        return {"run": self.run, "status": self.status, "ok": self.ok, "findings": findings}
 
 
 def verify(path: Path, *, as_json: bool) -> int:
@@ -76,7 +51,10 @@ def verify(path: Path, *, as_json: bool) -> int:
         exit_codes.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in verified]})
     elif verified:
         with exit_codes.tolerate_closed_stdout():
-            show(verified, Console())
+            for line in verify_view.lines(
+                verified, terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)
+            ):
+                print(line)
     if not verified:
         rule = "no runs here; must be a run or a folder that contains runs"
         safe_text.say(f"{path}: {rule}")
@@ -162,7 +140,9 @@ def of_run(path: Path) -> Verified:
         except (HarnessError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             findings.append(Finding(part, DAMAGED, str(error)))
     in_use = holder.holder(run) is not None
-    return Verified(str(path), status.status if status else None, tuple(findings), in_use)
+    word = status.status if status else None
+    word = run_state.CRASHED if run_state.of(run).status == run_state.CRASHED else word
+    return Verified(str(path), word, tuple(findings), in_use)
 
 
 def _parts(
@@ -260,37 +240,6 @@ def _journal(run: RunFolder) -> Iterator[Finding]:
     paths = sorted(run.simulator.glob("*.jsonl"))
     count = sum(journal.check(path) for path in paths)
     yield Finding("simulator", OK, f"{count} answers in {len(paths)} files")
-
-
-def show(verified: Sequence[Verified], console: Console) -> None:
-    """Print a table of the runs and their findings."""
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for column in ("run", "status", "result", "findings"):
-        grid.add_column(text(column, "bold"), overflow="fold")
-    for one in verified:
-        worst = DAMAGED if not one.ok else OK
-        word = "damaged" if not one.ok else "undamaged"
-        cells = text(one.run), text(one.status or "-"), text(word, STYLES[worst])
-        grid.add_row(*cells, _findings(one))
-    console.print(grid)
-    undamaged, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
-    in_use = f", {used} of them in use and checked in part" if used else ""
-    console.print(
-        text(f"{undamaged} of {len(verified)} runs undamaged{in_use}; nothing was changed")
-    )
-
-
-def _findings(one: Verified) -> Text:
-    """Return damage and notes, or what was found of a run without any. The table names the run, so
-    its files go without its path.
-    """
-    notable = [f for f in one.findings if f.level != OK]
-    if notable:
-        messages = [(f, f.message.replace(f"{one.run}/", "")) for f in notable]
-        lines = [text(f"{f.part}: {message}", STYLES[f.level]) for f, message in messages]
-    else:
-        lines = [text(", ".join(f"{f.part}: {f.message}" for f in one.findings))]
-    return Text("\n").join(lines)
 
 
 def _counted(name: str) -> list[tuple[int, str]]:

@@ -13,9 +13,12 @@ from rich.text import Text
 
 from harness.cli.watched_log import View
 from harness.config.run import SCHEMA
+from harness.law.io.columns import EVALUATION
 from harness.utils.safe_text import shortened, text, visible
 
-COLUMNS = ("run", "step", "H", "R", "regime", "onset", "loss", "P(gain)", "advice")
+REWARD = "R"
+HELD_OUT = f"held-out {REWARD}"
+COLUMNS = ("run", "step", "H", REWARD, "regime", "onset", "loss", "P(gain)", "advice")
 STYLES = {"flat": "yellow", "collapsed": "red", "go on": "green"}
 MARGIN_LINES = 4
 """Lines of the screen kept free below the table."""
@@ -30,11 +33,15 @@ def table(views: Sequence[View], height: int, width: int) -> Group:
     order = sorted(range(len(views)), key=lambda index: views[index].ended)
     shown = [views[index] for index in sorted(order[: max(most, 1)])]
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    others = sorted({view.reward_column for view in shown if not _is_held_out(view)})
     for column in COLUMNS:
-        grid.add_column(text(column, "bold"), no_wrap=True, overflow="ellipsis")
+        title = HELD_OUT if column == REWARD and not others else column
+        grid.add_column(text(title, "bold"), no_wrap=True, overflow="ellipsis")
     for view, name in zip(shown, _names(shown), strict=True):
         grid.add_row(*_cells(view, shortened(name, wide)))
     notes = [f"and {len(views) - len(shown)} more"] if len(shown) < len(views) else []
+    if others:
+        notes.append(_rewards(shown, others))
     if any(_is_cautioned(view) for view in shown):
         notes.append(f"* {NOT_MEASURED}")
     return Group(grid, *(text(note, "dim") for note in notes))
@@ -45,7 +52,7 @@ def _cells(view: View, name: str) -> list[Text]:
     word = advice.word if advice else ""
     said = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
     caution = " *" if _is_cautioned(view) else ""
-    said = f"ended by its rule: {view.rule}" if view.rule else said
+    said = f"{view.status}, by its rule: {view.rule}" if view.rule else said
     damaged = f", {_damaged(view)}" if view.damaged else ""
     return [
         text(name),
@@ -60,22 +67,37 @@ def _cells(view: View, name: str) -> list[Text]:
     ]
 
 
+def _is_held_out(view: View) -> bool:
+    return view.reward_column == EVALUATION
+
+
+def _rewards(views: Sequence[View], others: Sequence[str]) -> str:
+    """`R: that of held-out users, or column rewards/mean of another program's log`."""
+    ours = "that of held-out users, or " if any(map(_is_held_out, views)) else ""
+    return f"{REWARD}: {ours}column {' or '.join(others)} of another program's log"
+
+
 def _is_cautioned(view: View) -> bool:
     return view.uncalibrated is not None and _probability(view) != "-"
 
 
 def line(view: View) -> str:
-    """`runs/a: running, step 120/600, H 0.41, R 0.72, learning, P(gain > 0.02) 0.12, go on`."""
+    """`runs/a: running, step 120/600, H 0.41, held-out R 0.72, P(gain > 0.02) 0.12, go on`."""
     parts = [view.status, f"step {_steps(view)}"]
-    parts += [
-        f"{n} {_number(v)}" for n, v in (("H", view.entropy), ("R", view.reward)) if v is not None
-    ]
+    parts += [f"H {_number(view.entropy)}"] if view.entropy is not None else []
+    parts += [_reward(view)] if view.reward is not None else []
     parts += [view.regime] if view.regime else []
     parts += [f"onset {_onset(view)}"] if view.onset else []
     if _probability(view) != "-" and view.advice is not None:
         parts.append(f"P(gain > {view.advice.margin:.3g}) {_probability(view)}")
     parts.append(_advice(view))
     return visible(f"{view.run}: {', '.join(part for part in parts if part)}")
+
+
+def _reward(view: View) -> str:
+    if _is_held_out(view):
+        return f"{HELD_OUT} {_number(view.reward)}"
+    return f"{REWARD} {_number(view.reward)} ({view.reward_column})"
 
 
 def _advice(view: View) -> str:
@@ -165,6 +187,7 @@ def event(view: View) -> dict[str, Any]:
         "steps": view.steps,
         "entropy": view.entropy,
         "reward": view.reward,
+        "reward_column": view.reward_column,
         "regime": view.regime,
         "onset": where,
         **told,

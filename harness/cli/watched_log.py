@@ -8,6 +8,7 @@ rows, which is some 30 times in a run of 1,000 steps.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -27,7 +28,7 @@ from harness.law.io.table import ReadError
 from harness.law.results import Onset
 from harness.law.settings import setting
 from harness.records import holder, metric_rows, plain_file, run_folder, run_state
-from harness.records.run_folder import ENDED, RunFolder
+from harness.records.run_folder import RunFolder
 from harness.stopping import rule
 from harness.stopping.curve import Curve, Unit
 from harness.stopping.rule import Advice
@@ -36,7 +37,6 @@ SHARE = 0.004
 GROWN = 1.25
 """The law is fitted again once there are so many times the rows it was fitted on."""
 KEPT = ("step", "entropy", columns.EVALUATION, f"{columns.EVALUATION}_se")
-NO_STATUS = "no status"
 NO_ROWS = "metrics.jsonl holds no row"
 
 
@@ -53,6 +53,8 @@ class View:
     """Steps planned."""
     entropy: float | None = None
     reward: float | None = None
+    reward_column: str = columns.EVALUATION
+    """What `reward` is of: held-out users, or a column of another program's log."""
     regime: str | None = None
     onset: Onset | None = None
     advice: Advice | None = None
@@ -155,20 +157,10 @@ class FollowedLog:
 
     def _of_run(self, run: RunFolder, who: Identity) -> View:
         """Asks for the status first: what a run that has ended wrote is then all on disk."""
-        held = holder.holder(run) is not None
-        ruled = None
-        try:
-            now = run_folder.read_status(run)
-            status, reason = now.status, now.reason
-            if status == "done" and not now.is_over and now.stopped_by_rule:
-                ruled = str(now.stopped_by_rule.get("rule"))
-        except DataError as error:
-            status, reason = NO_STATUS, str(error)
-        if status == "running" and not held:
-            status, reason = "crashed", run_state.DIED
-        elif status == "planned" and held:
-            status = "starting"
-        ended = status in (*ENDED, "crashed", NO_STATUS) and not held
+        held, state = holder.holder(run) is not None, run_state.of(run)
+        status, reason = state.status, run_state.reason_alone(run.path, state.status, state.reason)
+        ended = status in run_state.ENDED and not held
+        ruled = _rule(run) if status == "done" else None
         view = replace(self._view, status=status, reason=reason, ended=ended, rule=ruled)
         try:
             grown = self._rows.take_new(run)
@@ -212,7 +204,7 @@ class FollowedLog:
         damaged = sum(cleaned.dropped.values())
         view = replace(
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
-            uncalibrated=kind,
+            uncalibrated=kind, reward_column=chosen.reward,
         )  # fmt: skip
         return self._judged(view, curve, last, self._unit(False, curve), Identity())
 
@@ -247,6 +239,15 @@ def _advice(curve: Curve, step: int, last: int | None, unit: Unit) -> Advice:
     if step == last:
         return Advice("watch", f"nothing is left: {last} is the last step", step)
     return Advice("watch", f"no advice: the last step was to be {last}, and there is {step}", step)
+
+
+def _rule(run: RunFolder) -> str | None:
+    """The rule that ended a run which did not go on since."""
+    with contextlib.suppress(DataError):
+        now = run_folder.read_status(run)
+        if not now.is_over and now.stopped_by_rule:
+            return str(now.stopped_by_rule.get("rule"))
+    return None
 
 
 def _unmeasured(who: Identity) -> str | None:

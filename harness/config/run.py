@@ -7,7 +7,7 @@ no invalid config exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from harness.config import ranges
@@ -88,4 +88,30 @@ class RunConfig:
                 "trainer.engine must be auto with policy.kind tabular, which draws no tokens, "
                 f"got {self.trainer.engine}"
             )
+        self._check_ranks()
         self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)
+
+    def on_ranks(self, ranks: int) -> RunConfig:
+        """The same run on so many ranks, one a GPU if it has any. Raises ConfigError where they
+        have nothing to share, or are too many.
+        """
+        gpus = ranks if self.trainer.gpus else 0
+        trainer = replace(self.trainer, gpus=gpus, ranks=None if gpus else ranks)
+        return replace(self, trainer=trainer)
+
+    def _check_ranks(self) -> None:
+        """Raise ConfigError where several ranks have nothing to share."""
+        ranks = self.trainer.world
+        if ranks == 1:
+            return
+        key = f"trainer.gpus={ranks}" if self.trainer.gpus else f"trainer.ranks={ranks}"
+        if self.policy.kind == "tabular":
+            raise ConfigError(f"policy.kind=tabular trains in one process, got {key}")
+        if self.simulator.kind == "served":
+            raise ConfigError(f"simulator.kind=served is met by one process, got {key}")
+        groups = self.trainer.conversations // self.algorithm.group_size
+        if groups < ranks:
+            raise ConfigError(
+                "trainer.conversations must be a group for each rank at least, got "
+                f"{groups} of {self.algorithm.group_size} with {key}"
+            )

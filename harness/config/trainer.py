@@ -11,6 +11,7 @@ from harness.config.ranges import Address, Between, ByOption, OneOf, Only, SomeO
 from harness.errors import ConfigError
 
 LAST_STEP = 10_000_000
+MOST_RANKS = 64
 EVALUATIONS = 20
 """The fewest of a run that sets none and has the steps; 16 are the fewest that a verdict takes."""
 ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
@@ -33,6 +34,12 @@ class TrainerConfig:
     """Conversations per step (batch size); a multiple of algorithm.group_size."""
     updates_per_batch: Annotated[int, Between(1, 1000), Unit("updates")] = 1
     """Optimiser updates on each batch, each over the whole batch. 1 is strictly on-policy."""
+    tokens_at_once: Annotated[
+        int | None, Between(16, 100_000_000), Unit("tokens"), ANY_LANGUAGE_MODEL
+    ] = None
+    """Most tokens, padding included, in one forward and backward of an update; one conversation
+    alone may have more. null: as many as the memory estimate holds, of at most 8 conversations.
+    Where memory runs out, the run goes on with half as many."""
     checkpoint_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
     """Steps between checkpoints."""
     keep_every: Annotated[int, Between(0, LAST_STEP), Unit("steps")] = 0
@@ -46,9 +53,14 @@ class TrainerConfig:
     written."""
     threads: Annotated[int, Between(1, 1024)] = 1
     """CPU threads of one run. Results are byte-equal only with the same number of threads."""
-    gpus: Annotated[int, Between(0, 1), Unit("GPUs")] = 0
-    """GPUs reserved for the run, which trains in one process. With several GPUs, a sweep gives each
-    run one."""
+    gpus: Annotated[int, Between(0, MOST_RANKS), Unit("GPUs")] = 0
+    """GPUs reserved for the run. With several, each has a rank of the run: a process with a copy of
+    the model that draws its share of the conversations and of the gradient."""
+    ranks: Annotated[int | None, Between(1, MOST_RANKS), Unit("processes"), ANY_LANGUAGE_MODEL] = (
+        None
+    )
+    """Processes of one machine that share the work of a run: null for one a GPU, or one without.
+    trainer.threads is the threads of each."""
     report_to: Annotated[list[str], SomeOf(TRACKERS, may_be_empty=True)] = field(
         default_factory=list
     )
@@ -95,11 +107,31 @@ class TrainerConfig:
                 "trainer.stop_when needs evaluations: set trainer.eval_every above 0, got "
                 f"{self.eval_every} with trainer.stop_when={self.stop_when}"
             )
+        if self.gpus and self.ranks not in (None, self.gpus):
+            raise ConfigError(
+                "trainer.ranks must be null or the number of GPUs, since each rank has one, got "
+                f"{self.ranks} with trainer.gpus={self.gpus}"
+            )
+        if self.world > 1 and self.engine == "vllm_server":
+            raise ConfigError(
+                "trainer.engine=vllm_server takes its weights from one process, got "
+                f"{self.world} ranks; choose vllm_colocate or transformers"
+            )
         if (self.engine == "vllm_server") != bool(self.engine_urls):
             raise ConfigError(
                 "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "
                 f"empty for the others, got {self.engine_url!r} with {self.engine}"
             )
+
+    @property
+    def world(self) -> int:
+        """Number of ranks."""
+        return self.ranks or max(1, self.gpus)
+
+    @property
+    def conversations_of_a_rank(self) -> int:
+        """Most of a step's conversations that one rank has."""
+        return -(-self.conversations // self.world)
 
     @property
     def engine_urls(self) -> tuple[str, ...]:

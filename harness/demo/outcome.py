@@ -20,6 +20,25 @@ from harness.report.figures import demo as figure
 from harness.report.figures.demo import Panel
 from harness.report.text import wording
 
+REASONS = {
+    "too_few_steps": "too few independent points",
+    "wrong_sign": "R fell as H fell",
+    "no_relation": "H did not move R",
+    "identification_range": "a slope of 0 is not ruled out",
+    "law_break": "R left the law",
+    "misfit": "R moved by itself too",
+    "rival_better": "another curve fits better",
+    "reward_falls_while_entropy_falls": "R rose and then fell",
+    "entropy_rises": "H came back",
+    "reward_died": "R fell for good",
+    "stages": "its users changed",
+    "mixed": "its users changed from step to step",
+    "intervened": "a remedy acted on H",
+    "not_validated_out_of_time": "its first part did not predict the rest",
+    "invalid_users": "its users are not valid",
+    "noise_driven": "noise explains the fall of H",
+}
+"""Reason of a verdict -> the same for a reader who meets it for the first time."""
 LEAST_WIDTH, MOST_WIDTH = 40, 100
 INDENT = "  "
 
@@ -159,7 +178,7 @@ def _whose(found: RunResult) -> str:
 
 def _law(found: RunResult) -> str:
     """The verdict, with why."""
-    reasons = ", ".join(wording.plain(reason) for reason in found.reasons or ())
+    reasons = ", ".join(REASONS[reason] for reason in found.reasons or ())
     words = wording.VERDICT_WORDS.get(found.verdict or "", "law undetermined")
     return f"{words}{f' ({reasons})' if reasons else ''}"
 
@@ -168,7 +187,7 @@ def _noise(found: RunResult) -> list[str]:
     share = found.null_share
     if share is None:
         return []
-    return [f"its null control loses {wording.percent(share)} as much H"]
+    return [f"with shuffled advantages H falls {wording.percent(share)} as far"]
 
 
 def _wrapped(sentence: str, indent: str, width: int) -> list[str]:

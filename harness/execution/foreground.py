@@ -61,10 +61,10 @@ def become(
     events: str | None,
     lock: int,
     sends: frozenset[Grant],
-    stop_again: bool = False,
+    more: Sequence[str] = (),
 ) -> NoReturn:
     """Replace this process by the run's, which holds the folder by `lock` from its first moment
-    and may send what is in `sends`.
+    and may send what is in `sends`; `more`: arguments of its command.
     """
     is_over = run_folder.read_status(where).is_over
     lease = RunLease()
@@ -72,8 +72,7 @@ def become(
         lease = run_lease.take(config, process.stop_is_due, safe_text.say)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
-    arguments = ["--lock", str(lock), *(["--events", events] if events else [])]
-    arguments += ["--stop-again"] if stop_again else []
+    arguments = ["--lock", str(lock), *(["--events", events] if events else []), *more]
     command = child_process.command(where.path, arguments, sends)
     sys.stdout.flush()
     os.execve(command[0], command, child_process.environment(config, lease))

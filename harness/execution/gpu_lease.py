@@ -20,17 +20,16 @@ from harness.records import atomic, user_folders
 
 POLL_S = 0.5
 UUID = re.compile(r"GPU (\d+):.*\(UUID: (\S+)\)")
-NO_GPU = "trainer.gpus: must be 0 without a visible GPU, got 1"
 
 
 @dataclass(frozen=True)
 class Lease:
-    """The GPU of one run; the kernel frees it with the last process that has the lock open."""
+    """The GPUs of one run; the kernel frees them with the last process that has the locks open."""
 
     visible: str = ""
     """Value of CUDA_VISIBLE_DEVICES; empty for none."""
     descriptors: tuple[int, ...] = ()
-    """File descriptor of its lock, if it has a GPU."""
+    """File descriptors of their locks."""
 
 
 def cores() -> int:
@@ -48,9 +47,9 @@ def runs_at_once(configs: Sequence[RunConfig]) -> int:
     """
     servers = [engine_choice.addresses(config) for config in configs]
     if any(config.trainer.gpus for config in configs):
-        room = len(gpus())
+        room = len(gpus()) // max(config.trainer.gpus for config in configs)
     else:
-        room = cores() // max(config.trainer.threads for config in configs)
+        room = cores() // max(config.trainer.threads * config.trainer.world for config in configs)
     if all(servers):
         room = min(room, len({url for urls in servers for url in urls}))
     return max(1, min(room, len(configs)))
@@ -71,9 +70,10 @@ def gpus() -> tuple[str, ...]:
 
 
 def check(configs: Iterable[RunConfig]) -> None:
-    """Raise DeviceError if one of them asks for a GPU and this machine has none."""
-    if any(config.trainer.gpus for config in configs) and not gpus():
-        raise DeviceError(NO_GPU)
+    """Raise DeviceError if one of them asks for more GPUs than this machine has."""
+    most = max((config.trainer.gpus for config in configs), default=0)
+    if most > len(gpus()):
+        raise _too_few(most)
 
 
 def gpu_names() -> list[str]:
@@ -89,9 +89,9 @@ def gpu_names() -> list[str]:
 
 
 @contextlib.contextmanager
-def lease(with_gpu: bool, give_up: Callable[[], bool] = lambda: False) -> Iterator[Lease]:
-    """`take`, and give the GPU back in the end."""
-    taken = take(with_gpu, give_up)
+def lease(count: int, give_up: Callable[[], bool] = lambda: False) -> Iterator[Lease]:
+    """`take`, and give the GPUs back in the end."""
+    taken = take(count, give_up)
     try:
         yield taken
     finally:
@@ -99,25 +99,39 @@ def lease(with_gpu: bool, give_up: Callable[[], bool] = lambda: False) -> Iterat
             os.close(descriptor)
 
 
-def take(with_gpu: bool, give_up: Callable[[], bool] = lambda: False) -> Lease:
-    """Wait for a GPU that nobody else leases, and lease it; the empty lease without `with_gpu`.
+def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
+    """Wait for `count` GPUs that nobody else leases, and lease them; the empty lease for 0.
 
-    Raises DeviceError where there is none at all, StoppedError once `give_up()` is true.
+    All at once: none is kept while others are waited for, so that no two runs wait for each other.
+    Raises DeviceError where there are fewer in all, StoppedError once `give_up()` is true.
     """
-    if not with_gpu:
+    if not count:
         return Lease()
     names = gpus()
-    if not names:
-        raise DeviceError(NO_GPU)
+    if len(names) < count:
+        raise _too_few(count)
     folder, cards = user_folders.own_temporary("harness-gpus"), _cards(names)
     while not give_up():
+        taken: dict[str, int] = {}
         with atomic.storage(folder):
             for name, card in cards.items():
-                taken = lock(folder / f"{card.replace('/', '_')}.lock")
-                if taken is not None:
-                    return Lease(name, (taken,))
+                held = lock(folder / f"{card.replace('/', '_')}.lock")
+                if held is not None:
+                    taken[name] = held
+                if len(taken) == count:
+                    return Lease(",".join(taken), tuple(taken.values()))
+        for descriptor in taken.values():
+            os.close(descriptor)
         time.sleep(POLL_S)
-    raise StoppedError("stopped while waiting for a free GPU")
+    raise StoppedError(f"stopped while waiting for {'a free GPU' if count == 1 else 'free GPUs'}")
+
+
+def _too_few(count: int) -> DeviceError:
+    have = len(gpus())
+    rule = (
+        "must be 0 without a visible GPU" if not have else f"must be at most {have}, those visible"
+    )
+    return DeviceError(f"trainer.gpus: {rule}, got {count}")
 
 
 def lock(path: Path) -> int | None:

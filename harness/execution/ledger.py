@@ -11,7 +11,7 @@ import contextlib
 import random
 import string
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from harness.execution import sweep_place, user_validity
 from harness.records import holder, run_folder, run_state, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
+
+LOST = (run_state.CRASHED, run_state.DAMAGED)
 
 
 def planned(plan: Plan) -> Sweep:
@@ -68,9 +70,18 @@ def _fill(
 
 def read(root: Path) -> Sweep:
     """The sweep in `root` as its run folders stand. Raises DataError if there is none."""
+    return _read(root, as_it_stands)
+
+
+def shown(root: Path) -> Sweep:
+    """`read`, with the statuses that people are told: a run can also be crashed or damaged."""
+    return _read(root, _told)
+
+
+def _read(root: Path, state: Callable[[LedgerRow], LedgerRow]) -> Sweep:
     root = root.resolve()
     sweep = sweep_file.read(root)
-    rows = [as_it_stands(replace(row, dir=str(root / row.name))) for row in sweep.runs]
+    rows = [state(replace(row, dir=str(root / row.name))) for row in sweep.runs]
     return replace(sweep, dir=str(root), runs=rows)
 
 
@@ -119,35 +130,17 @@ def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
 
 
 def as_it_stands(row: LedgerRow) -> LedgerRow:
-    """The row by its run folder, which is the truth."""
-    run = RunFolder(Path(str(row.dir)))
-    if not run.is_run():
-        return _without_status(row, run)
-    now = run_state.of(run)
-    if now.status in (run_state.CRASHED, run_state.DAMAGED):
-        return replace(row, status="failed", reason=now.reason, exit_code=now.exit_code)
+    """The row by its run folder, which is the truth; a run that crashed, or is damaged, failed."""
+    now = _told(row)
+    return replace(now, status="failed") if now.status in LOST else now
+
+
+def _told(row: LedgerRow) -> LedgerRow:
+    now = run_state.of_row(row, RunFolder(Path(str(row.dir))))
     reason = now.reason
-    if reason and now.attempts > 1:
+    if reason and now.attempts > 1 and now.status not in LOST:
         reason = f"{reason} (attempt {now.attempts})"
     return replace(row, status=now.status, reason=reason, exit_code=now.exit_code)
-
-
-def _without_status(row: LedgerRow, run: RunFolder) -> LedgerRow:
-    try:
-        run_folder.refuse_others(run)
-    except HarnessError:
-        error = gone(run)
-        return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
-    if row.status == "failed":  # it keeps its reason until it has been made anew
-        return row
-    return replace(row, status="planned", reason=None, exit_code=None)
-
-
-def gone(run: RunFolder) -> DataError:
-    """Error for a folder with a run's files in it, and no run.json."""
-    rule = f"{run.status.name} is missing, and a run starts again only in an empty folder"
-    advice = "move the folder away, and a resume of the sweep starts the run again"
-    return DataError(f"{run.path}: {rule}; {advice}")
 
 
 def _new_folder(parent: Path) -> Path:

@@ -14,11 +14,10 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from harness.errors import DataError
 from harness.execution import progress_view
 from harness.execution.progress_view import RunView
-from harness.records import metric_rows, plain_file, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import metric_rows, plain_file, run_state
+from harness.records.run_folder import RunFolder
 from harness.utils.safe_text import text
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
@@ -26,7 +25,7 @@ MOST_BYTES = 2**20
 """Most bytes of metrics.jsonl read at once: only the last row is shown."""
 PACE_WINDOW_S = 120.0
 """Time left is judged by the steps of this last while."""
-MARGIN_LINES = 5
+MARGIN_LINES = 6
 """Lines of the screen kept free below and above the table."""
 
 
@@ -71,27 +70,21 @@ class RunWatcher:
         return view
 
     def _view(self) -> RunView:
-        status = self._status()
+        state = run_state.of(self._run) if self._run.is_run() else run_state.RunState("planned")
         self._read_new_rows()
         step = int(metric_rows.number(self._row, "step") or 0)
         return RunView(
             self._name,
             self._steps,
-            status.status,
-            status.reason,
-            status.attempts,
+            state.status,
+            run_state.reason_alone(self._run.path, state.status, state.reason),
+            state.attempts,
             step,
             metric_rows.number(self._row, "entropy"),
             metric_rows.number(self._row, "reward"),
             metric_rows.number(self._row, "emotion/final"),
-            self._left_s(step) if status.status == "running" else None,
+            self._left_s(step) if state.status == "running" else None,
         )
-
-    def _status(self) -> RunStatus:
-        try:
-            return run_folder.read_status(self._run)
-        except DataError:
-            return RunStatus()
 
     def _read_new_rows(self) -> None:
         """Keep the last whole row; a line still being written waits for the next look."""
@@ -148,7 +141,7 @@ def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Eve
             view = watcher.read()
             if progress_view.worth_a_line(printed[index], view):
                 console.print(text(progress_view.line(view)), soft_wrap=True)
-                finished += view.status in progress_view.ENDED
+                finished += view.status in run_state.ENDED
                 printed[index] = view
-        if finished and any(view.status not in progress_view.ENDED for view in printed):
+        if finished and any(view.status not in run_state.ENDED for view in printed):
             console.print(text(progress_view.overall(printed)), soft_wrap=True)

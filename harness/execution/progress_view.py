@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
+from harness.records import run_state
+from harness.records.run_state import MOST_URGENT_FIRST
 from harness.utils import terminal
 from harness.utils.safe_text import text, visible
 
-ENDED = ("done", "failed", "stopped")
-SHOWN_FIRST = ("running", "failed", "stopped", "planned", "done")
+LEGEND = "H, R, emotion: last batch; held-out R: `harness watch`"
 COLUMNS = ("run", "status", "step", "H", "R", "emotion", "left")
 RUN, STATUS, STEP, ENTROPY, REWARD, EMOTION, LEFT = range(len(COLUMNS))
 LONGEST_NAME, LONGEST_REASON = 40, 60
@@ -59,6 +60,7 @@ def table(views: Sequence[RunView], most: int, columns: int | None = None) -> Gr
     counts = ", ".join(f"{count} {status}" for status, count in hidden.items())
     notes = [f"and {counts}"] if counts else []
     notes += [overall(views)] if len(views) > 1 else []
+    notes.append(LEGEND)
     wrapped = [terminal.wrapped(note, columns).split("\n") for note in notes]
     return Group(*lines, *(text(line, "dim") for note in wrapped for line in note))
 
@@ -73,15 +75,15 @@ def _line(cells: Sequence[str], widths: Mapping[int, int], styles: Mapping[int, 
 
 
 def _rank(view: RunView) -> int:
-    return SHOWN_FIRST.index(view.status) if view.status in SHOWN_FIRST else len(SHOWN_FIRST)
+    return MOST_URGENT_FIRST.index(view.status)
 
 
 def _is_held_up(view: RunView) -> bool:
-    return view.status in ENDED or view.reason is not None
+    return view.status in run_state.ENDED or view.reason is not None
 
 
 def _style_of_last(view: RunView) -> str:
-    return terminal.STYLES.get(view.status, "dim") if view.status in ENDED else ""
+    return terminal.STYLES.get(view.status, "dim") if view.status in run_state.ENDED else ""
 
 
 def _cells(view: RunView) -> tuple[str, ...]:
@@ -100,7 +102,7 @@ def _cells(view: RunView) -> tuple[str, ...]:
 def overall(views: Sequence[RunView]) -> str:
     """`3 of 9 runs done, 2 running; some 12 min left for all`."""
     counts = Counter(view.status for view in views)
-    told = [f"{counts[word]} {word}" for word in ("running", "failed", "stopped") if counts[word]]
+    told = [f"{counts[word]} {word}" for word in MOST_URGENT_FIRST[:-2] if counts[word]]
     left = overall_left_s(views)
     end = "" if left is None else f"; some {duration(left)} left for all"
     return ", ".join([f"{counts['done']} of {len(views)} runs done", *told]) + end
@@ -137,9 +139,9 @@ def worth_a_line(printed: RunView, now: RunView) -> bool:
 
 
 def line(view: RunView) -> str:
-    """`0-easy-seed1: running, 20/100 steps, H 1.04, R 0.45, emotion 47, 2 min left`."""
+    """`0-easy-seed1: running, 20/100 steps, H 1.04, batch R 0.45, emotion 47, 2 min left`."""
     parts = [view.status, f"{view.step}/{view.steps} steps"]
-    measured = (("H", view.entropy, 2), ("R", view.reward, 2), ("emotion", view.emotion, 0))
+    measured = (("H", view.entropy, 2), ("batch R", view.reward, 2), ("emotion", view.emotion, 0))
     parts += [f"{word} {_decimal(v, digits)}" for word, v, digits in measured if v is not None]
     if view.left_s is not None:
         parts.append(f"{duration(view.left_s)} left")

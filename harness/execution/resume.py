@@ -12,7 +12,7 @@ from harness import simulator
 from harness.config.grant import Grant
 from harness.errors import ConfigError, DataError, StoppedError
 from harness.execution import foreground, preflight
-from harness.records import compatibility, holder, run_folder, soundness, sweep_file
+from harness.records import compatibility, run_folder, run_state, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
 from harness.utils import missing_path, process
@@ -21,53 +21,56 @@ NEITHER = f"neither a run nor a sweep: no run.json, no {sweep_file.FILE}"
 STATUS_OF_EXIT = {0: "done", StoppedError.exit_code: "stopped"}
 
 
-def resume(path: Path, events: str | None, stop_again: bool = False) -> tuple[Sweep, int]:
+def resume(
+    path: Path, events: str | None, stop_again: bool = False, ranks: int | None = None
+) -> tuple[Sweep, int]:
     """Continue the run (this process becomes it) or the sweep in `path`: its ledger and exit code.
 
-    `stop_again`: of a run that trainer.stop_when has ended, obey that rule on. Raises ConfigError
-    if it is given for a sweep, whose runs are done where their rule ended them; DataError if there
-    is nothing to resume, StoppedError if a live process holds it.
+    `stop_again`: of a run that trainer.stop_when has ended, obey that rule on; `ranks`: go on with
+    so many, those of its config if None. Raises ConfigError if either is given for a sweep;
+    DataError if there is nothing to resume, StoppedError if a live process holds it.
     """
     _look_into(path)
     if not is_sweep(path):
-        _resume_run(path, events, stop_again)
-    if stop_again:
-        raise ConfigError(f"--stop-again: must be given with a run, got the sweep {path}")
+        _resume_run(path, events, stop_again, ranks)
+    for option, given in (("--stop-again", stop_again), ("--ranks", ranks is not None)):
+        if given:
+            raise ConfigError(f"{option}: must be given with a run, got the sweep {path}")
     return _resume_sweep(path, events)
 
 
-def _resume_run(path: Path, events: str | None, stop_again: bool) -> NoReturn:
+def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | None) -> NoReturn:
     where = RunFolder(path.resolve())
     if not where.is_run():
         raise DataError(f"{path}: nothing to resume: {missing_path.why(path) or NEITHER}")
     compatibility.refuse_newer(where)
-    config = run_folder.read_config(where)
+    config, more = run_folder.read_config(where), ["--stop-again"] if stop_again else []
+    if ranks is not None:
+        config, more = config.on_ranks(ranks), [*more, "--ranks", str(ranks)]
     sends = frozenset[Grant]()
     if not run_folder.read_status(where).is_over:
         compatibility.refuse_other_simulator(where, simulator.VERSION)
         sends = preflight.check([config])
         preflight.tell(sends)
     process.defer_stops()
-    foreground.become(where, config, events, run_folder.take(where), sends, stop_again)
+    foreground.become(where, config, events, run_folder.take(where), sends, more)
 
 
 def status(path: Path) -> dict[str, Any]:
-    """run.json or sweep.json; what says it is done and lacks rows has failed. Raises DataError
-    if it is neither.
+    """run.json or sweep.json, with the statuses that people are told. Raises DataError if it is
+    neither, or run.json cannot be read.
     """
     _look_into(path)
     if is_sweep(path):
         from harness.execution import ledger
 
-        return ledger.read(path).to_json()
+        return ledger.shown(path).to_json()
     where = RunFolder(path)
     if not where.is_run():
         raise DataError(f"{path}: {missing_path.why(path) or NEITHER}")
-    now = run_folder.read_status(where)
-    damage = soundness.damage(where, now)
-    if damage:
-        now = replace(now, status="failed", reason=damage, exit_code=DataError.exit_code)
-    return now.to_json()
+    written, now = run_folder.read_status(where), run_state.of(where)
+    told = replace(written, status=now.status, reason=now.reason, exit_code=now.exit_code)
+    return told.to_json()
 
 
 def _look_into(path: Path) -> None:
@@ -81,12 +84,6 @@ def _look_into(path: Path) -> None:
 
 def is_sweep(path: Path) -> bool:
     return (path / sweep_file.FILE).is_file()
-
-
-def crashed(path: Path) -> bool:
-    """True for a run that says it is running though no process holds it."""
-    where = RunFolder(path)
-    return run_folder.read_status(where).status == "running" and holder.holder(where) is None
 
 
 def _resume_sweep(path: Path, events: str | None) -> tuple[Sweep, int]:

@@ -1,4 +1,4 @@
-"""What a run has for itself while it trains: its GPU, and its vLLM server where it has one."""
+"""What a run has for itself while it trains: its GPUs, and its vLLM server where it has one."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def take(
     give_up: Callable[[], bool] = lambda: False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunLease:
-    """Wait for a GPU, then for a server: in this order for all, so that no two wait for each other.
+    """Wait for GPUs, then for a server: in this order for all, so no two wait for each other.
 
-    Raises DeviceError where there is no GPU at all, StoppedError once `give_up()` is true.
+    Raises DeviceError where there are not so many GPUs, StoppedError once `give_up()` is true.
     """
-    gpu = gpu_lease.take(bool(config.trainer.gpus), give_up)
+    gpu = gpu_lease.take(config.trainer.gpus, give_up)
     try:
         return RunLease(gpu, engine_lease.take(config, give_up, tell))
     except BaseException:

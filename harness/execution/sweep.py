@@ -40,7 +40,7 @@ from harness.execution import (
     user_validity,
 )
 from harness.execution.retry import RetryPolicy
-from harness.records import compatibility, debug_log, run_folder
+from harness.records import compatibility, debug_log, run_folder, run_state
 from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -122,7 +122,7 @@ def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
     try:
         return planner.point(row.overrides).config
     except ConfigError as error:
-        raise ledger.gone(where) from error
+        raise run_state.gone(where) from error
 
 
 def _made(sweep: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
@@ -144,7 +144,7 @@ def _make_again(where: RunFolder, config: RunConfig) -> None:
     try:
         run_folder.create(where, config, user_validity.record(config))
     except ConfigError as error:
-        raise ledger.gone(where) from error
+        raise run_state.gone(where) from error
 
 
 def _launch(

@@ -7,6 +7,7 @@ a new one that never collides.
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from harness.errors import ConfigError, FolderError, StoppedError
@@ -60,7 +61,8 @@ def refuse_taken(root: Path) -> None:
     if held is not None:
         raise StoppedError(f"{root}: held by process {held}")
     if (root / sweep_file.FILE).is_file():
-        advice = f"continue it with `harness resume {root}`, or choose another name or folder"
+        command = f"harness resume {shlex.quote(str(root))}"
+        advice = f"continue it with `{command}`, or choose another name or folder"
         raise ConfigError(f"{root}: already holds a sweep; {advice}")
     if RunFolder(root).is_run():
         raise ConfigError(f"{root}: already holds a run; choose another name or folder")

@@ -10,7 +10,8 @@ from harness.export import markdown
 from harness.export.measured import Measured
 from harness.export.source import Source
 from harness.law import verdict
-from harness.law.results import Anchors, Bounded, Interval
+from harness.law.reference_results import Anchors
+from harness.law.results import Bounded, Interval
 from harness.records.outcomes import OWN
 from harness.report.html import cards
 from harness.report.tables.typeset import in_markdown

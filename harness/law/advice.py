@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from harness.config.trainer import EVALUATIONS
 from harness.law.compare import differences
 from harness.law.group_results import Analysis, Contrast
-from harness.law.io import columns
-from harness.law.results import RunResult
+from harness.law.io import columns, typed_words
+from harness.law.io.typed_words import Typed
+from harness.law.results import Floats, RunResult
 from harness.law.settings import evaluated_every
 from harness.law.verdict import REASONS
 
@@ -20,56 +22,109 @@ FIXED_USERS = (
     "Evaluations meet the same users throughout: with 16 of them the verdict is about eval/reward."
 )
 CONSTANT = "R has one value in every row: no number of steps decides. Look at the reward."
+STILL = "H has one value in every row: no number of steps decides. Look at the learning rate."
 MISFIT = "No number of rows takes a misfit away: residuals.png shows when R moves beside H."
 
 
-def what_would_decide(analysis: Analysis) -> list[str]:
+@dataclass(frozen=True)
+class Advice:
+    """What to do, in words, and the words that runs like `run` are made again with."""
+
+    sentence: str
+    """Without its full stop."""
+    run: str = ""
+    words: tuple[str, ...] = ()
+    of_runs: str = ""
+    """The same of `{runs}` of several runs, to stand behind what they have in common."""
+
+    def lines(self, typed: Typed) -> list[str]:
+        """The sentence and, below it, the command to paste; the changed words alone where nobody
+        knows the others.
+        """
+        if not self.words:
+            return [f"{self.sentence}."]
+        words = typed(self.run)
+        if words is None:
+            return [f"{self.sentence}: add {' '.join(self.words)}."]
+        return [f"{self.sentence}:", f"    {typed_words.command(words, self.words)}"]
+
+
+def what_would_decide(analysis: Analysis, typed: Typed = typed_words.of_sweep) -> list[str]:
     """Sentences for undetermined runs and for a that cannot be compared: why, and what to run.
 
     Each is shown on made runs to decide more than it leaves open (tests/law/test_advice.py); where
     H falls little under strongly autocorrelated noise, four times the steps decide 4 runs in 10.
     No number of seeds decides a run: each seed has a verdict of its own.
     """
-    lines = _of_verdicts(analysis)
-    if any(EVAL_EVERY in line for line in lines):
-        return lines
-    return lines + _of_contrasts(analysis)
+    lines, steps = _of_verdicts(analysis, typed)
+    if not any(word.startswith(EVAL_EVERY) for step in steps for word in step.words):
+        steps = [*steps, *_of_contrasts(analysis)]
+    return lines + [line for step in steps for line in step.lines(typed)]
 
 
-def _of_verdicts(analysis: Analysis) -> list[str]:
+def _of_verdicts(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Advice]]:
     """Empty if every run is decided. Null controls need no verdict: nothing is learnt in them."""
     fitted = [r for r in analysis.runs if r.status == "ok"]
     undecided = [r for r in fitted if r.verdict == "undetermined"]
     if not undecided:
-        return []
+        return [], []
     null = sum(is_null_control(run) for run in undecided)
     of_null = f", {null} of them null controls" if null else ""
     lines = [f"{len(undecided)} of {len(fitted)} runs undetermined{of_null}:"]
-    counts = Counter(reason for run in undecided for reason in run.reasons or ())
+    moving = [run for run in undecided if unmoved(analysis, run) is None]
+    counts = Counter(reason for run in moving for reason in run.reasons or ())
     asked = [(reason, n) for reason, n in counts.most_common() if reason in DECIDES]
     lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in asked]
-    return lines + next_steps(analysis, [run for run in undecided if not is_null_control(run)])
+    still = len(undecided) - len(moving)
+    lines += [f"  {still} x nothing varied: see below"] if still else []
+    real = [run for run in undecided if not is_null_control(run)]
+    return lines, [step for _, steps in next_steps(analysis, real, typed) for step in steps]
 
 
-def next_steps(analysis: Analysis, undecided: Sequence[RunResult]) -> list[str]:
-    """What would decide these undetermined runs, the most common reason first."""
-    moving = [run for run in undecided if not _is_constant(analysis, run)]
+Decided = tuple[Sequence[RunResult], list[Advice]]
+"""Runs, and what may decide them."""
+
+
+def next_steps(analysis: Analysis, undecided: Sequence[RunResult], typed: Typed) -> list[Decided]:
+    """What may decide these undetermined runs: what helps most of them first, each with the runs
+    that the same command makes again.
+    """
+    moving = [run for run in undecided if unmoved(analysis, run) is None]
     counts = Counter(reason for run in moving for reason in run.reasons or ())
     asked = [reason for reason, _ in counts.most_common() if reason in DECIDES]
-    lines = []
+    told: list[Decided] = []
     for advise in dict.fromkeys(DECIDES[reason] for reason in asked):
         why = {reason for reason, advice in DECIDES.items() if advice is advise}
-        first = next(run for run in moving if why.intersection(run.reasons or ()))
-        lines += advise(first)
-    return lines + ([CONSTANT] if len(moving) < len(undecided) else [])
+        helped = [run for run in moving if why.intersection(run.reasons or ())]
+        together = _of_one_command(helped, typed)
+        told.append((together, advise(together[0])))
+    still = {run.run: unmoved(analysis, run) for run in undecided}
+    for sentence in dict.fromkeys(filter(None, still.values())):
+        runs = [run for run in undecided if still[run.run] == sentence]
+        told.append((runs, [Advice(sentence.removesuffix("."))]))
+    return told
 
 
-def _is_constant(analysis: Analysis, run: RunResult) -> bool:
-    """Whether R is the same throughout, but for the last bits of its numbers."""
+def _of_one_command(runs: Sequence[RunResult], typed: Typed) -> list[RunResult]:
+    """Those of the words that made most of them: one command makes them again."""
+    words = {run.run: tuple(typed(run.run) or ()) for run in runs}
+    most, _ = Counter(words.values()).most_common(1)[0]
+    return [run for run in runs if words[run.run] == most]
+
+
+def unmoved(analysis: Analysis, run: RunResult) -> str | None:
+    """The sentence about a run in which R or H never moved; None where both did."""
     series = analysis.series.get(run.run)
-    if series is None or not len(series.reward):
-        return False
-    return bool(np.ptp(series.reward) <= 1e-12 * np.abs(series.reward).max())
+    if series is None:
+        return None
+    if _is_constant(series.reward):
+        return CONSTANT
+    return STILL if _is_constant(series.course_entropy) else None
+
+
+def _is_constant(values: Floats) -> bool:
+    """Whether they are the same throughout, but for the last bits of their numbers."""
+    return len(values) > 1 and bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
 def is_null_control(run: RunResult) -> bool:
@@ -77,38 +132,39 @@ def is_null_control(run: RunResult) -> bool:
     return bool(run.setting("algorithm", "null_control"))
 
 
-def _more_steps(run: RunResult) -> list[str]:
-    """The words to add to a sweep of runs like `run`; a log of another program has its own."""
+def _more_steps(run: RunResult) -> list[Advice]:
+    """Longer runs like `run`; nobody knows the words of a log of another program."""
     steps, every = _trainer(run, "steps"), evaluated_every(run.config)
-    more = "More steps would decide, if H falls further"
-    lines = [f"{more}."]
+    words: tuple[str, ...] = ()
     if steps is not None:
-        enough = max(steps * 4, EVALUATIONS * (every or 1))
-        to_the_end = " trainer.stop_when=null" if run.setting("trainer", "stop_when") else ""
-        lines = [f"{more}: add trainer.steps={enough}{to_the_end}."]
+        words = (f"trainer.steps={max(steps * 4, EVALUATIONS * (every or 1))}",)
+        words += ("trainer.stop_when=null",) if run.setting("trainer", "stop_when") else ()
+    of_runs = "more steps would decide {runs}, if H falls further"
+    told = [Advice("More steps would decide, if H falls further", run.run, words, of_runs)]
     if every is not None and every > 1 and "identification_range" in (run.reasons or ()):
-        lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
-    return lines
+        told.append(Advice("Where H falls fast, evaluate more often", run.run, (_denser(every),)))
+    return told
 
 
-def _less_noise(run: RunResult) -> list[str]:
+def _less_noise(run: RunResult) -> list[Advice]:
     """A break lies inside a run: other seeds have breaks of their own."""
     evaluated = columns.is_evaluation(run.reward or "")
     key = ("eval", "users") if evaluated else ("trainer", "conversations")
     held = run.setting(*key)
-    words = f": add {'.'.join(key)}={held * 4}." if isinstance(held, int) else "."
-    return [f"A break within a run is told by less noise in R{words}"]
+    words = (f"{'.'.join(key)}={held * 4}",) if isinstance(held, int) else ()
+    of_runs = "less noise in R would tell a break in {runs}"
+    return [Advice("A break within a run is told by less noise in R", run.run, words, of_runs)]
 
 
-def _no_number_of_rows(run: RunResult) -> list[str]:
-    return [MISFIT]
+def _no_number_of_rows(run: RunResult) -> list[Advice]:
+    return [Advice(MISFIT.removesuffix("."))]
 
 
-def _fixed_users(run: RunResult) -> list[str]:
-    return [FIXED_USERS]
+def _fixed_users(run: RunResult) -> list[Advice]:
+    return [Advice(FIXED_USERS.removesuffix("."))]
 
 
-DECIDES: Mapping[str, Callable[[RunResult], list[str]]] = {
+DECIDES: Mapping[str, Callable[[RunResult], list[Advice]]] = {
     "too_few_steps": _more_steps,
     "identification_range": _more_steps,
     "entropy_rises": _more_steps,
@@ -120,20 +176,21 @@ DECIDES: Mapping[str, Callable[[RunResult], list[str]]] = {
 """Reason that leaves a verdict open -> what would close it, given a run that has it."""
 
 
-def _of_contrasts(analysis: Analysis) -> list[str]:
-    """The words that give more points to the evaluations on which a was to be compared."""
+def _of_contrasts(analysis: Analysis) -> list[Advice]:
+    """More points for the evaluations on which a was to be compared."""
     runs = {run.run: run for run in analysis.runs}
     wanting = [
-        (contrast.on, evaluated_every(runs[group.every[0]].config))
+        (contrast.on, group.every[0], evaluated_every(runs[group.every[0]].config))
         for group in analysis.groups
         for contrast in group.contrasts
         if _wants_points(contrast)
     ]
-    sparse = {on: every for on, every in wanting if on and every is not None and every > 1}
+    sparse = {on: (every, run) for on, run, every in wanting if on and every and every > 1}
     if not sparse:
         return []
+    every, run = min(sparse.values())
     more = f"Evaluated more often, a may be comparable on {' and '.join(sparse)}"
-    return [f"{more}: add {_denser(min(sparse.values()))} to the sweep."]
+    return [Advice(more, run, (_denser(every),))]
 
 
 def _wants_points(contrast: Contrast) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.law.group_results import Analysis, Contrast
-from harness.law.results import AtOnset, ColumnLaw, ReadProblem, RunResult
+from harness.law.reading_results import ReadProblem
+from harness.law.results import AtOnset, ColumnLaw, RunResult
 
 SCHEMA = 2
 """2: a, b and the ceiling of a run are of the rows that its verdict speaks of."""

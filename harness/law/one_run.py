@@ -28,14 +28,9 @@ from harness.law.io.identity import Identity
 from harness.law.io.integrity import Integrity
 from harness.law.io.table import FAULTS, ReadError, Table
 from harness.law.law_span import JudgedLaw
-from harness.law.results import (
-    ColumnLaw,
-    ReadProblem,
-    RunResult,
-    RunSeries,
-    Spikes,
-    Yardsticks,
-)
+from harness.law.reading_results import ReadProblem, Spikes
+from harness.law.reference_results import Yardsticks
+from harness.law.results import ColumnLaw, RunResult, RunSeries
 from harness.law.run_laws import Log, RunLaws
 from harness.law.settings import setting
 from harness.law.verdict import Verdict

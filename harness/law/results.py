@@ -11,36 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from harness.law.intervals import Bounded as Bounded
+from harness.law.intervals import Floats as Floats
+from harness.law.intervals import Interval as Interval
 from harness.law.prediction_results import CeilingOverForms, Forecast, Rival
+from harness.law.reading_results import ReadProblem, Spikes, Unfinished
+from harness.law.reference_results import LevelEnds, Yardsticks
 from harness.law.settings import setting
 from harness.records.validity import Validity
 
 VERDICTS = ("holds", "holds_form_open", "linear", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
-POLICY_VERDICTS = ("listens", "template", "deaf")
-ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate and its 95% interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class ReadProblem:
-    """Why a run has no numbers."""
-
-    kind: str
-    """One of ERROR_KINDS."""
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +39,6 @@ class Onset:
     def is_collapse(self) -> bool:
         """An explosion of H begins somewhere too, and is none."""
         return self.kind != "explosion"
-
-
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """An estimate whose 95% interval may be unknown."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,69 +121,6 @@ class NetOfNull:
 
     fall: Interval | None
     gain: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class LevelEnds:
-    """Mean reward at a named level, at the first evaluation and at the last."""
-
-    start: float
-    end: float
-
-
-@dataclass(frozen=True, slots=True)
-class Anchors:
-    """What reference policies reach at a level, from its difficulty card; None where the card
-    does not say. Rewards 0-1, listening in nats.
-    """
-
-    deaf: Bounded | None = None
-    """The best fixed schedule of strategies, which hears nothing."""
-    attentive: Bounded | None = None
-    attentive_listening: float | None = None
-    optimum: Bounded | None = None
-    random: Bounded | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Yardsticks:
-    """The end of a run at one level, mean of the last tenth of its evaluations, beside what
-    reference policies reach there. None where it was not measured.
-    """
-
-    reward: float | None
-    listening: float | None
-    """Mutual information of strategy and hidden intention given the reply number, nats."""
-    deaf_reward: float | None
-    """Reward where the policy hears the words of another user."""
-    share: float | None
-    """(reward - best deaf schedule) / (optimum - best deaf schedule)"""
-    user_se: float | None
-    """Standard error of the reward that the choice of held-out users causes: the same in all runs
-    that meet them."""
-    anchors: Anchors
-
-
-@dataclass(frozen=True, slots=True)
-class Spikes:
-    """Values far from all around them, that the estimates put back among these."""
-
-    entropy: int
-    reward: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """State of a run that is not done, or is done and has lost rows."""
-
-    status: str | None
-    """The status in run.json; None where that cannot be read."""
-    reason: str | None
-    exit_code: int | None
-    last_step: int
-    """The step of its last row."""
-    steps: int | None
-    """Planned, where its config says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,11 +250,3 @@ class RunSeries:
     held_out_steps: Floats = field(default_factory=lambda: np.empty(0))
     """Where the log holds the reward on held-out users beside another R, shape (n_held_out,)."""
     held_out_reward: Floats = field(default_factory=lambda: np.empty(0))
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A path that is no run of the analysis, or a run kept out of a group, and why."""
-
-    path: str
-    reason: str

@@ -22,7 +22,8 @@ from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.prediction_results import Rival
-from harness.law.results import Floats, Onset, Yardsticks
+from harness.law.reference_results import Yardsticks
+from harness.law.results import Floats, Onset
 
 NO_MOVE = 1.5
 """Reward that exp(H) could have moved, at most, for its absence to say: no relation. In standard

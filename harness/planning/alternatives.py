@@ -11,6 +11,7 @@ from harness.law.compare import random_effects
 from harness.planning import power, search, sizes
 from harness.planning.costs import Hours, Size
 from harness.planning.made_studies import MadeStudies, Power
+from harness.planning.pilot import OWN_USERS, Level
 from harness.planning.search import Planned
 from harness.planning.settings import Asked
 from harness.planning.task import Task
@@ -39,6 +40,10 @@ class OwnGap:
     value: float
     low: float | None
     high: float | None
+    users: str | None = None
+    """Whose reward that is; None where the quantity is no reward."""
+    of_own_users: float | None = None
+    """The same of each level's own users, where those above are others; None where not known."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +81,11 @@ def around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
 
 def own_gaps(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
     """The pilot's own differences, each as Welch's interval shows it by itself."""
-    gaps = []
+    gaps, name = [], task.effect.quantity
+    users = task.pilot.users_of(name)
     for later, baseline in asked.pairs:
         levels = [task.pilot.levels[place] for place in (later, baseline)]
-        known = [level.at(task.effect.quantity, level.steps) for level in levels]
+        known = [level.at(name, level.steps) for level in levels]
         samples = [random_effects.unweighted(list(v[np.isfinite(v)])) for v in known]
         if not all(map(len, samples)):
             continue
@@ -93,9 +99,22 @@ def own_gaps(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
                 value,
                 interval.low if interval else None,
                 interval.high if interval else None,
+                users,
+                None if users in (None, OWN_USERS) else _of_own_users(levels, name),
             )
         )
     return tuple(gaps)
+
+
+def _of_own_users(levels: Sequence[Level], quantity: str) -> float | None:
+    """The first minus the second; None where one of them has no number."""
+    means = []
+    for level in levels:
+        known = [v for v in level.of_own_users.get(quantity, ()) if v is not None]
+        if not known:
+            return None
+        means.append(float(np.mean(known)))
+    return means[0] - means[1]
 
 
 def directions(own: Sequence[OwnGap], asked: Asked) -> dict[tuple[int, int], int]:

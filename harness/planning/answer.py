@@ -69,6 +69,8 @@ class Answer:
     """Runs of the pilot that the plan is not made from."""
     ended_early: tuple[EndedEarly, ...] = ()
     """Runs of the pilot that trainer.stop_when ended."""
+    null_controls: str | None = None
+    """What adds null controls, for as many hours again; None where they were asked for."""
 
     def to_json(self) -> dict[str, Any]:
         """The value of --json; what is not known is None."""
@@ -161,7 +163,18 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
         study=study,
         left_out=pilot.left_out,
         ended_early=pilot.ended_early,
+        null_controls=_null_controls(asked, study),
     )
+
+
+def _null_controls(asked: Asked, study: str | None) -> str | None:
+    """Asks for none by itself: they double the cost, and the difference is decided without them."""
+    key = settings.NULL_CONTROLS.partition("=")[0]
+    if key in asked.typed:
+        return None
+    if study is None:
+        return settings.NULL_CONTROLS
+    return f"the line `{study_file.NULL_CONTROLS}` in {study_file.FILE}"
 
 
 def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) -> Answer:

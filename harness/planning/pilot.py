@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.compare.quantities import CONTRASTED
+from harness.law.compare.quantities import CONTRASTED, QUANTITIES, REWARD
 from harness.law.compare.replicates import COMMON
+from harness.law.io.columns import EVALUATION as HELD_OUT
 from harness.law.results import Floats
 from harness.planning.exclusions import EndedEarly, LeftOut
 from harness.records.study_file import EVALUATION
 
+OWN_USERS = "each level's own users"
 BySeed = tuple[float | None, ...]
 """A number of each seed, in the order of the level's seeds; None where its log does not tell."""
 
@@ -52,6 +54,9 @@ class Level:
     per_conversation: float | None = None
     """The part of it that falls with eval.repeats, of one conversation; None with one repeat."""
     spent: Spent | None = None
+    of_own_users: Mapping[str, BySeed] = field(default_factory=dict)
+    """Quantity that is a reward -> its value on the level's own held-out users, at the end; shipped
+    levels have none."""
 
     @property
     def steps(self) -> int:
@@ -107,6 +112,15 @@ class Pilot:
             return self.column
         return EVALUATION
 
+    def users_of(self, quantity: str) -> str | None:
+        """`medium's users`: whose reward a quantity is of; None of one that is no reward."""
+        column = self.column_of(quantity)
+        if column is None or QUANTITIES[quantity].unit != REWARD:
+            return None
+        if column in COMMON:
+            return f"{column.split('/')[1]}'s users"
+        return OWN_USERS if column == HELD_OUT else f"column {column}"
+
     @property
     def seeds(self) -> int:
         """The fewest of a level."""
@@ -132,4 +146,5 @@ def from_json(held: Mapping[str, Any]) -> Level:
         per_user=held["per_user"],
         per_conversation=held["per_conversation"],
         spent=Spent(**spent) if spent else None,
+        of_own_users={q: tuple(v) for q, v in held.get("of_own_users", {}).items()},
     )

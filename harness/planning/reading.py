@@ -34,6 +34,7 @@ from harness.records.study_file import EVALUATION as STUDIED_ON
 
 NOTHING: Mapping[str, str] = {}
 UNLIKE = "measured in another way than the runs of its level before it"
+OF_OWN_USERS = ("gain", "final_reward")
 BY_STEP = ("gain", "final_reward", "entropy_lost")
 """Quantities that a run cut short has as well. A law is judged over the whole run, so that the
 ceiling and the slope of a shorter one are not known."""
@@ -158,8 +159,15 @@ def _level(
     seeds = tuple(int(member.identity.seed or 0) for member in members)
     return Level(
         config, seeds, values, errors, evaluated, per_user, per_conversation,
-        spent.mean([Path(m.result.run) for m in members], mine, bool(config["trainer.gpus"])),
+        spent.mean([Path(m.result.run) for m in members], mine, int(config["trainer.gpus"])),
+        {name: _on(EVALUATION, name, members) for name in OF_OWN_USERS},
     )  # fmt: skip
+
+
+def _on(column: str, name: str, members: Sequence[Member]) -> tuple[float | None, ...]:
+    """The value of a quantity of each run at its end, on a reward column."""
+    quantity = QUANTITIES[name]
+    return tuple(_value(quantity.value(member, Footing(column))) for member in members)
 
 
 def _value(interval: Interval | None) -> float | None:

@@ -27,6 +27,7 @@ STEPS, EVERY, USERS, REPEATS = (
 )  # fmt: skip
 SIZES = (STEPS, EVERY, USERS, REPEATS)
 """The keys of a design, beside the seeds."""
+NULL_CONTROLS = "algorithm.null_control=false,true"
 NEUTRAL = (
     "trainer.checkpoint_every", "trainer.keep_every", "trainer.conversations_every",
     "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "trainer.waves", "eval.deaf",

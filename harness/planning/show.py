@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.planning import exclusions, power, study_file
-from harness.planning.alternatives import Around
+from harness.planning.alternatives import Around, OwnGap
 from harness.planning.answer import Answer
 from harness.planning.costs import Hours
 from harness.planning.made_studies import Power
+from harness.planning.pilot import OWN_USERS
 from harness.planning.search import Planned
 from harness.report.tables.grid import grid
 from harness.report.text import wording
@@ -39,7 +40,7 @@ def show(answer: Answer, console: Console, out: Path | None = None) -> None:
     console.print(_table(answer))
     for line in _of_pilot(answer):
         console.print(text(line), soft_wrap=True)
-    for line in _rests_on(answer, planned):
+    for line in (*_rests_on(answer, planned), *_not_in_it(answer, planned, out)):
         console.print(text(line, "dim"), soft_wrap=True)
 
 
@@ -143,8 +144,29 @@ def _rests_on(answer: Answer, planned: Planned) -> Iterator[str]:
     yield f"cost: {planned.design.hours.how}"
 
 
+def _not_in_it(answer: Answer, planned: Planned, out: Path | None) -> Iterator[str]:
+    """Yield what a reader may miss in the plan, and why it is not there."""
+    if answer.null_controls is not None:
+        yield (
+            "no null controls: the plain difference is decided without them. How much of each "
+            f"level's fall of H is noise, {answer.null_controls} tells, for as many hours again "
+            f"({_hours(planned.design.hours)})"
+        )
+    if out is not None and answer.study is None:
+        yield f"no {study_file.FILE}: the command is the whole plan, since a contrast decides"
+
+
 def _gaps(answer: Answer) -> Iterator[str]:
     for gap in answer.own:
         if gap.low is not None and gap.high is not None:
             shown = wording.estimate(gap.value, gap.low, gap.high)
-            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}"
+            users = f" on {gap.users}" if gap.users else ""
+            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}{users}{_own(gap)}"
+
+
+def _own(gap: OwnGap) -> str:
+    """What the rows of fit-entropy-law show of the same runs, which may have another sign."""
+    if gap.of_own_users is None:
+        return ""
+    told = wording.number(gap.of_own_users)
+    return f", whom all levels met; {told} on {OWN_USERS}, as fit-entropy-law shows each level"

@@ -17,17 +17,17 @@ from harness.records.run_folder import RunFolder
 HOUR = 3600.0
 
 
-def mean(folders: Sequence[Path], outcomes: Sequence[Outcome], on_gpu: bool) -> Spent | None:
+def mean(folders: Sequence[Path], outcomes: Sequence[Outcome], gpus: int) -> Spent | None:
     """Of a run, mean over the seeds; None where the events do not tell."""
     known = [one.spent for one in outcomes if one.spent is not None]
     if not known:
         return None
-    walls = [wall for wall in map(_wall_s, folders) if wall is not None] if on_gpu else []
+    walls = [wall for wall in map(_wall_s, folders) if wall is not None] if gpus else []
     return Spent(
         training_h=float(np.mean([one.training for one in known])) / HOUR,
         evaluating_h=float(np.mean([one.evaluating for one in known])) / HOUR,
         is_cpu=all(one.is_cpu for one in known),
-        gpu_h=float(np.mean(walls)) / HOUR if walls else None,
+        gpu_h=gpus * float(np.mean(walls)) / HOUR if walls else None,
     )
 
 

@@ -13,6 +13,8 @@ from harness.study import file
 
 NAME = "planned"
 FILE = f"{NAME}.yaml"
+NULL_CONTROLS = "null_controls: true"
+"""The line that gives each arm one."""
 FOLDER = "sweeps/studies"
 """Of the current folder: there `harness study` finds it."""
 OPEN = "# the pilot does not show which way; choose more or less before the first run"

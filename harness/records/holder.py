@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import DataError, StoppedError
-from harness.records import atomic, holder_file, plain_file, run_lock
+from harness.records import atomic, events, holder_file, plain_file, run_lock
 from harness.records.holder_file import PROC, Holder
 from harness.records.run_folder import RunFolder
 
@@ -30,6 +30,11 @@ def holder(run: RunFolder) -> str | None:
         if run_lock.is_file_locked(run.metrics) or run_lock.is_taken(run.path):
             return str(recorded or holder_file.UNNAMED)
     return None
+
+
+def elsewhere(run: RunFolder) -> str | None:
+    """The process of another machine that seems to work in the folder, and when it wrote to it."""
+    return holder_file.elsewhere(run.path, events.last_step_s(run.events))
 
 
 def kill(run: RunFolder) -> None:

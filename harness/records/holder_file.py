@@ -10,11 +10,13 @@ A number alone says little: it is given again, and a folder may come from anothe
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
 import re
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,13 +65,51 @@ def read(folder: Path) -> Holder | None:
     """Who says to hold `folder`, alive or not; None where nobody does in words of ours, and in a
     copy: whoever holds the folder that it was made of does not hold the copy.
     """
+    said = _said(folder)
+    try:
+        return said if said and said.folder in (None, _number(folder)) else None
+    except OSError:
+        return None
+
+
+def _said(folder: Path) -> Holder | None:
     try:
         match = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
-        if not match or match[4] not in (None, _number(folder)):
-            return None
     except (DataError, OSError):
         return None
-    return Holder(int(match[1]), match[2], match[3], match[4])
+    return Holder(int(match[1]), match[2], match[3], match[4]) if match else None
+
+
+SILENT_S = 600.0
+"""A process of another machine that has written nothing for so long counts as ended; for longer
+where its last step took longer."""
+STEPS_SILENT = 3
+WRITTEN = ("events.jsonl", "metrics.jsonl", "run.json", "train.log", "sweep.json", NAME)
+"""What a run or a sweep writes while it goes on."""
+
+
+def elsewhere(folder: Path, step_s: float = 0.0) -> str | None:
+    """The process of another machine that holds `folder` and wrote to it a short while ago, and
+    when; None where there is none. `step_s`: how long the run's last step took.
+
+    A lock may not reach over a network file system, and a number says nothing of another machine's
+    processes. Of the folder's number only the inode is compared: its device differs by machine.
+    """
+    said = _said(folder)
+    if said is None or said.node == platform.node():
+        return None
+    try:
+        if said.folder and said.folder.rpartition(":")[2] != str(folder.stat().st_ino):
+            return None  # a copy
+    except OSError:
+        return None
+    ages = []
+    for name in WRITTEN:
+        with contextlib.suppress(OSError):
+            ages.append(time.time() - (folder / name).lstat().st_mtime)
+    age = max(0.0, min(ages, default=float("inf")))
+    silent = max(SILENT_S, STEPS_SILENT * step_s)
+    return f"{said}, which wrote to it {age:.0f} s ago" if age < silent else None
 
 
 def _number(folder: Path) -> str:

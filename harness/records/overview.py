@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.errors import DataError
 from harness.records import (
+    events,
     metric_rows,
     plain_file,
     run_state,
@@ -30,14 +31,16 @@ from harness.records.sweep_file import LedgerRow, Sweep
 
 DEEPEST = 4
 """Folders that are entered below the one that is named: a home folder has very many."""
-NEVER_ENTERED = ("checkpoints", "conversations", "simulator", "trackers", "node_modules")
+NEVER_ENTERED = (
+    "checkpoints", "conversations", "simulator", "trackers", "node_modules", "tests",
+)  # fmt: skip
+"""Folders without runs of the user: in a checkout, tests keep runs of earlier versions."""
 RUN, SWEEP, STUDY = "run", "sweep", "study"
 CONFIG_BYTES = 65_536
 NAMED = re.compile(r"^(\w+):\n  name: (\S+)$", re.MULTILINE)
 SEED = re.compile(r"^seed: (-?\d+)$", re.MULTILINE)
 STEPS = re.compile(r"^trainer:\n(?:  .*\n)*?  steps: (\d+)$", re.MULTILINE)
 NULL_CONTROL = re.compile(r"^  null_control: true$", re.MULTILINE)
-BEGAN = re.compile(rb'\{"time_unix_s": (\d{1,12}(?:\.\d+)?),')
 USUAL = {
     "simulator": "scripted", "algorithm": "grpo", "reward": "terminal", "curriculum": "none",
     "remedy": "none",
@@ -94,14 +97,11 @@ def of_runs(sweep: Sweep, root: Path) -> Iterator[Entry]:
 
 
 def _of_row(row: LedgerRow, root: Path) -> Entry:
-    where = root / row.name
-    what = " ".join(row.overrides)
-    if RunFolder(where).is_run():
-        return of_run(where, what)
-    if _names(where).keys() & {"config.yaml", "metrics.jsonl", "checkpoints"}:
-        reason = f"{where}: run.json is missing, and the files of a run are there"
-        return Entry(RUN, where, run_state.DAMAGED, reason, what=what)
-    return Entry(RUN, where, "failed" if row.status == "failed" else "planned", what=what)
+    run, what = RunFolder(root / row.name), " ".join(row.overrides)
+    if run.is_run():
+        return of_run(run.path, what)
+    state = run_state.of_row(row, run)
+    return Entry(RUN, run.path, state.status, state.reason, what=what)
 
 
 def _below(folder: Path, depth: int) -> Iterator[Entry]:
@@ -180,13 +180,8 @@ def of_sweep(root: Path) -> Entry:
     )
 
 
-MOST_URGENT_FIRST = (
-    "running", run_state.DAMAGED, run_state.CRASHED, "failed", "stopped", "planned", "done",
-)  # fmt: skip
-
-
 def _urgency(status: str) -> int:
-    return MOST_URGENT_FIRST.index(status)
+    return run_state.MOST_URGENT_FIRST.index(status)
 
 
 def _swept(sweep: Sweep) -> str:
@@ -221,10 +216,8 @@ def _outline(path: Path) -> tuple[str, int | None]:
 
 def _began(path: Path) -> float | None:
     run = RunFolder(path)
-    with contextlib.suppress(OSError), open(run.events, "rb", opener=plain_file.opener) as file:
-        if found := BEGAN.match(file.read(64)):
-            return float(found[1])
-    return _modified(run.config)
+    began = events.began_unix_s(run.events)
+    return _modified(run.config) if began is None else began
 
 
 def _modified(path: Path) -> float | None:

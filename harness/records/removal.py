@@ -2,17 +2,19 @@
 
 A folder is first renamed to `.NAME.HEX.trash` beside itself, in one step, and its files are deleted
 then, those that say what it was last. So a crash leaves the folder as it was, or one of that name,
-which the next removal in the same place finishes.
+which the next removal in the same place finishes. Meanwhile the folder itself is locked: of two
+removals at once, one does it and the other says so.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
-import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,23 +22,14 @@ from pathlib import Path
 from harness.errors import ConfigError, DataError, StoppedError
 from harness.records import (
     atomic,
+    folder_contents,
     holder,
     holder_file,
     run_lock,
-    study_file,
     sweep_file,
 )
 from harness.records.run_folder import RunFolder
 
-TRASH = re.compile(r"\.(.+)\.[0-9a-f]{16}\.trash")
-LAUNCHER = re.compile(r"\.launcher-[0-9a-f]{16}")
-"""What a launcher that was killed leaves in a sweep."""
-OF_ANY = {"debug.log", "law", "report.html", ".lock", ".holder", ".stop", ".scratch"}
-OF_A_RUN = {
-    "run.json", "config.yaml", "metrics.jsonl", "events.jsonl", "outcomes.json", "profiles.jsonl",
-    "train.log", "conversations", "checkpoints", "simulator", "trackers", *OF_ANY,
-}  # fmt: skip
-OF_A_SWEEP = {sweep_file.FILE, study_file.FILE, "cards.json", "study", *OF_ANY}
 LAST = ("config.yaml", "metrics.jsonl", "run.json", sweep_file.FILE)
 """Deleted in this order after all else: they say that the folder is ours."""
 
@@ -51,6 +44,12 @@ class Removable:
     """Space on disk that is free once it is gone."""
     number: tuple[int, int]
     """Device and inode: by its name somebody may have put another folder there since."""
+    others: tuple[str, ...] = ()
+    """Names of the runs in a sweep's folder that are not its own."""
+
+
+class GoneError(DataError):
+    """Another process has removed the folder, or does so now."""
 
 
 def check(path: Path) -> Removable:
@@ -64,25 +63,74 @@ def check(path: Path) -> Removable:
     if path.is_symlink():
         rule = "a link is not removed, nor what it leads to; name the folder itself"
         raise ConfigError(f"{path}: {rule}, got one to {path.readlink()}")
-    names = _names(path)
+    names = folder_contents.names(path)
     is_sweep = sweep_file.FILE in names
-    if not is_sweep and not _is_run(names):
+    if not is_sweep and not folder_contents.is_run(names):
         rule = f"neither a run nor a sweep: no run.json, no {sweep_file.FILE}"
         raise DataError(f"{path}: {rule}; only those are removed")
-    _refuse_held(path)
-    _refuse_foreign(path, path, is_sweep)
+    try:
+        _refuse_held(path)
+    except FileNotFoundError as error:
+        raise GoneError(f"{path}: {REMOVED}") from error
+    folder_contents.refuse_foreign(path, path, is_sweep)
     with contextlib.suppress(OSError):
         if path in (here := Path.cwd()).parents or path == here:
             raise ConfigError(f"{path}: is the folder that you are in; leave it first")
-    status = path.lstat()
-    return Removable(path, is_sweep, _size(path), (status.st_dev, status.st_ino))
+    others = folder_contents.other_runs(path) if is_sweep else ()
+    try:
+        status = path.lstat()
+    except FileNotFoundError as error:
+        raise GoneError(f"{path}: {REMOVED}") from error
+    return Removable(path, is_sweep, _size(path), (status.st_dev, status.st_ino), others)
+
+
+REMOVED = "another process has removed it meanwhile"
+NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP)
+"""What a file system answers that cannot lock a folder, as NFS."""
+
+
+@contextlib.contextmanager
+def _only_remover(path: Path) -> Iterator[int]:
+    """Descriptor of the folder, which no other process removes meanwhile. Raises GoneError."""
+    shown = path.parent / named(path)
+    try:
+        with atomic.opened(path) as folder:
+            until = time.monotonic() + run_lock.ASKING_S
+            while not _is_locked(folder, fcntl.LOCK_EX):
+                if time.monotonic() > until:
+                    raise GoneError(f"{shown}: another process is removing it now")
+                time.sleep(run_lock.POLL_S)
+            if not os.path.samestat(path.lstat(), os.fstat(folder)):
+                raise GoneError(f"{shown}: {REMOVED}")
+            yield folder
+    except FileNotFoundError as error:
+        raise GoneError(f"{shown}: {REMOVED}") from error
+
+
+def _is_locked(folder: int, how: int) -> bool:
+    """Whether this process has the lock now; a file system without such locks refuses nobody."""
+    try:
+        fcntl.flock(folder, how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in run_lock.HELD:
+            return False
+        if error.errno not in NO_LOCKS:
+            raise
+    return True
 
 
 def remove(checked: Removable) -> None:
     """Remove what `check` has let pass. Raises StoppedError where a process has come to hold it,
-    ConfigError where another folder has come to its place or a file of somebody's into it,
-    StorageError where it cannot be removed, or not wholly: another removal goes on then.
+    GoneError where another process removes it, ConfigError where another folder has come to its
+    place or a file of somebody's into it, StorageError where it cannot be removed, or not wholly:
+    another removal goes on then.
     """
+    with _only_remover(checked.path) as folder:
+        _delete(_set_aside(checked), folder)
+
+
+def _set_aside(checked: Removable) -> Path:
+    """Rename the folder, so that nobody finds it any more, and look once more whether it may go."""
     path = checked.path
     with atomic.storage(path), contextlib.ExitStack() as at_end:
         descriptor = run_lock.acquire(path, run_lock.ASKING_S)
@@ -97,40 +145,56 @@ def remove(checked: Removable) -> None:
         status = trash.lstat()
         if (status.st_dev, status.st_ino) != checked.number:
             raise ConfigError(f"{path}: another folder has come to its place; it is left alone")
-        _refuse_foreign(trash, path, checked.is_sweep)  # an answer may take an hour
+        folder_contents.refuse_foreign(trash, path, checked.is_sweep)  # an answer may take an hour
         _refuse_held(trash)  # nobody finds it any more who does not have it now
+        if come := {*folder_contents.other_runs(trash)} - {*checked.others}:
+            raise ConfigError(f"{path}: the run {min(come)} has come into it; it is left alone")
     except (StoppedError, ConfigError, DataError):
         with atomic.storage(path):
             trash.rename(path)
         raise
-    finish(trash)
+    return trash
 
 
 def leftovers(parent: Path) -> list[Path]:
     """Folders in `parent` whose removal was begun and not finished."""
     with contextlib.suppress(OSError):
-        rests = [path for path in parent.iterdir() if TRASH.fullmatch(path.name)]
+        rests = [path for path in parent.iterdir() if folder_contents.TRASH.fullmatch(path.name)]
         return sorted(path for path in rests if _is_begun(path))
     return []
 
 
 def named(trash: Path) -> str:
     """The name of the folder that `trash` was."""
-    match = TRASH.fullmatch(trash.name)
+    match = folder_contents.TRASH.fullmatch(trash.name)
     return match[1] if match else trash.name
 
 
 def _is_begun(path: Path) -> bool:
     if path.is_symlink() or not path.is_dir():
         return False
-    names = _names(path)
+    names = folder_contents.names(path)
     return not names or bool(names & {*LAST})
 
 
+def is_going_on(trash: Path) -> bool:
+    """Whether a process removes it now."""
+    try:
+        with atomic.opened(trash) as folder:
+            return not _is_locked(folder, fcntl.LOCK_SH)  # who asks keeps nobody from removing
+    except OSError:
+        return True
+
+
 def finish(trash: Path) -> None:
-    """Delete a folder that was renamed for it. Raises StorageError."""
-    with atomic.storage(trash), atomic.opened(trash) as folder:
-        names = os.listdir(folder)  # noqa: PTH208 - of the folder that is open
+    """Delete a folder that was renamed for it. Raises GoneError, StorageError."""
+    with _only_remover(trash) as folder:
+        _delete(trash, folder)
+
+
+def _delete(trash: Path, folder: int) -> None:
+    with atomic.storage(trash):
+        names = os.listdir(folder)
         for name in sorted(names, key=lambda name: LAST.index(name) + 1 if name in LAST else 0):
             atomic.remove_at(name, folder)
         with atomic.opened(trash.parent) as parent:
@@ -138,54 +202,17 @@ def finish(trash: Path) -> None:
             os.fsync(parent)
 
 
-def _called(is_sweep: bool) -> str:
-    return "a sweep" if is_sweep else "a run"
-
-
-def _names(path: Path) -> set[str]:
-    try:
-        with os.scandir(path) as found:
-            return {entry.name for entry in found}
-    except OSError as error:
-        why = "there is none" if error.errno == errno.ENOENT else error.strerror
-        raise DataError(f"{path}: must be the folder of a run or a sweep: {why}") from error
-
-
-def _is_run(names: set[str]) -> bool:
-    rest = {"metrics.jsonl", "events.jsonl", "checkpoints"}
-    return "run.json" in names or ("config.yaml" in names and bool(names & rest))
-
-
-def _is_ours(path: Path, name: str, is_sweep: bool) -> bool:
-    if name in (OF_A_SWEEP if is_sweep else OF_A_RUN) or atomic.TEMPORARY.fullmatch(name):
-        return True
-    if is_sweep and LAUNCHER.fullmatch(name):
-        return True
-    inside = path / name
-    if not is_sweep or inside.is_symlink() or not inside.is_dir():
-        return False
-    names = _names(inside)
-    return bool(TRASH.fullmatch(name)) or (
-        (_is_run(names) or not names - {"config.yaml", *OF_ANY}) and not names - OF_A_RUN
-    )
-
-
-def _refuse_foreign(path: Path, named: Path, is_sweep: bool) -> None:
-    """Raise ConfigError for files that are no part of a run or a sweep; `named`: as it is told."""
-    foreign = sorted(name for name in _names(path) if not _is_ours(path, name, is_sweep))
-    if foreign:
-        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        rule = f"holds {foreign[0]!r}{more}, which is no part of {_called(is_sweep)}"
-        raise ConfigError(f"{named}: {rule}; move it away first")
-
-
 def _refuse_held(path: Path) -> None:
     for place in _places(path):
-        held = holder_file.beside(place, RunFolder(place).metrics) or holder.holder(
-            RunFolder(place)
-        )
+        run = RunFolder(place)
+        held = holder_file.beside(place, run.metrics) or holder.holder(run)
         if held is not None:
             raise StoppedError(f"{place}: held by process {held}; stop that first")
+        held = holder.elsewhere(run)
+        if held is not None:
+            silent = f"{holder_file.SILENT_S / 60:.0f} minutes"
+            advice = f"stop that first, or wait until it has written nothing for {silent}"
+            raise StoppedError(f"{place}: held by process {held}; {advice}")
 
 
 def _places(path: Path) -> Iterator[Path]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from harness.errors import ConfigError
 from harness.report.figures.style import PAPER, PICTURES, SCREEN, STYLES, Style
+from harness.report.tables import result_files
 
-TABLES = ("tex", "md")
+TABLES = result_files.LANGUAGES
 """Tables for people, beside the CSV that holds every number."""
 DEFAULTS = {SCREEN.name: SCREEN.pictures, PAPER.name: (*PAPER.pictures, *TABLES)}
 
@@ -31,14 +32,27 @@ def formats(style: str = SCREEN.name, wanted: Sequence[str] = ()) -> Formats:
     """
     if style not in STYLES:
         raise ConfigError(f"--style: must be one of {', '.join(STYLES)}, got {style!r}")
-    words = [word.strip() for words in wanted for word in words.split(",")]
-    known = (*PICTURES, *TABLES)
-    for word in words:
-        if word not in known:
-            raise ConfigError(f"--format: must be some of {', '.join(known)}, got {word!r}")
+    words = _words(wanted, (*PICTURES, *TABLES))
     chosen = words or DEFAULTS[style]
     return Formats(
         STYLES[style],
         tuple(kind for kind in PICTURES if kind in chosen),
         tuple(kind for kind in TABLES if kind in chosen),
     )
+
+
+def pictures(wanted: Sequence[str] = ()) -> tuple[str, ...]:
+    """The kinds of a single picture, which has no table: the `wanted` ones, else those of a screen.
+
+    Raises ConfigError for what is no kind of picture.
+    """
+    words = _words(wanted, PICTURES) or SCREEN.pictures
+    return tuple(kind for kind in PICTURES if kind in words)
+
+
+def _words(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+    words = [word.strip() for words in wanted for word in words.split(",")]
+    for word in words:
+        if word not in known:
+            raise ConfigError(f"--format: must be some of {', '.join(known)}, got {word!r}")
+    return words

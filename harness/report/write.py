@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -16,16 +16,15 @@ from harness.law.group_results import Analysis
 from harness.records import atomic
 from harness.report import formats
 from harness.report.figures import canvas, demo, levels, power, registry, study
+from harness.report.figures.canvas import Drawing
 from harness.report.figures.registry import Sketch
 from harness.report.formats import Formats
-from harness.report.tables import csv_files, typeset
+from harness.report.tables import csv_files, result_files, typeset
 from harness.utils import process_pool
 from harness.utils.process_pool import Begun
 
 FIGURES = ("auto", "all", "none")
 ON_SCREEN = formats.formats()
-OUR_TABLES = ("contrasts.csv", "transfer.csv", "listening.csv")
-"""Removed with our figures where an earlier analysis wrote them: none contradicts law.json."""
 LEFT_TO_OTHERS = 4
 """Figures that this process never takes: importing matplotlib takes longer than one of them."""
 Drawn = Begun[Sketch, Mapping[str, bytes] | PlugInError]
@@ -68,7 +67,7 @@ def write_analysis(
     with atomic.storage(out):
         out.mkdir(parents=True, exist_ok=True)
         earlier = _earlier(out)
-    written = [out / "law.json", out / "law.csv"]
+    written = [out / result_files.VALUES, out / f"{result_files.RUNS}.csv"]
     atomic.write_text(written[0], law_json(analysis))
     atomic.write_text(written[1], csv_files.law_csv(analysis))
     if any(group.contrasts for group in analysis.groups):
@@ -138,32 +137,58 @@ def _images(wanted: Formats, sketch: Sketch) -> dict[str, bytes]:
 
 
 def _earlier(out: Path) -> set[Path]:
-    """Files of an analysis written here before; without its law.json they are not ours."""
-    if not (out / "law.json").is_file():
+    """Files of an analysis written here before, none of which may contradict law.json; without
+    that they are not ours.
+    """
+    if not (out / result_files.VALUES).is_file():
         return set()
     return {path for path in out.iterdir() if _is_ours(path.name)}
 
 
 def _is_ours(name: str) -> bool:
-    stem, _, kind = name.rpartition(".")
-    is_table = kind in formats.TABLES and stem in typeset.NAMES
-    return is_table or name in OUR_TABLES or registry.is_file_of_a_figure(name)
+    return result_files.is_table(name) or registry.is_file_of_a_figure(name)
 
 
-def write_calibration(calibration: Mapping[str, Any], out: Path) -> list[Path]:
-    """Write calibration.json, its picture and the numbers of that, each file whole.
+def write_drawing(
+    draw: Callable[[], Drawing] | None,
+    name: str,
+    out: Path,
+    pictures: Sequence[str],
+    texts: Mapping[str, str],
+) -> list[Path]:
+    """Write `texts` by file name, then the picture `name` in each of the kinds `pictures` with its
+    numbers, each file whole; returns what was written. None draws nothing.
 
-    The same calibration gives the same bytes. Raises StorageError.
+    The first of `texts` says that the folder is ours: where an earlier one was, what that left of
+    this picture in other kinds is removed, so that no picture contradicts it. The same values give
+    the same bytes. Raises StorageError.
     """
-    drawing = levels.draw(calibration)
     with atomic.storage(out):
         out.mkdir(parents=True, exist_ok=True)
-    written = [out / f"calibration.{kind}" for kind in ("json", "csv", "png", "svg")]
-    atomic.write_json(written[0], calibration)
-    atomic.write_text(written[1], csv_files.table(drawing.columns, drawing.rows))
-    for path in written[2:]:
-        atomic.write_bytes(path, canvas.image(drawing.figure, path.suffix[1:]))
-    return written
+        first = next(iter(texts), None)
+        is_ours = first is not None and (out / first).is_file()
+    files = {name: text.encode("utf-8") for name, text in texts.items()}
+    if draw is not None:
+        with canvas.styled():
+            drawing = draw()
+        files[f"{name}.csv"] = csv_files.table(drawing.columns, drawing.rows).encode("utf-8")
+        files |= {f"{name}.{kind}": canvas.image(drawing.figure, kind) for kind in pictures}
+    for file, content in files.items():
+        atomic.write_bytes(out / file, content)
+    with atomic.storage(out):
+        for kind in (*canvas.KINDS, "csv") if is_ours else ():
+            if f"{name}.{kind}" not in files:
+                (out / f"{name}.{kind}").unlink(missing_ok=True)
+    return [out / file for file in files]
+
+
+def write_calibration(
+    calibration: Mapping[str, Any], out: Path, pictures: Sequence[str] = ON_SCREEN.pictures
+) -> list[Path]:
+    """Write calibration.json, its picture and the numbers of that. Raises StorageError."""
+    texts = {"calibration.json": _indented(calibration)}
+    draw = partial(levels.draw, calibration)
+    return write_drawing(draw, levels.NAME, out, pictures, texts)
 
 
 def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
@@ -176,58 +201,42 @@ def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
 
 
 def write_plan(
-    plan: Mapping[str, Any], shown: power.Shown, out: Path, texts: Mapping[str, str]
+    plan: Mapping[str, Any],
+    shown: power.Shown | None,
+    out: Path,
+    texts: Mapping[str, str],
+    pictures: Sequence[str] = ON_SCREEN.pictures,
 ) -> list[Path]:
-    """Write plan.json, its figure, the numbers of that and `texts` by file name, each file whole.
+    """Write plan.json, its figure, the numbers of that and `texts` by file name.
 
-    The same plan gives the same bytes. Raises StorageError.
+    Raises StorageError.
     """
-    with atomic.storage(out):
-        out.mkdir(parents=True, exist_ok=True)
-    with canvas.styled():
-        drawing = power.draw(shown)
-    atomic.write_json(out / "plan.json", plan)
-    atomic.write_text(out / f"{power.NAME}.csv", csv_files.table(drawing.columns, drawing.rows))
-    pictures = [out / f"{power.NAME}.{kind}" for kind in ON_SCREEN.pictures]
-    for path in pictures:
-        atomic.write_bytes(path, canvas.image(drawing.figure, path.suffix[1:]))
-    for name, content in texts.items():
-        atomic.write_text(out / name, content)
-    return [out / "plan.json", out / f"{power.NAME}.csv", *pictures, *(out / n for n in texts)]
+    draw = partial(power.draw, shown) if shown is not None else None
+    return write_drawing(draw, power.NAME, out, pictures, {"plan.json": _indented(plan), **texts})
 
 
 def write_demo(panels: Sequence[demo.Panel], out: Path) -> Path:
-    """Write the picture of the demo, each file whole; returns the path of the PNG.
+    """Write the picture of the demo into the folder of its analysis; returns the path of the PNG.
 
-    The same runs give the same bytes. Raises StorageError.
+    Raises StorageError.
     """
-    with atomic.storage(out):
-        out.mkdir(parents=True, exist_ok=True)
-    with canvas.styled():
-        drawing = demo.draw(panels)
-    atomic.write_text(out / f"{demo.NAME}.csv", csv_files.table(drawing.columns, drawing.rows))
-    for kind in ON_SCREEN.pictures:
-        atomic.write_bytes(out / f"{demo.NAME}.{kind}", canvas.image(drawing.figure, kind))
+    draw = partial(demo.draw, panels)
+    write_drawing(draw, demo.NAME, out, ON_SCREEN.pictures, {})
     return out / f"{demo.NAME}.png"
 
 
-def write_study(outcome: Outcome, out: Path) -> list[Path]:
-    """Write result.json and the figure of the links, each file whole.
-
-    The same outcome gives the same bytes. Raises StorageError.
-    """
-    with atomic.storage(out):
-        out.mkdir(parents=True, exist_ok=True)
-    with canvas.styled():
-        drawing = study.draw(outcome)
-    files = {f"links.{kind}": canvas.image(drawing.figure, kind) for kind in ON_SCREEN.pictures}
-    files["links.csv"] = csv_files.table(drawing.columns, drawing.rows).encode("utf-8")
-    files["result.json"] = study_json(outcome).encode("utf-8")
-    for name, content in files.items():
-        atomic.write_bytes(out / name, content)
-    return [out / name for name in files]
+def write_study(
+    outcome: Outcome, out: Path, pictures: Sequence[str] = ON_SCREEN.pictures
+) -> list[Path]:
+    """Write result.json and the figure of the links. Raises StorageError."""
+    draw = partial(study.draw, outcome)
+    return write_drawing(draw, study.NAME, out, pictures, {"result.json": study_json(outcome)})
 
 
 def study_json(outcome: Outcome) -> str:
     """The outcome as `harness study --json` prints it. Raises ValueError on NaN."""
-    return json.dumps(outcome.to_json(), indent=1, allow_nan=False) + "\n"
+    return _indented(outcome.to_json())
+
+
+def _indented(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, indent=1, allow_nan=False) + "\n"

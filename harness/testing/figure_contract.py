@@ -17,6 +17,7 @@ from harness.law.group_results import Analysis
 from harness.report.figures import canvas, registry, series_pages
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.tables import result_files
 from harness.testing import synthetic
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
@@ -47,7 +48,7 @@ class FigureContract:
 
     def test_its_name_can_be_that_of_its_files(self, figure: FigureSpec[Any]) -> None:
         assert registry.NAME.fullmatch(figure.name)
-        assert figure.name not in registry.TABLES
+        assert figure.name not in result_files.TABLES
         assert figure in registry.FIGURES or figure.name not in [f.name for f in registry.FIGURES]
 
     def test_it_says_in_a_sentence_what_it_shows(self, figure: FigureSpec[Any]) -> None:

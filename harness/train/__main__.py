@@ -64,7 +64,7 @@ def main() -> int:
             raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
         granted = [permission.of_word(word) for word in arguments.send]
         with run_folder.hold(run, arguments.lock), permission.given(granted):
-            return attempt(run, emit, arguments.stop_again)
+            return attempt(run, emit, arguments.stop_again, arguments.ranks)
     except HarnessError as error:
         safe_text.say(str(error))
         return error.exit_code
@@ -77,13 +77,15 @@ def main() -> int:
         return 1
 
 
-def attempt(run: RunFolder, emit: Emit, stop_again: bool = False) -> int:
+def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | None = None) -> int:
     """Make one attempt under the folder's lock; its exit code, which is also in run.json.
 
-    `stop_again`: obey trainer.stop_when also where it has ended this run before.
+    `stop_again`: obey trainer.stop_when also where it has ended this run before; `ranks`: other
+    than the config's.
     """
     compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
+    config = config if ranks is None else config.on_ranks(ranks)
     status = run_folder.read_status(run)
     changed = compatibility.changed(run, status)
     if changed:
@@ -201,6 +203,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--events", choices=["jsonl"])
     parser.add_argument("--die-with-parent", type=int, metavar="PID")
     parser.add_argument("--stop-again", action="store_true")
+    parser.add_argument("--ranks", type=int, metavar="N")
     parser.add_argument("--send", action="append", default=[], metavar="HOST=VARIABLE")
     parser.add_argument("--lock", type=int, metavar="FD", help="open, and holding the folder")
     return parser

@@ -18,6 +18,15 @@ from harness.testing.commands import harness, here
             "got 2",
         ),
         (["difficulty=esay"], "'esay'"),
+        (["--format", "png,md"], "--format: must be some of png, svg, pdf, got 'md'"),
+        (
+            ["simulator=served", "--format", "pdf"],
+            "--format: the admission test of a served user draws no picture, got pdf",
+        ),
+        (
+            ["--esconv", "file.json", "--format", "pdf"],
+            "--format: --esconv draws no picture, got pdf",
+        ),
     ],
 )
 def test_bad_usage_is_one_sentence_and_creates_nothing(

@@ -196,6 +196,20 @@ def test_a_sweep_with_any_word_on_a_terminal_is_one(words: list[str], tmp_path: 
     assert "0-medium-seed1" in shown.plain
 
 
+def test_a_bare_sweep_in_a_pipe_says_what_it_runs_before_it_begins(tmp_path: Path) -> None:
+    """The folder cannot be made, so that nothing is begun."""
+    (tmp_path / "runs").write_text("a file")
+    done = here("sweep", cwd=tmp_path)
+    first = done.stderr.splitlines()[0]
+    assert first.startswith(
+        "harness: no KEY=VALUE was given, so this is one run of the defaults, difficulty=medium "
+        "policy=tiny seed=1; 1 run of 100 steps: about "
+    )
+    assert first.endswith("; `harness sweep --help` says more")
+    assert done.returncode == 73
+    assert "no KEY=VALUE" not in here("sweep", "seed=2", cwd=tmp_path).stderr
+
+
 @pytest.mark.slow
 def test_a_bare_sweep_that_is_meant_runs_the_defaults(tmp_path: Path) -> None:
     shown = on_terminal("sweep", "--yes", cwd=tmp_path, CUDA_VISIBLE_DEVICES="", columns=200,

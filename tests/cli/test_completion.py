@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import select
+import shlex
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -139,6 +143,13 @@ def script_of(shell: str, cwd: Path) -> str:
     return done.stdout
 
 
+def test_fish_is_told_by_the_exit_code_whether_there_are_words(tmp_path: Path) -> None:
+    asked = {"_HARNESS_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "is-args"}
+    for line, code in (("harness sta", 0), ("harness sweep --dir ", 1)):
+        done = here(cwd=tmp_path, _TYPER_COMPLETE_ARGS=line, **asked)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
 def test_typer_shows_the_script_and_installs_it(tmp_path: Path) -> None:
     shown = script_of("bash", tmp_path)
     assert "complete -o default -F _harness_completion harness" in shown
@@ -179,36 +190,80 @@ def test_nothing_heavy_is_imported_for_an_answer(tmp_path: Path) -> None:
     ],
 )
 def test_a_bash_completes_the_line(typed: str, becomes: str | None, tmp_path: Path) -> None:
-    a_sweep(tmp_path / "runs/pilot", "0-a")
-    script = tmp_path / "complete.sh"
-    script.write_text(script_of("bash", tmp_path))
-    program = tmp_path / "bin/harness"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m harness "$@"\n')
-    program.chmod(0o755)
-    shown = in_bash(tmp_path, f"PATH={program.parent}:$PATH; source {script}", typed)
+    begin = f"bind 'set bell-style none'; {sourced('bash', tmp_path)}"
+    shown = in_shell(["bash", "--norc", "--noprofile", "-i"], tmp_path, begin, typed)
     assert (becomes or "difficulty") in shown
 
 
-def in_bash(cwd: Path, begin: str, typed: str) -> str:
-    """The line that an interactive bash shows once `typed` was."""
+def sourced(shell: str, cwd: Path) -> str:
+    """The line that loads the completion of `harness`, in a folder with a sweep."""
+    a_sweep(cwd / "runs/pilot", "0-a")
+    script, program = cwd / "complete.script", cwd / "bin/harness"
+    script.write_text(script_of(shell, cwd))
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m harness "$@"\n')
+    program.chmod(0o755)
+    return f'export PATH="{program.parent}:$PATH"; source {script}'
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+@pytest.mark.parametrize(
+    ("typed", "becomes"),
+    [
+        ("harness sta\t", "harness status "),
+        ("harness sweep --dr\t", "harness sweep --dry-run "),
+        ("harness sweep difficulty=easy,me\t", "harness sweep difficulty=easy,medium "),
+        ("harness sweep difficulty=\t", "difficulty=easy    difficulty=hard    difficulty=medium"),
+        ("harness sweep trainer.step\t5", "harness sweep trainer.steps=5"),
+        ("harness status ru\t", "harness status runs/pilot "),
+        ("harness sweep --dir ru\t", "harness sweep --dir runs/"),
+    ],
+)
+def test_a_zsh_completes_the_line(typed: str, becomes: str, tmp_path: Path) -> None:
+    begin = f"autoload -Uz compinit; compinit -u -D; {sourced('zsh', tmp_path)}; PS1='$ '"
+    assert becomes in in_shell(["zsh", "-f", "-i"], tmp_path, begin, typed)
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="needs fish")
+def test_a_fish_offers_commands_options_keys_and_run_folders(tmp_path: Path) -> None:
+    found = {
+        "harness sta": "status\tShow the progress of a run or a sweep.",
+        "harness sweep --dr": "--dry-run\tList the planned runs without creating anything.",
+        "harness sweep difficulty=easy,me": "difficulty=easy,medium",
+        "harness sweep --on-failure s": "stop",
+        "harness status ru": "runs/pilot",
+        "harness sweep --dir bi": "bin/",
+    }
+    asked = "; echo ==; ".join(f"complete -C {shlex.quote(line)}" for line in found)
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"{sourced('fish', tmp_path)}; {asked}"],
+        cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout.split("\n==\n") == [*list(found.values())[:-1], "bin/\n"]
+
+
+def in_shell(shell: list[str], cwd: Path, begin: str, typed: str) -> str:
+    """The line that an interactive shell shows once `typed` was."""
     ours, theirs = pty.openpty()
-    shell = subprocess.Popen(
-        ["bash", "--norc", "--noprofile", "-i"], cwd=cwd, stdin=theirs, stdout=theirs,
-        stderr=theirs, start_new_session=True,
-        env={**os.environ, "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null"},
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
+    child = subprocess.Popen(
+        shell, cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        env={**os.environ, "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null",
+             "HOME": str(cwd)},
     )  # fmt: skip
     os.close(theirs)
     try:
-        os.write(ours, f"bind 'set bell-style none'; {begin}; echo rea''dy\n".encode())
-        _read(ours, "ready\r\n$ ")
+        os.write(ours, f"{begin}; echo rea''dy\n".encode())
+        _read(ours, "ready\r\n")
         for part in typed.split("\t"):
             os.write(ours, part.encode() + (b"\t" if part != typed.split("\t")[-1] else b""))
             last = _read(ours, None)
         return last.replace("\r", "").replace("\x07", "")
     finally:
-        shell.kill()
-        shell.wait()
+        child.kill()
+        child.wait()
         os.close(ours)
 
 

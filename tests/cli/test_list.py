@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -59,7 +60,8 @@ def test_runs_and_sweeps_are_a_line_each_with_what_they_measured_last(tmp_path: 
     made(tmp_path / "one")
     a_sweep(tmp_path / "runs/pilot", "0-a", "1-b", "2-c", name="pilot", note="is it on?")
     head, one, sweep = listed(tmp_path)
-    assert head.split() == ["path", "status", "step", "H", "R", "when", "what", "note"]
+    heads = ["path", "status", "step", "H", "batch R", "when", "what", "note"]
+    assert re.split(" {2,}", head) == heads
     today = time.strftime("%Y-%m-%d")
     words = ["one", "done", "3/100", "1.25", "0.44", today]
     assert [word for word in one.split() if ":" not in word][:6] == words
@@ -164,6 +166,13 @@ def test_a_path_that_is_no_folder_is_65(tmp_path: Path) -> None:
         assert f"{name}: must be a folder that can be listed" in done.stderr
 
 
+def test_runs_that_tests_keep_are_listed_where_they_are_named_alone(tmp_path: Path) -> None:
+    made(tmp_path / "tests/golden/run")
+    made(tmp_path / "mine")
+    assert [line.split()[0] for line in listed(tmp_path)[1:]] == ["mine"]
+    assert [line.split()[0] for line in listed(tmp_path, "tests")[1:]] == ["tests/golden/run"]
+
+
 def test_links_are_not_followed_and_a_loop_ends(tmp_path: Path) -> None:
     made(tmp_path / "out/there")
     here_ = tmp_path / "here"
@@ -183,7 +192,7 @@ def test_hostile_texts_are_shown_as_text(payload: str, tmp_path: Path) -> None:
     for columns in (40, 200, None):
         shown = "\n".join(list_command.lines(entries, columns, coloured=False)).split("\n")
         assert all(line.isprintable() for line in shown)
-        assert shown[-1].startswith(("s ", f"{root} "))
+        assert sum(line.startswith(("s ", f"{root} ")) for line in shown) == 1
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
@@ -195,6 +204,37 @@ def test_no_line_is_wider_than_the_terminal_and_h_and_r_stay(columns: int, tmp_p
     assert "1.25" in shown.plain
     assert "0.44" in shown.plain
     assert "done" in shown.plain
+
+
+NOTE = "does the entropy bonus keep hard users from starving, or is it the learning rate"
+
+
+def test_at_80_columns_date_name_status_h_r_and_the_start_of_the_note_stay(tmp_path: Path) -> None:
+    root = a_sweep(tmp_path / "runs/20261121-070837-x7", "0-a", "1-b", "2-c", note=NOTE)
+    made(tmp_path / "runs/a_run_of_my_own", "stopped")
+    (root / "1-b/run.json").unlink()
+    (root / "2-c/metrics.jsonl").write_text('{"step": 3, "entropy": 1.01, "reward": 0.87}\n')
+    shown = on_terminal("list", cwd=tmp_path, columns=80, NO_COLOR="1").lines
+    now = time.strftime("%m-%d")
+    assert shown[0].split() == ["path", "status", "H", "batch", "R", "when"]
+    (sweep,) = (line for line in shown if line.startswith("runs/20261121-070837-x7 "))
+    assert "2/3 done" in sweep
+    assert "1.01..1.25  0.44..0.87" in sweep
+    assert sweep.split()[-2] == now
+    note = shown[shown.index(sweep) + 1]
+    assert note == "  does the entropy bonus keep hard users from starving..."
+    (run,) = (line for line in shown if line.startswith("runs/a_run_of_my_own"))
+    assert [word in run for word in ("stopped", "1.25", "0.44", now)] == [True] * 4
+    assert NOTE in here("list", cwd=tmp_path).stdout  # whole where nobody looks
+
+
+def test_paths_lose_their_folder_before_the_date_is_lost(tmp_path: Path) -> None:
+    made(tmp_path / "runs/twelve_names/0-a_run_of_20_letter", steps=100)
+    made(tmp_path / "runs/twelve_names/1-a_run_of_20_letter", steps=100)
+    shown = on_terminal("list", cwd=tmp_path, columns=60, NO_COLOR="1").lines
+    assert shown[0] == "in runs/twelve_names:"
+    assert time.strftime("%m-%d") in shown[2]
+    assert shown[2].startswith("0-a_run_of_20_letter  done ")
 
 
 def test_status_words_have_colour_on_a_terminal_alone(tmp_path: Path) -> None:

@@ -58,6 +58,26 @@ def test_results_are_whole_and_the_same_twice(
     assert all(0 <= float(row["low"]) <= float(row["high"]) <= 1 for row in rows)
 
 
+def test_the_picture_is_of_the_kinds_that_were_asked_for_and_no_other_stays(
+    runs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "plan"
+    kinds = (((), {"power.png", "power.svg"}), (("pdf",), {"power.pdf"}))
+    for words, pictures in kinds:
+        command.plan(Wanted(WORDS, pilot=runs, out=out, formats=words))
+        assert {path.name for path in out.iterdir()} == {"plan.json", "power.csv", *pictures}
+    assert (out / "power.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_formats_of_no_picture_are_refused(tmp_path: Path) -> None:
+    said = "--format: must be some of png, svg, pdf, got 'tex'"
+    with pytest.raises(ConfigError, match=said):
+        command.plan(Wanted(WORDS, out=tmp_path, formats=("png,tex",)))
+    said = "--format: needs --out, since without a folder no picture is written, got svg"
+    with pytest.raises(ConfigError, match=said):
+        command.plan(Wanted(WORDS, formats=("svg",)))
+
+
 @pytest.mark.parametrize(("effect", "program"), [("gain", "sweep"), ("final_reward", "study")])
 def test_the_printed_command_runs(tmp_path: Path, effect: str, program: str) -> None:
     shim = tmp_path / "bin" / "harness"

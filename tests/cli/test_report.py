@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(path: Path, out: Path | None = None, *, as_json: bool = False) -> int:
     return command.report(Wanted((path,), out), as_json=as_json)
+
+
+def undated(content: bytes) -> bytes:
+    """A page without the time at which it was made."""
+    dated, found = re.subn(rb"<time>report made [-0-9 :]+ UTC</time>", b"", content)
+    assert found == 1
+    return dated
 
 
 def test_one_file_is_written_and_its_path_printed(runs: Path, tmp_path: Path) -> None:
@@ -44,7 +53,7 @@ def test_without_out_it_lies_in_the_folder_and_is_no_part_of_the_next(
     first = (runs / "report.html").read_bytes()
     assert capsys.readouterr().out == f"{runs / 'report.html'}\n"
     assert made(runs) == 0
-    assert (runs / "report.html").read_bytes() == first
+    assert undated((runs / "report.html").read_bytes()) == undated(first)
     (runs / "report.html").unlink()
 
 
@@ -72,6 +81,35 @@ def test_what_is_no_page_is_refused(runs: Path, tmp_path: Path, out: str, said: 
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(ConfigError, match=said):
         made(runs, tmp_path / out)
+
+
+@pytest.mark.parametrize("content", [b"<!DOCTYPE html>\n<title>thesis</title>", b"", b"\xff"])
+def test_a_file_that_is_no_report_is_not_overwritten(
+    runs: Path, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "thesis.html").write_bytes(content)
+    said = "--out: must be a new file or an earlier report of harness, since it is overwritten, got"
+    with pytest.raises(ConfigError, match=rf"{said} '.*thesis\.html', which is another file"):
+        made(runs, tmp_path / "thesis.html")
+    assert (tmp_path / "thesis.html").read_bytes() == content
+
+
+def test_the_default_file_too_is_kept_where_it_is_no_report(tmp_path: Path) -> None:
+    root = sweep(tmp_path / "runs", ("easy",), 1)
+    (root / "report.html").write_text("<p>my own notes</p>")
+    with pytest.raises(ConfigError, match=r"report\.html', which is another file"):
+        made(root)
+
+
+def test_a_pipe_is_not_waited_for(runs: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.html")
+    with pytest.raises(ConfigError, match=r"pipe\.html': must be a regular file"):
+        made(runs, tmp_path / "pipe.html")
+
+
+def test_an_earlier_report_is_overwritten(runs: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert made(runs, tmp_path / "one.html") == 0
 
 
 def test_a_link_that_nobody_named_is_not_written_through(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 
 from harness.errors import ConfigError
 from harness.records import removal, run_folder
+from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.testing.commands import TABULAR, command, harness, here
@@ -170,7 +174,7 @@ def test_a_run_that_is_trained_now_is_75_and_goes_on(tmp_path: Path) -> None:
         assert here("rm", "s", "--yes", cwd=tmp_path).returncode == 75
         assert training.poll() is None
         training.kill()
-    assert here("rm", "s", "--yes", cwd=tmp_path).returncode == 0
+    assert here("rm", "s", "s/0-a", "--yes", cwd=tmp_path).returncode == 0
 
 
 def test_a_run_of_a_sweep_that_is_executed_now_is_75(tmp_path: Path) -> None:
@@ -182,20 +186,139 @@ def test_a_run_of_a_sweep_that_is_executed_now_is_75(tmp_path: Path) -> None:
     assert (tmp_path / "s/0-a").is_dir()
 
 
-def test_a_crash_half_way_loses_nothing_else_and_the_next_removal_finishes(tmp_path: Path) -> None:
-    run = made(tmp_path / "one")
-    made(tmp_path / "two")
+def large(path: Path) -> Path:
+    """A run whose removal takes a while."""
+    run = made(path)
     (run / "simulator").mkdir()
     for number in range(20_000):
         (run / f"simulator/step-{number:05}.jsonl").touch()
+    return run
+
+
+def test_the_second_of_two_removals_says_that_the_first_is_at_it(tmp_path: Path) -> None:
+    run = large(tmp_path / "one")
+    first = subprocess.Popen(command("rm", "one", "--yes"), cwd=tmp_path)
+    commands.until(lambda: not run.exists(), "the folder to be renamed")
+    first.send_signal(signal.SIGSTOP)  # half way, however fast the disk is
+    try:
+        (rest,) = removal.leftovers(tmp_path)
+        second = harness("rm", "one", "--yes", cwd=tmp_path)
+        assert (second.returncode, second.stdout) == (65, "")
+        assert second.stderr == (f"harness: {tmp_path}/one: another process is removing it now\n")
+        assert rest.is_dir()
+        assert "was begun" not in here("list", cwd=tmp_path).stderr
+    finally:
+        first.send_signal(signal.SIGCONT)
+    assert first.wait(commands.BUDGET_S) == 0
+    assert names(tmp_path) == []
+
+
+def test_of_two_removals_begun_at_once_one_removes_and_nothing_is_left(tmp_path: Path) -> None:
+    for number in range(3):
+        a_sweep(tmp_path / f"s{number}", "0-a", "1-b")
+        words = command("rm", f"s{number}", "--yes")
+        pipe = subprocess.PIPE
+        both = [
+            subprocess.Popen(words, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True)
+            for _ in range(2)
+        ]
+        said = [(*one.communicate(timeout=commands.BUDGET_S), one.returncode) for one in both]
+        assert sorted(code for _, _, code in said) == [0, 65]
+        assert sum(out.startswith(f"removed {tmp_path}/s{number}") for out, _, _ in said) == 1
+        (error,) = (err for _, err, code in said if code)
+        assert error.count("\n") == 1
+        assert any(
+            end in error
+            for end in ("another process has removed it meanwhile", "is removing it now", "is none")
+        )
+        assert names(tmp_path) == []
+
+
+def test_a_run_that_was_copied_into_a_sweep_is_asked_about_by_its_name(tmp_path: Path) -> None:
+    root = a_sweep(tmp_path / "s", "0-a")
+    made(root / "keep-me", "stopped")
+    done = here("rm", "s", "--yes", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"harness: {root}: also holds keep-me, not of this sweep; nothing was removed; move them "
+        f"away, or name them too: `harness rm {root} {root}/keep-me --yes`\n"
+    )
+    shown = on_terminal("rm", "s", cwd=tmp_path, columns=200, answers="y\nn\n")
+    assert "  keep-me: not of this sweep; run, step 3/100, stopped" in shown.plain
+    assert f"Remove keep-me too, which is not of the sweep in {root}? [y/N]" in shown.plain
+    assert shown.lines[-1].endswith("nothing was removed")
+    assert (root / "keep-me/run.json").exists()
+    assert (root / "0-a/run.json").exists()
+    assert here("rm", "s", "s/keep-me", "--yes", cwd=tmp_path).returncode == 0
+    assert names(tmp_path) == []
+
+
+def test_a_run_that_comes_into_a_sweep_while_it_asks_is_kept(tmp_path: Path) -> None:
+    checked = removal.check(a_sweep(tmp_path / "s", "0-a"))
+    made(tmp_path / "s/1-b")
+    with pytest.raises(ConfigError, match="s: the run 1-b has come into it; it is left alone"):
+        removal.remove(checked)
+    assert (tmp_path / "s/1-b/run.json").exists()
+    assert names(tmp_path) == ["s"]
+
+
+def held_elsewhere(folder: Path, silent_s: float) -> None:
+    """As a process of another machine leaves it that holds the folder through a network's mount,
+    where the device has another number and no lock is seen.
+    """
+    holder = f"4711 on node-7\nstarted 8d6f 123\nfolder 77:{folder.stat().st_ino}\n"
+    (folder / ".holder").write_text(holder)
+    then = time.time() - silent_s
+    for path in folder.iterdir():
+        os.utime(path, (then, then))
+
+
+@pytest.mark.parametrize("what", ["s", "s/0-a"])
+def test_what_another_machine_wrote_to_a_while_ago_is_75(what: str, tmp_path: Path) -> None:
+    root = a_sweep(tmp_path / "s", "0-a")
+    values = json.loads((root / "0-a/run.json").read_text())
+    (root / "0-a/run.json").write_text(json.dumps({**values, "status": "running"}))
+    held_elsewhere(root / "0-a", 60)
+    done = here("rm", what, "--yes", cwd=tmp_path)
+    assert done.returncode == 75
+    assert f"{root}/0-a: held by process 4711 on node-7, which wrote to it 6" in done.stderr
+    advice = "stop that first, or wait until it has written nothing for 10 minutes"
+    assert done.stderr.endswith(f"s ago; {advice}\n")
+    assert "0-a: running" in here("status", "s", cwd=tmp_path).stdout
+    held_elsewhere(root / "0-a", 700)
+    assert "0-a: crashed" in here("status", "s", cwd=tmp_path).stdout
+    assert here("rm", what, "--yes", cwd=tmp_path).returncode == 0
+
+
+def test_a_run_with_long_steps_may_be_silent_for_longer(tmp_path: Path) -> None:
+    run = RunFolder(made(tmp_path / "one"))
+    EventLog(run.events).append("step", step=3, seconds={"rollout": 280.0, "update": 20.0})
+    held_elsewhere(run.path, 700)
+    assert here("rm", "one", "--yes", cwd=tmp_path).returncode == 75
+    held_elsewhere(run.path, 1000)
+    assert here("rm", "one", "--yes", cwd=tmp_path).returncode == 0
+
+
+def test_a_copy_of_a_run_that_another_machine_holds_is_not_held(tmp_path: Path) -> None:
+    held_elsewhere(made(tmp_path / "one"), 1)
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    assert here("rm", "copy", "--yes", cwd=tmp_path).returncode == 0
+    assert here("rm", "one", "--yes", cwd=tmp_path).returncode == 75
+
+
+def test_a_crash_half_way_loses_nothing_else_and_the_next_removal_finishes(tmp_path: Path) -> None:
+    run = large(tmp_path / "one")
+    made(tmp_path / "two")
     with subprocess.Popen(command("rm", "one", "--yes"), cwd=tmp_path) as removing:
         commands.until(lambda: not run.exists(), "the folder to be renamed")
         removing.send_signal(signal.SIGKILL)
     (rest,) = removal.leftovers(tmp_path)
     assert (rest / "run.json").exists()  # what says that it is ours goes last
     assert removal.named(rest) == "one"
-    listed = here("list", cwd=tmp_path).stdout.splitlines()[1:]
-    assert [line.split()[0] for line in listed] == ["two"]
+    listed = here("list", cwd=tmp_path)
+    assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == ["two"]
+    advice = "`harness rm one` finishes it"
+    assert listed.stderr == (f"harness: the removal of one was begun and not finished; {advice}\n")
     done = here("rm", "one", "--yes", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"finished the removal of {rest}\n")
     assert names(tmp_path) == ["two"]

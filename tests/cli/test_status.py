@@ -28,11 +28,35 @@ def test_a_sweep_shows_its_name_and_note_first(tmp_path: Path) -> None:
 def test_lines_are_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> None:
     made(tmp_path / "one", "running")
     whole = here("status", "one", cwd=tmp_path).stdout.splitlines()
-    assert len(whole) == 2
+    (line,) = whole
+    died = "process died without writing a status (killed or crashed)"
+    advice = f"{died}; continue with `harness resume one`"
+    assert line == f"one: crashed, 3/100 steps, H 1.25, batch R 0.44, {advice}"
     shown = on_terminal("status", "one", cwd=tmp_path, columns=40, NO_COLOR="1")
     assert max(map(len, shown.lines)) <= 40
     assert shown.plain.split() == " ".join(whole).split()
     assert "`harness resume one`" in " ".join(shown.plain.split())
+
+
+@pytest.mark.parametrize(
+    ("written", "word"), [("running", "crashed"), ("stopped", "stopped"), ("done", "damaged")]
+)
+def test_every_command_tells_a_status_by_the_same_word(
+    written: str, word: str, tmp_path: Path
+) -> None:
+    run = a_sweep(tmp_path / "s", "0-a") / "0-a"
+    values = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**values, "status": written}))
+    if word == "damaged":
+        (run / "metrics.jsonl").write_text("")
+    for of in ("s", "s/0-a"):
+        assert f"0-a: {word}, " in here("status", of, cwd=tmp_path).stdout
+        told = json.loads(here("status", of, "--json", cwd=tmp_path).stdout)
+        assert (told["runs"][0] if of == "s" else told)["status"] == word
+    assert here("list", "s", cwd=tmp_path).stdout.splitlines()[1].split()[1] == word
+    assert f"1 {word}" in here("list", cwd=tmp_path).stdout
+    assert f"s/0-a: {word}, " in here("watch", "s", "--once", cwd=tmp_path).stdout
+    assert f" {word} " in on_terminal("status", "s", "--watch", cwd=tmp_path).plain
 
 
 def test_an_error_is_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> None:
@@ -59,7 +83,9 @@ def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
         assert training.wait(60) == 0
     assert shown.code == 0
     assert "running" in shown.plain
-    assert shown.lines[-1].split()[:3] == ["one", "done", "400/400"]
+    *_, last, legend = shown.lines
+    assert last.split()[:3] == ["one", "done", "400/400"]
+    assert legend.startswith("H, R, emotion: last batch")
 
 
 def test_ctrl_c_ends_a_watch_and_nothing_else(tmp_path: Path) -> None:
@@ -110,6 +136,14 @@ def test_a_named_sweep_has_its_folder_below_runs_and_no_other_takes_it(tmp_path:
     assert again.stderr == f"harness: {root}: already holds a sweep; {advice}\n"
     assert here("resume", "runs/pilot", cwd=tmp_path).returncode == 0
     assert sweep_file.read(root).note == "is it on?"
+
+
+def test_the_next_command_can_be_pasted_where_a_folder_has_a_blank(tmp_path: Path) -> None:
+    root = a_sweep(tmp_path / "my runs", "0-a")
+    done = here("resume", "my runs", cwd=tmp_path)
+    assert f"next: `harness fit-entropy-law '{root}'`" in done.stderr
+    again = here("sweep", *TABULAR, "--dir", "my runs", cwd=tmp_path)
+    assert f"continue it with `harness resume '{root}'`" in again.stderr
 
 
 def test_a_sweep_in_a_folder_of_ones_own(tmp_path: Path) -> None:

@@ -49,10 +49,38 @@ def test_a_whole_run_is_reported_part_by_part(done: RunFolder) -> None:
     }
 
 
-def test_the_table_names_runs_and_counts_them(done: RunFolder) -> None:
+COUNTED = "; nothing was changed; --json shows each part that was checked"
+
+
+def test_a_run_that_is_whole_is_one_line(done: RunFolder) -> None:
     ended = here("verify", "run", cwd=done.path.parent)
-    assert ended.stdout.splitlines()[1].split()[:3] == ["run", "done", "undamaged"]
-    assert ended.stdout.splitlines()[-1] == "1 of 1 runs undamaged; nothing was changed"
+    assert [line.split() for line in ended.stdout.splitlines()[:2]] == [
+        ["run", "status", "result"], ["run", "done", "undamaged"],
+    ]  # fmt: skip
+    assert ended.stdout.splitlines()[2:] == [f"1 of 1 runs undamaged{COUNTED}"]
+
+
+def test_what_is_wrong_stands_below_its_run_and_notes_that_are_alike_in_one_line(
+    done: RunFolder, tmp_path: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        run = RunFolder(shutil.copytree(done.path, tmp_path / "runs" / name))
+        run.outcomes.unlink()
+    run.metrics.write_bytes(b"".join(run.metrics.read_bytes().splitlines(keepends=True)[:2]))
+    values = json.loads(run.status.read_text())
+    run.status.write_text(json.dumps({**values, "status": "running"}))
+    ended = here("verify", "runs", cwd=tmp_path)
+    assert ended.returncode == 3
+    lines = ended.stdout.splitlines()
+    assert [line.split()[:3] for line in lines[1:4]] == [
+        ["runs/a", "done", "undamaged"], ["runs/b", "done", "undamaged"],
+        ["runs/c", "crashed", "damaged"],
+    ]  # fmt: skip
+    assert lines[4] == (
+        "  rows: metrics.jsonl: must hold a row for each step up to 3, as run.json says, got 2"
+    )
+    assert lines[-2].startswith("2 runs: outcomes: outcomes.json: is not there, made by an older")
+    assert lines[-1] == f"2 of 3 runs undamaged{COUNTED}"
 
 
 def test_a_path_without_runs_exits_65_with_one_line(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,8 @@ def made_log(path: Path, rows: int, step: int = 1) -> None:
 
 WRITER = """
 import json, sys, time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 lines = Path(sys.argv[1]).read_text().splitlines(keepends=True)
 with open(sys.argv[2], "a") as file:
@@ -207,8 +211,35 @@ def test_logs_of_other_programs_get_the_numbers_and_the_caution(name: str) -> No
     assert "nobody says how many" in str(view.uncalibrated)
 
 
+def shown_of(views: Sequence[View]) -> str:
+    shown = io.StringIO()
+    Console(file=shown, width=200).print(watch_view.table(views, 20, 200))
+    return shown.getvalue()
+
+
+def test_a_run_shows_the_reward_of_held_out_users_and_says_so(run: Path) -> None:
+    view = look(run)
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert view.reward == rows[-1]["eval/reward"] != rows[-1]["reward"]
+    assert f"held-out R {view.reward:.2f}" in watch_view.line(view)
+    assert watch_view.event(view)["reward_column"] == "eval/reward"
+    assert "held-out R" in shown_of([view]).splitlines()[0]
+
+
+def test_the_reward_of_another_programs_log_is_told_by_its_column(run: Path) -> None:
+    other = look(LOGS / "skyrl.jsonl")
+    assert other.reward_column == "reward/avg_raw_reward"
+    assert f"R {other.reward:.2f} (reward/avg_raw_reward)" in watch_view.line(other)
+    assert "held-out" not in shown_of([other])
+    both = shown_of([look(run), other]).splitlines()
+    assert "held-out" not in both[0]
+    note = "R: that of held-out users, or column reward/avg_raw_reward of another program's log"
+    assert note in [line.strip() for line in both]
+
+
 def test_a_hostile_name_is_shown_literally() -> None:
-    view = View(f"[red]{HOSTILE}", status="running", reason=HOSTILE)
+    view = View(f"[red]{HOSTILE}", status="running", reason=HOSTILE, reward=0.5)
+    view = replace(view, reward_column=HOSTILE)
     shown = io.StringIO()
     Console(file=shown, force_terminal=True, width=200).print(watch_view.table([view], 20, 200))
     assert "[red]" in shown.getvalue()
@@ -296,11 +327,12 @@ def test_a_run_with_an_empty_run_json_has_ended(run: Path, tmp_path: Path) -> No
     copy = unfinished(run, tmp_path / "one")
     (copy / "run.json").write_text("", encoding="utf-8")
     view = look(copy)
-    assert (view.ended, view.status) == (True, "no status")
+    assert (view.ended, view.status) == (True, "damaged")
     assert "P(gain" not in watch_view.line(view)
     (copy / "metrics.jsonl").write_text("", encoding="utf-8")
     shutil.copy(run / "run.json", copy)
-    assert look(copy).reason == "metrics.jsonl holds no row"
+    rule = "a run that is done must end with the row of step 60, got none as its last"
+    assert look(copy).reason == f"metrics.jsonl: {rule}"
 
 
 def test_reasons_and_names_show_the_path_once_and_tell_runs_apart() -> None:
@@ -311,5 +343,5 @@ def test_reasons_and_names_show_the_path_once_and_tell_runs_apart() -> None:
     shown = io.StringIO()
     table = watch_view.table([ruled, View("b/0-easy")], 20, 200)
     Console(file=shown, width=200).print(table)
-    for words in ("a/0-easy", "b/0-easy", "ended by its rule: flat"):
+    for words in ("a/0-easy", "b/0-easy", "done, by its rule: flat"):
         assert words in shown.getvalue()

@@ -14,9 +14,9 @@ from harness.demo import folder, outcome
 from harness.demo.constructions import COMMON, CONSTRUCTIONS, Construction
 from harness.demo.outcome import Shown
 from harness.errors import ConfigError, DataError
-from harness.law import analysis
+from harness.law import analysis, verdict
 from harness.law.group_results import Analysis
-from harness.law.results import REGIMES
+from harness.law.results import REGIMES, Interval
 from harness.records import sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.report import write
@@ -52,6 +52,20 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Analysis]:
 def judged(known: tuple[Sweep, Analysis]) -> dict[str, Shown]:
     shown = outcome.judged([construction(name) for name in KNOWN], *known)
     return {one.construction.name: one for one in shown}
+
+
+def test_every_reason_of_a_verdict_is_told_in_plain_words(known: tuple[Sweep, Analysis]) -> None:
+    assert outcome.REASONS.keys() == verdict.REASONS.keys()
+    assert not any("_" in words for words in outcome.REASONS.values())
+    one = judged(known)["learns"]
+    assert one.result is not None
+    share = Interval(1.85, 0.44, 3.96)
+    unsure = replace(
+        one.result, verdict="undetermined", reasons=["identification_range"], null_share=share
+    )
+    said = " ".join(" ".join(outcome.lines([replace(one, result=unsure)], 80)).split())
+    assert "law undetermined (a slope of 0 is not ruled out)" in said
+    assert "with shuffled advantages H falls 185% [44%, 396%] as far" in said
 
 
 def test_each_run_can_be_planned_and_no_two_are_one() -> None:

@@ -181,7 +181,7 @@ def test_a_run_that_waits_for_a_server_in_vain_gives_its_gpu_back(
     taken = run_lease.take(served("http://127.0.0.1:8001"))
     with pytest.raises(StoppedError):
         run_lease.take(served("http://127.0.0.1:8001", gpus=1), iter([False, False, True]).__next__)
-    with gpu_lease.lease(with_gpu=True) as gpu:
+    with gpu_lease.lease(1) as gpu:
         assert gpu.visible == "0"
     run_lease.release(taken)
 

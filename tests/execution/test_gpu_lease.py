@@ -30,14 +30,14 @@ def runs(count: int, gpus: int = 0, threads: int = 1) -> list[RunConfig]:
 
 def test_two_runs_never_have_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5a/1")
-    with gpu_lease.lease(with_gpu=True) as first, gpu_lease.lease(with_gpu=True) as second:
+    with gpu_lease.lease(1) as first, gpu_lease.lease(1) as second:
         assert (first.visible, second.visible) == ("3", "GPU-5a/1")
         with (
             pytest.raises(StoppedError, match="waiting for a free GPU"),
-            gpu_lease.lease(with_gpu=True, give_up=iter([False, True]).__next__),
+            gpu_lease.lease(1, give_up=iter([False, True]).__next__),
         ):
             pass
-    with gpu_lease.lease(with_gpu=True) as again:
+    with gpu_lease.lease(1) as again:
         assert again.visible == "3"
 
 
@@ -47,10 +47,10 @@ def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch: pytest.MonkeyPatc
     got: list[str] = []
 
     def wait() -> None:
-        with gpu_lease.lease(with_gpu=True) as device:
+        with gpu_lease.lease(1) as device:
             got.append(device.visible)
 
-    with gpu_lease.lease(with_gpu=True):
+    with gpu_lease.lease(1):
         waiting = threading.Thread(target=wait)
         waiting.start()
         waiting.join(timeout=0.1)
@@ -61,7 +61,7 @@ def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch: pytest.MonkeyPatc
 
 def test_a_run_without_gpus_sees_none_and_waits_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    with gpu_lease.lease(with_gpu=False) as one, gpu_lease.lease(with_gpu=False) as two:
+    with gpu_lease.lease(0) as one, gpu_lease.lease(0) as two:
         assert (one.visible, two.visible) == ("", "")
 
 
@@ -80,7 +80,7 @@ def test_many_runs_share_the_gpus_one_each_and_leave_none_idle(
 
 def _hold() -> Span:
     """The GPU of one lease, and from when to when it was held."""
-    with gpu_lease.lease(with_gpu=True) as lease:
+    with gpu_lease.lease(1) as lease:
         began = time.monotonic()
         time.sleep(0.1)
         return lease.visible, began, time.monotonic()
@@ -94,7 +94,7 @@ def most_at_once(spans: list[Span]) -> int:
 HOLDER = """
 import subprocess, sys, time
 from harness.execution import gpu_lease
-with gpu_lease.lease(with_gpu=True) as lease:
+with gpu_lease.lease(1) as lease:
     run = [subprocess.Popen(["sleep", "60"], pass_fds=lease.descriptors).pid for _ in sys.argv[1:]]
     print(lease.visible, *run, flush=True)
     time.sleep(60)
@@ -115,10 +115,10 @@ def test_a_lease_dies_with_its_process_and_not_before_its_run(
             assert visible == b"0"
             holder.kill()
         if run:
-            with pytest.raises(StoppedError), gpu_lease.lease(True, iter([False, True]).__next__):
+            with pytest.raises(StoppedError), gpu_lease.lease(1, iter([False, True]).__next__):
                 pass
             os.kill(int(run[0]), 9)
-        with gpu_lease.lease(with_gpu=True) as again:
+        with gpu_lease.lease(1) as again:
             assert again.visible == "0"
 
 
@@ -135,13 +135,45 @@ def test_jobs_that_each_call_their_own_gpu_0_do_not_wait_for_each_other(
         smi.chmod(0o755)
 
     here("5a")
-    with gpu_lease.lease(with_gpu=True):
+    with gpu_lease.lease(1):
         here("7c")
-        with gpu_lease.lease(with_gpu=True) as other:
+        with gpu_lease.lease(1) as other:
             assert other.visible == "0"
         here("5a")
-        with pytest.raises(StoppedError), gpu_lease.lease(True, iter([False, True]).__next__):
+        with pytest.raises(StoppedError), gpu_lease.lease(1, iter([False, True]).__next__):
             pass
+
+
+def test_a_run_leases_all_of_its_gpus_at_once_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    with gpu_lease.lease(2) as first:
+        assert (first.visible, len(first.descriptors)) == ("0,1", 2)
+        with (
+            pytest.raises(StoppedError, match="stopped while waiting for free GPUs"),
+            gpu_lease.lease(2, iter([False, True]).__next__),
+        ):
+            pass
+        with gpu_lease.lease(1) as other:  # the one that was free has been let go
+            assert other.visible == "2"
+    with gpu_lease.lease(3) as every:
+        assert every.visible == "0,1,2"
+    with pytest.raises(DeviceError, match=r"trainer.gpus: must be at most 3, those visible, got 4"):
+        gpu_lease.take(4)
+
+
+def test_two_runs_that_want_most_of_the_gpus_never_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    monkeypatch.setattr(gpu_lease, "POLL_S", 0.001)
+
+    def work(_: int) -> str:
+        with gpu_lease.lease(2) as taken:
+            time.sleep(0.01)
+            return taken.visible
+
+    with ThreadPoolExecutor(4) as pool:
+        assert {len(got.split(",")) for got in pool.map(work, range(12), timeout=60)} == {2}
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])
@@ -151,7 +183,7 @@ def test_a_gpu_that_is_not_there_is_a_device_error(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     rule = r"trainer.gpus: must be 0 without a visible GPU, got 1"
     with pytest.raises(DeviceError, match=rule):
-        gpu_lease.take(with_gpu=True)
+        gpu_lease.take(1)
     with pytest.raises(DeviceError, match=rule):
         gpu_lease.check([*runs(1), *runs(1, gpus=1)])
     gpu_lease.check(runs(2))
@@ -166,6 +198,7 @@ def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(
     assert gpu_lease.runs_at_once(runs(20, threads=3)) == 2
     assert gpu_lease.runs_at_once(runs(20, threads=16)) == 1
     assert gpu_lease.runs_at_once(runs(20, gpus=1)) == 3
+    assert gpu_lease.runs_at_once(runs(20, gpus=2)) == 1
     assert gpu_lease.runs_at_once([*runs(5), *runs(5, gpus=1)]) == 3
     assert gpu_lease.runs_at_once(runs(5)) == 5
 

@@ -81,7 +81,7 @@ def test_a_run_with_keys_of_a_newer_version_is_read_and_not_resumed(sweep: Path,
     run = RunFolder(sweep / PARTIAL)
     CHANGES[keys](run)
     before = snapshot(run.path)
-    assert "running, 4/8 steps" in here("status", str(run.path), cwd=sweep).stdout
+    assert "crashed, 4/8 steps" in here("status", str(run.path), cwd=sweep).stdout
     assert runs_of_a_fit(run) == [str(run.path)]
     verified = here("verify", str(run.path), "--json", cwd=sweep)
     (one,) = json.loads(verified.stdout)["runs"]
@@ -125,7 +125,7 @@ def test_a_sweep_or_study_with_keys_of_a_newer_version_is_read_and_not_resumed(
     (sweep / "study.json").write_text(json.dumps(study))
     edit(sweep / file, change)
     before = snapshot(sweep)
-    assert f"{PARTIAL}: running, 4/8 steps" in here("status", str(sweep), cwd=sweep).stdout
+    assert f"{PARTIAL}: crashed, 4/8 steps" in here("status", str(sweep), cwd=sweep).stdout
     assert here("verify", str(sweep), cwd=sweep).returncode == 0
     done = here("resume", str(sweep), cwd=sweep)
     assert done.returncode == 65
@@ -151,7 +151,7 @@ def test_rows_of_another_simulator_are_read_and_not_continued(sweep: Path) -> No
     run, version = RunFolder(sweep / PARTIAL), simulator.VERSION + 1
     of_simulator(run, version)
     before = snapshot(run.path)
-    assert "running, 4/8 steps" in here("status", str(run.path), cwd=sweep).stdout
+    assert "crashed, 4/8 steps" in here("status", str(run.path), cwd=sweep).stdout
     assert runs_of_a_fit(run) == [str(run.path)]
     assert here("verify", str(run.path), cwd=sweep).returncode == 0
     done = here("resume", str(run.path), cwd=sweep)

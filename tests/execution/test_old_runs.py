@@ -92,7 +92,7 @@ def test_a_sweep_of_then_is_read_and_its_rows_are_kept(sweep: Path) -> None:
     before = here("status", str(sweep), cwd=sweep)
     assert before.returncode == 0
     assert "0-easy-seed1: done, 8/8 steps" in before.stdout
-    assert f"{PARTIAL}: running, 4/8 steps" in before.stdout
+    assert f"{PARTIAL}: crashed, 4/8 steps" in before.stdout
     assert here("verify", str(sweep), cwd=sweep).returncode == 0
     assert law(sweep).count(":") == 2
     done = here("resume", str(sweep), cwd=sweep)
@@ -107,7 +107,7 @@ def test_a_sweep_of_then_is_read_and_its_rows_are_kept(sweep: Path) -> None:
 
 def test_a_run_of_then_is_resumed_to_its_rows(single: RunFolder) -> None:
     assert run_folder.read_status(single).simulator_version == 3
-    assert "running, 4/8 steps" in here("status", "run", cwd=single.path.parent).stdout
+    assert "crashed, 4/8 steps" in here("status", "run", cwd=single.path.parent).stdout
     done = here("resume", "run", cwd=single.path.parent)
     assert done.returncode == 0, done.stderr
     expect_rows(single, "run")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from rich.console import Console
 from harness.execution import progress, progress_view
 from harness.execution.progress import RunWatcher
 from harness.execution.progress_view import RunView
-from harness.records import run_folder
+from harness.records import run_folder, run_state
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
+from harness.testing.commands import rows
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import text, visible
 
@@ -26,7 +28,24 @@ VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
 
 def status(path: Path, word: str, attempt: int = 1, reason: str | None = None) -> None:
     path.mkdir(exist_ok=True)
-    run_folder.write_status(RunFolder(path), RunStatus(word, reason, attempts=attempt))
+    written = RunStatus(word, reason, last_step=rows(path), attempts=attempt)
+    run_folder.write_status(RunFolder(path), written)
+
+
+Running = Callable[[Path], None]
+
+
+@pytest.fixture
+def held_by_us() -> Iterator[Running]:
+    """Make a run that this process holds, as the process that trains it does."""
+    with contextlib.ExitStack() as held:
+
+        def begin(path: Path) -> None:
+            path.mkdir(exist_ok=True)
+            held.enter_context(run_folder.hold(RunFolder(path)))
+            status(path, "running")
+
+        yield begin
 
 
 def train(path: Path, first: int, last: int) -> None:
@@ -47,21 +66,25 @@ def test_a_folder_that_is_not_there_yet_is_a_planned_run(tmp_path: Path) -> None
     assert progress_view.line(view) == "run: planned, 0/100 steps"
 
 
-def test_a_running_run_shows_its_last_row_and_the_time_left_at_its_pace(tmp_path: Path) -> None:
+def test_a_running_run_shows_its_last_row_and_the_time_left_at_its_pace(
+    tmp_path: Path, held_by_us: Running
+) -> None:
     run = tmp_path / "run"
-    status(run, "running")
+    held_by_us(run)
     watcher = RunWatcher(run, "run", 100, ticking([0.0, 30.0]))
     train(run, 1, 10)
     assert watcher.read().left_s is None
     train(run, 11, 20)
     assert progress_view.line(watcher.read()) == (
-        "run: running, 20/100 steps, H 1.23, R 0.46, emotion 46, 4 min left"
+        "run: running, 20/100 steps, H 1.23, batch R 0.46, emotion 46, 4 min left"
     )
 
 
-def test_the_pace_is_that_of_the_last_while_not_of_all_time(tmp_path: Path) -> None:
+def test_the_pace_is_that_of_the_last_while_not_of_all_time(
+    tmp_path: Path, held_by_us: Running
+) -> None:
     run = tmp_path / "run"
-    status(run, "running")
+    held_by_us(run)
     watcher = RunWatcher(run, "run", 100, ticking([0.0, 10.0, 200.0, 210.0]))
     for last in (1, 2, 50, 60):
         train(run, 1 if last == 1 else last, last) if last < 3 else rewrite(run, last)
@@ -74,9 +97,9 @@ def rewrite(run: Path, rows: int) -> None:
     train(run, 1, rows)
 
 
-def test_a_line_still_being_written_waits(tmp_path: Path) -> None:
+def test_a_line_still_being_written_waits(tmp_path: Path, held_by_us: Running) -> None:
     run = tmp_path / "run"
-    status(run, "running")
+    held_by_us(run)
     train(run, 1, 3)
     watcher = RunWatcher(run, "run", 100)
     with RunFolder(run).metrics.open("ab") as file:
@@ -87,9 +110,9 @@ def test_a_line_still_being_written_waits(tmp_path: Path) -> None:
     assert (watcher.read().step, watcher.read().entropy) == (4, 0.5)
 
 
-def test_rows_that_are_no_rows_do_not_stop_the_watch(tmp_path: Path) -> None:
+def test_rows_that_are_no_rows_do_not_stop_the_watch(tmp_path: Path, held_by_us: Running) -> None:
     run = tmp_path / "run"
-    status(run, "running")
+    held_by_us(run)
     watcher = RunWatcher(run, "run", 100)
     for line in (
         "[1]",
@@ -101,12 +124,26 @@ def test_rows_that_are_no_rows_do_not_stop_the_watch(tmp_path: Path) -> None:
         RunFolder(run).metrics.write_text(line + "\n")
         assert watcher.read().step == 0
     (run / "run.json").write_text("not json")
-    assert watcher.read().status == "planned"
+    assert watcher.read().status == "damaged"
 
 
-def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
+def test_a_run_whose_process_died_is_crashed_as_in_every_other_command(tmp_path: Path) -> None:
+    status(tmp_path / "run", "running")
+    assert progress_view.line(RunWatcher(tmp_path / "run", "run", 100).read()) == (
+        f"run: crashed, 0/100 steps, {run_state.DIED}"
+    )
+
+
+def test_the_path_of_the_run_is_no_part_of_its_reason(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    status(run, "running")
+    ended = "step 3 of 9: ended by trainer.stop_when=flat"
+    status(run, "stopped", reason=f"{run}: {ended}")
+    assert RunWatcher(run, "run", 9).read().reason == ended
+
+
+def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path, held_by_us: Running) -> None:
+    run = tmp_path / "run"
+    held_by_us(run)
     train(run, 1, 9)
     watcher = RunWatcher(run, "run", 100)
     assert watcher.read().step == 9
@@ -114,9 +151,11 @@ def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
     assert watcher.read().step == 2
 
 
-def test_a_run_that_is_done_is_shown_as_it_ended_and_not_read_again(tmp_path: Path) -> None:
+def test_a_run_that_is_done_is_shown_as_it_ended_and_not_read_again(
+    tmp_path: Path, held_by_us: Running
+) -> None:
     run = tmp_path / "run"
-    status(run, "running")
+    held_by_us(run)
     train(run, 1, 9)
     watcher = RunWatcher(run, "run", 9)
     assert watcher.read().status == "running"
@@ -143,7 +182,7 @@ def test_a_line_is_due_at_start_at_tenths_and_at_the_end() -> None:
 
 
 def test_piped_output_is_plain_lines_from_start_to_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, held_by_us: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.01)
     stream, stop = io.StringIO(), threading.Event()
@@ -152,7 +191,7 @@ def test_piped_output_is_plain_lines_from_start_to_end(
     watching = threading.Thread(target=progress.watch, args=arguments)
     watching.start()
     for run in runs:
-        status(run, "running")
+        held_by_us(run)
         wait_for(stream, f"{run.name}: running, 0/20 steps")
     train(runs[0], 1, 20)
     status(runs[0], "done")
@@ -161,7 +200,7 @@ def test_piped_output_is_plain_lines_from_start_to_end(
     watching.join(10)
     lines = [line for line in stream.getvalue().splitlines() if line[1] == "-"]
     assert lines[-2:] == [
-        "0-easy: done, 20/20 steps, H 1.23, R 0.46, emotion 46",
+        "0-easy: done, 20/20 steps, H 1.23, batch R 0.46, emotion 46",
         "1-hard: failed, 0/20 steps, /x/metrics.jsonl: out of memory",
     ]
     assert "\x1b" not in stream.getvalue()
@@ -174,9 +213,9 @@ def wait_for(stream: io.StringIO, text: str) -> None:
         time.sleep(0.01)
 
 
-def test_a_terminal_gets_a_table_with_a_line_a_run(tmp_path: Path) -> None:
+def test_a_terminal_gets_a_table_with_a_line_a_run(tmp_path: Path, held_by_us: Running) -> None:
     stream, stop = io.StringIO(), threading.Event()
-    status(tmp_path / "0-easy", "running")
+    held_by_us(tmp_path / "0-easy")
     train(tmp_path / "0-easy", 1, 12)
     stop.set()
     console = Console(file=stream, force_terminal=True, width=90, height=20, color_system=None)
@@ -193,11 +232,11 @@ def test_more_runs_than_lines_show_those_that_run_and_count_the_rest() -> None:
     views = [RunView(f"run{i}", 10, word) for i, word in enumerate(words)]
     stream = io.StringIO()
     Console(file=stream, width=90).print(progress_view.table(views, 4))
-    shown = [line.split()[0] for line in stream.getvalue().splitlines()]
+    *lines, legend = stream.getvalue().splitlines()
+    shown = [line.split()[0] for line in lines]
     assert shown == ["run", "run5", "run10", "run11", "run12", "and", "5"]
-    assert stream.getvalue().endswith(
-        "and 4 planned, 5 done\n5 of 13 runs done, 2 running, 1 failed\n"
-    )
+    assert lines[-2:] == ["and 4 planned, 5 done", "5 of 13 runs done, 2 running, 1 failed"]
+    assert legend == "H, R, emotion: last batch; held-out R: `harness watch`"
 
 
 def running(step: int, left_s: float | None, steps: int = 100) -> RunView:

@@ -260,7 +260,7 @@ def test_a_folder_for_locks_that_somebody_else_has_made_is_refused(
     (tmp_path / "theirs").mkdir()
     (tmp_path / f"harness-gpus-{os.getuid()}").symlink_to(tmp_path / "theirs")
     with pytest.raises(DeviceError, match="must be a folder of your own"):
-        gpu_lease.take(with_gpu=True)
+        gpu_lease.take(1)
     assert list((tmp_path / "theirs").iterdir()) == []
 
 

@@ -96,11 +96,11 @@ def test_a_lock_of_a_gpu_is_no_link(
     victim.write_text(VICTIM)
     (locks / "0.lock").symlink_to(victim)
     with pytest.raises(StorageError, match=f"harness-gpus-{os.getuid()}"):
-        gpu_lease.take(with_gpu=True)
+        gpu_lease.take(1)
     assert victim.read_text() == VICTIM
     locks.chmod(0o777)
     with pytest.raises(DeviceError, match="that nobody else may write to, got mode 777") as raised:
-        gpu_lease.take(with_gpu=True)
+        gpu_lease.take(1)
     record_property("seen", str(raised.value).rpartition("/")[2])
 
 

@@ -61,9 +61,9 @@ def test_a_done_run_whose_rows_were_cut_is_said_to_be_damaged(
         f"got {last} as its last"
     )
     found = resume.status(run.path)
-    assert (found["status"], found["reason"], found["exit_code"]) == ("failed", reason, 65)
+    assert (found["status"], found["reason"], found["exit_code"]) == ("damaged", reason, 65)
     shown = here("status", "run", cwd=tmp_path)
-    assert shown.stdout.startswith("run: failed, ")
+    assert shown.stdout.startswith("run: damaged, ")
     assert "must end with the row of step 3" in shown.stdout
     assert status(run)["status"] == "done", "looking changes nothing"
 

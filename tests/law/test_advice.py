@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.compose import planner
 from harness.law import advice
 from harness.law.analysis import analyse
+from harness.law.io import typed_words
 from harness.law.results import RunResult
 from harness.law.verdict import REASONS
+from harness.records import study_file, sweep_file
+from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing import cells, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
@@ -125,6 +130,77 @@ def test_a_run_that_its_rule_would_end_again_is_to_go_on_without_it(tmp_path: Pa
     assert said[-1].endswith("add trainer.steps=400 trainer.stop_when=null.")
 
 
+SWEPT = ("policy=tabular", "difficulty=easy,hard", "seed=range(1,3)", "trainer.steps=12")
+
+
+def a_sweep(folder: Path, command: tuple[str, ...] = SWEPT) -> Path:
+    """Short runs of two levels, as `harness sweep` leaves them."""
+    rows = []
+    for number, level in enumerate(("easy", "hard")):
+        run = folder / f"{number}-{level}"
+        lines = synthetic.rows(synthetic.lawful(number + 1, 12, LOW))
+        synthetic.write_run(run, lines, seed=number, level=level)
+        synthetic.planned_with(run, "trainer", steps=12)
+        own = ("policy=tabular", f"difficulty={level}", f"seed={number}")
+        rows.append(LedgerRow(run.name, str(run), own))
+    sweep_file.write(folder, Sweep(str(folder), {}, rows, command))
+    return folder
+
+
+def command_in(lines: Sequence[str]) -> list[str]:
+    """The words of the only command among them."""
+    (line,) = (line for line in lines if line.startswith("    harness sweep "))
+    return shlex.split(line)[2:]
+
+
+def test_the_whole_command_is_printed_and_makes_the_sweep_again_longer(tmp_path: Path) -> None:
+    said = advice.what_would_decide(analyse([a_sweep(tmp_path / "s")]))
+    assert said[-2:] == [
+        "More steps would decide, if H falls further:",
+        "    harness sweep policy=tabular difficulty=easy,hard 'seed=range(1,3)' trainer.steps=48",
+    ]
+    points = planner.plan(command_in(said)).points
+    assert len(points) == 4
+    assert {point.config.trainer.steps for point in points} == {48}
+
+
+def test_a_named_sweep_is_made_again_by_its_name(tmp_path: Path) -> None:
+    said = advice.what_would_decide(analyse([a_sweep(tmp_path, ("+sweeps=first_tabular",))]))
+    words = command_in(said)
+    assert words == ["+sweeps=first_tabular", "trainer.steps=48"]
+    plan = planner.plan(words)
+    assert len(plan.points) == 30
+    assert {point.config.trainer.steps for point in plan.points} == {48}
+
+
+def test_runs_that_no_one_command_made_are_made_again_one_by_one(tmp_path: Path) -> None:
+    found = analyse([a_sweep(tmp_path, ())])
+    assert command_in(advice.what_would_decide(found)) == [
+        "policy=tabular", "difficulty=easy", "seed=0", "trainer.steps=48",
+    ]  # fmt: skip
+    ((helped, _),) = advice.next_steps(found, found.runs, typed_words.of_sweep)
+    assert len(helped) == 1
+
+
+def test_a_run_of_a_study_is_made_again_by_its_own_words(tmp_path: Path) -> None:
+    folder = a_sweep(tmp_path, ("hydra/launcher=submitit_slurm",))
+    (folder / study_file.FILE).write_text("{}")
+    words = command_in(advice.what_would_decide(analyse([folder])))
+    assert words == ["policy=tabular", "difficulty=easy", "seed=0", "trainer.steps=48"]
+
+
+@pytest.mark.parametrize("word", ["x\n=rm -rf", "\x1b]0;x\x07=1"])
+def test_words_that_a_terminal_would_not_show_are_no_command(tmp_path: Path, word: str) -> None:
+    said = advice.what_would_decide(analyse([a_sweep(tmp_path, (word,))]))
+    assert said[-1] == "More steps would decide, if H falls further: add trainer.steps=48."
+
+
+def test_hostile_words_are_quoted(tmp_path: Path) -> None:
+    hostile = "a=$(touch x); `touch y` 'z' #"
+    said = advice.what_would_decide(analyse([a_sweep(tmp_path, (hostile,))]))
+    assert command_in(said) == [hostile, "trainer.steps=48"]
+
+
 @pytest.mark.parametrize("value", [0.0, 0.7, 1 / 3])
 def test_a_reward_that_never_moves_is_not_told_to_train_longer(
     tmp_path: Path, value: float
@@ -133,9 +209,17 @@ def test_a_reward_that_never_moves_is_not_told_to_train_longer(
     still = [{**row, "reward": value} for row in rows]
     synthetic.write_run(tmp_path / "still", still)
     said = advice.what_would_decide(analyse([tmp_path]))
-    assert said[0] == "1 of 1 runs undetermined:"
-    assert said[-1] == advice.CONSTANT
-    assert not any("More steps" in line for line in said)
+    assert said == ["1 of 1 runs undetermined:", "  1 x nothing varied: see below", advice.CONSTANT]
+
+
+@pytest.mark.parametrize("value", [0.0, 1.6])
+def test_an_entropy_that_never_moves_is_not_told_to_train_longer(
+    tmp_path: Path, value: float
+) -> None:
+    rows = synthetic.rows(synthetic.lawful(1, 100, LOW))
+    synthetic.write_run(tmp_path / "still", [{**row, "entropy": value} for row in rows])
+    said = advice.what_would_decide(analyse([tmp_path]))
+    assert said == ["1 of 1 runs undetermined:", "  1 x nothing varied: see below", advice.STILL]
 
 
 def test_a_still_reward_beside_a_short_run_leaves_the_advice_for_that_one(tmp_path: Path) -> None:

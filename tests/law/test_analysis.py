@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
-from harness.law.results import ERROR_KINDS, REGIMES, VERDICTS, RunResult
+from harness.law.reading_results import ERROR_KINDS
+from harness.law.results import REGIMES, VERDICTS, RunResult
 from harness.testing import synthetic
 from harness.testing.synthetic import LOW, lawful_rows
 from tests.records.bombs import alias_bomb

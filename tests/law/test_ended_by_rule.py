@@ -14,7 +14,7 @@ from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from harness.report.tables import csv_files, summary
+from harness.report.tables import answer, csv_files, summary
 from tests.law import ended
 
 RULE = {"rule": "flat", "step": ended.STEPS}
@@ -53,6 +53,16 @@ def test_the_terminal_counts_such_runs_and_says_what_their_ends_are_of(
     assert said.count("ended by rule") == (2 if width >= 80 else 0)  # folded below
     assert f"2 of 4 runs were ended by trainer.stop_when, at step {ended.STEPS}: " in said
     assert "final R and H are of the step where a run ended" in said
+
+
+def test_the_short_answer_says_so_before_its_rows(analysed: Analysis) -> None:
+    console = Console(width=80, record=True, file=io.StringIO())
+    answer.show(analysed, Path("law"), None, console)
+    said = console.export_text()
+    before = said.partition("to noise")[0]
+    assert f"2 of 4 runs were ended by trainer.stop_when, at step {ended.STEPS}: " in before
+    assert "a later onset was not seen" in before
+    assert "no random part of them" in before
 
 
 def test_runs_without_a_rule_are_not_spoken_of(tmp_path: Path) -> None:

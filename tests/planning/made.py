@@ -81,14 +81,16 @@ def write_runs(
     seeds: int = 3,
     apart: float = 0.1,
     medium: float = 1.0,
+    medium_of_hard: float | None = None,
 ) -> Path:
     """A finished run for each level and seed; hard ends `apart` below easy. `medium`: the reward on
-    eval/medium as a share of that on the run's own users.
+    eval/medium as a share of that on the run's own users; `medium_of_hard`: of hard's runs.
     """
     points = planner.plan([*words, f"seed=range(1,{seeds + 1})"]).points
     for number, point in enumerate(points):
         low = apart if point.config.difficulty.name == "hard" else 0.0
-        _write(root / f"{number}", point, 0.6 - low, medium)
+        other = medium_of_hard if low and medium_of_hard is not None else medium
+        _write(root / f"{number}", point, 0.6 - low, other)
     return root
 
 

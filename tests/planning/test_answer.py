@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 from dataclasses import replace
@@ -9,12 +10,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 from harness.compose import planner
 from harness.errors import ConfigError, DataError
-from harness.planning import answer, pilot, shipped, study_file
+from harness.law.analysis import analyse
+from harness.planning import answer, pilot, shipped, show, study_file
 from harness.planning.answer import Answer, Question
 from harness.planning.effects import parse
+from harness.report.text import answer as answers
 from harness.study import arms, file
 from tests.planning import made
 from tests.planning.made import SHORT, write_runs
@@ -53,6 +57,74 @@ def test_the_plan_keeps_the_settings_of_the_pilot(runs: Path) -> None:
     assert points[0].config.trainer.steps == design.size.steps
     assert points[0].config.eval.users == design.size.users
     assert not {point.config.seed for point in points} & {1, 2, 3}
+
+
+def test_a_difference_is_told_with_its_users_and_beside_that_on_each_levels_own(
+    tmp_path: Path,
+) -> None:
+    path = write_runs(tmp_path / "pilot", apart=0.2, medium_of_hard=2.45)
+    found = ask(LEVELS, path)
+    (gap,) = found.own
+    assert gap.users == "medium's users"
+    assert gap.of_own_users is not None
+    assert gap.of_own_users < 0 < gap.value
+    console = Console(width=400, record=True, file=io.StringIO())
+    show.show(found, console)
+    (line,) = (line for line in console.export_text().splitlines() if "in the pilot:" in line)
+    assert "difficulty=hard minus difficulty=easy is 0." in line
+    told = (
+        f"; {gap.of_own_users:.2f} on each level's own users, as fit-entropy-law shows each level"
+    )
+    assert line.rstrip().endswith(f"on medium's users, whom all levels met{told}")
+    rows = {row.name: row.gain.mean or 0.0 for row in answers.rows(analyse([path]))}
+    assert rows["hard"] - rows["easy"] == pytest.approx(gap.of_own_users, abs=0.005)
+
+
+def said(found: Answer, out: Path | None = None) -> list[str]:
+    console = Console(width=400, record=True, file=io.StringIO())
+    show.show(found, console, out)
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+def test_a_plan_says_why_it_has_no_null_controls_and_what_adds_them(runs: Path) -> None:
+    found = ask(LEVELS, runs)
+    assert found.planned is not None
+    (line,) = (line for line in said(found) if line.startswith("no null controls: "))
+    word = "algorithm.null_control=false,true"
+    assert f"How much of each level's fall of H is noise, {word} tells, for as many hours" in line
+    planned = planner.plan(shlex.split(str(found.command))[2:]).points
+    both = planner.plan([*shlex.split(str(found.command))[2:], word]).points
+    assert len(both) == 2 * len(planned)
+
+
+def test_a_planned_study_takes_null_controls_by_the_line_that_is_named(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = ask(LEVELS, runs, "final_reward=0.05")
+    (line,) = (line for line in said(found) if line.startswith("no null controls: "))
+    assert "the line `null_controls: true` in planned.yaml tells" in line
+    folder = tmp_path / "sweeps" / "studies"
+    folder.mkdir(parents=True)
+    (folder / "planned.yaml").write_text(f"{found.study}null_controls: true\n", encoding="utf-8")
+    assert len(file.read("planned").arms) == 4
+
+
+def test_what_was_asked_for_is_not_told_again(runs: Path) -> None:
+    assert ask((*LEVELS, "algorithm.null_control=false"), runs).null_controls is None
+
+
+def test_a_contrast_has_no_study_file_and_says_so(runs: Path, tmp_path: Path) -> None:
+    line = "no planned.yaml: the command is the whole plan, since a contrast decides"
+    found = ask(LEVELS, runs)
+    assert line in said(found, tmp_path)
+    assert line not in said(found)
+    assert line not in said(ask(LEVELS, runs, "final_reward=0.05"), tmp_path)
+
+
+def test_an_entropy_is_told_without_users(runs: Path) -> None:
+    (gap,) = ask(LEVELS, runs, "entropy_lost=0.5").own
+    assert (gap.users, gap.of_own_users) == (None, None)
 
 
 def test_the_same_pilot_gives_the_same_plan(runs: Path) -> None:

@@ -19,16 +19,15 @@ from harness.law.population_results import (
     RunOnset,
     StepShare,
 )
+from harness.law.reading_results import ReadProblem, Skipped
 from harness.law.results import (
     Bounded,
     Identified,
     Interval,
     LeastSquares,
     Onset,
-    ReadProblem,
     RunResult,
     RunSeries,
-    Skipped,
 )
 
 

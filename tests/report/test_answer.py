@@ -11,11 +11,15 @@ from rich.console import Console
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis, Pooled
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from harness.report.tables import answer as table
+from harness.report.tables import summary
 from harness.report.text import answer
 from harness.testing import synthetic
 from harness.testing.commands import here
 from harness.testing.synthetic import LOW
+from tests.law import ended
 
 LEVELS = ("easy", "medium", "hard")
 SEEDS = range(1, 4)
@@ -79,6 +83,25 @@ def test_it_takes_at_most_twelve_lines_of_eighty_columns(analysed: Analysis) -> 
     assert said.splitlines()[-1] == "picture: law/entropy_curves.png"
 
 
+def test_six_rows_and_the_command_that_decides_most_are_twelve_lines(analysed: Analysis) -> None:
+    """As `make sweep` ends: with three levels here, nine."""
+    runs = tuple(
+        replace(run, verdict="undetermined", reasons=["too_few_steps"]) for run in analysed.runs
+    )
+    console = Console(file=io.StringIO(), width=80, record=True)
+    left = replace(analysed, runs=runs)
+    table.show(
+        left, Path("law"), Path("law/x.png"), console, lambda run: ("+sweeps=first_tabular",)
+    )
+    said = console.export_text().splitlines()
+    assert len(said) == MOST_LINES - 3
+    assert said[-3:-1] == [
+        "law undecided in 9 of 9 runs; more steps would decide them, if H falls further:",
+        "    harness sweep +sweeps=first_tabular trainer.steps=400",
+    ]
+    assert max(map(len, said)) <= 80
+
+
 @pytest.mark.parametrize("width", [30, 60, 120, 300])
 def test_no_number_is_lost_on_another_terminal(analysed: Analysis, width: int) -> None:
     said = "".join(printed(analysed, width).split())
@@ -98,7 +121,23 @@ def test_a_verdict_on_the_same_batch_says_so(tmp_path: Path) -> None:
     found = analyse([tmp_path])
     assert [row.same_batch for row in answer.rows(found)] == [True]
     assert "same batch: 1/1" in printed(found, 120)
-    assert "held-out" not in answer.heading(found)
+    own = "reward of the same batch as H, where the law is expected"
+    assert answer.heading(found) == f"1 run; {own}"
+
+
+def test_a_table_says_which_reward_each_row_is_of(analysed: Analysis) -> None:
+    first, *others = (run for run in analysed.runs if not run.same_batch)
+    same, named = replace(first, same_batch=True), replace(first, reward="val/score")
+    mixed = [same, *others]
+    held = "reward of held-out users"
+    assert answer.which_reward(mixed) == f"{held}, or of the same batch as H where a row says so"
+    assert answer.which_reward([named]) == "reward in column val/score"
+    stream = io.StringIO()
+    shown = replace(analysed, runs=(same, *others))
+    summary.print_analysis(shown, Console(file=stream, width=120), explained=False)
+    rows = stream.getvalue().partition("law: R = ")[0]
+    assert rows.count("same batch, expected to fit") == rows.count("on reward") + 1
+    assert f"R: {answer.which_reward(shown.runs)}" in stream.getvalue()
 
 
 def test_the_verdict_on_held_out_users_is_no_same_batch(analysed: Analysis) -> None:
@@ -114,6 +153,29 @@ def test_what_the_interval_is_of_is_said_for_the_rows_that_are_shown(analysed: A
     assert answer.intervals([*rows, alone]) == "±: 95%, x1: its own"
     assert answer.intervals([alone]) == "±: 95% of each run"
     assert answer.intervals([unknown]) == answer.intervals([]) == ""
+
+
+def test_runs_that_are_missing_are_told_by_arm_before_the_rows(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        ended.run(tmp_path / f"easy{seed}", seed)
+    short = ended.rows(4, 30)
+    ended.run(tmp_path / "easy4", 4, short, status="stopped", exit_code=75)
+    ended.run(tmp_path / "easy5", 5, short, status="running", exit_code=None)
+    ended.run(tmp_path / "easy6", 6, short, status="running", exit_code=None)
+    ended.run(tmp_path / "hard1", 1, short, "hard", status="failed", exit_code=70)
+    ended.run(tmp_path / "hard2", 2, [], "hard", status="planned", exit_code=None)
+    with run_folder.hold(RunFolder(tmp_path / "easy6")):
+        found = analyse([tmp_path])
+    line = (
+        "5 of 8 runs unfinished, not counted: easy 3 of 6 (1 stopped, 1 crashed, 1 running); "
+        "hard 2 of 2 (1 diverged, 1 planned)"
+    )
+    assert answer.unfinished(found) == [line]
+    assert answer.unread(found) == []
+    said = printed(found, 200).splitlines()
+    assert said[0].startswith(answer.heading(found))
+    assert said[1] == line
+    assert "could not be read" not in said[0]
 
 
 def test_refusals_of_one_kind_are_one_line(tmp_path: Path) -> None:

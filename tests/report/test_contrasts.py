@@ -8,7 +8,6 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 
@@ -21,6 +20,7 @@ from harness.report.tables.summary import print_analysis
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
+from tests.report.marks import arrows
 
 CONTRAST = Contrast(
     -0.4, -0.5, -0.3,
@@ -218,13 +218,13 @@ def test_one_wide_interval_does_not_flatten_the_seeds() -> None:
     ceiling = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1]
     low, high = ceiling.get_xlim()
     assert high - low < 0.5
-    arrows = {line.get_marker(): np.asarray(line.get_xdata())[0] for line in ceiling.lines}
-    assert (arrows["<"], arrows[">"]) == (low, high)  # where the wide one runs off
+    ends = arrows(ceiling)
+    assert (ends["<"][0], ends[">"][0]) == (low, high)  # where the wide one runs off
 
 
 def test_an_interval_that_fits_has_no_arrow() -> None:
     gain = forest(study()).figure.axes[2]
-    assert {line.get_marker() for line in gain.lines}.isdisjoint("<>")
+    assert arrows(gain) == {}
 
 
 def test_the_forest_is_one_of_the_figures() -> None:

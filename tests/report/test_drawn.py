@@ -13,6 +13,7 @@ from harness.report.figures import canvas, seed_rows
 from harness.report.figures import population as levels
 from harness.report.figures.canvas import Drawing
 from tests.report import made
+from tests.report.marks import arrows
 from tests.report.test_contrasts import forest, study
 from tests.report.test_figure_registry import COLLAPSE, everything
 from tests.report.test_figures import drawn, legend
@@ -66,8 +67,8 @@ def test_a_ceiling_off_the_scale_is_an_arrow_and_does_not_stretch_it() -> None:
         low, high = axes.get_ylim()
         assert high - low < 2
         assert diamonds(axes) == []
-        (arrow,) = [line for line in axes.lines if line.get_marker() == "^"]
-        assert low < float(np.asarray(arrow.get_ydata())[0]) < high
+        assert list(arrows(axes)) == ["^"]
+        assert arrows(axes)["^"][1] == high
         assert "ceiling or interval off the scale" in legend(drawing)
         rows = [row for row in drawing.rows if row["kind"] == "ceiling"]
         assert [row["reward"] for row in rows] == [30.0]  # the CSV has it
@@ -127,10 +128,36 @@ def test_an_open_interval_ends_in_an_arrow_at_the_last_step() -> None:
         (axes,) = canvas.grid("", ["onset"], 1, 2.0).panels[0]
     axes.set_xlim(0, 103)
     seed_rows.estimate(axes, 0, 2, (60.0, 40.0, None), open_end=100.0)
-    ends = {line.get_marker(): np.asarray(line.get_xdata()).tolist() for line in axes.lines}
+    ends = {str(line.get_marker()): np.asarray(line.get_xdata()).tolist() for line in axes.lines}
     assert ends["D"] == [60.0]
-    assert ends[">"] == [100.0]
     assert ends["None"] == [40.0, 100.0]
+    assert [x for x, _ in arrows(axes).values()] == [100.0]
+    assert list(arrows(axes)) == [">"]
+
+
+def test_an_interval_that_runs_off_its_axis_ends_in_an_arrow_and_is_in_the_legend() -> None:
+    analysis = study()
+    first = analysis.groups[0]
+    assert first.compared is not None
+    compared = replace(first.compared, a=replace(first.compared.a, low=-90.0, high=90.0))
+    drawing = forest(replace(analysis, groups=(replace(first, compared=compared),)))
+    a, *others = drawing.figure.axes
+    assert {head: x for head, (x, _) in arrows(a).items()} == dict(
+        zip("<>", a.get_xlim(), strict=True)
+    )
+    assert "the interval goes on beyond the axis" in legend(drawing)
+    assert arrows(others[-1]) == {}  # the onset is a share of the run
+
+
+def test_seeds_of_nearly_equal_value_stand_at_unlike_heights() -> None:
+    values = [0.50, 0.20, 0.51, 0.505, 0.80, 0.50]
+    offsets = seed_rows.swarm(values, 0.03)
+    assert offsets[1] == offsets[4] == 0.0  # nothing is near
+    near = [offsets[at] for at in (0, 2, 3, 5)]
+    assert len(set(near)) == 4
+    assert max(map(abs, near)) <= seed_rows.SPREAD
+    assert len(set(seed_rows.swarm([1.0] * 40, 0.03).tolist())) == 40
+    assert seed_rows.swarm([], 0.03).tolist() == []
 
 
 def test_reward_and_listening_share_their_axes_over_levels() -> None:

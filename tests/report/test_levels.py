@@ -86,6 +86,17 @@ def test_the_picture_shows_the_numbers_beside_it(calibration: dict[str, Any]) ->
     assert sum(panel == "p_rise" for panel, _ in shown) == 9
 
 
+def test_it_is_drawn_in_the_kinds_that_were_asked_for(
+    calibration: dict[str, Any], tmp_path: Path
+) -> None:
+    write.write_calibration(calibration, tmp_path, ("png",))
+    (tmp_path / "calibration_of_mine.png").write_text("mine")
+    write.write_calibration(calibration, tmp_path, ("svg",))
+    left = {path.name for path in tmp_path.iterdir()}
+    ours = {f"calibration.{kind}" for kind in ("json", "csv", "svg")}
+    assert left == {"calibration_of_mine.png", *ours}
+
+
 @pytest.mark.slow
 def test_it_is_written_whole_and_the_same_twice(
     calibration: dict[str, Any], tmp_path: Path

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.report.figures import canvas
+from harness.report.figures import labels
 from harness.report.tables import csv_files
 from harness.testing.payloads import PAYLOADS
 from harness.utils import safe_text
@@ -65,15 +65,15 @@ def test_a_table_keeps_its_shape_whatever_is_in_it() -> None:
 
 @given(anything)
 def test_a_label_is_short_and_the_font_can_draw_all_of_it(text: str) -> None:
-    label = canvas.label(text)
-    assert len(label) <= canvas.LONGEST_NAME
-    assert {ord(char) for char in label} <= canvas._drawable()
+    label = labels.label(text)
+    assert len(label) <= labels.LONGEST_NAME
+    assert {ord(char) for char in label} <= labels.drawable()
 
 
 def test_wrapping_keeps_an_interval_and_a_count_whole() -> None:
     sentence = "ceiling 0.81 [0.78, 0.84], law holds in 3"
     for width in range(14, 45):
-        lines = canvas.wrapped(sentence, width).splitlines()
+        lines = labels.wrapped(sentence, width).splitlines()
         assert " ".join(lines) == sentence
         assert any("[0.78, 0.84]" in line for line in lines)
         assert any("in 3" in line for line in lines)

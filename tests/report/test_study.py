@@ -91,6 +91,9 @@ def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path) ->
     assert [", net of null: " in panel.x.label for panel in page] == [
         judged.link.net_of_null for judged in found.links
     ]
+    write.write_study(found, tmp_path / "one", ("pdf",))
+    left = {path.name for path in (tmp_path / "one").iterdir()}
+    assert left == {"result.json", "links.csv", "links.pdf"}
     by_seed = found.links[0].by_seed
     assert {int(s["seed"]): float(s["value"]) for s in seeds[:5]} == by_seed
     assert all(float(s["of_arm"]) - float(s["of_against"]) == float(s["plain"]) for s in seeds)

@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.results import Identified, Onset, Skipped
+from harness.law.reading_results import Skipped
+from harness.law.results import Identified, Onset
 from harness.report.tables.summary import print_analysis
-from harness.report.text import findings
+from harness.report.text import dropped_rows, findings
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
@@ -35,6 +36,7 @@ n = 60          [-0.38,      [-0.18,      [0.00, 0.80] no onset   identification
 law: R = -a exp(H) + b; ceiling: b - a, the reward at H = 0; n: rows used
 [low, high]: 95% interval; ?: not identified, too uncertain to quote
 onset: step at which H collapses; verdict: whether R follows exp(H)
+R: reward in column reward
 validity of users not recorded in 3 runs
 1 run could not be read:
   runs/3/metrics.jsonl: must hold one JSON object a line, is empty (empty_input)
@@ -172,3 +174,11 @@ def test_ceilings_are_ranged_as_numbers_and_equal_ends_said_once() -> None:
     analysis = made.analysis([made.fitted("r/0")])
     assert "ceiling 9.50 to 10.50" in findings.law_finding(analysis, runs)
     assert findings.onset_finding(analysis, runs) == "collapse from step 346 in all 3 runs"
+
+
+def test_a_reason_that_several_paths_share_is_said_once() -> None:
+    skipped = [Skipped("runs/4", "repeat"), Skipped("x", "a link"), Skipped("runs/5", "repeat")]
+    analysis = made.analysis([made.fitted("r")], skipped=skipped)
+    assert dropped_rows.left_out(analysis, {}) == [
+        "3 paths set aside:", "  runs/4, runs/5: repeat", "  x: a link",
+    ]  # fmt: skip

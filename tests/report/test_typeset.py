@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report.tables import csv_files, typeset
-from harness.report.tables.typeset import Table, in_latex, in_markdown, latex, markdown
+from harness.report.tables.languages import Table, in_latex, in_markdown, latex, markdown
 from harness.report.text import wording
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
+from tests.report.test_contrasts import study
 from tests.report.test_figure_registry import everything
 
 COMMANDS = re.compile(
@@ -66,14 +70,21 @@ def test_a_table_in_latex() -> None:
     assert latex(table(("r_1", "-0.10 [-0.20, 0.00]"))).splitlines() == [
         "% The numbers are those of law.csv; needs the package booktabs.",
         "% on reward",
-        r"\begin{tabular}{lr}",
+        r"{\footnotesize\setlength{\tabcolsep}{3pt}%",
+        r"\begin{tabular}{@{}lr@{}}",
         r"\toprule",
         r"run & a \\",
         r"\midrule",
-        r"r\_1 & $-$0.10 {[}$-$0.20, 0.00{]} \\",
+        r"r\_1 & \begin{tabular}[t]{@{}r@{}}$-$0.10\\{[}$-$0.20, 0.00{]}\end{tabular} \\",
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}",
     ]
+
+
+def test_a_cell_of_latex_is_parted_at_intervals_and_commas_that_are_no_interval_s() -> None:
+    text = latex(table(("easy, null control", "100% [19%, 100%], 3 of 3, 1 open")))
+    assert r"{@{}l@{}}easy,\\null control\end{tabular}" in text
+    assert r"{@{}r@{}}100\%\\{[}19\%, 100\%{]}\\3 of 3\\1 open\end{tabular}" in text
 
 
 def test_a_table_in_markdown() -> None:
@@ -87,10 +98,54 @@ def test_a_table_in_markdown() -> None:
 
 
 def test_more_rows_than_a_page_holds_are_a_longtable() -> None:
+    assert "longtable" not in latex(table(*[(f"r{n}", "1.00") for n in range(40)]))
+    assert "longtable" in latex(table(*[(f"r{n}", "1.00 [0, 2]") for n in range(21)]))
     text = latex(table(*[(f"r{n}", "1.00") for n in range(41)]))
-    assert r"\begin{longtable}{lr}" in text
+    assert r"\begin{longtable}{@{}lr@{}}" in text
     assert r"\endhead" in text
     assert "needs the package booktabs and longtable" in text
+
+
+def _can_compile() -> bool:
+    """Whether there are pdflatex and booktabs."""
+    if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
+        return False
+    return subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(
+    not _can_compile(),
+    reason="no pdflatex with booktabs: apt-get install texlive-latex-recommended",
+)
+def test_latex_compiles_every_table_within_the_page_and_reads_no_name(tmp_path: Path) -> None:
+    tables = {**typeset.files(study(), ("tex",)), **typeset.files(everything(), ("tex",))}
+    assert {"law.tex", "levels.tex", "contrasts.tex", "listening.tex"} <= set(tables)
+    names = [(payload, "-0.10 [-0.20, 0.00]") for payload in PAYLOADS]
+    tables["hostile.tex"] = latex(Table("law", ("run", "a"), 1, tuple(names), ()))
+    for name, text in tables.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    inputs = "\n\n".join(rf"\input{{{name}}}\clearpage" for name in tables if "hostile" not in name)
+    (tmp_path / "all.tex").write_text(PAGE % inputs)
+    (tmp_path / "names.tex").write_text(PAGE % r"\input{hostile.tex}")
+    logs = {}
+    for page in ("all", "names"):
+        words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"{page}.tex"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout[-2000:]
+        logs[page] = done.stdout
+    assert "Overfull" not in logs["all"]
+
+
+PAGE = r"""\documentclass{article}
+\usepackage{booktabs}
+\usepackage{longtable}
+\setlength{\textwidth}{469pt}
+\setlength{\parindent}{0pt}
+\begin{document}
+%s
+\end{document}
+"""
+"""With text 6.5 inches wide, as on letter paper with margins of an inch."""
 
 
 def test_a_note_cannot_leave_its_comment() -> None:

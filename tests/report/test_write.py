@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StorageError
+from harness.report import write
+from harness.report.figures import power
 from harness.report.write import write_results
 from tests.report import made
 
@@ -99,6 +101,21 @@ def test_figures_in_a_folder_that_holds_no_results_are_somebody_elses(tmp_path: 
     (tmp_path / "entropy_law_1.png").write_text("mine")
     write_results(made.ladder(levels=1), tmp_path, "none")
     assert (tmp_path / "entropy_law_1.png").read_text() == "mine"
+
+
+def test_a_plan_without_a_curve_takes_the_earlier_picture_away(tmp_path: Path) -> None:
+    curve = power.Curve(0.05, (2, 4), (0.5, 0.9), (0.4, 0.8), (0.6, 1.0))
+    shown = power.Shown("gain", "reward", (curve,), 4, 0.8)
+    write.write_plan({"planned": 4}, shown, tmp_path, {"planned.yaml": "mine"})
+    assert (tmp_path / "power.png").exists()
+    write.write_plan({"planned": None}, None, tmp_path, {})
+    assert {path.name for path in tmp_path.iterdir()} == {"plan.json", "planned.yaml"}
+
+
+def test_a_picture_in_a_folder_without_a_plan_is_somebody_elses(tmp_path: Path) -> None:
+    (tmp_path / "power.png").write_text("mine")
+    write.write_plan({"planned": None}, None, tmp_path, {})
+    assert (tmp_path / "power.png").read_text() == "mine"
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmarks.stop_advice import BIG_LOSS, Run
 from benchmarks.stop_curve import oracle, smoothed
+from benchmarks.stop_outcome import BIG_LOSS, Run
 from benchmarks.stop_rivals import Seen
 
 

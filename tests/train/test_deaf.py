@@ -102,7 +102,9 @@ def test_in_waves_each_speaker_hears_for_its_own_conversations() -> None:
         return InWaves(made)
 
     meetings = [Meeting(0, user) for user in range(4)]
-    speaker = deaf.speakers(waves, {m: [f"of {m.user}"] for m in meetings})(meetings)
+    speaker = deaf.speakers(waves, deaf.exchanged({m: [f"of {m.user}"] for m in meetings}))(
+        meetings
+    )
     assert isinstance(speaker, InWaves)
     for one in speaker.speakers:
         one.begin(2)
@@ -117,7 +119,8 @@ def medium() -> RunConfig:
 
 
 def measured(config: RunConfig, choose: Choice) -> dict[str, float]:
-    return evaluate.evaluate(config, lambda held: Referee(choose, held))
+    meet = evaluate.meet_here(config, lambda held: Referee(choose, held))
+    return evaluate.evaluate(config, meet)
 
 
 def test_a_schedule_earns_the_same_deaf_and_has_nothing_to_tell(medium: RunConfig) -> None:

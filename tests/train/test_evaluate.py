@@ -23,6 +23,7 @@ from harness.simulator.protocol import HELD_OUT, SupporterReply
 from harness.study import cost
 from harness.train.loop import tabular_step
 from harness.train.metrics import card, evaluate, held_out
+from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import Meeting
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.conversation import rollout
@@ -45,6 +46,12 @@ def one_line(held: Sequence[Meeting]) -> OneLine:
 
 KEYS = [Meeting(0, user).key for user in range(64)]
 START = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
+
+
+def evaluated(
+    config: RunConfig, speakers: Speakers, watch: evaluate.Watch | None = None
+) -> dict[str, float]:
+    return evaluate.evaluate(config, evaluate.meet_here(config, speakers), watch)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +117,7 @@ def test_the_users_are_held_out_and_the_same_for_every_run() -> None:
 
 def test_each_level_is_what_its_users_give_alone() -> None:
     config = tabular(DifficultyConfig(name="mine", threshold=1.0, reward_flips=1.0))
-    measured = evaluate.evaluate(config, one_line)
+    measured = evaluated(config, one_line)
     levels = {"": config.difficulty, "easy/": LEVELS.easy, "medium/": LEVELS.medium}
     for name, level in levels.items():
         alone = rollout(make(SimulatorConfig(), level), OneLine(), KEYS)
@@ -122,14 +129,14 @@ def test_each_level_is_what_its_users_give_alone() -> None:
 
 def test_a_named_level_is_not_held_twice() -> None:
     own = tabular(replace(LEVELS.hard, name="mine"))
-    measured = evaluate.evaluate(own, one_line)
+    measured = evaluated(own, one_line)
     assert len(held_out.meetings(own)) == 3 * 64
     assert measured["eval/reward"] == measured["eval/hard/reward"]
 
 
 def test_seed_and_own_level_do_not_move_the_named_levels() -> None:
-    first = evaluate.evaluate(tabular(LEVELS.easy, seed=1), START)
-    second = evaluate.evaluate(tabular(DifficultyConfig(threshold=2.0), seed=2), START)
+    first = evaluated(tabular(LEVELS.easy, seed=1), START)
+    second = evaluated(tabular(DifficultyConfig(threshold=2.0), seed=2), START)
     for level in ("easy", "medium", "hard"):
         assert first[f"eval/{level}/reward"] == second[f"eval/{level}/reward"]
 
@@ -138,9 +145,9 @@ def test_what_is_reported_to_the_trainer_does_not_count() -> None:
     """Evaluation reads the users' own emotion, where every reported change has its sign flipped."""
     honest = replace(LEVELS.easy, turn_cap=2)
     flipped = replace(honest, reward_flips=1.0)
-    measured = evaluate.evaluate(tabular(flipped), one_line)
+    measured = evaluated(tabular(flipped), one_line)
     conversations = rollout(make(SimulatorConfig(), flipped), OneLine(), KEYS)
-    assert measured["eval/reward"] == evaluate.evaluate(tabular(honest), one_line)["eval/reward"]
+    assert measured["eval/reward"] == evaluated(tabular(honest), one_line)["eval/reward"]
     assert measured["eval/reward"] != pytest.approx(
         np.mean([c.reward for c in conversations]), abs=0.01
     )
@@ -227,7 +234,7 @@ def test_a_meeting_has_its_draws_in_every_slice(config: RunConfig, size: int) ->
 def test_a_run_is_evaluated_in_slices_of_its_batch_and_says_how_far_it_is() -> None:
     config = replace(tabular(conversations=16), policy=PolicyConfig())
     watched: list[tuple[int, int]] = []
-    evaluate.evaluate(config, one_line, lambda held, of: watched.append((held, of)))
+    evaluated(config, one_line, lambda held, of: watched.append((held, of)))
     assert watched == [(held, 384) for held in range(0, 384, 16)]
 
 
@@ -243,14 +250,14 @@ def test_what_is_met_does_not_depend_on_slices_or_on_the_size_of_the_evaluation(
 
 
 def test_a_level_that_is_not_evaluated_has_no_numbers_but_the_runs_own_has() -> None:
-    measured = evaluate.evaluate(sized(tabular(LEVELS.hard), levels=[]), one_line)
+    measured = evaluated(sized(tabular(LEVELS.hard), levels=[]), one_line)
     assert {key for key in measured if key.endswith("/reward")} == {
         "eval/reward",
         "eval/hard/reward",
     }
     assert measured["eval/reward"] == measured["eval/hard/reward"]
     mine = sized(tabular(DifficultyConfig(name="mine", threshold=1.0)), levels=["easy"])
-    measured = evaluate.evaluate(mine, one_line)
+    measured = evaluated(mine, one_line)
     assert {key for key in measured if key.endswith("/reward")} == {
         "eval/reward",
         "eval/easy/reward",
@@ -263,7 +270,7 @@ def test_a_turn_cap_ends_the_conversations_of_evaluations_alone() -> None:
     conversations = rollout(make(SimulatorConfig(), by_hand), OneLine(), KEYS)
     assert {len(c.exchanges) for c in conversations} == {2}
     expected = np.mean([c.last.emotion / 100 for c in conversations])
-    assert evaluate.evaluate(capped, one_line)["eval/easy/reward"] == pytest.approx(expected)
+    assert evaluated(capped, one_line)["eval/easy/reward"] == pytest.approx(expected)
     assert capped.difficulty.turn_cap == 8
 
 

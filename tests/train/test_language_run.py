@@ -20,6 +20,8 @@ from harness.records.run_folder import RunFolder
 from harness.train.engines.engine import Transformers
 from harness.train.loop import start as starts
 from harness.train.loop.language_step import evaluate_model
+from harness.train.ranks.team import Team
+from harness.train.ranks.work import Work
 from tests.train.made import (
     FEW,
     finish,
@@ -159,8 +161,8 @@ def test_an_evaluation_does_not_depend_on_its_slices(whole: RunFolder, size: int
     """Rewards byte for byte, and the probe, whose replies are drawn in such slices too."""
     given = replace(config(), eval=EvalConfig(users=FEW))
     made = starts.load(given, "cpu")
-    engine = Transformers(made.learner)
-    found = evaluate_model(engine, made.learner, made.chat, given, made.judge, size=size)
+    work = Work(given, made.learner, made.judge, made.chat, Transformers(made.learner))
+    found = evaluate_model(Team(work), size=size)
     row = rows_of(whole)[0]
     known = {key: value for key, value in found.items() if not math.isnan(value or 0.0)}
     assert {key: row[key] for key in known} == known

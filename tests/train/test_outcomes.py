@@ -22,7 +22,7 @@ def test_the_columns_are_means_of_the_outcomes() -> None:
     config = RunConfig(eval=EvalConfig(users=4, repeats=2, levels=["hard"]))
     kept: list[Mapping[str, FloatArray]] = []
     speakers = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
-    columns = evaluate.evaluate(config, speakers, keep=kept.append)
+    columns = evaluate.evaluate(config, evaluate.meet_here(config, speakers), keep=kept.append)
     (by_level,) = kept
     assert {name: table.shape for name, table in by_level.items()}["own"] == (4, 2)
     assert columns["eval/reward"] == pytest.approx(float(np.mean(by_level["own"])))

@@ -16,10 +16,10 @@ def test_the_last_step_and_what_is_next_are_told_whatever_the_pace() -> None:
     for step in (1, 2, 3):
         values = {"entropy": 1.5, "reward": 0.1 * step, "eval/reward": None}
         tell({"event": "step", "step": step, "values": values})
-    assert stream.getvalue() == "step 1  H 1.500  R 0.100\n"
+    assert stream.getvalue() == "step 1  H 1.500  batch R 0.100\n"
     tell({"event": "end", "status": "done", "exit_code": 0})
     assert stream.getvalue().splitlines()[1:] == [
-        "step 3  H 1.500  R 0.300",
+        "step 3  H 1.500  batch R 0.300",
         "done; next: `harness fit-entropy-law runs/a`",
     ]
 

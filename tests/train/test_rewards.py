@@ -203,7 +203,8 @@ def test_evaluation_knows_of_no_reward() -> None:
     evaluations = []
     for reward in rewards:
         speakers = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
-        evaluations.append(evaluate.evaluate(config_of(reward), speakers))
+        meet = evaluate.meet_here(config_of(reward), speakers)
+        evaluations.append(evaluate.evaluate(config_of(reward), meet))
     assert evaluations[0] == evaluations[1] == evaluations[2]
 
 

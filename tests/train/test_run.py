@@ -23,7 +23,7 @@ from tests.train.made import (
 
 def test_a_run_says_what_it_does_and_leaves_everything(finished: Finished) -> None:
     events, err = [e for e in finished.events if e["event"] != "evaluation"], finished.err
-    assert "step 1  H 1.903  R 0." in err
+    assert "step 1  H 1.903  batch R 0." in err
     steps = [{"event": "step", "step": n} for n in range(1, STEPS + 1)]
     assert [e for e in events if e["event"] == "step"] == steps
     assert events[0] == {"event": "start", "step": 0}

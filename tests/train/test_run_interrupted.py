@@ -204,7 +204,7 @@ def test_a_stop_in_a_slice_ends_an_evaluation_before_its_next_turn(tmp_path: Pat
             pytest.raises(StoppedError, match="by SIGTERM in the evaluation of step 2"),
             session.evaluation(2) as watch,
         ):
-            evaluate.evaluate(config, speakers, watch)
+            evaluate.evaluate(config, evaluate.meet_here(config, speakers), watch)
         session.poll()  # beside an evaluation the step is finished
     assert (spoken, len(saved)) == (2, 1)
     kept = checkpoints.all_in(RunFolder(tmp_path).checkpoints)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness.cli import options
+from harness.errors import ConfigError
 
 Host = Annotated[
     str | None,
@@ -30,11 +32,46 @@ def trust(host: Host = None, variable: Variable = None, remove: Remove = False) 
     command.trust(host, variable, remove=remove)
 
 
-def doctor(as_json: options.AsJson = False) -> None:
+Gpu = Annotated[
+    bool,
+    typer.Option(
+        "--gpu", help="Try a policy on this machine's device for a minute, and write a card."
+    ),
+]
+Card = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", parser=options.a_path,
+        help="Folder of the card of --gpu; device-card by default.",
+    ),
+]  # fmt: skip
+Policy = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="KEY=VALUE", show_default=False, help="Config overrides of the trial of --gpu."
+    ),
+]
+
+
+def doctor(
+    overrides: Policy = None,
+    gpu: Gpu = False,
+    out: Card = None,
+    as_json: options.AsJson = False,
+) -> None:
     """Check that this machine is ready.
 
-    Checks Python, packages, GPUs, memory and folders, and says how to fix each problem.
+    Checks Python, packages, GPUs, memory and folders, and says how to fix each problem. With --gpu
+    a policy is tried instead: precision, engine, memory and speed.
+    Example: harness doctor --gpu policy=qwen3_0_6b
     """
+    if gpu:
+        from harness.cli import device_card
+
+        raise typer.Exit(device_card.check_device(overrides or [], out, as_json=as_json))
+    if overrides or out is not None:
+        given = (overrides or [f"--out {out}"])[0]
+        raise ConfigError(f"harness doctor: config overrides and --out need --gpu, got {given}")
     from harness.cli import doctor as command
 
     raise typer.Exit(command.doctor(as_json=as_json))

@@ -13,11 +13,8 @@ from harness.cli.commands.results import Entropy, Reward, RewardRange, Step
 
 File = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE.html",
-        parser=options.a_path,
-        help="File to write; by default report.html inside the first PATH.",
+    options.path(
+        "--out", "FILE.html", "File to write; by default report.html inside the first PATH."
     ),
 ]
 

@@ -19,11 +19,10 @@ EffectOption = Annotated[
 ]
 PilotOption = Annotated[
     Path | None,
-    typer.Option(
+    options.path(
         "--from",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Finished runs of these levels, two seeds each at least, that show the spread.",
+        "PATH",
+        "Finished runs of these levels, two seeds each at least, that show the spread.",
     ),
 ]
 PowerOption = Annotated[
@@ -32,11 +31,10 @@ PowerOption = Annotated[
 ]
 PlanResults = Annotated[
     Path | None,
-    typer.Option(
+    options.path(
         "--out",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Folder for plan.json and the figure of power; without it nothing is written.",
+        "PATH",
+        "Folder for plan.json and the figure of power; without it nothing is written.",
     ),
 ]
 StudyName = Annotated[
@@ -49,20 +47,18 @@ StudyName = Annotated[
 ]
 StudyDir = Annotated[
     Path | None,
-    typer.Option(
+    options.path(
         "--dir",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
+        "PATH",
+        "Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
     ),
 ]
 Beside = Annotated[
     Path | None,
-    typer.Option(
+    options.path(
         "--beside",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Folder of the same study on other users; its effects are shown beside these.",
+        "PATH",
+        "Folder of the same study on other users; its effects are shown beside these.",
     ),
 ]
 
@@ -74,6 +70,7 @@ def plan(
     power: PowerOption = 0.8,
     out: PlanResults = None,
     primary: options.Primary = None,
+    formats: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many seeds decide a stated difference between levels, and what they cost.
@@ -83,7 +80,9 @@ def plan(
     """
     from harness.cli import plan as command
 
-    wanted = command.Wanted(tuple(overrides or ()), effect, pilot, power, out, as_json, primary)
+    wanted = command.Wanted(
+        tuple(overrides or ()), effect, pilot, power, out, as_json, primary, tuple(formats or ())
+    )
     command.plan(wanted)
 
 
@@ -93,6 +92,7 @@ def study(
     folder: StudyDir = None,
     beside: Beside = None,
     dry_run: options.DryRun = False,
+    formats: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run a preregistered study and judge its hypotheses.
@@ -101,5 +101,7 @@ def study(
     """
     from harness.cli import study as command
 
-    wanted = command.Wanted(name, tuple(overrides or ()), folder, as_json, dry_run, beside)
+    wanted = command.Wanted(
+        name, tuple(overrides or ()), folder, as_json, dry_run, beside, tuple(formats or ())
+    )
     raise typer.Exit(command.study(wanted))

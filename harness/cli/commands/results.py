@@ -29,12 +29,7 @@ class FigureStyle(StrEnum):
 
 Results = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Results folder; by default law/ inside the first PATH.",
-    ),
+    options.path("--out", "PATH", "Results folder; by default law/ inside the first PATH."),
 ]
 Reward = Annotated[str | None, typer.Option("--reward", help="Column to use as reward R.")]
 RewardRange = Annotated[

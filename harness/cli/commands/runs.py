@@ -41,11 +41,8 @@ Note = Annotated[
 ]
 SweepDir = Annotated[
     Path | None,
-    typer.Option(
-        "--dir",
-        metavar="DIR",
-        parser=options.a_path,
-        help="Folder of the sweep, new or empty; by default a new one below runs/.",
+    options.path(
+        "--dir", "DIR", "Folder of the sweep, new or empty; by default a new one below runs/."
     ),
 ]
 Yes = Annotated[
@@ -56,11 +53,8 @@ RunDir = Annotated[
 ]
 DemoDir = Annotated[
     Path | None,
-    typer.Option(
-        "--dir",
-        metavar="DIR",
-        parser=options.a_path,
-        help="Folder of the runs; by default runs/demo. Created if it does not exist.",
+    options.path(
+        "--dir", "DIR", "Folder of the runs; by default runs/demo. Created if it does not exist."
     ),
 ]
 Watch = Annotated[
@@ -70,6 +64,16 @@ StopAgain = Annotated[
     bool,
     typer.Option(
         "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
+    ),
+]
+Ranks = Annotated[
+    int | None,
+    typer.Option(
+        "--ranks",
+        min=1,
+        metavar="N",
+        help="Go on with N ranks, on as many GPUs if the run has any.",
+        show_default=False,
     ),
 ]
 
@@ -127,11 +131,12 @@ def resume(
     folder: options.RunOrSweep,
     events: options.EventsOption = None,
     stop_again: StopAgain = False,
+    ranks: Ranks = None,
 ) -> None:
     """Continue a run, or the unfinished runs of a sweep."""
     from harness.cli import status as command
 
-    raise typer.Exit(command.resume(folder, events, stop_again))
+    raise typer.Exit(command.resume(folder, events, stop_again, ranks))
 
 
 def status(

@@ -10,21 +10,12 @@ import typer
 from harness.cli import options
 
 Cards = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        parser=options.a_path,
-        help="Results folder; by default calibration/.",
-    ),
+    Path | None, options.path("--out", "PATH", "Results folder; by default calibration/.")
 ]
 Esconv = Annotated[
     Path | None,
-    typer.Option(
-        "--esconv",
-        metavar="FILE",
-        parser=options.a_path,
-        help="Measure instead how the strategies of a file of ESConv are heard.",
+    options.path(
+        "--esconv", "FILE", "Measure instead how the strategies of a file of ESConv are heard."
     ),
 ]
 Reveal = Annotated[
@@ -37,6 +28,7 @@ def calibrate(
     as_json: options.AsJson = False,
     out: Cards = None,
     esconv: Esconv = None,
+    formats: options.PictureFormat = None,
 ) -> None:
     """Measure how demanding each difficulty level is, and how valid its user.
 
@@ -46,10 +38,11 @@ def calibrate(
     """
     from harness.cli import calibrate as command
 
+    words = tuple(formats or ())
     if esconv is not None:
-        command.hearing(esconv, overrides or [], out, as_json=as_json)
+        command.hearing(esconv, overrides or [], out, words, as_json=as_json)
     else:
-        raise typer.Exit(command.calibrate(overrides or [], out, as_json=as_json))
+        raise typer.Exit(command.calibrate(overrides or [], out, words, as_json=as_json))
 
 
 def chat(

@@ -17,7 +17,8 @@ from harness.law.io.clean import Cleaned, Points
 from harness.law.io.columns import EVALUATION, NO_SERIES, Chosen, ColumnSeries
 from harness.law.io.table import Table
 from harness.law.law_span import WHOLE, Span
-from harness.law.results import Floats, LevelEnds, Onset
+from harness.law.reference_results import LevelEnds
+from harness.law.results import Floats, Onset
 
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
 """Evaluations on the same users in every run; the first that all compared runs hold is used.

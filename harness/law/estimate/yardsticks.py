@@ -15,7 +15,8 @@ from harness.config.run import LEVELS
 from harness.law.estimate import numbers
 from harness.law.io import clean
 from harness.law.io.table import Table
-from harness.law.results import Anchors, Floats, Yardsticks
+from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.results import Floats
 from harness.records.metrics import LEAST_WORTH
 from harness.records.outcomes import OWN
 

@@ -20,7 +20,7 @@ from harness.law.io import difficulty_card
 from harness.law.io.difficulty_card import Cards
 from harness.law.settings import setting
 from harness.records import compatibility as planned
-from harness.records import config_file, plain_file, run_folder
+from harness.records import config_file, holder, plain_file, run_folder, run_state
 from harness.records import validity as user_validity
 from harness.records.metric_rows import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
@@ -42,7 +42,7 @@ class Identity:
     cards: Cards = field(default_factory=Cards)
     """What the difficulty cards of its sweep say."""
     reason: str | None = None
-    """The reason in run.json; the next two are from there too."""
+    """That in run.json, or that its process died; the next two are from there too."""
     exit_code: int | None = None
     last_step: int = 0
     unreadable: str | None = None
@@ -125,7 +125,7 @@ def read(folder: Path | None) -> Identity:
         changed_at,
         ours,
         cards,
-        status.reason,
+        run_state.DIED if _crashed(run, status) else status.reason,
         status.exit_code,
         status.last_step,
         rows=_sums(status.rows or {}),
@@ -134,6 +134,11 @@ def read(folder: Path | None) -> Identity:
         validity=user_validity.from_json(status.validity),
         stopped_by_rule=status.stopped_by_rule,
     )
+
+
+def _crashed(run: RunFolder, status: RunStatus) -> bool:
+    """Whether it is said to run and no process does."""
+    return status.status == "running" and holder.holder(run) is None
 
 
 def _with_size(card: dict[str, Any]) -> Mapping[str, Any]:

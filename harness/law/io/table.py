@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from harness.law.io.importers import aliases
 from harness.law.io.importers.rows import Places, Rows
-from harness.law.results import Floats, ReadProblem
+from harness.law.reading_results import ReadProblem
+from harness.law.results import Floats
 from harness.records.metric_rows import RowSums
 
 FAULTS = ("", "null", "nan", "infinite", "wrong_type")

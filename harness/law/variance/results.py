@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.law.results import Interval, Skipped
+from harness.law.reading_results import Skipped
+from harness.law.results import Interval
 from harness.law.variance.sizes import Cost, Sizes
 
 REWARD_RANGE = 1.0

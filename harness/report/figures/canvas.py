@@ -1,4 +1,4 @@
-"""The canvas that figures share: grid of panels, legend, labels, pictures of repeatable bytes.
+"""The canvas that figures share: grid of panels, legend, pictures of repeatable bytes.
 
 Matplotlib is loaded by the first function here that draws, so that choosing what to draw does not
 wait for it. Only figure objects are used, no global plotting state; settings hold inside `styled`
@@ -7,17 +7,18 @@ alone. Text is drawn as it stands, never read as a formula.
 
 from __future__ import annotations
 
-import functools
 import io
 import itertools
 import math
-import re
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.report.figures import style
+from harness.report.figures.labels import LONGEST_GROUP as LONGEST_GROUP
+from harness.report.figures.labels import label as label
+from harness.report.figures.labels import labels as labels
+from harness.report.figures.labels import wrapped as wrapped
 from harness.report.figures.palette import COLOURS as COLOURS
 from harness.report.figures.palette import GREY as GREY
 from harness.report.figures.palette import INK as INK
@@ -29,7 +30,7 @@ from harness.report.figures.palette import marker as marker
 from harness.report.figures.ranges import Limits as Limits
 from harness.report.figures.ranges import limits as limits
 from harness.report.figures.style import styled as styled
-from harness.utils.safe_text import escaped, shortened, visible
+from harness.utils.safe_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,12 +40,6 @@ if TYPE_CHECKING:
 
     from harness.report.figures.matplotlib_loader import NotebookFigure
 
-LONGEST_NAME, LONGEST_GROUP = 32, 60
-"""Characters of a run's entry, and of a group's, in a legend or a title."""
-FEW_SHARED = 4
-"""Characters kept of what all labels begin or end with."""
-TIE = "\u00a0"
-"""A blank at which no line breaks."""
 DOTS_PER_INCH = 150
 KINDS = style.PICTURES
 """Formats of pictures."""
@@ -261,53 +256,3 @@ def patch(**look: Any) -> Patch:
     from harness.report.figures.matplotlib_loader import Patch
 
     return Patch(**look)
-
-
-def label(value: object, most: int = LONGEST_NAME) -> str:
-    """`value` on one line of at most `most` characters, all of which the font can draw."""
-    drawable = _drawable()
-    text = visible(str(value))
-    return shortened("".join(c if ord(c) in drawable else escaped(c) for c in text), most)
-
-
-def labels(values: Iterable[str], most: int = LONGEST_NAME) -> dict[str, str]:
-    """Each value's label, no two alike: where shortening would make them so, without what all begin
-    and end with.
-    """
-    names = list(dict.fromkeys(values))
-    found = {name: label(name, most) for name in names}
-    if len(set(found.values())) == len(names):
-        return found
-    start = _shared(names)
-    end = max(_shared([name[start:][::-1] for name in names]) - FEW_SHARED, 0)
-    start = max(start - FEW_SHARED, 0)
-    before, after = "..." if start else "", "..." if end else ""
-    room = most - len(before) - len(after)
-    found = {n: f"{before}{label(n[start : len(n) - end], room)}{after}" for n in names}
-    if len(set(found.values())) == len(names):
-        return found
-    return {name: f"{number}: {found[name]}" for number, name in enumerate(names, 1)}
-
-
-def _shared(names: Sequence[str]) -> int:
-    """How many characters all begin with."""
-    alike = (len(set(characters)) == 1 for characters in zip(*names, strict=False))
-    return sum(1 for _ in itertools.takewhile(bool, alike))
-
-
-def wrapped(sentence: str, width: int) -> str:
-    """Our own sentence in lines of at most `width` characters; `[a, b]` and `in 3` stay whole."""
-    kept = re.sub(r"\[[^][ ]+ [^][ ]+\]|\b(in|of|all|step) \d+", _tied, sentence)
-    lines = textwrap.wrap(kept, width, break_on_hyphens=False)
-    return "\n".join(lines).replace(TIE, " ")
-
-
-def _tied(match: re.Match[str]) -> str:
-    return match[0].replace(" ", TIE)
-
-
-@functools.cache
-def _drawable() -> frozenset[int]:
-    from harness.report.figures.matplotlib_loader import FT2Font, font_manager
-
-    return frozenset(FT2Font(font_manager.findfont(style.FONT)).get_charmap())

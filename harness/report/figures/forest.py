@@ -12,6 +12,7 @@ from harness.report.figures import canvas, ranges, seed_rows
 from harness.report.figures.canvas import Drawing, Title, label
 from harness.report.figures.figure_specs import FigureSpec, Subject
 from harness.report.figures.ranges import Least
+from harness.report.figures.seed_rows import Dot
 from harness.report.figures.style import rows_height
 from harness.report.text import wording
 from harness.report.text.wording import plural
@@ -71,11 +72,13 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
         heading(groups), titles, 1, rows_height(shown, ROW, AROUND, tuple(ticks)), ticks
     )
     slots = _slots(lines["onset"])
+    beyond = False
     for position, (quantity, (axes,)) in enumerate(zip(PANELS, grid.panels, strict=True)):
-        _panel(axes, lines[quantity][:shown], quantity, slots)
+        beyond |= _panel(axes, lines[quantity][:shown], quantity, slots)
         axes.set_yticks(range(shown), ticks if grid.leftmost(position) else [""] * shown)
         grid.label_x(axes, UNITS.get(quantity, "reward"))
-    canvas.legend(grid.figure, _entries(slots, lines["onset"][:shown]))
+    entries = _entries(slots, lines["onset"][:shown])
+    canvas.legend(grid.figure, {**entries, **(seed_rows.beyond_entry() if beyond else {})})
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(groups, lines)))
 
 
@@ -154,7 +157,8 @@ def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
     return {seed: slot for slot, seed in enumerate(numbered)}
 
 
-def _panel(axes: Axes, lines: Sequence[_Line], quantity: str, slots: dict[int | None, int]) -> None:
+def _panel(axes: Axes, lines: Sequence[_Line], quantity: str, slots: dict[int | None, int]) -> bool:
+    """Draw the groups; returns whether an interval runs off the axis."""
     values = [mark.value for line in lines for mark in line.marks]
     ends = [end for line in lines for end in (line.mean, line.low, line.high)]
     whole_run = quantity == "onset"
@@ -166,15 +170,17 @@ def _panel(axes: Axes, lines: Sequence[_Line], quantity: str, slots: dict[int | 
     if not values:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
         axes.set_xticks([])
+    beyond = False
     for row, line in enumerate(lines):
-        for slot, censored in dict.fromkeys((slots[m.seed], m.censored) for m in line.marks):
-            alike = [m.value for m in line.marks if (slots[m.seed], m.censored) == (slot, censored)]
-            aside = 0.07 * (slot % 3 - 1)  # so that equal values of two seeds stay visible
-            seed_rows.dots(
-                axes, row + aside, alike, canvas.colour(slot),
-                ">" if censored else canvas.marker(slot), hollow=censored,
-            )  # fmt: skip
-        seed_rows.estimate(axes, row, len(line.marks), (line.mean, line.low, line.high))
+        seed_rows.dots(axes, row, [_dot(mark, slots[mark.seed]) for mark in line.marks])
+        mean = (line.mean, line.low, line.high)
+        beyond |= seed_rows.estimate(axes, row, len(line.marks), mean)
+    return beyond
+
+
+def _dot(mark: _Mark, slot: int) -> Dot:
+    symbol = ">" if mark.censored else canvas.marker(slot)
+    return Dot(mark.value, canvas.colour(slot), symbol, hollow=mark.censored)
 
 
 def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Legend:

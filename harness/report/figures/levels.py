@@ -13,6 +13,7 @@ from harness.report.figures.canvas import Drawing, colour, label, marker
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
 
+NAME = "calibration"
 COLUMNS = ("panel", "level", "what", "value", "low", "high", "published")
 TITLES = ("what a reply meets", "how reference policies fare", "how emotion moves")
 APART = 0.18
@@ -24,15 +25,16 @@ def draw(calibration: Mapping[str, Any]) -> Drawing:
     """`calibration` is the value of calibration.json."""
     cards = calibration["levels"]
     rows = _rows(cards, calibration["published"])
-    heading = "Measured difficulty: points and 95% intervals; hollow and dashed, published figures"
+    heading = "Measured difficulty of the levels, with 95% intervals"
     with canvas.styled():
         panels = canvas.grid(heading, TITLES, 1, 3.4)
         accepted, fared, moved = (axes for (axes,) in panels.panels)
         _accepted(accepted, list(cards), [r for r in rows if r["panel"] == "acceptance"])
         _fared(fared, list(cards), [r for r in rows if r["panel"] == "final_emotion"])
         _moved(moved, list(cards), [r for r in rows if r["panel"] == "p_rise"])
-        canvas.legend(panels.figure, _legend(list(cards)))
-    return Drawing("calibration", panels.figure, COLUMNS, tuple(rows))
+        is_published = any(row["published"] is not None for row in rows)
+        canvas.legend(panels.figure, _legend(list(cards), is_published))
+    return Drawing(NAME, panels.figure, COLUMNS, tuple(rows))
 
 
 def _rows(cards: Mapping[str, Any], published: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -89,7 +91,7 @@ def _moved(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
             for key in ("value", "low", "high")
         )
         axes.fill_between(at, low, high, color=colour(slot), alpha=0.15, lw=0)
-        axes.plot(at, values, marker=marker(slot), color=colour(slot))
+        axes.plot(at, values, marker=marker(slot), color=colour(slot), clip_on=False, zorder=3)
         published = [np.nan if row["published"] is None else row["published"] for row in mine]
         axes.plot(at, published, "--", color=canvas.INK, lw=1)
     axes.set_ylim(0, 1)
@@ -105,11 +107,14 @@ def _point(axes: Axes, row: Row, at: float, slot: int, vertical: bool) -> None:
     if not vertical:
         line, point = (ends, here), ([row["value"]], [at])
     axes.plot(*line, color=colour(slot), lw=1.2)
-    axes.plot(*point, marker(slot), color=colour(slot))
+    # a share of 0 or 1 stands on the edge of the panel and is drawn whole
+    axes.plot(*point, marker(slot), color=colour(slot), clip_on=False, zorder=3)
 
 
-def _legend(levels: Sequence[str]) -> canvas.Legend:
-    return {
+def _legend(levels: Sequence[str], is_published: bool) -> canvas.Legend:
+    measured: canvas.Legend = {
         label(level): canvas.line(marker=marker(slot), color=colour(slot))
         for slot, level in enumerate(levels)
     }
+    published = canvas.line(marker="D", mfc="none", mec=canvas.INK, color=canvas.INK, ls="--", lw=1)
+    return measured | ({"published": published} if is_published else {})

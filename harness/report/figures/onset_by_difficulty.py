@@ -116,7 +116,7 @@ def _entries(levels: Sequence[str], marks: Sequence[Mark]) -> canvas.Legend:
     }
     if any(mark.null_control for mark in marks):
         entries["null control"] = canvas.line(ls="", marker="o", mfc="none", mec=canvas.INK)
-    entries["its onset, 95% interval"] = canvas.line(color=canvas.INK, lw=0.8)
+    entries["onset, 95% interval"] = canvas.line(color=canvas.INK, lw=0.8)
     entries["difficulty of the level, 95% interval"] = canvas.patch(
         color=canvas.INK, alpha=0.1, lw=0
     )

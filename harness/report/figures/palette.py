@@ -7,7 +7,7 @@ and dashes differ.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 COLOURS = ("#0359a6", "#c83b07", "#019659", "#f06caa", "#e89a10", "#69c1fe", "#5d371c")
 MARKERS = ("o", "s", "^", "D", "v")
@@ -18,6 +18,15 @@ DASHES: tuple[Dashes, ...] = (
     (0, (3, 1.2)), (0, (5, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2, 3)),
 )  # fmt: skip
 """For lines that carry no markers; eight, so that colour and dashes repeat together after 56."""
+OPEN_ARROWS = {
+    ">": ((-0.7, 1.0), (0.0, 0.0), (-0.7, -1.0)),
+    "<": ((0.7, 1.0), (0.0, 0.0), (0.7, -1.0)),
+    "^": ((-1.0, -0.7), (0.0, 0.0), (1.0, -0.7)),
+    "v": ((-1.0, 0.7), (0.0, 0.0), (1.0, 0.7)),
+}
+"""Markers at the end of an interval that goes on beyond the axis: two strokes that meet there, so
+that they are no symbol of a seed.
+"""
 GREY = "#8a8a8a"
 INK = "#333333"
 
@@ -32,3 +41,12 @@ def marker(slot: int) -> str:
 
 def dashes(slot: int) -> Dashes:
     return DASHES[slot % len(DASHES)]
+
+
+def open_arrow(head: str, colour: str, size: float) -> dict[str, Any]:
+    """The look of an open arrow, whose `head` is one of OPEN_ARROWS, for matplotlib's plot."""
+    verts = [*OPEN_ARROWS[head]]
+    return {
+        "marker": verts, "ls": "", "mfc": "none", "mec": colour, "mew": 0.22 * size, "ms": size,
+        "clip_on": False, "zorder": 5,
+    }  # fmt: skip

@@ -13,6 +13,7 @@ from harness.report.figures import canvas, ranges, seed_rows
 from harness.report.figures.canvas import Drawing, colour, label
 from harness.report.figures.figure_specs import FigureSpec, Subject
 from harness.report.figures.ranges import Least
+from harness.report.figures.seed_rows import Dot
 from harness.report.figures.style import rows_height
 from harness.report.tables import population
 from harness.report.text.wording import plural
@@ -53,17 +54,18 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     grid = canvas.grid(_heading(groups), _titles(groups), 1, height, ticks)
     follows, ceiling, onset, curves = (axes for (axes,) in grid.panels)
     _dress(grid, shown)
+    beyond = False
     for place in shown:
         told = population.answers(place.group)
-        _follows(follows, place, told.follows)
-        _ceiling(ceiling, place, told.law.ceiling)
-        _onset(onset, place, told.onset)
+        beyond |= _follows(follows, place, told.follows)
+        beyond |= _ceiling(ceiling, place, told.law.ceiling)
+        beyond |= _onset(onset, place, told.onset)
     _curves(curves, shown)
     for position, axes in enumerate((follows, ceiling, onset)):
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_yticks(range(len(shown)), ticks if grid.leftmost(position) else [""] * len(shown))
         axes.grid(axis="y", visible=False)
-    canvas.legend(grid.figure, _entries(shown))
+    canvas.legend(grid.figure, _entries(shown, beyond))
     return Drawing(name, grid.figure, population.COLUMNS, tuple(population.csv_rows(groups)))
 
 
@@ -85,34 +87,34 @@ def _titles(groups: Sequence[GroupResult]) -> list[str]:
             "seeds that have collapsed (Kaplan-Meier)"]  # fmt: skip
 
 
-def _follows(axes: Axes, place: _Place, follows: Follows) -> None:
-    for at, count, hollow in (
-        (YES, follows.followers, False),
-        (NO, follows.others, False),
-        (OPEN, follows.undetermined, True),
-    ):
-        seed_rows.dots(axes, place.row, [at] * count, place.colour, hollow=hollow)
+def _follows(axes: Axes, place: _Place, follows: Follows) -> bool:
+    counts = ((YES, follows.followers), (NO, follows.others), (OPEN, follows.undetermined))
+    seeds = [Dot(at, place.colour, hollow=at == OPEN) for at, count in counts for _ in range(count)]
+    seed_rows.dots(axes, place.row, seeds)
     decided = follows.followers + follows.others
-    seed_rows.estimate(axes, place.row, decided, _ends(follows.share))
+    return seed_rows.estimate(axes, place.row, decided, _ends(follows.share))
 
 
-def _ceiling(axes: Axes, place: _Place, ceiling: OverSeeds) -> None:
-    seed_rows.dots(axes, place.row, [run.own.value for run in ceiling.runs], place.colour)
-    seed_rows.estimate(axes, place.row, len(ceiling.runs), _ends(ceiling.mean))
+def _ceiling(axes: Axes, place: _Place, ceiling: OverSeeds) -> bool:
+    seeds = [Dot(run.own.value, place.colour) for run in ceiling.runs]
+    seed_rows.dots(axes, place.row, seeds)
     if ceiling.mean is None:
         why = population.WHY.get(ceiling.why or "", "not known")
         axes.text(
             0.5, place.row, why, transform=axes.get_yaxis_transform(), ha="center", va="center",
             color=canvas.GREY,
         )  # fmt: skip
+    return seed_rows.estimate(axes, place.row, len(ceiling.runs), _ends(ceiling.mean))
 
 
-def _onset(axes: Axes, place: _Place, onset: OnsetOverSeeds) -> None:
-    for collapsed, symbol in ((True, "o"), (False, ">")):
-        at = [run.step for run in onset.runs if run.collapsed is collapsed]
-        seed_rows.dots(axes, place.row, at, place.colour, symbol, hollow=not collapsed)
+def _onset(axes: Axes, place: _Place, onset: OnsetOverSeeds) -> bool:
+    seeds = [
+        Dot(run.step, place.colour, "o" if run.collapsed else ">", hollow=not run.collapsed)
+        for run in onset.runs
+    ]
+    seed_rows.dots(axes, place.row, seeds)
     ends = _ends(onset.parametric.median)
-    seed_rows.estimate(axes, place.row, len(onset.runs), ends, onset.last_step)
+    return seed_rows.estimate(axes, place.row, len(onset.runs), ends, onset.last_step)
 
 
 def _ends(number: Interval | Bounded | None) -> tuple[float | None, float | None, float | None]:
@@ -161,7 +163,7 @@ def _dress(grid: canvas.Grid, shown: Sequence[_Place]) -> None:
     grid.label_y(curves, "P(collapse by this step)")
 
 
-def _entries(shown: Sequence[_Place]) -> canvas.Legend:
+def _entries(shown: Sequence[_Place], beyond: bool) -> canvas.Legend:
     names = canvas.labels((population.name(place.group) for place in shown), canvas.LONGEST_GROUP)
     told = [population.answers(place.group) for place in shown]
     entries: canvas.Legend = {}
@@ -182,7 +184,7 @@ def _entries(shown: Sequence[_Place]) -> canvas.Legend:
     entries["share, mean, median onset, with 95% interval"] = canvas.line(
         color=canvas.INK, marker="D", ms=canvas.sized(4.5), lw=1.4
     )
-    return entries
+    return entries | (seed_rows.beyond_entry() if beyond else {})
 
 
 def _select(subject: Subject) -> Iterator[tuple[str, tuple[GroupResult, ...]]]:

@@ -30,6 +30,7 @@ from harness.report.figures import (
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import FigureSpec, Subject
 from harness.report.figures.style import SCREEN, Style
+from harness.report.tables import result_files
 from harness.utils import extensions
 
 FIGURES: tuple[FigureSpec[Any], ...] = (
@@ -42,8 +43,6 @@ FIGURES: tuple[FigureSpec[Any], ...] = (
     reward_by_listening.FIGURE,
 )
 """In the order in which they are drawn."""
-TABLES = ("law", "contrasts", "transfer", "listening")
-"""Names of our CSV files that belong to no figure."""
 CAPTION = "caption.txt"
 """Ending of the caption of a figure that has no heading."""
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]*[a-z][a-z0-9]*)*")
@@ -132,7 +131,7 @@ def _of_plug_in(name: str, subject: Subject) -> list[Sketch]:
 def _spec(name: str) -> FigureSpec[Any]:
     """A plug-in's figure. Raises PlugInError for one whose files could be taken for others'."""
     item = extensions.load("figure", name)
-    taken = [*TABLES, *(figure.name for figure in FIGURES)]
+    taken = [*result_files.TABLES, *(figure.name for figure in FIGURES)]
     if not isinstance(item, FigureSpec) or item.name != name:
         rule, given = f"must be a FigureSpec with the name {name!r}", repr(item)
     elif not NAME.fullmatch(name) or name in taken:

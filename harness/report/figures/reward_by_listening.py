@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.law.group_results import Analysis
-from harness.law.results import Anchors, RunResult, Yardsticks
+from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.results import RunResult
 from harness.records.outcomes import OWN
 from harness.report.figures import canvas, ranges
 from harness.report.figures.canvas import Drawing, Limits, colour, label
@@ -53,7 +54,7 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
     """
     levels = list(dict.fromkeys(mark.level for mark in marks))
     grid = canvas.grid(HEADING, [label(level, canvas.LONGEST_GROUP) for level in levels], 1, 3.0)
-    heard, rewards = _frame(marks)
+    heard, rewards = frame(marks)
     for position, (level, (axes,)) in enumerate(zip(levels, grid.panels, strict=True)):
         _panel(axes, [mark for mark in marks if mark.level == level])
         axes.set(xlim=heard, ylim=rewards)
@@ -65,7 +66,7 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
     return Drawing(name, grid.figure, COLUMNS, tuple(_row(mark) for mark in marks))
 
 
-def _frame(marks: Sequence[Mark]) -> tuple[Limits, Limits]:
+def frame(marks: Sequence[Mark]) -> tuple[Limits, Limits]:
     """Limits of listening and reward that all panels share."""
     heard = [0.0, *(mark.end.listening for mark in marks)]
     heard += [mark.end.anchors.attentive_listening for mark in marks]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.law.results import Floats
 from harness.report.figures import canvas, style
 from harness.report.figures.canvas import Limits, label, wrapped
+from harness.report.figures.palette import open_arrow
 from harness.report.figures.ranges import Least
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -21,6 +24,9 @@ BELOW, SPREAD, MOST_APART = 0.2, 0.16, 0.12
 stand from one another at most, in rows."""
 REACH = 1.0
 """An interval may widen the axis by this share of what the seeds span; a wider one runs off."""
+TOUCHING = 0.03
+"""Share of the axis that a symbol is wide, so that seeds this near hide each other."""
+BEYOND = "the interval goes on beyond the axis"
 MOST = 60
 """Characters of a name, in all its lines."""
 
@@ -32,25 +38,49 @@ def names(words: Iterable[str]) -> list[str]:
     return [wrapped(found[name], style.current().name_width) or label(name) for name in each]
 
 
-def dots(
-    axes: Axes,
-    row: float,
-    values: Sequence[float],
-    colour: str,
-    symbol: str = "o",
-    hollow: bool = False,
-) -> None:
-    """Seeds, those of equal value above one another."""
-    at = np.sort(np.array(values, dtype=float))
-    _, first, counts = np.unique(at, return_index=True, return_counts=True)
-    among = np.arange(len(at)) - np.repeat(first, counts)
-    many = np.repeat(counts, counts)
-    apart = np.minimum(MOST_APART, 2 * SPREAD / np.maximum(many - 1, 1))
-    heights = row - SPREAD + apart * (among - (many - 1) / 2)
-    axes.scatter(
-        at, heights, canvas.sized(4.5) ** 2, marker=symbol, edgecolors=colour,
-        facecolors="none" if hollow else colour, alpha=0.8, clip_on=False, linewidths=0.8,
-    )  # fmt: skip
+@dataclass(frozen=True)
+class Dot:
+    """A seed in a row."""
+
+    value: float
+    colour: str
+    symbol: str = "o"
+    hollow: bool = False
+
+
+def swarm(values: Sequence[float], width: float) -> Floats:
+    """Offsets in rows, so that no two of the `values` that are nearer than `width` stand at one
+    height: 0 where none is near.
+    """
+    ends: list[float] = []
+    lanes = np.zeros(len(values), dtype=int)
+    for at in np.argsort(values, kind="stable"):
+        free = (lane for lane, end in enumerate(ends) if values[at] - end >= width)
+        lane = next(free, len(ends))
+        ends[lane : lane + 1] = [values[at]]
+        lanes[at] = lane
+    apart = min(MOST_APART, SPREAD / max(len(ends) // 2, 1))
+    sides = np.where(lanes % 2 == 1, -1.0, 1.0)  # 0, then by turns on either side
+    offsets: Floats = apart * sides * ((lanes + 1) // 2)
+    return offsets
+
+
+def dots(axes: Axes, row: float, seeds: Sequence[Dot]) -> None:
+    """Seeds, those of nearly equal value above one another; the limits of the axis must be set."""
+    left, right = axes.get_xlim()
+    heights = row - SPREAD + swarm([seed.value for seed in seeds], TOUCHING * (right - left))
+    for symbol, hollow in dict.fromkeys((seed.symbol, seed.hollow) for seed in seeds):
+        alike = [
+            (seed, height)
+            for seed, height in zip(seeds, heights, strict=True)
+            if (seed.symbol, seed.hollow) == (symbol, hollow)
+        ]
+        colours = [seed.colour for seed, _ in alike]
+        axes.scatter(
+            [seed.value for seed, _ in alike], [height for _, height in alike],
+            canvas.sized(4.5) ** 2, marker=symbol, edgecolors=colours,
+            facecolors="none" if hollow else colours, alpha=0.8, clip_on=False, linewidths=0.8,
+        )  # fmt: skip
 
 
 def estimate(
@@ -59,33 +89,38 @@ def estimate(
     seeds: int,
     ends: tuple[float | None, float | None, float | None],
     open_end: float | None = None,
-) -> None:
-    """A diamond and its interval, `ends`: value, low, high; an arrow where it runs off the axis.
+) -> bool:
+    """A diamond and its interval, `ends`: value, low, high; an open arrow where it runs off the
+    axis. Returns whether it does.
 
     `open_end` is where an interval without an upper end is drawn to. Nothing is drawn over fewer
     than FEWEST `seeds`. The limits of the axis must be set before.
     """
     value, low, high = ends
     if value is None or seeds < FEWEST:
-        return
+        return False
     (left, right), at = axes.get_xlim(), row + BELOW
     is_open = high is None and low is not None and open_end is not None
     high = open_end if is_open else high
+    beyond: list[tuple[float, str]] = []
     if low is not None and high is not None:
         inside = np.clip([low, high], left, right)
         axes.plot(inside, [at] * 2, "-", color=canvas.INK, lw=canvas.sized(1.4), zorder=3)
-        for off, edge, head in (
-            (low < left, left, "<"),
-            (high > right or is_open, min(high, right), ">"),
-        ):
-            if off:
-                axes.plot(
-                    [edge], [at], head, color=canvas.INK, ms=canvas.sized(5), clip_on=False
-                )  # fmt: skip
+        beyond += [(left, "<")] if low < left else []
+        beyond += [(min(high, right), ">")] if high > right or is_open else []
+    for edge, head in beyond:
+        axes.plot([edge], [at], **open_arrow(head, canvas.INK, canvas.sized(7)))
     if left <= value <= right:
         axes.plot(
             [value], [at], "D", color=canvas.INK, ms=canvas.sized(4.5), zorder=4, clip_on=False
         )  # fmt: skip
+    return bool(beyond)
+
+
+def beyond_entry() -> canvas.Legend:
+    """The entry of a legend for an interval that runs off its axis."""
+    look = open_arrow(">", canvas.INK, canvas.sized(7))
+    return {BEYOND: canvas.line(**look)}
 
 
 def limits(seeds: Sequence[float], ends: Iterable[float | None], least: Least) -> Limits:

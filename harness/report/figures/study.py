@@ -10,8 +10,9 @@ import numpy as np
 from harness.law.compare.link_tests import SIGNS
 from harness.law.compare.links import Judged
 from harness.law.compare.study_outcome import Outcome
-from harness.report.figures import canvas
+from harness.report.figures import canvas, seed_rows
 from harness.report.figures.canvas import Drawing, label
+from harness.report.figures.seed_rows import Dot
 from harness.report.tables import study
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -26,7 +27,8 @@ HEIGHT = 1.1
 """Inches of a panel."""
 STATED = "#e3eef5"
 """Behind the side of 0 that the link states."""
-MEAN_AT, SEEDS_AT = 0.3, 0.0
+MEAN_AT, SEEDS_AT = 0.3, 0.15
+"""Places in the panel; seeds stand above the row that they are drawn for."""
 AIR = 0.15
 TICKS = 5
 """Most steps on the axis: labels of three decimals would touch."""
@@ -71,17 +73,22 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
     )
     axes.axvline(0.0, color=canvas.GREY, lw=1.0, zorder=1)
     axes.axvline(SIGNS[link.direction] * link.margin, color=canvas.GREY, lw=1.0, ls=":", zorder=1)
-    for seed, value in judged.by_seed.items():
-        slot = 0 if many else slots[seed]
-        at = SEEDS_AT + 0.05 * (slots[seed] % 3 - 1)
-        axes.plot([value], [at], canvas.marker(slot), color=canvas.colour(slot), ms=5, alpha=0.8)
+    axes.set(xlim=(low, high), ylim=(0.5, -0.3))
+    shown = [0 if many else slots[seed] for seed in judged.by_seed]
+    seed_rows.dots(
+        axes,
+        SEEDS_AT,
+        [
+            Dot(value, canvas.colour(slot), canvas.marker(slot))
+            for slot, value in zip(shown, judged.by_seed.values(), strict=True)
+        ],
+    )
     if judged.judged is not None:
         mean = judged.judged
         axes.plot([mean.low, mean.high], [MEAN_AT] * 2, "-", color=canvas.INK, zorder=3)
         axes.plot([mean.value], [MEAN_AT], "D", color=canvas.INK, ms=5, zorder=4)
     elif not judged.by_seed:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
-    axes.set(xlim=(low, high), ylim=(0.5, -0.3))
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=TICKS)
     axes.set_xlabel(_what(judged))

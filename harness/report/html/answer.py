@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.study_outcome import Outcome
 from harness.law.group_results import Analysis, Pooled
-from harness.law.results import Anchors, Onset, RunResult
+from harness.law.reference_results import Anchors
+from harness.law.results import Onset, RunResult
 from harness.records.study_file import Stated
 from harness.report.html.blocks import Row, Table, from_rich, row
 from harness.report.html.link_chart import links

@@ -35,11 +35,12 @@ def axis(label: str, limits: Limits, ticks: Sequence[tuple[float, str]] | None =
 
 def round_ticks(low: float, high: float, most: int = TICKS) -> tuple[tuple[float, str], ...]:
     """At most `most` + 1 values of 1, 2 or 5 times a power of ten."""
-    raw = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(raw))
-    every = next(power * size for size in (1, 2, 5, 10) if power * size >= raw * (1 - 1e-9))
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    for every in (power * size for size in (1, 2, 5, 10)):
+        first, last = math.ceil(low / every - 1e-9), math.floor(high / every + 1e-9)
+        if last - first <= most:
+            break
     decimals = max(0, -math.floor(math.log10(every) + 1e-9))
-    first, last = math.ceil(low / every - 1e-9), math.floor(high / every + 1e-9)
     values = [at * every for at in range(first, last + 1)]
     if every >= 1000:
         return tuple((value, f"{value:g}") for value in values)

@@ -19,7 +19,7 @@ from harness.report.html.choice import KINDS, Chosen, OfRun
 from harness.report.html.folders import RunPlace
 from harness.report.html.talks import Shown, view
 from harness.report.text import conversation as words
-from harness.report.text import naming
+from harness.report.text import naming, wording
 from harness.report.text.wording import plural
 from harness.utils import process_pool
 
@@ -72,7 +72,7 @@ def select(
     return Selection(
         tuple(kept[key] for key in order),
         tuple(views[key] for key in order),
-        tuple(_notes(chosen, called, len(order), left)),
+        tuple(_notes(chosen, called, [views[key] for key in order], left, highest)),
     )
 
 
@@ -106,7 +106,11 @@ def _left_out(kind: int, count: int, of: int) -> str:
 
 
 def _notes(
-    chosen: Mapping[str, OfRun], called: Mapping[str, str], shown: int, left: Sequence[str]
+    chosen: Mapping[str, OfRun],
+    called: Mapping[str, str],
+    shown: Sequence[Shown],
+    left: Sequence[str],
+    highest: float,
 ) -> Iterator[str]:
     steps = sum(of.saved_steps for of in chosen.values())
     if not chosen:
@@ -117,10 +121,9 @@ def _notes(
         return
     yield choice.RULE
     read = plural(steps, "saved step")
-    yield f"{plural(shown, 'conversation')} of {plural(len(chosen), 'run')}, from {read}."
+    yield f"{plural(len(shown), 'conversation')} of {plural(len(chosen), 'run')}, from {read}."
     yield from left
-    if shown:
-        yield f"why an emotion moved, {words.UNIT['log_odds']}"
+    yield from _how_to_read(shown, highest)
     without = [called[run] for run, of in chosen.items() if not of.saved_steps]
     if without:
         yield f"no saved conversations: {', '.join(without)}"
@@ -131,6 +134,24 @@ def _notes(
     for note, names in notes.items():
         whose = plural(len(names), "run") if len(names) > 2 else ", ".join(names)
         yield f"{whose}: {note}"
+
+
+def _how_to_read(shown: Sequence[Shown], highest: float) -> Iterator[str]:
+    """What holds of every conversation, said once."""
+    if not shown:
+        return
+    dashed = f"; dashed, entropy H of each reply, 0 to {wording.number(highest)} nats"
+    has_entropy = any(one.entropy_path for one in shown)
+    yield f"curves: solid, emotion after each turn, 0 to 100{dashed if has_entropy else ''}"
+    if any("advantage" in one.outcome for one in shown):
+        yield (
+            "advantage: what training weighs the replies by, from the reward beside that of the "
+            "other conversations of the group; of every reply alike, unless it stands at replies"
+        )
+    yield (
+        "for it, against it: what spoke for a rise of the emotion, and against it; "
+        f"{words.UNIT['log_odds']}"
+    )
 
 
 def _highest_entropy(chosen: Iterator[Chosen]) -> float:

@@ -5,7 +5,7 @@ The numbers are those that harness.report.figures selects and draws as pictures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from harness.report.figures.ranges import Least
 from harness.report.figures.run_series import Panel as RunPanel
 from harness.report.figures.run_series import Trace
 from harness.report.figures.series_pages import MEDIANS
-from harness.report.html import legends
+from harness.report.html import legends, plot
 from harness.report.html.axes import axis
-from harness.report.html.legends import SAMPLE, SWATCH, floats, pool_name, traces_of
+from harness.report.html.legends import DOT, SAMPLE, SWATCH, floats, pool_name, traces_of
 from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, marker
 
 
@@ -184,9 +184,16 @@ def residual(page: Page) -> Chart | None:
                 _left_over(top, trace, list(trace.points.steps))
                 _left_over(bottom, trace, list(trace.points.entropy))
         columns.append((top.panel(), bottom.panel()))
-    entries = legends.pools(page) if page.pools else tuple(legends.seeds(traces_of(page)))
+    entries = legends.pools(page) if page.pools else _residual_entries(traces_of(page))
     heading = f"{residuals.HEADING}: {MEDIANS}" if page.pools else residuals.HEADING
     return Chart("residuals", heading, tuple(columns), entries)
+
+
+def _residual_entries(traces: Sequence[Trace]) -> tuple[Entry, ...]:
+    drawn = [trace for trace in traces if trace.residual is not None]
+    after = Entry("dot ink hollow", DOT + plot.MARKERS[0], "after the onset")
+    is_after = any(trace.after_onset.any() for trace in drawn)
+    return (*legends.seeds(traces), *([after] if is_after else []))
 
 
 def _rewards(page: Page) -> list[Floats]:

@@ -12,9 +12,8 @@ from harness.law.results import Interval
 from harness.report.figures import forest, ranges
 from harness.report.figures.ranges import Least
 from harness.report.html import plot, row_panels
-from harness.report.html.legends import DOT
-from harness.report.html.plot import Chart, Entry
-from harness.report.html.row_panels import MOST_ROWS, SEED_AND_MEAN, Mean, Row, mean_of
+from harness.report.html.plot import Chart
+from harness.report.html.row_panels import MOST_ROWS, Mean, Row, mean_of
 from harness.report.tables import population
 from harness.report.text import wording
 
@@ -37,8 +36,12 @@ def compared(groups: Sequence[GroupResult]) -> Chart:
         limits = (-0.03, 1.06) if quantity == "onset" else forest.LEAST[quantity]
         title, unit = str(forest.title(groups, quantity)), forest.UNITS.get(quantity, "reward")
         columns.append((row_panels.panel(title, unit, rows, limits),))
-    none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset: counted as the end of the run")
-    return Chart("forest", forest.heading(groups), tuple(columns), (*SEED_AND_MEAN, none))
+    entries = row_panels.legend(
+        columns,
+        "mean over seeds (weighted for a and ceiling)",
+        "no onset: counted as the end of the run",
+    )
+    return Chart("forest", forest.heading(groups), tuple(columns), entries)
 
 
 def _seeds(group: GroupResult, quantity: str) -> Iterator[tuple[str, float, bool]]:
@@ -97,9 +100,10 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
         ),
         (row_panels.panel("onset of collapse", "step", onsets, (0.0, 1.03 * last)),),
     )
-    none = Entry("dot ink hollow", DOT + plot.ARROW[">"], "no onset until its last step")
-    undetermined = Entry("dot ink hollow", DOT + plot.MARKERS[0], "law undetermined")
-    return Chart("levels", HEADING, columns, (*SEED_AND_MEAN, undetermined, none))
+    entries = row_panels.legend(
+        columns, "share, mean, median onset", "no onset until its last step", "law undetermined"
+    )
+    return Chart("levels", HEADING, columns, entries)
 
 
 def _value(who: str, of: Interval) -> tuple[str, float, bool]:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from harness.report.figures import law
+from harness.law.results import Interval
+from harness.report.figures import law_frame
 from harness.report.figures.figure_specs import AxisNames, Page
 from harness.report.figures.group_series import PoolPanel
-from harness.report.figures.law import Frame
+from harness.report.figures.law_frame import HEADING, Frame
 from harness.report.figures.run_series import Panel as RunPanel
 from harness.report.figures.run_series import Trace
 from harness.report.figures.series_pages import MEDIANS
@@ -27,23 +26,22 @@ def entropy_law(page: Page) -> Chart:
     names = legends.axis_names(page)
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
-        shared = law.frame(
-            [pool.entropy.median for pool in pools],
-            [ends for pool in pools for ends in (pool.reward.low, pool.reward.high)],
-            [pool.ceiling for pool in pools if pool.ceiling is not None],
-            names.reward_range,
-        )
+        shared = law_frame.of_pools(pools, names.reward_range)
         columns = tuple((_pooled_law(panel, shared, names),) for panel in page.pools)
-        return Chart("entropy_law", f"{law.HEADING}: {MEDIANS}", columns, legends.pools(page))
+        off = _off_the_scale([pool.ceiling for pool in pools], shared)
+        entries = (*legends.pools(page), *off)
+        return Chart("entropy_law", f"{HEADING}: {MEDIANS}", columns, entries)
     traces = traces_of(page)
-    shared = law.frame(
-        [trace.points.entropy for trace in traces],
-        [trace.points.reward for trace in traces],
-        [t.ceiling for t in traces if t.ceiling is not None and t.ceiling_identified],
-        names.reward_range,
-    )
+    shared = law_frame.of_runs(traces, names.reward_range)
     columns = tuple((_law(panel, shared, names),) for panel in page.panels)
-    return Chart("entropy_law", law.HEADING, columns, _law_entries(traces))
+    entries = (*_law_entries(traces), *_off_the_scale([t.ceiling for t in traces], shared))
+    return Chart("entropy_law", HEADING, columns, entries)
+
+
+def _off_the_scale(ceilings: Sequence[Interval | None], shared: Frame) -> tuple[Entry, ...]:
+    if not any(any(law_frame.beyond(one, shared)) for one in ceilings if one is not None):
+        return ()
+    return (Entry("dot ink open", DOT + plot.OPEN_ARROW["^"], law_frame.OFF_THE_SCALE),)
 
 
 def _law_axes(shared: Frame, names: AxisNames) -> tuple[axes.Axis, axes.Axis]:
@@ -63,8 +61,7 @@ def _law(panel: RunPanel, shared: Frame, names: AxisNames) -> Panel:
         at = shared.left - shared.strip * (1 - place / (len(panel.traces) + 1))
         if trace.ceiling is not None:
             kind = css(trace.slot) if trace.ceiling_identified else "grey hollow"
-            ends = trace.ceiling.low, trace.ceiling.value, trace.ceiling.high
-            _ceiling(made, kind, at, ends, trace.legend, trace.slot)
+            _ceiling(made, kind, at, trace.ceiling, trace.legend, trace.slot, shared)
     return made.panel()
 
 
@@ -78,9 +75,8 @@ def _fitted(made: Plot, trace: Trace, shared: Frame) -> None:
         return
     shown = curve.entropy >= shared.left
     h, low, high = (of[shown] for of in (curve.entropy, curve.low, curve.high))
-    everywhere = np.mean((low <= shared.low) & (high >= shared.high)) > 0.5
     kind = css(trace.slot) if curve.identified else "grey dashed"
-    if curve.identified or not everywhere:
+    if curve.identified or not law_frame.hides_all(low, high, shared):
         made.band(kind, list(h), list(low), list(high))
     made.line(kind, *floats(h, curve.reward[shown]))
 
@@ -100,17 +96,21 @@ def _points(made: Plot, trace: Trace) -> None:
 
 
 def _ceiling(
-    made: Plot, kind: str, at: float, ends: tuple[float, float, float], name: str, slot: int
+    made: Plot, kind: str, at: float, ceiling: Interval, name: str, slot: int, shared: Frame
 ) -> None:
-    """The ceiling with its interval; one off the axis is an arrow at the edge, and told."""
-    low, value, high = ends
+    """The ceiling with its interval; what lies off the axis is an open arrow at the edge, and told
+    there.
+    """
+    low, value, high = ceiling.low, ceiling.value, ceiling.high
     made.line(f"thick {kind}", [at, at], [low, high])
-    edge = min(max(value, made.y.low), made.y.high)
-    shape = plot.ARROW["^" if value > edge else "v"] if value != edge else DIAMOND
-    made.dots(kind, [at], [edge], shape)
+    for edge, head in law_frame.beyond(ceiling, shared):
+        made.dots(f"{kind} open", [at], [edge], plot.OPEN_ARROW[head])
+    place = min(max(value, made.y.low), made.y.high)
+    if place == value:
+        made.dots(kind, [at], [value], DIAMOND)
     told = f"ceiling {value:.3g} [{low:.3g}, {high:.3g}]"
     sure = "" if "hollow" not in kind else ", not identified"
-    made.hover(Hovered(name, [at], [edge], slot, words=[f"{told}{sure}"]))
+    made.hover(Hovered(name, [at], [place], slot, words=[f"{told}{sure}"]))
 
 
 def _pooled_law(panel: PoolPanel, shared: Frame, names: AxisNames) -> Panel:
@@ -135,8 +135,7 @@ def _pooled_law(panel: PoolPanel, shared: Frame, names: AxisNames) -> Panel:
         )  # fmt: skip
         if pool.ceiling is not None:
             at = shared.left - shared.strip * (1 - place / (len(panel.pools) + 1))
-            ends = pool.ceiling.low, pool.ceiling.value, pool.ceiling.high
-            _ceiling(made, colour, at, ends, pool_name(pool), pool.slot)
+            _ceiling(made, colour, at, pool.ceiling, pool_name(pool), pool.slot, shared)
     return made.panel()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from harness.law.compare.link_tests import SIGNS
 from harness.law.compare.links import Judged
 from harness.law.compare.study_outcome import Outcome
-from harness.report.figures import canvas
+from harness.report.figures import canvas, seed_rows
 from harness.report.figures import study as study_figure
 from harness.report.html import plot
 from harness.report.html.axes import Axis, axis
@@ -15,6 +15,9 @@ from harness.report.html.legends import DIAMOND, DOT, SAMPLE
 from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, marker
 from harness.report.tables import study as study_table
 from harness.report.text import wording
+
+SEEDS_AT, HIGH = 0.22, 1.2
+"""Where seeds stand in a panel, and how much of its height a row of seeds takes."""
 
 
 def links(outcome: Outcome) -> Chart:
@@ -49,7 +52,8 @@ def _link(judged: Judged, kind: str) -> Panel:
     made.upright("grey", 0.0)
     made.upright("grey dotted", sign * link.margin)
     seeds, at = list(judged.by_seed), list(judged.by_seed.values())
-    heights = [0.22 + 0.09 * (place % 3 - 1) for place in range(len(at))]
+    apart = seed_rows.swarm(at, seed_rows.TOUCHING * (made.x.high - made.x.low))
+    heights = [SEEDS_AT + HIGH * float(offset) for offset in apart]
     made.dots("s0", at, heights, marker(0))
     made.hover(
         Hovered(

@@ -5,20 +5,26 @@ The numbers are those that harness.report.figures selects and draws as pictures.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from harness.law.results import Interval
-from harness.report.figures import canvas, onset_by_difficulty, ranges, reward_by_listening
+from harness.report.figures import canvas, onset_by_difficulty, reward_by_listening
 from harness.report.figures.onset_by_difficulty import MEASURES, NO_ONSET
-from harness.report.figures.ranges import Least
+from harness.report.figures.ranges import Limits
 from harness.report.figures.reward_by_listening import Mark as Heard
 from harness.report.html import plot
 from harness.report.html.axes import Axis, axis
-from harness.report.html.legends import DOT, SAMPLE, named
+from harness.report.html.legends import DOT, SAMPLE, SWATCH, named
 from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, marker
 from harness.report.text import wording
+
+APART = 0.02
+"""Share of the axis between runs of one level, which stand side by side: their place within the
+level says nothing.
+"""
 
 
 def by_difficulty(marks: Sequence[onset_by_difficulty.Mark]) -> Chart:
@@ -30,25 +36,33 @@ def by_difficulty(marks: Sequence[onset_by_difficulty.Mark]) -> Chart:
     for measure, title in MEASURES.items():
         of = {mark.run: mark.difficulty[measure] for mark in marks}
         ends = np.array([end for one in of.values() for end in (one.low, one.high)])
+        low, high = canvas.limits([ends], least=onset_by_difficulty.LEAST[measure])
+        beside = APART / 2 * (high - low) * max(Counter(mark.level for mark in marks).values())
         made = Plot(
-            title, axis(title, canvas.limits([ends], least=onset_by_difficulty.LEAST[measure])),
+            title, axis(title, (low - beside, high + beside)),
             Axis("onset, share of the run", 0.0, 1.15, tuple(heights)),
         )  # fmt: skip
         for slot, level in enumerate(names):
             here = [mark for mark in marks if mark.level == level]
             _level_marks(made, here, of, slot)
         columns.append((made.panel(),))
-    null = Entry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
+    entries = (
+        Entry("dot ink hollow", DOT + plot.MARKERS[0], "null control"),
+        Entry("line thin ink", SAMPLE, "onset, 95% interval"),
+        Entry("band ink", SWATCH, "difficulty of the level, 95% interval"),
+    )
     return Chart(
         "onset_by_difficulty", onset_by_difficulty.HEADING, tuple(columns),
-        (*named(names), null),
+        (*named(names), *entries),
     )  # fmt: skip
 
 
 def _level_marks(
     made: Plot, here: Sequence[onset_by_difficulty.Mark], of: Mapping[str, Interval], slot: int
 ) -> None:
-    apart = 0.02 * (made.x.high - made.x.low)
+    card = of[here[0].run]
+    made.area(css(slot), (card.low, card.high))
+    apart = APART * (made.x.high - made.x.low)
     places, heights, words = [], [], []
     for at, mark in enumerate(here):
         x = of[mark.run].value + (at - (len(here) - 1) / 2) * apart
@@ -66,8 +80,9 @@ def _level_marks(
 def by_listening(marks: Sequence[Heard]) -> Chart:
     """What policies hear and what it earns them, beside the references of their level."""
     names = list(dict.fromkeys(mark.level for mark in marks))
+    shared = reward_by_listening.frame(marks)
     columns = tuple(
-        (_listening(level, [mark for mark in marks if mark.level == level], slot),)
+        (_listening(level, [mark for mark in marks if mark.level == level], slot, shared),)
         for slot, level in enumerate(names)
     )
     entries = [
@@ -81,7 +96,9 @@ def by_listening(marks: Sequence[Heard]) -> Chart:
     )
 
 
-def _listening(level: str, marks: Sequence[Heard], slot: int) -> Panel:
+def _listening(
+    level: str, marks: Sequence[Heard], slot: int, shared: tuple[Limits, Limits]
+) -> Panel:
     anchors = next((m.end.anchors for m in marks if m.end.anchors.deaf), marks[0].end.anchors)
     there = [
         (mark, mark.end.listening, mark.end.reward)
@@ -89,14 +106,8 @@ def _listening(level: str, marks: Sequence[Heard], slot: int) -> Panel:
         if mark.end.listening is not None and mark.end.reward is not None
     ]
     star = (anchors.attentive_listening, anchors.attentive)
-    heard = [0.0, *(x for _, x, _ in there), *([star[0]] if star[0] is not None else [])]
-    known = [one.value for one in (anchors.deaf, anchors.attentive, anchors.optimum) if one]
-    rewards = [*(y for _, _, y in there), *known]
-    across = canvas.limits([np.array(heard)], least=Least(ranges.LISTENING_NATS))
-    up = canvas.limits([np.array(rewards)], least=Least(ranges.REWARD_SHARE))
-    made = Plot(
-        level, axis("listening, nats", across), axis("reward", up),
-    )  # fmt: skip
+    across, up = shared
+    made = Plot(level, axis("listening, nats", across), axis("reward", up))
     for reference, kind in ((anchors.deaf, "dashed"), (anchors.optimum, "dotted")):
         if reference is not None:
             made.across(f"grey {kind}", reference.value)

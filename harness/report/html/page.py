@@ -1,7 +1,7 @@
 """The report: everything that is known of some runs, as the bytes of one HTML file.
 
-The same input gives the same bytes: there is no date in them and no path of this machine but those
-that the runs were named by.
+The same input gives the same bytes: they have no date but those of the runs and the one that the
+caller gives, and no path of this machine but those that the runs were named by.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.law.group_results import Analysis
+from harness.records import plain_file
 from harness.report.html import (
     answer,
     cards,
     conversations,
     figures,
     folders,
+    head,
     render,
     results,
     settings,
@@ -29,10 +31,14 @@ from harness.report.html.conversations import Selection
 from harness.report.html.folders import RunPlace
 from harness.report.html.talks import Shown
 from harness.report.text import naming
-from harness.report.text.wording import plural
 
 MOST_BYTES = 5_000_000
 """Of the file: a mail takes it, and a browser opens it at once."""
+GENERATOR = "harness report"
+"""Name of the program in each page, by which a page of ours is told from other files."""
+GENERATOR_TAG = f'<meta name="generator" content="{GENERATOR}">'
+HEAD_BYTES = 4096
+"""Beginning of a file in which the tag is looked for."""
 FOR_NOTES = 40_000
 """Bytes kept free of conversations for their filters and for what is said of them."""
 
@@ -55,13 +61,16 @@ def report(
     studies: Sequence[Study] = (),
     notes: Sequence[str] = (),
     pool: Executor | None = None,
+    made_unix_s: float | None = None,
 ) -> Report:
     """Make the page of what is at `paths`, as it was analysed; studies come first.
 
-    `notes`: what else is left out, a sentence each. Processes of the `pool` take part.
+    `notes`: what else is left out, a sentence each. `made_unix_s`: the time that the page says it
+    was made at. Processes of the `pool` take part.
     """
     places = folders.places(paths, analysis)
-    shown = _values(title, places, analysis, studies)
+    shown = _values(places, analysis, studies)
+    shown["head"] = head.head(title, places, analysis, studies, made_unix_s)
     shown["left_out"] = [*notes, *shown["left_out"]]
     shown["sections"] = _sections(shown)
     nothing = Selection((), (), ())
@@ -74,18 +83,23 @@ def report(
     return Report(content, len(selection.rendered), selection.notes, names)
 
 
+def is_report(path: Path) -> bool:
+    """Whether the file is a page that this module made. Raises OSError for no regular file."""
+    with open(path, "rb", opener=plain_file.opener) as file:
+        return GENERATOR_TAG.encode() in file.read(HEAD_BYTES)
+
+
 def _values(
-    title: str, places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
+    places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
 ) -> dict[str, Any]:
-    """Everything but the conversations."""
+    """Everything but the head and the conversations."""
     called = naming.names(analysis)
     of_levels = folders.level_cards(places)
     charts, others = figures.charts(analysis)
     users, user_tables = results.users(analysis)
     comparisons, comparison_notes = results.comparisons(analysis)
     return {
-        "title": title,
-        "subtitle": _subtitle(analysis, studies),
+        "generator": GENERATOR,
         "answers": _answers(analysis, studies),
         "tables": results.runs(analysis),
         "charts": charts,
@@ -102,17 +116,6 @@ def _values(
         "left_out": results.left_out(analysis),
         "footer": f"made by harness {version('empathy-harness')}; it loads nothing from elsewhere",
     }
-
-
-def _subtitle(analysis: Analysis, studies: Sequence[Study]) -> str:
-    fitted = sum(run.status == "ok" for run in analysis.runs)
-    unread = len(analysis.runs) - fitted
-    parts = [f"study {study.name}" for study in studies]
-    parts.append(plural(fitted, "run"))
-    partial = sum(run.unfinished is not None for run in analysis.runs)
-    parts += [f"{partial} unfinished"] if partial else []
-    parts += [f"{unread} not read"] if unread else []
-    return ", ".join(parts)
 
 
 def _answers(analysis: Analysis, studies: Sequence[Study]) -> list[Answer]:
@@ -138,7 +141,7 @@ SECTIONS = (
     ("cards", "Cards", "cards"),
     ("config", "Config", "shared"),
     ("left-out", "Left out", "left_out"),
-    ("conversations", "Conversations", "title"),
+    ("conversations", "Conversations", "head"),
 )
 """Anchor, name, and the value without which there is no such section."""
 

@@ -36,6 +36,13 @@ ARROW = {
     "^": "m0 -4l3.5 6h-7z",
     "v": "m0 4l3.5 -6h-7z",
 }
+OPEN_ARROW = {
+    "<": "m4 -4l-4 4l4 4",
+    ">": "m-4 -4l4 4l-4 4",
+    "^": "m-4 4l4 -4l4 4",
+    "v": "m-4 -4l4 4l4 -4",
+}
+"""Two strokes that meet at the edge: an interval goes on beyond it."""
 DIGITS = 4
 """Significant digits of the values that a reader hovers."""
 

@@ -18,11 +18,30 @@ from harness.utils.safe_text import shortened
 
 LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
 """Width left for names of groups; height of a group; groups shown; characters of a line."""
-SEED_AND_MEAN = (
-    Entry("dot ink", DOT + plot.MARKERS[0], "one seed"),
-    Entry("dot ink", DOT + DIAMOND, "over seeds"),
-    Entry("line thick ink", SAMPLE, "95% interval"),
-)
+BEYOND = Entry("dot ink open", DOT + plot.OPEN_ARROW[">"], seed_rows.BEYOND)
+
+
+def legend(
+    columns: Sequence[Sequence[Panel]], estimate: str, triangle: str, hollow: str = ""
+) -> tuple[Entry, ...]:
+    """The entries of what these panels show: `estimate` says what a diamond is, `triangle` and
+    `hollow` what a seed is that is drawn so.
+    """
+    marks = [mark for column in columns for panel in column for mark in panel.marks]
+    open_seeds = [mark.path for mark in marks if mark.css.endswith(" hollow")]
+    triangles = [path for path in open_seeds if plot.ARROW[">"] in path]
+    entries = [
+        Entry("dot ink", DOT + plot.MARKERS[0], "one seed"),
+        Entry("dot ink", DOT + DIAMOND, estimate),
+        Entry("line thick ink", SAMPLE, "95% interval"),
+    ]
+    if any(mark.css == "dot ink open" for mark in marks):
+        entries.append(BEYOND)
+    if len(open_seeds) > len(triangles):
+        entries.append(Entry("dot ink hollow", DOT + plot.MARKERS[0], hollow))
+    if triangles:
+        entries.append(Entry("dot ink hollow", DOT + plot.ARROW[">"], triangle))
+    return tuple(entries)
 
 
 @dataclass(frozen=True)
@@ -65,24 +84,27 @@ def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Pa
     count = len(rows)
     ends = _limits(rows, limits) if isinstance(limits, Least) else limits
     ticks = [(float(-at), _two_lines(row.name)) for at, row in enumerate(rows)]
+    across = axis(x, ends)
     made = Plot(
-        title, axis(x, ends), Axis("", -count + 0.4, 0.6, tuple(ticks)),
+        title, across, Axis("", -count + 0.4, 0.6, tuple(ticks)),
         plot.TOP + plot.BOTTOM + ROW * max(count, 2), LABELS,
     )  # fmt: skip
     for at, row in enumerate(rows):
+        values = [value for _, value, _ in row.seeds]
+        apart = seed_rows.swarm(values, seed_rows.TOUCHING * (across.high - across.low))
+        heights = [-at + seed_rows.SPREAD - float(offset) for offset in apart]
         for kind, shape, chosen in (
             ("", marker(row.slot), False),
             (" hollow", row.open_shape, True),
         ):
-            values = [value for _, value, is_open in row.seeds if is_open is chosen]
-            made.dots(f"{css(row.slot)}{kind}", values, [-at + 0.15] * len(values), shape)
+            alike = [n for n, (_, _, is_open) in enumerate(row.seeds) if is_open is chosen]
+            made.dots(
+                f"{css(row.slot)}{kind}", [values[n] for n in alike], [heights[n] for n in alike],
+                shape,
+            )  # fmt: skip
         made.hover(
-            Hovered(
-                row.name, [value for _, value, _ in row.seeds], [-at + 0.15] * len(row.seeds),
-                row.slot,
-                words=[told for told, _, _ in row.seeds],
-            )
-        )  # fmt: skip
+            Hovered(row.name, values, heights, row.slot, words=[told for told, _, _ in row.seeds])
+        )
         _mean(made, row, -at - 0.2)
     return made.panel()
 
@@ -112,9 +134,10 @@ def _mean(made: Plot, row: Row, at: float) -> None:
             (right, high, ">", right > high),
         ):
             if beyond or end == edge:
-                made.dots("ink", [edge], [at], plot.ARROW[head])
+                made.dots("ink open", [edge], [at], plot.OPEN_ARROW[head])
     middle = min(max(mean.value, low), high)
-    made.dots("ink", [middle], [at], DIAMOND)
+    if middle == mean.value:
+        made.dots("ink", [middle], [at], DIAMOND)
     made.hover(Hovered(row.name, [middle], [at], row.slot, words=[mean.told]))
 
 

@@ -50,7 +50,6 @@ class Shown:
     """The hidden intention in words."""
     emotion_path: str
     entropy_path: str
-    entropy_range: str
     turns: tuple[Utterance, ...]
 
 
@@ -73,22 +72,30 @@ def view(chosen: Chosen, run: str, group: str, seed: int | None, highest: float)
         came_for=words.came_for(talk) or "",
         emotion_path=emotion,
         entropy_path=entropy,
-        entropy_range=f"0 to {wording.number(highest)} nats" if entropy else "",
-        turns=tuple(_said(turn) for turn in talk.turns),
+        turns=tuple(_said(turn, shared_advantage(talk)) for turn in talk.turns),
     )
+
+
+def shared_advantage(talk: Conversation) -> float | None:
+    """The advantage of every reply by the policy; None where they have several, or none."""
+    values = {turn.advantage for turn in talk.turns if turn.speaker == "policy"}
+    return values.pop() if len(values) == 1 else None
 
 
 def _outcome(talk: Conversation) -> Iterator[str]:
     if talk.reward is not None:
         yield f"reward {wording.number(talk.reward)}"
+    shared = shared_advantage(talk)
+    if shared is not None:
+        yield f"advantage {wording.number(shared)}"
     if talk.emotions:
         yield f"emotion {talk.emotions[0]} to {talk.emotions[-1]}"
     if talk.ended:
         yield words.ended(talk)
 
 
-def _said(turn: Turn) -> Utterance:
-    facts = _of_reply(turn) if turn.is_reply else _of_user(turn)
+def _said(turn: Turn, shared: float | None) -> Utterance:
+    facts = _of_reply(turn, shared) if turn.is_reply else _of_user(turn)
     who = WHO.get(turn.speaker, turn.speaker)
     kind = turn.speaker if turn.speaker in WHO else "user"
     return Utterance(kind, f"{who} {turn.number}", _lines(turn.text), tuple(facts))
@@ -101,13 +108,14 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(text.split("\n")) if text else ("(nothing)",)
 
 
-def _of_reply(turn: Turn) -> Iterator[str]:
+def _of_reply(turn: Turn, shared: float | None) -> Iterator[str]:
+    """What is known of a reply, but for the advantage that all of the conversation share."""
     heard = words.heard(turn)
     if heard is not None:
         yield f"heard: {heard}"
     if turn.entropy_nats is not None:
         yield f"H {wording.number(turn.entropy_nats)} nats"
-    if turn.advantage is not None:
+    if turn.advantage is not None and turn.advantage != shared:
         yield f"advantage {wording.number(turn.advantage)}"
     if turn.is_cut:
         yield "cut at the token limit"

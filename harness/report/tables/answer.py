@@ -11,8 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.law.group_results import Analysis, Pooled
-from harness.law.results import Anchors, Onset
-from harness.report.text import answer, wording
+from harness.law.io import typed_words
+from harness.law.io.typed_words import Typed
+from harness.law.reference_results import Anchors
+from harness.law.results import Onset
+from harness.report.text import answer, dropped_rows, wording
 from harness.report.text.answer import FOLLOW, Row
 from harness.utils.safe_text import shortened, text
 
@@ -25,24 +28,33 @@ SAME_BATCH = "same batch:"
 HEADINGS = (
     ("", ("",)),
     ("reward", ("gain,", "end")),
-    ("references", ("deaf", "rand", "att")),
+    ("deaf, random,", ("attentive",)),
     ("entropy, nats", ("lost,", "to noise")),
     ("collapse", ("from step",)),
     ("law", ("holds",)),
 )
-"""What a column is of, and each of its numbers: att is the attentive reference."""
+"""What a column is of, and each of its numbers; those of reference policies are told by these."""
 
 
-def show(analysis: Analysis, out: Path, picture: Path | None, console: Console) -> None:
-    """Print the answer; `out` has the results, `picture` is the one to look at first."""
+def show(
+    analysis: Analysis,
+    out: Path,
+    picture: Path | None,
+    console: Console,
+    typed: Typed = typed_words.of_sweep,
+) -> None:
+    """Print the answer; `out` has the results, `picture` is the one to look at first. `typed`: the
+    words of a run, for the commands that are printed.
+    """
     shown = answer.rows(analysis)
     told = (answer.heading(analysis), answer.intervals(shown))
     say(console, "; ".join(filter(None, told)), "bold")
+    left_out = (*answer.unfinished(analysis), *answer.unread(analysis))
+    for line in (*left_out, *dropped_rows.ended_by_rule(analysis)):
+        say(console, line)
     if shown:
         console.print(table(shown, console.width >= ROOMY))
-    for line in (*answer.unread(analysis), *answer.unfinished(analysis)):
-        say(console, line)
-    for line in answer.left_open(analysis, shown):
+    for line in answer.left_open(analysis, shown, typed):
         say(console, line)
     say(console, f"picture: {picture}" if picture else f"results: {out}")
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from harness.law.group_results import Analysis, Gap
 from harness.law.prediction_results import CeilingOverForms
-from harness.law.results import Bounded, Interval, Onset, RunResult, Yardsticks
+from harness.law.reference_results import Yardsticks
+from harness.law.results import Bounded, Interval, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import listening, transfer
 from harness.report.text import dropped_rows, naming, wording

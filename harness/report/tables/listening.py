@@ -10,7 +10,8 @@ from rich.text import Text
 
 from harness.law.compare.groups import over_seeds, pooled
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.results import Bounded, RunResult, Yardsticks
+from harness.law.reference_results import Yardsticks
+from harness.law.results import Bounded, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables.grid import grid
 from harness.report.text import wording

@@ -11,10 +11,20 @@ from rich.text import Text
 
 from harness.law import advice
 from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.io import typed_words
+from harness.law.io.typed_words import Typed
 from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, population, validity
-from harness.report.text import alternatives, dropped_rows, explain, findings, naming, wording
+from harness.report.text import (
+    alternatives,
+    answer,
+    dropped_rows,
+    explain,
+    findings,
+    naming,
+    wording,
+)
 from harness.utils.safe_text import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
@@ -32,16 +42,22 @@ FOOTNOTES = (
 )
 
 
-def print_analysis(analysis: Analysis, console: Console, explained: bool) -> None:
+def print_analysis(
+    analysis: Analysis,
+    console: Console,
+    explained: bool,
+    typed: Typed = typed_words.of_sweep,
+) -> None:
     """The table, what was left out, and the finding of each level with what would decide it.
 
-    `explained` adds how each number was got, run by run.
+    `explained` adds how each number was got, run by run; `typed`: the words of a run, for the
+    commands that are printed.
     """
     called = naming.names(analysis)
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if fitted:
         console.print(runs_table(analysis, fitted, called, console.width))
-        _lines(console, FOOTNOTES, "dim")
+        _lines(console, (*FOOTNOTES, f"R: {answer.which_reward(fitted)}"), "dim")
     validity.print_validity(*validity.of_runs(fitted), console)
     heard = listening.rows(analysis, (OWN,))
     if heard:
@@ -67,7 +83,7 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
             _lines(console, [f"{called[run.run]}:"], "bold")
             _lines(console, (f"  {sentence}" for sentence in explain.of_run(run)))
     _lines(console, findings.closing(analysis, fitted), "bold")
-    _lines(console, advice.what_would_decide(analysis))
+    _lines(console, advice.what_would_decide(analysis, typed))
 
 
 def _lines(console: Console, lines: Iterable[str], style: str = "") -> None:
@@ -114,7 +130,7 @@ def _cells(run: RunResult, name: str) -> list[Text]:
     identified = run.identified or Identified(a=False, ceiling=False)
     reasons = [wording.plain(reason) for reason in run.reasons or ()]
     return [
-        _stacked(name, *_rows_of(run), *_standing(run)),
+        _stacked(name, *_rows_of(run), *_same_batch(run), *_standing(run)),
         _stacked(*_interval(run.a, identified.a)),
         _stacked(*_interval(run.b, identified.a)),
         _stacked(*_interval(run.ceiling, identified.ceiling)),
@@ -127,6 +143,10 @@ def _rows_of(run: RunResult) -> list[str]:
     """The rows that the numbers of a run are of."""
     before = ["before onset"] if run.until is not None else []
     return [f"n = {run.n_fitted}", *before]
+
+
+def _same_batch(run: RunResult) -> list[str]:
+    return [explain.SAME_BATCH] if run.same_batch else []
 
 
 def _standing(run: RunResult) -> list[str]:

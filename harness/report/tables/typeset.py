@@ -1,133 +1,30 @@
-"""Tables for papers and pages: LaTeX (booktabs) and Markdown, of the numbers in the CSV files.
-
-A cell is plain text here, whoever wrote it; each language escapes all of it that it would read as
-its own.
-"""
+"""Tables for papers and pages, of the numbers in the CSV files, in LaTeX or Markdown."""
 
 from __future__ import annotations
 
-import re
-import string
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import LEVELS
 from harness.law.group_results import Analysis
 from harness.law.results import Interval, RunResult
 from harness.records.outcomes import OWN
-from harness.report.tables import contrasts, listening, population, transfer
+from harness.report.tables import contrasts, listening, population, result_files, transfer
+from harness.report.tables.languages import LANGUAGES
+from harness.report.tables.languages import Table as Table
+from harness.report.tables.languages import in_markdown as in_markdown
+from harness.report.tables.languages import markdown as markdown
 from harness.report.text import naming, wording
-from harness.utils.safe_text import escaped, visible
 
-NAMES = ("law", "levels", "contrasts", "transfer", "listening")
-"""Files without their endings: each beside the CSV of that name."""
-LONGEST_PAGE = 40
-"""Rows of a table that one page can hold; a longer one is a longtable."""
 NOTHING = "-"
-
-
-@dataclass(frozen=True)
-class Table:
-    """Headings and rows of text, before any language."""
-
-    name: str
-    headings: tuple[str, ...]
-    left: int
-    """Columns that hold words, and are set to the left; the others hold numbers."""
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
 
 
 def files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
     """File name -> content, of each table that has rows in each of `kinds`: tex, md."""
-    written = [table for table in (_TABLES[name](analysis) for name in NAMES) if table.rows]
+    written = [
+        table for table in (_TABLES[name](analysis) for name in result_files.TYPESET) if table.rows
+    ]
     return {f"{one.name}.{kind}": LANGUAGES[kind](one) for kind in kinds for one in written}
-
-
-def latex(table: Table) -> str:
-    """A tabular with the rules of booktabs; a longtable where one page cannot hold it."""
-    is_long = len(table.rows) > LONGEST_PAGE
-    environment = "longtable" if is_long else "tabular"
-    columns = "l" * table.left + "r" * (len(table.headings) - table.left)
-    needs = "booktabs and longtable" if is_long else "booktabs"
-    return "\n".join(
-        [
-            f"% The numbers are those of {table.name}.csv; needs the package {needs}.",
-            *(f"% {_comment(note)}" for note in table.notes),
-            f"\\begin{{{environment}}}{{{columns}}}",
-            "\\toprule",
-            _latex_row(table.headings, len(table.headings)),
-            "\\midrule",
-            *(["\\endhead"] if is_long else []),
-            *(_latex_row(row, table.left) for row in table.rows),
-            "\\bottomrule",
-            f"\\end{{{environment}}}",
-            "",
-        ]
-    )
-
-
-def markdown(table: Table) -> str:
-    """A table of GitHub's kind, with its notes below."""
-    sides = [":--"] * table.left + ["--:"] * (len(table.headings) - table.left)
-    lines = [_markdown_row(table.headings, table.left), f"| {' | '.join(sides)} |"]
-    lines += [_markdown_row(row, table.left) for row in table.rows]
-    return "\n".join([*lines, "", *(f"{in_markdown(note)}  " for note in table.notes), ""])
-
-
-_MEANT: dict[str, str] = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "_": r"\_", "%": r"\%", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"{\char34}",
-    "'": r"{\char39}", "`": r"{\char96}", "[": "{[}", "]": "{]}", "*": "{*}",
-}  # fmt: skip
-"""Besides LaTeX's own characters those that mean something after the end of a row (`[` and `*`),
-and quotes, which join into others and which language packages make active."""
-_JOINED = re.compile(r"([-,])(?=\1)")
-"""`--` would be a dash, `,,` a quote."""
-
-
-def in_latex(text: str) -> str:
-    r"""`text` as LaTeX prints it, by any engine and in any font encoding: what is not ASCII, or is
-    not to be seen, as \xNN.
-    """
-    shown = "".join(c if c in string.printable else escaped(c) for c in visible(text))
-    return _JOINED.sub(r"\1{}", "".join(_MEANT.get(c, c) for c in shown))
-
-
-_MARKED = re.compile(r"([\\`*_\[\]<>#|~$&@])")
-
-
-def in_markdown(text: str) -> str:
-    """`text` as Markdown shows it, without markup, links, HTML or mentions."""
-    shown = _MARKED.sub(r"\\\1", visible(text))
-    return shown.replace("www.", r"www\.").replace("://", r":\//")
-
-
-def _latex_row(cells: Sequence[str], left: int) -> str:
-    words = [in_latex(cell) for cell in cells[:left]]
-    return " & ".join([*words, *map(_latex_number, cells[left:])]) + r" \\"
-
-
-def _latex_number(cell: str) -> str:
-    """A number whose minus is one."""
-    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", in_latex(cell))
-
-
-def _comment(note: str) -> str:
-    """What stands after `%`: on one line, and nothing in it is read."""
-    return visible(note)
-
-
-def _markdown_row(cells: Sequence[str], left: int) -> str:
-    """Numbers, and the words in their place, are our own text: brackets need no escape there."""
-    words = [in_markdown(cell) for cell in cells[:left]]
-    return f"| {' | '.join([*words, *cells[left:]])} |"
-
-
-LANGUAGES: dict[str, Callable[[Table], str]] = {"tex": latex, "md": markdown}
-"""Ending of the file -> how it is written."""
 
 
 def _law(analysis: Analysis) -> Table:

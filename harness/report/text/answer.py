@@ -9,17 +9,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.law import advice
+from harness.law.advice import Advice
 from harness.law.compare.groups import alike, number_on, over_seeds, pooled, verdict_on
 from harness.law.estimate import null_control, numbers
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.results import Anchors, Interval, Onset, RunResult
+from harness.law.io import columns, typed_words
+from harness.law.io.typed_words import Typed
+from harness.law.reference_results import Anchors
+from harness.law.results import Interval, Onset, RunResult
 from harness.records.outcomes import OWN
-from harness.report.text import naming, wording
+from harness.report.text import dropped_rows, naming, wording
 from harness.report.text.wording import plural
 
+HELD_OUT = "reward of held-out users"
+OWN_BATCH = "reward of the same batch as H, where the law is expected"
 NULL_CONTROL = "algorithm.null_control"
 FOLLOW = ("holds", "holds_form_open", "holds_until_onset")
 """Verdicts by which reward follows the law."""
@@ -156,16 +162,33 @@ def heading(analysis: Analysis) -> str:
     """How many runs there are, and what became of each of them."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     nulls = sum(map(advice.is_null_control, fitted))
-    unread = len(analysis.runs) - len(fitted)
+    unread = sum(run.error is not None and not _is_missing(run, analysis) for run in analysis.runs)
     parts = [
-        f"{nulls} of them null controls" if nulls else "",
+        f"{nulls} of them {'a null control' if nulls == 1 else 'null controls'}" if nulls else "",
         f"{unread} could not be read" if unread else "",
         f"{plural(len(analysis.skipped), 'path')} set aside" if analysis.skipped else "",
     ]
     told = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
     counted = _counted(analysis)
-    whose = "" if any(run.same_batch for run in counted) else "; reward of held-out users"
-    return f"{told}{whose if counted else ''}"
+    return f"{told}; {which_reward(counted)}" if counted else told
+
+
+def _is_missing(run: RunResult, analysis: Analysis) -> bool:
+    """Whether `unfinished` tells of it."""
+    return run.run in analysis.left_out
+
+
+def which_reward(runs: Sequence[RunResult]) -> str:
+    """Say whose reward the numbers and verdicts of these runs are of."""
+    apart = [run for run in runs if not run.same_batch]
+    if not apart:
+        return OWN_BATCH
+    evaluated = [run for run in apart if columns.is_evaluation(run.reward or "")]
+    named = sorted({run.reward or "" for run in apart if run not in evaluated})
+    told = [HELD_OUT] if evaluated else []
+    told += [f"reward in column {' or '.join(named)}"] if named else []
+    told += ["of the same batch as H where a row says so"] if len(apart) < len(runs) else []
+    return ", or ".join(told)
 
 
 def intervals(shown: Sequence[Row]) -> str:
@@ -184,34 +207,37 @@ def _counted(analysis: Analysis) -> list[RunResult]:
     return [run for run in fitted if run.run not in analysis.left_out]
 
 
-def left_open(analysis: Analysis, shown: Sequence[Row]) -> list[str]:
-    """What is open and what would decide it: refusals of one kind in one line."""
-    lines = [*_undetermined(analysis), *_invalid(analysis)]
-    lacking = []
-    if shown and not any(row.noise for row in shown) and _ours(analysis):
-        lacking.append("null controls, algorithm.null_control=false,true")
-    if shown and all(row.seeds == 1 for row in shown) and _ours(analysis):
-        lacking.append("more seeds, 'seed=range(1,6)'")
-    if lacking:
-        lines.append(f"what is seed or noise is not told: add {' and '.join(lacking)}")
+def left_open(
+    analysis: Analysis, shown: Sequence[Row], typed: Typed = typed_words.of_sweep
+) -> list[str]:
+    """What is open and the command that would decide it: refusals of one kind in one line."""
+    lines = [*_undetermined(analysis, typed), *_invalid(analysis)]
+    ours = [run.run for run in analysis.runs if run.status == "ok" and run.config is not None]
+    words: list[str] = []
+    if shown and not any(row.noise for row in shown):
+        words.append("algorithm.null_control=false,true")
+    if shown and all(row.seeds == 1 for row in shown):
+        words.append("seed=range(1,6)")
+    if ours and words:
+        lines += Advice("what is seed or noise is not told", ours[0], tuple(words)).lines(typed)
     return lines
 
 
-def _ours(analysis: Analysis) -> bool:
-    return any(run.config is not None for run in analysis.runs)
-
-
-def _undetermined(analysis: Analysis) -> list[str]:
-    """`law open in 9 of 15 runs: 7 identification range, 2 misfit`, and what decides most."""
+def _undetermined(analysis: Analysis, typed: Typed) -> list[str]:
+    """`law undecided in 9 of 15 runs; more steps would decide 7, ...:`, then the command."""
     real = [run for run in _counted(analysis) if not advice.is_null_control(run)]
     left = [run for run in real if run.verdict == "undetermined"]
     if not left:
         return []
-    counts = Counter(reason for run in left for reason in run.reasons or ())
-    asked = [(wording.plain(r), n) for r, n in counts.most_common() if r in advice.DECIDES]
-    why = ", ".join(f"{count} {reason}" for reason, count in asked)
-    told = f"law open in {len(left)} of {plural(len(real), 'run')}{f': {why}' if why else ''}"
-    return [told, *advice.next_steps(analysis, left)[:1]]
+    told = f"law undecided in {len(left)} of {plural(len(real), 'run')}"
+    told_of = advice.next_steps(analysis, left, typed)
+    if not told_of:
+        return [told]
+    helped, (step, *_) = told_of[0]
+    if not step.of_runs:
+        return [told, f"in {len(helped)}: {step.sentence}."]
+    runs = str(len(helped)) if len(helped) < len(left) else "them" if len(left) > 1 else "it"
+    return replace(step, sentence=f"{told}; {step.of_runs.format(runs=runs)}").lines(typed)
 
 
 def _invalid(analysis: Analysis) -> list[str]:
@@ -224,7 +250,11 @@ def _invalid(analysis: Analysis) -> list[str]:
 
 def unread(analysis: Analysis) -> list[str]:
     """Runs that could not be read, those of one kind in one line; the first of each is named."""
-    failed = [run.error for run in analysis.runs if run.error is not None]
+    failed = [
+        run.error
+        for run in analysis.runs
+        if run.error is not None and not _is_missing(run, analysis)
+    ]
     kinds = Counter(error.kind for error in failed)
     first = {error.kind: error.message for error in reversed(failed)}
     return [
@@ -235,14 +265,21 @@ def unread(analysis: Analysis) -> list[str]:
 
 
 def unfinished(analysis: Analysis) -> list[str]:
-    """`3 of 33 runs unfinished and in no mean: hard, tiny 1 of 1, 1 diverged`, in one line."""
+    """`4 of 33 runs unfinished, not counted: easy 3 of 5 (1 crashed, 2 planned)`."""
+    by_name = {run.run: run for run in analysis.runs}
     told = []
     for group in analysis.groups:
-        if group.left_out:
-            diverged = f", {len(group.diverged)} diverged" if group.diverged else ""
+        states = Counter(_state(by_name[run], group) for run in group.left_out)
+        if states:
+            words = [f"{n} {word}" if len(states) > 1 else word for word, n in states.items()]
             name = wording.short_name(group.key)
-            told.append(f"{name} {len(group.left_out)} of {len(group.every)}{diverged}")
+            missing = f"{len(group.left_out)} of {len(group.every)} ({', '.join(words)})"
+            told.append(f"{name} {missing}")
     if not told:
         return []
     of = plural(len(analysis.runs), "run")
-    return [f"{len(analysis.left_out)} of {of} unfinished and in no mean: {'; '.join(told)}"]
+    return [f"{len(analysis.left_out)} of {of} unfinished, not counted: {'; '.join(told)}"]
+
+
+def _state(run: RunResult, group: GroupResult) -> str:
+    return "diverged" if run.run in group.diverged else dropped_rows.state(run)

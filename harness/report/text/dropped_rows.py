@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.law.group_results import Analysis, GroupResult
 from harness.law.results import RunResult
+from harness.records import run_state
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import visible
@@ -28,7 +29,10 @@ def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
         lines += [f"  {called[run.run]}: {counts(run)}" for run in damaged]
     if analysis.skipped:
         lines.append(f"{plural(len(analysis.skipped), 'path')} set aside:")
-        lines += [f"  {entry.path}: {entry.reason}" for entry in analysis.skipped]
+        by_reason: dict[str, list[str]] = {}
+        for entry in analysis.skipped:
+            by_reason.setdefault(entry.reason, []).append(str(entry.path))
+        lines += [f"  {', '.join(paths)}: {reason}" for reason, paths in by_reason.items()]
     return lines
 
 
@@ -127,8 +131,16 @@ def standing(run: RunResult) -> str:
     assert ended is not None
     code = f" {ended.exit_code}" if ended.exit_code else ""
     of = f" of {ended.steps}" if ended.steps is not None else ""
-    word = "damaged" if ended.status in ("done", None) else f"{ended.status}{code}"
-    return f"{word} at step {ended.last_step}{of}"
+    return f"{state(run)}{code} at step {ended.last_step}{of}"
+
+
+def state(run: RunResult) -> str:
+    """The word for how an unfinished run stands: `damaged` of a run that was done."""
+    ended = run.unfinished
+    assert ended is not None
+    if ended.reason == run_state.DIED:
+        return run_state.CRASHED
+    return run_state.DAMAGED if ended.status in ("done", None) else str(ended.status)
 
 
 def _without_checksums(analysis: Analysis) -> list[str]:

@@ -7,9 +7,7 @@ a choice of precision, and takes a model from a folder, which a run with random 
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,14 +18,15 @@ import torch
 from vllm import LLM, SamplingParams
 from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
+from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DeviceError
+from harness.train.engines import vllm_model
 from harness.train.engines.engine import (
     PromptedSampler,
     TurnRequest,
     TurnSampler,
     in_time,
-    plain_model,
     plain_weights,
 )
 from harness.train.engines.sampler import SampledTurn
@@ -44,16 +43,14 @@ class Colocated:
         """`hung` ends the run. Raises ConfigError if vLLM refuses this model."""
         self._model, self._hung = model, hung
         self._deadline_s = config.trainer.engine_deadline_s
-        self._sleeps = model.device.type == "cuda"
-        with tempfile.TemporaryDirectory() as folder, _stdout_is_stderr(), self._in_time():
-            shape = copy.deepcopy(model.config)
-            shape.architectures = [type(plain_model(model)).__name__]
-            shape.save_pretrained(folder)
+        self.sleeps = model.device.type == "cuda"
+        folder = vllm_model.folder(model)
+        with _stdout_is_stderr(), self._in_time():
             try:
-                self._llm = LLM(folder, **_options(config, self._sleeps))
+                self._llm = LLM(str(folder), **_options(config, self.sleeps))
             except (ValueError, RuntimeError) as error:
                 raise _refused(error) from error
-        if self._sleeps:
+        if self.sleeps:
             self._llm.sleep(level=2)
 
     @contextlib.contextmanager
@@ -63,15 +60,15 @@ class Colocated:
         Asleep at level 2 it keeps neither, since both are made anew.
         """
         with self._in_time():
-            if self._sleeps:
+            if self.sleeps:
                 torch.cuda.empty_cache()
                 self._llm.wake_up(tags=["weights"])
             self._take_weights()
-            if self._sleeps:
+            if self.sleeps:
                 self._llm.wake_up(tags=["kv_cache"])
             self._llm.reset_prefix_cache()
         yield
-        if self._sleeps:
+        if self.sleeps:
             self._llm.sleep(level=2)
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
@@ -116,6 +113,7 @@ def _options(config: RunConfig, sleeps: bool) -> dict[str, Any]:
         "skip_tokenizer_init": True,
         "generation_config": "vllm",
         "dtype": config.policy.dtype,
+        "hf_overrides": vllm_model.overrides(engine_choice.installed()),
         "max_model_len": -1,  # what the cache can hold
         "gpu_memory_utilization": config.trainer.gpu_memory_share,
         "enable_prefix_caching": True,

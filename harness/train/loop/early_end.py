@@ -41,6 +41,8 @@ class Leaving:
         self.asked_by: int | None = None
         """The signal that asked for a stop; None so far."""
         self._preparing: str | None = None
+        self.waits_for: Callable[[], str | None] = lambda: None
+        """Returns the rank whose result is waited for."""
 
     @contextlib.contextmanager
     def at_once(self, preparing: str) -> Iterator[None]:
@@ -83,7 +85,9 @@ class Leaving:
 
     def on_deadline(self) -> None:
         """End without a checkpoint: the step took longer than its deadline."""
-        self.now(f"after {self._trainer.deadline_s:g} s in it (trainer.deadline_s)")
+        rank = self.waits_for()
+        waiting = f", waiting for {rank}" if rank else ""
+        self.now(f"after {self._trainer.deadline_s:g} s in it (trainer.deadline_s){waiting}")
 
     def now(self, why: str) -> None:
         """End the process, to be resumed; may be called from any thread."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from harness.errors import DivergedError
-from harness.policy.chat import Chat
+from harness.errors import DivergedError, StoppedError
 from harness.policy.grammar import covers
-from harness.train.engines.engine import Engine
+from harness.train.loop import rank, step_checks
 from harness.train.loop import start as starts
-from harness.train.loop import step_checks
 from harness.train.loop.language_step import (
     StepState,
     TokenBatch,
@@ -29,7 +27,9 @@ from harness.train.loop.language_step import (
     trace_of,
     update_metrics,
 )
+from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
+from harness.train.loop.start import StartModels
 from harness.train.loop.step_checks import GapWatch, RemedyWatch, SignalWatch
 from harness.train.loop.trl_adapter import (
     ConversationTrainer,
@@ -42,24 +42,21 @@ from harness.train.metrics.conversation_metrics import conversation_metrics
 from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
-from harness.train.objective import remedy_stack
-from harness.train.objective.language_loss import LossResult
+from harness.train.objective import micro_batches, remedy_stack
+from harness.train.objective.language_loss import LossBatch
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.rewards import Rewards
+from harness.train.ranks.team import Team
+from harness.train.ranks.work import Work
 from harness.train.rollout import curriculum
-from harness.train.rollout.batch import (
-    FilledBatch,
-    fill,
-    rollout_groups,
-    waves,
-)
-from harness.train.rollout.conversation import Conversation, InWaves, shares
+from harness.train.rollout.batch import FilledBatch, fill
+from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import CriticBatch, LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards, penalised
-from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
-from harness.train.rollout.uniforms import RolloutUniforms
+from harness.train.rollout.speaker import TokenTrajectory
+from harness.utils import safe_text
 
 
 def train(session: Session) -> None:
@@ -67,39 +64,54 @@ def train(session: Session) -> None:
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     starts.build(session)
-    start = starts.load(config, starts.device_of(config))
-    session.start_from(start.sum)
-    learner = LanguageRun(session, start.learner, start.judge, start.chat)
-    scratch = session.run.path / ".scratch"
-    learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-    with starts.running_engine(session, start, learner.stack.needs_entropies) as learner.engine:
-        session.begin(card.of_language(config, start.name))
-        learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
+    stack = remedy_stack.begin(config, _checkpoint(session))
+    note = stack.needs_entropies
+    with rank.started(session, note) as others:
+        start = starts.load(config, starts.device_of(config))
+        session.start_from(start.sum)
+        learner = LanguageRun(session, start, stack)
+        scratch = session.run.path / ".scratch"
+        learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
+        running = starts.running_engine(config, start, note, session.poll, session.leaving.now)
+        with running as engine:
+            work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)
+            learner.team = rank.joined(session, work, others)
+            session.begin(card.of_language(config, start.name))
+            learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
 
 
 class LanguageRun:
     """What a run does before and after TRL's updates: the Learner that trl_adapter calls."""
 
     trainer: ConversationTrainer
-    engine: Engine
+    team: Team
 
-    def __init__(self, session: Session, model: Any, start: Any, chat: Chat) -> None:
-        """`start`: the start model that judges replies; None to leave that out."""
-        self._session, self._config = session, session.config
-        self._model, self._start, self._chat = model, start, chat
+    def __init__(self, session: Session, start: StartModels, stack: RemedyStack) -> None:
+        self._session, self._config, self.stack = session, session.config, stack
+        self._model, self._chat = start.learner, start.chat
         self._curriculum = curriculum.begin(session.config, _checkpoint(session))
-        self.stack = remedy_stack.begin(session.config, _checkpoint(session))
         self._critic = self.stack.critic(_checkpoint(session))
         self._critic_batch: CriticBatch | None = None
+        most = session.config.trainer.tokens_at_once
+        checkpoint = _checkpoint(session)
+        self.limit = micro_batches.begin(most, checkpoint, self._halved, session.poll)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
-        self._planning = Planning(chat)
+        self._planning = Planning(start.chat)
 
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step`; evaluate first where that is due."""
-        self._model.eval()  # where memory is saved in training, no keys and values would be kept
-        with starts.precision(self._config.policy, self._model.device.type), self.engine.awake():
+        with self._saved_if_stopped(), self.team.awake():
             return self._rollout(step)
+
+    @contextmanager
+    def _saved_if_stopped(self) -> Iterator[None]:
+        """A context in which a stop, as a lost rank is, costs this step alone."""
+        try:
+            yield
+        except StoppedError:
+            self._session.save_last()
+            raise
 
     def _rollout(self, step: int) -> RolloutBatch:
         config, begin = self._config, time.monotonic()
@@ -107,10 +119,11 @@ class LanguageRun:
         if evaluate.due(step, config):
             with self._session.evaluation(step) as watch:
                 metrics = evaluate_model(
-                    self.engine, self._model, self._chat, config, self._start, watch,
+                    self.team,
+                    watch,
                     keep=evaluate.keep_in(self._session.run.outcomes, step),
                     timed=self._session.timed,
-                )  # fmt: skip
+                )
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
         filled, trajectories = self._filled_batch(step)
@@ -128,7 +141,7 @@ class LanguageRun:
         metrics |= signal.metrics
         self._critic_batch = signal.critic_batch
         batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known)
-        settings = loss_settings(self.stack, batch, config, step, self._model)
+        settings = loss_settings(self.stack, batch, config, step, self._model, self.limit)
         self._step = StepState(step, conversations, batch, rewards, settings, metrics)
         self._step.rollout_end = time.monotonic()
         self._step.seconds = {
@@ -140,54 +153,50 @@ class LanguageRun:
             prompt_lengths=[trajectory.row.prompt_length for trajectory in trajectories],
             rewards=rewards.total.tolist(),
             advantages=advantages.tolist(),
-            settings=settings,
-            engine_logp=[t.logp for t in trajectories] if self.engine.corrected else None,
+            engine_logp=[t.logp for t in trajectories] if self._corrected else None,
         )
 
     def _learning_signal(
         self, rewards: Rewards, trajectories: Sequence[TokenTrajectory], step: int
     ) -> LearningSignal:
-        replies = None if self._critic is None else replies_of(trajectories, self._model)
+        replies = None
+        if self._critic is not None:
+            replies = replies_of(trajectories, self._model, self.limit)
         algorithm = self.stack.algorithm
         return learning_signal(algorithm, self._critic, rewards, replies, self._config, step)
 
     def _filled_batch(self, step: int) -> tuple[FilledBatch, list[TokenTrajectory]]:
         """The conversations of step `step`, in words and in tokens."""
         by_try: list[list[TokenTrajectory]] = []
-        size = self._config.algorithm.group_size
 
         def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
-            speakers = self._speakers(step, attempt, len(groups) * size)
-            conversations = rollout_groups(self._curriculum, InWaves(speakers), step, groups)
-            by_try.append([t for speaker in speakers for t in speaker.trajectories])
-            return conversations
+            drawn = self.team.draw(self._curriculum, step, attempt, groups)
+            by_try.append(drawn.trajectories)
+            return drawn.conversations
 
         filled = fill(rollout_once, self._config, self.stack.most_tries)
         return filled, [by_try[attempt][number] for attempt, number in filled.source]
 
-    def _speakers(self, step: int, attempt: int, count: int) -> list[LanguageSpeaker]:
-        """One speaker for each wave of `count` conversations, for the n-th draw of groups."""
-        config = self._config
-        return [
-            LanguageSpeaker(
-                self.engine,
-                self._chat,
-                config.policy,
-                RolloutUniforms(config, step, attempt, count, part),
-                self._start,
-            )
-            for part in shares(count, min(waves(config), count))
-        ]
+    @property
+    def _corrected(self) -> bool:
+        return self.team.own.engine.corrected
 
-    def scored(self, result: LossResult) -> None:
-        """Keep one pass over the batch. Raises DivergedError, with the row written, for no loss."""
+    def learn(self, batch: LossBatch) -> float:
+        """Compute the gradient of the loss of one pass; return the loss. Raises DivergedError, with
+        the row written, where it is not finite.
+        """
+        with self._saved_if_stopped():
+            result = self.team.learn(batch, self._step.settings)
         self._step.passes.append(result)
         if not math.isfinite(result.value):
             self._diverged(f"loss {result.value:g}")
+        return result.value
 
     def check_gradient(self, norm: float) -> None:
         """Raise DivergedError, with the row written, for a gradient that is not finite."""
         self._step.grad_norm = norm
+        if self._config.trainer.updates_per_batch > 1 and len(self._step.passes) == 1:
+            self._session.before_update()
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")
 
@@ -200,18 +209,29 @@ class LanguageRun:
             )
         self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0)
         self._remedy_watch.check(step, row["remedy/acted"])
-        own = partial(self._save, self._curriculum, self.stack, self._critic)
+        state = self._curriculum, self.stack, self._critic
         unheard = self._signal_watch.check(step, row, self._step.batch.advantages)
-        self._session.finish_step(step, own, unheard)
+
+        def copied() -> Fill:
+            return partial(self._save, self.trainer.copied(), *state)
+
+        own = partial(self._save, self.trainer.save, *state)
+        self._session.finish_step(step, own, unheard, copied)
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
     def _save(
-        self, at: CurriculumState, stack: RemedyStack, critic: Critic | None, folder: Path
+        self,
+        save: Fill,
+        at: CurriculumState,
+        stack: RemedyStack,
+        critic: Critic | None,
+        folder: Path,
     ) -> None:
-        """Write what the end of a step has; called before the next one changes the weights."""
-        self.trainer.save(folder)
+        """Write what the end of a step has; `save` writes TRL's part of it."""
+        save(folder)
         curriculum.save(at, folder)
         remedy_stack.save(stack, folder)
+        micro_batches.save(self.limit, folder)
         if critic is not None:
             critic.save(folder)
 
@@ -233,7 +253,7 @@ class LanguageRun:
             **remedy_stack.metrics(self.stack, selection, acted, batch.groups_drawn),
             "grad_norm": state.grad_norm,
             "kl": divergence(trace, batch.trajectories),
-            **step_checks.gap_metrics(trace.logp, engine_logp, self.engine.corrected),
+            **step_checks.gap_metrics(trace.logp, engine_logp, self._corrected),
             "text/grammatical": self._grammatical(conversations),
         }
         self._session.record(
@@ -250,6 +270,15 @@ class LanguageRun:
         if self._config.policy.kind != "tiny":
             return None
         return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
+
+    def _halved(self, tokens: int) -> None:
+        """Report that memory ran out, and that at most `tokens` are learnt from at once now."""
+        step = self._session.last_step + 1
+        self._session.note("out_of_memory", step=step, tokens_at_once=tokens)
+        safe_text.say(
+            f"step {step}: out of memory; goes on with at most {tokens} tokens at once "
+            f"(trainer.tokens_at_once={tokens})"
+        )
 
     def _diverged(self, what: str) -> None:
         self._record()

@@ -15,27 +15,26 @@ import numpy as np
 import torch
 
 from harness.config.run import MAX_TURNS, RunConfig
-from harness.policy.chat import Chat
-from harness.train.engines.engine import Engine
 from harness.train.loop import language_probe
 from harness.train.metrics import evaluate
-from harness.train.metrics.deaf import Speakers
-from harness.train.metrics.held_out import Meeting, TurnDraws, at_once
+from harness.train.metrics.held_out import at_once
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.language_loss import (
     LossResult,
     LossSettings,
 )
+from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import own_entropies, states_before_replies
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
-from harness.train.rollout.batch import REMEDY_STREAM, rng_of, waves
-from harness.train.rollout.conversation import Conversation, InWaves, shares
+from harness.train.ranks.team import Team
+from harness.train.rollout.batch import REMEDY_STREAM, rng_of
+from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.learning_signal import Replies, denominator
-from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
+from harness.train.rollout.speaker import TokenTrajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,12 @@ def _places(trajectories: Sequence[TokenTrajectory]) -> tuple[IntArray, IntArray
 
 
 def loss_settings(
-    stack: RemedyStack, batch: TokenBatch, config: RunConfig, step: int, model: Any
+    stack: RemedyStack,
+    batch: TokenBatch,
+    config: RunConfig,
+    step: int,
+    model: Any,
+    limit: TokenLimit | None = None,
 ) -> LossSettings:
     """The loss of step `step`, with what the remedies choose before `model` is updated.
 
@@ -108,7 +112,9 @@ def loss_settings(
     tokens = StepTokens(
         logp=np.array([logp for t in trajectories for logp in t.logp]),
         advantage=batch.advantages[conversation, turn - 1],
-        entropy_nats=_entropies(trajectories, config, model) if stack.needs_entropies else None,
+        entropy_nats=(
+            _entropies(trajectories, config, model, limit) if stack.needs_entropies else None
+        ),
         start_logp=start if stack.needs_start else None,
         rng=rng_of(config, step, REMEDY_STREAM),
         touched=batch.touched[conversation],
@@ -119,10 +125,13 @@ def loss_settings(
     return LossSettings(stack, stack.select(tokens), config.policy.temperature, total)
 
 
-def replies_of(trajectories: Sequence[TokenTrajectory], model: Any) -> Replies:
+def replies_of(
+    trajectories: Sequence[TokenTrajectory], model: Any, limit: TokenLimit | None = None
+) -> Replies:
     """A batch's replies as a critic sees them: by the hidden state before each, of unit length."""
     rows = [t.row for t in trajectories]
-    states = states_before_replies(model, [row.ids for row in rows], [row.turn for row in rows])
+    ids, turns = [row.ids for row in rows], [row.turn for row in rows]
+    states = states_before_replies(model, ids, turns, limit)
     counts = [len(row) for row in states]
     features = _joined([row / row.norm(dim=1, keepdim=True) for row in states])
     reply = np.concatenate([np.arange(count) for count in counts])
@@ -141,7 +150,10 @@ def length_penalties(
 
 
 def _entropies(
-    trajectories: Sequence[TokenTrajectory], config: RunConfig, model: Any
+    trajectories: Sequence[TokenTrajectory],
+    config: RunConfig,
+    model: Any,
+    limit: TokenLimit | None,
 ) -> FloatArray:
     """The entropy at each own token, as recorded by the engine, else by a forward pass."""
     recorded = [h for t in trajectories for h in t.entropy_nats]
@@ -149,7 +161,7 @@ def _entropies(
         return np.array(recorded)
     ids = [t.row.ids for t in trajectories]
     own = [[turn > 0 for turn in t.row.turn] for t in trajectories]
-    return _joined(own_entropies(model, ids, own, config.policy.temperature))
+    return _joined(own_entropies(model, ids, own, config.policy.temperature, limit))
 
 
 def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:
@@ -175,38 +187,20 @@ def divergence(trace: TokenTrace, trajectories: Sequence[TokenTrajectory]) -> fl
 
 
 def evaluate_model(
-    engine: Engine,
-    model: Any,
-    chat: Chat,
-    config: RunConfig,
-    start: Any,
+    team: Team,
     watch: evaluate.Watch | None = None,
     size: int | None = None,
     keep: evaluate.Keep | None = None,
     timed: evaluate.Timed = nullcontext,
 ) -> Metrics:
-    """eval/* and the probe of `model` with its current weights, for which `engine` speaks.
+    """eval/* and the probe of a model with its current weights.
 
-    `start`: the frozen start model that judges replies; None to leave that out; `size`: the
-    conversations at a time, as many as a batch has if None; `keep` and `timed`: see
+    `size`: the conversations at a time, as many as a batch has if None; `keep` and `timed`: see
     `evaluate.evaluate`.
     """
-    size = at_once(config) if size is None else size
-    speakers = held_out_speakers(engine, chat, config, start)
+    own = team.own
+    size = at_once(own.config) if size is None else size
     return {
-        **evaluate.evaluate(config, speakers, watch, size, keep, timed),
-        **language_probe.probe(engine, model, chat, config, size, timed),
+        **evaluate.evaluate(own.config, team.meeting(size), watch, keep, timed),
+        **language_probe.probe(own.engine, own.learner, own.chat, own.config, size, timed),
     }
-
-
-def held_out_speakers(engine: Engine, chat: Chat, config: RunConfig, start: Any) -> Speakers:
-    """Makes the speakers of some held-out conversations, one for each wave."""
-
-    def speakers(held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
-        parts = shares(len(held), min(waves(config), len(held)))
-        draws = [TurnDraws(config, held[part.start : part.stop]) for part in parts]
-        return InWaves(
-            [LanguageSpeaker(engine, chat, config.policy, drawn, start) for drawn in draws]
-        )
-
-    return speakers

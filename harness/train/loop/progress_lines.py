@@ -42,7 +42,7 @@ def jsonl_emitter(enabled: bool) -> Emit:
 
 
 def line_printer(stream: TextIO, run: Path) -> Emit:
-    """Print step, H and R at most every EVERY_S seconds and at the end, then the next command.
+    """Print step, H and both R at most every EVERY_S seconds and at the end, then the next command.
 
     An evaluation that takes longer says how far it is. A stream that is closed, or that nobody
     reads, does not stop training.
@@ -71,7 +71,7 @@ def line_printer(stream: TextIO, run: Path) -> Emit:
 
 
 def _measured(values: Mapping[str, float | None]) -> str:
-    shown = {"H": "entropy", "R": "reward", "eval": "eval/reward"}
+    shown = {"H": "entropy", "batch R": "reward", "held-out R": "eval/reward"}
     numbers = {k: values.get(key) for k, key in shown.items()}
     return "  ".join(f"{k} {v:.3f}" for k, v in numbers.items() if v is not None)
 

@@ -115,6 +115,13 @@ class Provenance:
         writer = events.writer(self.run.events, step, self.planned_with)
         return provenance.differences(writer, self.own.made_by)
 
+    def promises(self, step: int, config: RunConfig) -> bool:
+        """Whether row `step` must have the same bytes when it is computed again: not on a GPU, nor
+        by another number of ranks than wrote it, which adds up in another order.
+        """
+        same_ranks = events.ranks(self.run.events, step) == config.trainer.world
+        return not config.trainer.gpus and same_ranks
+
     def notice(self, last_step: int) -> str | None:
         """A warning before the run continues; None if the versions are those of row `last_step`."""
         unlike = self.unlike_writer_of(last_step)

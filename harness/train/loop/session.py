@@ -13,7 +13,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
@@ -26,7 +25,9 @@ from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train.loop import resume_checks
 from harness.train.loop.early_end import Deadline, Leaving
+from harness.train.loop.part_times import PartTimes
 from harness.train.loop.progress_lines import Emit
+from harness.train.loop.saving import Fill, Saver, Unsaved
 from harness.train.loop.stop_rule import StopRule
 from harness.train.metrics import evaluate
 from harness.utils import safe_text
@@ -58,9 +59,14 @@ class Session:
         self._superseded = 0
         self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
         self._in_step = False
-        self._unsaved: tuple[int, Callable[[Path], None]] | None = None
+        own = (lambda: self._provenance.own), self._metrics.sums
+        self._saver = Saver(run.checkpoints, config.trainer, *own, self._on_saved)
         self._evaluated: int | None = None
-        self._timed_apart: dict[str, float] = {}
+        self._parts = PartTimes()
+        self.timed = self._parts.timed
+        """A context for a part of an evaluation that the step's event times apart from the rest."""
+        self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        self.others_cpu_s: Callable[[], float] = lambda: 0.0  # of the run's other ranks, so far
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
@@ -117,10 +123,10 @@ class Session:
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
-        gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         code = asdict(self._provenance.own.made_by)
-        where = {"step": self.start, "rows": self.last_step, "gpus": gpus}
-        self.note(event, **where, anchors=evaluate.anchors(self.config), **code)
+        begins = {"step": self.start, "rows": self.last_step}
+        where = {"gpus": self._gpus, "ranks": self.config.trainer.world}
+        self.note(event, **begins, **where, anchors=evaluate.anchors(self.config), **code)
         self._emit({"event": event, "step": self.start})
         self._in_step = True
         self._deadline.restart()
@@ -138,14 +144,23 @@ class Session:
         """Look for a stop request; called between turns and tokens, where no update is under way.
 
         After one the checkpoint of the last step is saved, in case this step takes longer than the
-        grace. An evaluation is not waited for: StoppedError is raised.
+        grace. An evaluation is not waited for: StoppedError is raised. Raises what a checkpoint
+        that was written meanwhile has raised.
         """
+        self._saver.collect()
         if self.leaving.asked_by is None:
             return
-        if self._unsaved is not None:
-            self._save(*self._unsaved)
+        self.save_last()
         if self._evaluated is not None:
             raise self.leaving.stopped(f"in the evaluation of step {self._evaluated}")
+
+    def save_last(self) -> None:
+        """Save the last whole step, unless it is; before an update, or what was kept before one."""
+        self._saver.save()
+
+    def before_update(self) -> None:
+        """Copy the last step's end, where it has no checkpoint: weights change before the next."""
+        self._saver.keep()
 
     @contextlib.contextmanager
     def evaluation(self, step: int) -> Iterator[Callable[[int, int], None]]:
@@ -170,16 +185,6 @@ class Session:
         finally:
             self._evaluated = None
 
-    @contextlib.contextmanager
-    def timed(self, part: str) -> Iterator[None]:
-        """A context for a part of an evaluation that the step's event times apart from the rest."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            spent = self._timed_apart.get(part, 0.0) + time.monotonic() - began
-            self._timed_apart[part] = spent
-
     def record(
         self,
         step: int,
@@ -202,12 +207,9 @@ class Session:
         due = step in (1, self.config.trainer.steps) or step % every == 0
         if turns is not None and due:
             conversations.write(self.run.conversations, step, turns())
-        apart, self._timed_apart = self._timed_apart, {}
-        if apart:
-            rest = phases_s.get("eval", 0.0) - sum(apart.values())
-            phases_s = {**phases_s, "eval": rest, **apart}
-        seconds = {name: round(value, 4) for name, value in phases_s.items()}
-        cpu_s = round(time.process_time(), 3)
+        spent = self._parts.taken_from("eval", phases_s)
+        seconds = {name: round(value, 4) for name, value in spent.items()}
+        cpu_s = round(time.process_time() + self.others_cpu_s(), 3)
         self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)
         if self._served is not None:
             self.note("simulator", step=step, **self._served.cost())
@@ -215,9 +217,16 @@ class Session:
         self._emit({"event": "step", "step": step, "values": values})
 
     def finish_step(
-        self, step: int, fill: Callable[[Path], None], unheard: str | None = None
+        self,
+        step: int,
+        fill: Fill,
+        unheard: str | None = None,
+        copy: Callable[[], Fill] | None = None,
     ) -> None:
         """Save a checkpoint by `fill` if one is due, and end the run if a stop was requested.
+
+        With `copy`, a checkpoint that does not end the run is written in a thread; what that raises
+        is raised by a later call.
 
         `unheard`: why there is nothing to learn from, as SignalWatch says; the run ends too. Raises
         StoppedError for either, with the checkpoint of `step` on disk; EarlyEnd where
@@ -226,11 +235,7 @@ class Session:
         trainer, asked = self.config.trainer, self.leaving.asked_by is not None
         early = self._rule.reason(step)
         stopping = (asked or unheard is not None or early is not None) and step < trainer.steps
-        due = [every for every in (trainer.checkpoint_every, trainer.keep_every) if every]
-        if stopping or step == trainer.steps or any(step % every == 0 for every in due):
-            self._save(step, fill)
-        else:
-            self._unsaved = (step, fill)
+        self._saver.take(Unsaved(step, fill, copy), stopping or step == trainer.steps)
         if early is not None:
             self._write_status(stopped_by_rule=self._rule.record(step))
             raise self._rule.ended(str(self.run.path), step, early)
@@ -247,20 +252,21 @@ class Session:
         """Stop the clock of the step at hand: what comes now belongs to none."""
         self._deadline.end()
 
-    def _save(self, step: int, fill: Callable[[Path], None]) -> None:
-        """Publish the checkpoint of `step`, which `fill` writes."""
-        began, trainer = time.monotonic(), self.config.trainer
-        rows, own = self._metrics.sums(step), self._provenance.own
-        checkpoints.publish(self.run.checkpoints, step, fill, own, rows, trainer.keep_every)
-        self._unsaved = None
+    def _on_saved(self, step: int, seconds: float) -> None:
         self._write_status(**self._rows())
-        self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
+        self.note("checkpoint", step=step, seconds=round(seconds, 4))
         self._emit({"event": "checkpoint", "step": step})
 
     def close(self) -> None:
         """Stop timers, close logs and write run.json, as the next attempt expects them."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         self._deadline.end()
+        with contextlib.ExitStack() as last:
+            last.callback(self._close)
+            self._saver.wait()
+
+    def _close(self) -> None:
+        """What must be done however the last checkpoint ended."""
         self._metrics.close()
         if self._served is not None:
             self._served.close()
@@ -292,19 +298,15 @@ class Session:
         if self._in_step:
             self._deadline.restart()
 
-    def end_hung(self, why: str) -> None:
-        """End the process at once, to be resumed; called by a watching thread."""
-        self.leaving.now(why)
-
     def _append(self, step: int, values: Mapping[str, float | None]) -> bool:
-        """Append row `step`; whether it is new. On a GPU, a differing row replaces the old one."""
+        """Append row `step`; whether it is new. Where rows may differ, the newer stays."""
         try:
             return self._metrics.append(step, values)
         except DivergedError as error:
             self._superseded += 1
             explained = self._provenance.explain(step, error, self.start)
             self.note("replay_mismatch", step=step, problem=str(explained))
-            if not self.config.trainer.gpus:
+            if self._provenance.promises(step, self.config):
                 raise explained from error
             self._metrics.supersede(step)
             self._write_status(**self._rows())

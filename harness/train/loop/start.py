@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from harness.train.engines.engine import Engine, Polled, Transformers
 from harness.train.loop import memory
 from harness.train.loop.session import Session
 from harness.train.warm_start import start_model
-from harness.utils import process
+from harness.utils import process, safe_text
 
 IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is slower (trainer.gpus=0)"
 
@@ -59,6 +59,11 @@ def load(config: RunConfig, device: str) -> StartModels:
     if device == "cpu" and config.policy.dtype != "float32":
         print(IN_FLOAT32.format(config.policy.dtype), file=sys.stderr)
         config = replace(config, policy=replace(config.policy, dtype="float32"))
+    return load_as(config, device)
+
+
+def load_as(config: RunConfig, device: str) -> StartModels:
+    """As `load`, in the data type of the config on every device."""
     if config.policy.kind == "tiny":
         return _tiny(config.policy, device)
     return _hugging_face(config, device)
@@ -72,13 +77,6 @@ def device_of(config: RunConfig) -> str:
         rule = "must be 0 where torch sees no GPU"
         raise DeviceError(f"trainer.gpus: {rule}, got {config.trainer.gpus}; see `harness doctor`")
     return "cuda"
-
-
-def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
-    """A context in which forward passes compute in `policy.dtype`; on a CPU in float32."""
-    dtype = getattr(torch, policy.dtype)
-    enabled = dtype != torch.float32 and device != "cpu"
-    return torch.autocast(device, dtype=dtype, enabled=enabled)
 
 
 def _tiny(policy: PolicyConfig, device: str) -> StartModels:
@@ -99,13 +97,16 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
         free_bytes, total_bytes = torch.cuda.mem_get_info()
-        needed = memory.phases(config, folder, total_bytes)
+        needed = memory.phases(config, folder, total_bytes, len(chat.opening("")))
         print(memory.summary(needed), file=sys.stderr)
-        memory.check(needed, free_bytes)
+        warning = memory.check(needed, free_bytes)
+        if warning is not None:
+            safe_text.say(warning)
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
     turns = max(level.turn_cap for level in memory.levels_met(config))
-    forward_check.check(policy, model, chat, memory.most_tokens(config, turns))
+    most = memory.most_tokens(config, turns, len(chat.opening("")))
+    forward_check.check(policy, model, chat, most)
     if policy.lora_rank:
         judge = model = huggingface.with_adapters(policy, model)
     else:
@@ -127,33 +128,45 @@ PROBE_TOKENS = 2
 
 
 @contextmanager
-def running_engine(session: Session, start: StartModels, note_entropies: bool) -> Iterator[Engine]:
-    """The run's engine, which has loaded the weights and drawn a test turn; closed in the end.
+def running_engine(
+    config: RunConfig,
+    start: StartModels,
+    note_entropies: bool,
+    poll: Callable[[], None],
+    end_hung: Callable[[str], None],
+) -> Iterator[Engine]:
+    """A run's engine, which has loaded the weights and drawn a test turn; closed in the end.
 
-    `note_entropies`: record the entropy at each token; vLLM cannot.
-    Raises ConfigError if vLLM refuses this model, StoppedError if a server is out of reach.
+    `note_entropies`: record the entropy at each token; vLLM cannot. `poll`: called between tokens
+    or turns, raises to stop; `end_hung`: ends the process, with the reason. Raises ConfigError if
+    vLLM refuses this model, StoppedError if a server is out of reach.
     """
-    if engine_choice.chosen(session.config) == engine_choice.TRANSFORMERS:
-        yield Transformers(start.learner, note_entropies, session.poll)
+    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
+        yield Transformers(start.learner, note_entropies, poll)
         return
-    engine = _engine(session, start)
+    engine = engine_of(config, start, end_hung)
     try:
         with engine.awake():
-            _probe(engine, start.chat.end, session.config.policy.temperature)
-        yield Polled(engine, session.poll)
+            _probe(engine, start.chat.end, config.policy.temperature)
+        yield Polled(engine, poll)
     finally:
         engine.close()
 
 
-def _engine(session: Session, start: StartModels) -> Engine:
-    """A vLLM engine; vLLM is imported only here."""
-    if engine_choice.chosen(session.config) == engine_choice.COLOCATED:
+def engine_of(config: RunConfig, start: StartModels, end_hung: Callable[[str], None]) -> Engine:
+    """The engine that a run's config asks for; vLLM is imported only here.
+
+    `end_hung` is called, from a thread, with the reason where vLLM takes too long.
+    """
+    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
+        return Transformers(start.learner)
+    if engine_choice.chosen(config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import Colocated
 
-        return Colocated(start.learner, session.config, session.end_hung)
+        return Colocated(start.learner, config, end_hung)
     from harness.train.engines.vllm_server import Served
 
-    return Served(start.learner, session.config, session.end_hung)
+    return Served(start.learner, config, end_hung)
 
 
 def _probe(engine: Engine, end: int, temperature: float) -> None:

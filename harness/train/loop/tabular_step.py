@@ -82,12 +82,12 @@ def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
     config, temperature = session.config, session.config.policy.temperature
     if not evaluate.due(step, config):
         return {}
-    hearing = speakers(policy, temperature, session.poll)
+    meet = evaluate.meet_here(config, speakers(policy, temperature, session.poll))
     with session.evaluation(step) as watch:
         return {
             **evaluate.evaluate(
                 config,
-                hearing,
+                meet,
                 watch,
                 keep=evaluate.keep_in(session.run.outcomes, step),
                 timed=session.timed,

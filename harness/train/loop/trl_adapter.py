@@ -17,8 +17,10 @@ What TRL 1.16 does that this file works around:
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +34,7 @@ import torch
 from datasets import Dataset
 from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
+from transformers.trainer import SCHEDULER_NAME, TRAINING_ARGS_NAME
 from trl import GRPOConfig, GRPOTrainer
 
 from harness.config.run import RunConfig
@@ -39,14 +42,10 @@ from harness.policy import huggingface
 from harness.policy.tiny import saving
 from harness.records import atomic, checkpoints
 from harness.train.engines.scoring import TokenRow
-from harness.train.loop.start import precision
-from harness.train.objective.language_loss import (
-    LossBatch,
-    LossResult,
-    LossSettings,
-    accumulate_gradient,
-)
-from harness.train.objective.own_tokens import own_log_probabilities
+from harness.train.loop.checkpoint_copy import CheckpointCopy
+from harness.train.loop.saving import Fill
+from harness.train.objective.language_loss import LossBatch
+from harness.train.ranks.team import Team
 
 NEWER_NAMES = {"activation_checkpointing"}
 """For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""
@@ -62,7 +61,6 @@ class RolloutBatch:
     rewards: list[float]
     advantages: list[list[float]]
     """One for each reply."""
-    settings: LossSettings
     engine_logp: list[list[float]] | None = None
     """Log-probabilities of the own tokens by the engine that drew them; None if it is the model."""
 
@@ -70,12 +68,18 @@ class RolloutBatch:
 class Learner(Protocol):
     """What a run does before and after TRL's updates; `harness.train.loop.language` has it."""
 
+    team: Team
+    """Computes log-probabilities and gradients."""
+
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step` with the current weights."""
         ...
 
-    def scored(self, result: LossResult) -> None:
-        """Keep the result of one pass; its conversations are in the order of `rollout`."""
+    def learn(self, batch: LossBatch) -> float:
+        """Put the gradient of the loss over a batch into the parameters' `grad`; return the loss.
+
+        Its conversations are in the order of `rollout`.
+        """
         ...
 
     def check_gradient(self, norm: float) -> None:
@@ -91,7 +95,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     """A GRPOTrainer whose samples are whole conversations."""
 
     def __init__(self, learner: Learner, config: RunConfig, **given: Any) -> None:
-        self._learner, self._config = learner, config
+        self._learner = learner
+        self._copying: CheckpointCopy | None = None
         super().__init__(rollout_func=_rollout, reward_funcs=_reward, **given)
         self.remove_callback(PrinterCallback)
         self.add_callback(_EndOfStep(self))
@@ -103,6 +108,37 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             with saving():
                 self._save_checkpoint(self.model, trial=None)
             (here / f"checkpoint-{self.state.global_step}").rename(here / checkpoints.MODEL)
+
+    def copied(self) -> Fill:
+        """Copy what `save` would write to the CPU's memory; what is returned writes the copy."""
+        copy = self._copying = CheckpointCopy()
+        try:
+            with tempfile.TemporaryDirectory() as folder, saving():
+                self.args.output_dir = folder
+                self._save_checkpoint(self.model, trial=None)
+                copy.take_files(Path(folder) / f"checkpoint-{self.state.global_step}")
+        finally:
+            self._copying = None
+        return partial(copy.write, self.model)
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        """Write weights, tokenizer and arguments; of a copy, all but the weights."""
+        if self._copying is None:
+            super()._save(output_dir, state_dict)
+            return
+        folder = Path(output_dir or self.args.output_dir)
+        folder.mkdir()
+        self._copying.take_weights(self.model)
+        self.processing_class.save_pretrained(folder)
+        torch.save(self.args, folder / TRAINING_ARGS_NAME)
+
+    def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
+        """Write both; of a copy, the scheduler alone."""
+        if self._copying is None:
+            super()._save_optimizer_and_scheduler(output_dir)
+            return
+        self._copying.take_optimiser(self.optimizer)
+        torch.save(self.lr_scheduler.state_dict(), Path(output_dir) / SCHEDULER_NAME)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """No card: a checkpoint is a part of a run folder, which says what it is."""
@@ -136,12 +172,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """Accumulate the gradient; return a loss on which TRL's call of backward does nothing."""
-        model.train(model.is_gradient_checkpointing)  # after `rollout`'s eval()
-        batch = _loss_batch(inputs, self._batch)
-        with precision(self._config.policy, model.device.type):
-            result = accumulate_gradient(model, batch, self._batch.settings)
-        self._learner.scored(result)
-        return torch.tensor(result.value, device=model.device, requires_grad=True)
+        value = self._learner.learn(_loss_batch(inputs, self._batch))
+        return torch.tensor(value, device=model.device, requires_grad=True)
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, **_: Any
@@ -151,8 +183,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)
         ]
         own = [[turn > 0 for turn in row.turn] for row in self._batch.rows]
-        with precision(self._config.policy, model.device.type):
-            logps = own_log_probabilities(model, ids, own, self._config.policy.temperature)
+        logps = self._learner.team.log_probabilities(ids, own)
         kept = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
         for number, (row, logp) in enumerate(zip(self._batch.rows, logps, strict=True)):
             places = [
@@ -171,6 +202,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         """Called after every update; the last one of a batch ends the step."""
         if updates % self.num_iterations == 0:
             self._learner.finish(updates // self.num_iterations)
+        else:
+            self._learner.team.share_weights()
 
 
 class _EndOfStep(TrainerCallback):  # type: ignore[misc]

@@ -20,6 +20,8 @@ Speakers = Callable[[Sequence[Meeting]], Speaker | InWaves[Speaker]]
 evaluation neither shifts the training's random numbers nor depends on when it happens."""
 Words = Sequence[str]
 """What a user said before each of the policy's replies."""
+Swapped = Mapping[Meeting, Words]
+"""What the policy hears instead, by meeting; see `DeafSpeaker`."""
 
 
 @runtime_checkable
@@ -59,9 +61,8 @@ class DeafSpeaker:
         return self._speaker.speak(live, others)
 
 
-def speakers(hearing: Speakers, heard: Mapping[Meeting, Words]) -> Speakers:
-    """Makes the speakers of `hearing` deaf; `heard`: every user's words in the evaluation."""
-    swapped = exchanged(heard)
+def speakers(hearing: Speakers, swapped: Swapped) -> Speakers:
+    """Makes the speakers of `hearing` deaf to their users: they hear what `swapped` has."""
 
     def deaf(held: Sequence[Meeting]) -> Speaker | InWaves[Speaker]:
         speaker, words = hearing(held), [swapped[meeting] for meeting in held]
@@ -73,7 +74,7 @@ def speakers(hearing: Speakers, heard: Mapping[Meeting, Words]) -> Speakers:
     return deaf
 
 
-def exchanged(heard: Mapping[Meeting, Words]) -> dict[Meeting, list[str]]:
+def exchanged(heard: Mapping[Meeting, Words]) -> Swapped:
     """The words of another user of the same level and repeat, for each meeting.
 
     Before each reply they are those of the next user, round from the last to the first, who was

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -65,42 +65,67 @@ def keep_in(path: Path, step: int) -> Keep:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one conversation of an evaluation came to."""
+
+    final: float
+    """Final emotion / 100; nan where the simulator failed."""
+    strategies: tuple[tuple[str, ...], ...]
+    """Those recognised in each reply that was answered."""
+    heard: tuple[str, ...]
+    """The user's words before each reply."""
+
+
+class Meet(Protocol):
+    """Has the conversations of an evaluation held, in whichever processes."""
+
+    def __call__(
+        self, some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
+    ) -> Mapping[Meeting, Result]:
+        """The results of some meetings; `instead`: what the policy hears in each, if not its user;
+        `watch`: see `Watch`.
+        """
+        ...
+
+
 def evaluate(
     config: RunConfig,
-    speakers: Speakers,
+    meet: Meet,
     watch: Watch | None = None,
-    size: int | None = None,
     keep: Keep | None = None,
     timed: Timed = nullcontext,
 ) -> dict[str, float]:
     """eval/*: the columns of yardsticks.columns at each level that is met, nan where not measured.
 
-    `size`: conversations at a time, `held_out.at_once` if None; `timed`: a context for what is
-    timed apart, "repeats" (all but the first conversation with each user) and "deaf".
+    `timed`: a context for what is timed apart, "repeats" (all but the first conversation with each
+    user) and "deaf".
     """
     everyone = meetings(config)
     first = [meeting for meeting in everyone if not meeting.repeat]
     more = [meeting for meeting in everyone if meeting.repeat]
     total = len(everyone) * (1 + config.eval.deaf)
 
-    def results(speak: Speakers, some: Sequence[Meeting], before: int) -> dict[Meeting, Result]:
+    def results(
+        some: Sequence[Meeting], before: int, instead: deaf.Swapped | None = None
+    ) -> Mapping[Meeting, Result]:
         shifted = None if watch is None else lambda held, of: watch(before + held, total)
-        return _results(config, speak, some, shifted, size)
+        return meet(some, instead, shifted)
 
-    heard = results(speakers, first, 0)
+    heard = dict(results(first, 0))
     if more:
         with timed("repeats"):
-            heard |= results(speakers, more, len(first))
+            heard |= results(more, len(first))
     levels = levels_of(config)
     if keep is not None:
         finals = by_level(list(heard), [result.final for result in heard.values()])
         named = {name: finals[n] for n, name in enumerate(LEVELS) if n in finals}
         keep({OWN: finals[levels.own], **named})
-    unheard: dict[Meeting, Result] = {}
+    unheard: Mapping[Meeting, Result] = {}
     if config.eval.deaf:
         words = {meeting: heard[meeting].heard for meeting in everyone}
         with timed("deaf"):
-            unheard = results(deaf.speakers(speakers, words), everyone, len(everyone))
+            unheard = results(everyone, len(everyone), deaf.exchanged(words))
     by_number = {number: _columns(config, number, heard, unheard) for number in levels.met}
     names = {"eval/": levels.own, **{f"eval/{name}/": n for n, name in enumerate(LEVELS)}}
     return {
@@ -164,42 +189,34 @@ def finals(
 
     Shapes (users, repeats), nan where the simulator failed.
     """
-    results = _results(config, speakers, meetings(config), watch, size)
+    results = meet_here(config, speakers, size)(meetings(config), None, watch)
     return by_level(list(results), [result.final for result in results.values()])
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What one conversation of an evaluation came to."""
+def meet_here(config: RunConfig, speakers: Speakers, size: int | None = None) -> Meet:
+    """Holds conversations in this process, in slices, on which they do not depend.
 
-    final: float
-    """Final emotion / 100; nan where the simulator failed."""
-    strategies: tuple[tuple[str, ...], ...]
-    """Those recognised in each reply that was answered."""
-    heard: tuple[str, ...]
-    """The user's words before each reply."""
-
-
-def _results(
-    config: RunConfig,
-    speakers: Speakers,
-    some: Sequence[Meeting],
-    watch: Watch | None,
-    size: int | None,
-) -> dict[Meeting, Result]:
-    """The conversations of some meetings, held in slices; they do not depend on the slices."""
+    `size`: conversations at a time, `held_out.at_once` if None.
+    """
     every, size = levels_of(config).every, at_once(config) if size is None else size
     users = {n: make(config.simulator, every[n]) for n in levels_of(config).met}
-    results: dict[Meeting, Result] = {}
-    for slice_ in (some[first : first + size] for first in range(0, len(some), size)):
-        if watch is not None:
-            watch(len(results), len(some))
-        here = sorted({meeting.level for meeting in slice_})
-        owners = [here.index(meeting.level) for meeting in slice_]
-        side_by_side = SideBySide([users[n] for n in here], owners)
-        held = rollout(side_by_side, speakers(slice_), [meeting.key for meeting in slice_])
-        results |= dict(zip(slice_, map(_result, held), strict=True))
-    return results
+
+    def meet(
+        some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
+    ) -> dict[Meeting, Result]:
+        speak = speakers if instead is None else deaf.speakers(speakers, instead)
+        results: dict[Meeting, Result] = {}
+        for slice_ in (some[first : first + size] for first in range(0, len(some), size)):
+            if watch is not None:
+                watch(len(results), len(some))
+            here = sorted({meeting.level for meeting in slice_})
+            owners = [here.index(meeting.level) for meeting in slice_]
+            side_by_side = SideBySide([users[n] for n in here], owners)
+            held = rollout(side_by_side, speak(slice_), [meeting.key for meeting in slice_])
+            results |= dict(zip(slice_, map(_result, held), strict=True))
+        return results
+
+    return meet
 
 
 def _result(conversation: Conversation) -> Result:

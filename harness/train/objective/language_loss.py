@@ -7,8 +7,8 @@ token, on the model's device. No piece of logits waits for the host.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,9 @@ from harness.train.engines.scoring import (
     own_states,
     padded,
 )
-from harness.train.objective.micro_batches import micro_batches
+from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
+from harness.train.policy_gradient.advantages import IntArray
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import MOST_IMPORTANCE, LossTokens
 
@@ -46,6 +47,26 @@ class LossBatch:
     engine_logp: list[list[float]] | None = None
     """The same by the engine that drew them; None if that was the model itself."""
 
+    def some(self, members: Sequence[int]) -> LossBatch:
+        """The batch of some of its conversations, which can be sent to another process."""
+        return LossBatch(
+            [self.ids[i] for i in members],
+            [self.own[i] for i in members],
+            [self.advantage[i] for i in members],
+            None if self.old_logp is None else [self.old_logp[i].cpu() for i in members],
+            None if self.engine_logp is None else [self.engine_logp[i] for i in members],
+        )
+
+    def places(self, members: Sequence[int]) -> IntArray:
+        """The places of some conversations' own tokens among all of the batch's."""
+        every = np.split(np.arange(self.tokens), np.cumsum([sum(row) for row in self.own]))
+        return np.concatenate([every[i] for i in members])
+
+    @property
+    def tokens(self) -> int:
+        """Number of own tokens."""
+        return sum(sum(row) for row in self.own)
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -56,6 +77,11 @@ class Scored:
     """At the sampling temperature."""
     entropy_t1_nats: Tensor
     """At temperature 1."""
+
+    def to(self, device: torch.device) -> Scored:
+        """The same on `device`."""
+        columns = self.logp, self.entropy_nats, self.entropy_t1_nats
+        return Scored(*(column.to(device) for column in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +110,10 @@ class LossSettings:
     denominator: float
     """Divisor of the summed loss."""
 
+    def some(self, places: IntArray) -> LossSettings:
+        """The settings of a batch's own tokens at `places`: with the divisor of the whole."""
+        return replace(self, selection=self.selection.at(places))
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -111,23 +141,49 @@ class _PartResult:
     remedy. Shape (4,)."""
 
 
-def accumulate_gradient(model: Any, batch: LossBatch, settings: LossSettings) -> LossResult:
-    """Add the gradient of the loss over all own tokens of `batch` to the parameters' `grad`.
+def accumulate_gradient(
+    model: Any, batch: LossBatch, settings: LossSettings, limit: TokenLimit | None = None
+) -> LossResult:
+    """Put the gradient of the loss over all own tokens of `batch` into the parameters' `grad`,
+    which must hold none.
 
-    Backward runs micro-batch by micro-batch, so that few activations are in memory at once, and
-    through the head in pieces, so that few logits are.
+    Backward runs micro-batch by micro-batch, within `limit`, so that few activations are in memory
+    at once, and through the head in pieces, so that few logits are.
     """
+    if any(p.grad is not None for p in model.parameters()):
+        raise ValueError("every parameter's grad must be None before a batch, got a tensor")
+
+    def forget() -> None:
+        """What an interrupted pass has added to some parameters is no gradient of anything."""
+        for parameter in model.parameters():
+            parameter.grad = None
+
+    limit, lengths = limit or TokenLimit(), [len(row) for row in batch.ids]
+    poll = limit.before_part
+    return limit.within(
+        model, lengths, lambda parts: _accumulated(model, batch, settings, parts, poll), forget
+    )
+
+
+def _accumulated(
+    model: Any,
+    batch: LossBatch,
+    settings: LossSettings,
+    parts: Sequence[list[int]],
+    before_part: Callable[[], None],
+) -> LossResult:
+    """One pass over the batch, whose conversations are in `parts`."""
     scored: list[Scored | None] = [None] * len(batch.ids)
-    sums, count = _zeros(model), len(settings.selection.weight)
-    places = np.split(np.arange(count), np.cumsum([sum(row) for row in batch.own]))
-    for members in micro_batches(model, [len(row) for row in batch.ids]):
+    sums, count = _zeros(model), batch.tokens
+    for members in parts:
+        before_part()
         ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
         own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
-        selection = settings.selection.at(np.concatenate([places[i] for i in members]))
+        selection = settings.selection.at(batch.places(members))
         part = _part(batch, members, ids[:, 1:][own[:, 1:]], selection)
         result = _backward_part(model, own_states(model, ids, own), part, settings)
         sums += result.sums
-        sizes = [len(places[i]) for i in members]
+        sizes = [sum(batch.own[i]) for i in members]
         for i, *row in zip(members, *_by_size(result.columns, sizes), strict=True):
             scored[i] = Scored(*row)
     rows = [row for row in scored if row is not None]

@@ -8,15 +8,21 @@ vocabulary does not count: logits are made in pieces, and each piece is gone bef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 
+from harness.records import atomic
 from harness.train.engines.scoring import by_length
 
+FILE = "micro_batches.json"
+"""Of a checkpoint."""
 ROWS_AT_ONCE = 8
-"""Most conversations of one forward and backward; few of them would fill a device any better."""
+"""Most conversations of one forward and backward where trainer.tokens_at_once is not set; few of
+them would fill a device any better."""
 ACTIVATIONS_AT_ONCE_ON_A_CPU = 2**29
 """512 MB: a CPU is no faster with more. One conversation alone may take more."""
 SHARE_OF_A_GPU = 0.5
@@ -34,12 +40,81 @@ LEARNING_BYTES = 12
 """Of a weight that learns, beside itself: its gradient and the two moments of Adam."""
 
 
-def micro_batches(model: Any, lengths: Sequence[int]) -> list[list[int]]:
-    """The conversations of each forward and backward, by number, of similar length.
+Result = TypeVar("Result")
 
-    A pass without gradients has the same ones, so that its log-probabilities are the same bits.
+
+class TokenLimit:
+    """How many tokens of conversations pass through a model at once: trainer.tokens_at_once, or as
+    many as the estimate says. Where memory runs out it is halved, and stays so.
     """
-    return by_length(lengths, ROWS_AT_ONCE, tokens_at_once(model))
+
+    def __init__(
+        self,
+        most: int | None = None,
+        told: Callable[[int], None] = lambda tokens: None,
+        before_part: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`told` is called with each new limit after an out-of-memory, `before_part` before each
+        micro-batch of an update: it may raise to stop.
+        """
+        self.most = most
+        """Tokens, padding included; a conversation alone may have more. None: the estimate's."""
+        self._told, self.before_part = told, before_part
+
+    def cut(self, model: Any, lengths: Sequence[int]) -> list[list[int]]:
+        """The conversations of each forward and backward, by number, of similar length.
+
+        A pass without gradients has the same ones, so that its log-probabilities are the same bits.
+        """
+        if self.most is None:
+            return by_length(lengths, ROWS_AT_ONCE, tokens_at_once(model))
+        return by_length(lengths, len(lengths), self.most)
+
+    def within(
+        self,
+        model: Any,
+        lengths: Sequence[int],
+        work: Callable[[Sequence[list[int]]], Result],
+        undo: Callable[[], None] = lambda: None,
+    ) -> Result:
+        """What `work` makes of the conversations' micro-batches; with half as many tokens at once,
+        after `undo`, where the device ran out of memory.
+
+        Raises OutOfMemoryError once each conversation is alone.
+        """
+        while True:
+            parts = self.cut(model, lengths)
+            try:
+                return work(parts)
+            except torch.OutOfMemoryError:
+                shared = [len(part) * lengths[part[-1]] for part in parts if len(part) > 1]
+                if not shared:
+                    raise
+            # out here the error is gone, and with it the frames that held what had been computed
+            undo()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            self.most = max(shared) // 2
+            self._told(self.most)
+
+
+def begin(
+    most: int | None,
+    checkpoint: Path | None,
+    told: Callable[[int], None] = lambda tokens: None,
+    before_part: Callable[[], None] = lambda: None,
+) -> TokenLimit:
+    """The limit at the start of a run, whose config has `most`, or as saved in `checkpoint`."""
+    if checkpoint is not None and (checkpoint / FILE).is_file():
+        most = int(json.loads((checkpoint / FILE).read_text(encoding="utf-8"))["tokens_at_once"])
+    return TokenLimit(most, told, before_part)
+
+
+def save(limit: TokenLimit, folder: Path) -> None:
+    """Write to `folder` what `begin` reads; nothing where there is no limit but the estimate's."""
+    if limit.most is not None:
+        text = json.dumps({"tokens_at_once": limit.most})
+        atomic.write_text(folder / FILE, text, durable=False)  # which the checkpoint sees to
 
 
 def tokens_at_once(model: Any) -> int:
@@ -48,11 +123,11 @@ def tokens_at_once(model: Any) -> int:
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
     has_adapters = not all(p.requires_grad for p in model.parameters())
     computed = "bfloat16" if dtype == torch.bfloat16 else "float32"
-    size = activation_bytes(model.config, computed, has_adapters, _computes_again(model))
+    size = activation_bytes(model.config, computed, has_adapters, computes_again(model))
     return int(_budget(model) // size)
 
 
-def _computes_again(model: Any) -> bool:
+def computes_again(model: Any) -> bool:
     """Whether activations are checkpointed; transformers 5.23 renamed what says so."""
     if hasattr(model, "is_activation_checkpointing"):
         return bool(model.is_activation_checkpointing)

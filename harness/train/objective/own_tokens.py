@@ -20,28 +20,47 @@ from harness.train.engines.scoring import (
     own_states,
     padded,
 )
-from harness.train.objective.micro_batches import micro_batches
+from harness.train.objective.micro_batches import TokenLimit
 
 
 @torch.no_grad()
 def own_log_probabilities(
-    model: Any, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]], temperature: float
+    model: Any,
+    ids: Sequence[Sequence[int]],
+    own: Sequence[Sequence[bool]],
+    temperature: float,
+    limit: TokenLimit | None = None,
 ) -> list[Tensor]:
     """Log-probabilities of each conversation's own tokens under the current weights."""
-    return _by_row(model, ids, own, lambda z, tokens: log_probabilities(z, tokens, temperature))
+
+    def measure(logits: Tensor, tokens: Tensor) -> Tensor:
+        return log_probabilities(logits, tokens, temperature)
+
+    return _by_row(model, ids, own, measure, limit)
 
 
 @torch.no_grad()
 def own_entropies(
-    model: Any, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]], temperature: float
+    model: Any,
+    ids: Sequence[Sequence[int]],
+    own: Sequence[Sequence[bool]],
+    temperature: float,
+    limit: TokenLimit | None = None,
 ) -> list[Tensor]:
     """Entropies at each conversation's own tokens, in nats."""
-    return _by_row(model, ids, own, lambda z, tokens: entropies(log_distribution(z, temperature)))
+
+    def measure(logits: Tensor, _tokens: Tensor) -> Tensor:
+        return entropies(log_distribution(logits, temperature))
+
+    return _by_row(model, ids, own, measure, limit)
 
 
 @torch.no_grad()
 def states_before_replies(
-    model: Any, ids: Sequence[Sequence[int]], turns: Sequence[Sequence[int]]
+    model: Any,
+    ids: Sequence[Sequence[int]],
+    turns: Sequence[Sequence[int]],
+    limit: TokenLimit | None = None,
 ) -> list[Tensor]:
     """Hidden states at the last token before each reply, a (replies, hidden) tensor a conversation.
 
@@ -51,7 +70,7 @@ def states_before_replies(
         [turn > 0 and turn != before for before, turn in zip([0, *row], row, strict=False)]
         for row in turns
     ]
-    return _by_row(model, ids, firsts, None)
+    return _by_row(model, ids, firsts, None, limit)
 
 
 def _by_row(
@@ -59,20 +78,37 @@ def _by_row(
     ids: Sequence[Sequence[int]],
     own: Sequence[Sequence[bool]],
     measure: Callable[[Tensor, Tensor], Tensor] | None,
+    limit: TokenLimit | None,
 ) -> list[Tensor]:
     """`measure(logits, tokens)` of the tokens marked in each row, row by row.
 
     None for the hidden states that they are drawn from.
     """
-    by_row: dict[int, Tensor] = {}
-    for part in micro_batches(model, [len(row) for row in ids]):
-        x = padded([ids[i] for i in part], fill=0).to(model.device)
-        mask = padded([own[i] for i in part], fill=0).bool().to(model.device)
-        values = own_states(model, x, mask)
-        if measure is not None:
-            states, tokens, head = values, x[:, 1:][mask[:, 1:]], model.get_output_embeddings()
-            values = torch.cat(
-                [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]
-            )
-        by_row.update(zip(part, torch.split(values, [sum(own[i]) for i in part]), strict=True))
-    return [by_row[i] for i in range(len(ids))]
+
+    def work(parts: Sequence[list[int]]) -> list[Tensor]:
+        by_row: dict[int, Tensor] = {}
+        for part in parts:
+            values = _of_part(model, [ids[i] for i in part], [own[i] for i in part], measure)
+            sizes = [sum(own[i]) for i in part]
+            by_row.update(zip(part, torch.split(values, sizes), strict=True))
+        return [by_row[i] for i in range(len(ids))]
+
+    return (limit or TokenLimit()).within(model, [len(row) for row in ids], work)
+
+
+def _of_part(
+    model: Any,
+    ids: Sequence[Sequence[int]],
+    own: Sequence[Sequence[bool]],
+    measure: Callable[[Tensor, Tensor], Tensor] | None,
+) -> Tensor:
+    """`measure` of the marked tokens of one micro-batch, or the states they are drawn from."""
+    x = padded(ids, fill=0).to(model.device)
+    mask = padded(own, fill=0).bool().to(model.device)
+    states = own_states(model, x, mask)
+    if measure is None:
+        return states
+    tokens, head = x[:, 1:][mask[:, 1:]], model.get_output_embeddings()
+    return torch.cat(
+        [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]
+    )

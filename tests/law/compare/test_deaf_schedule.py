@@ -13,7 +13,8 @@ from harness.law.compare import deaf_schedule
 from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.groups import Member
 from harness.law.io.identity import Identity
-from harness.law.results import Anchors, Bounded, RunResult, Yardsticks
+from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.results import Bounded, RunResult
 from harness.records.study_file import Link
 
 GAIN = Link("gains", "gain", "one", "two", "more", 0.05)

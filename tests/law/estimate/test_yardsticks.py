@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from harness.law import analysis, law_json, verdict
-from harness.law.results import Anchors, Bounded, RunResult, Yardsticks
+from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.results import Bounded, RunResult
 from harness.testing import synthetic
 from harness.testing.promises import HOLDS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.law.io.discover import Discovery, discover
-from harness.law.results import Skipped
+from harness.law.reading_results import Skipped
 from harness.testing import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))

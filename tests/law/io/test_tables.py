@@ -12,7 +12,8 @@ from pyarrow import parquet
 
 from harness.law import law_json
 from harness.law.analysis import analyse
-from harness.law.results import ReadProblem, RunResult
+from harness.law.reading_results import ReadProblem
+from harness.law.results import RunResult
 from harness.testing import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(5, 40, synthetic.LOW))

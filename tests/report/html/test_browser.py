@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from tests.report.html import browser
-from tests.report.html.browser import Browser
+from harness.testing import browser
+from harness.testing.browser import Browser
 from tests.report.html.made_runs import PLANTED, reported, save, sweep
 
 PROGRAM = browser.program()
@@ -156,6 +159,65 @@ def test_it_fits_the_window_and_follows_the_scheme(page: Browser, width: int, sc
     ground = page.js("getComputedStyle(document.body).backgroundColor")
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 28)"}[scheme]
     assert len(page.picture()) > 10_000
+
+
+OUTSIDE = (
+    "[...document.querySelectorAll('body *')].filter(e => e.id !== 'tip' && !e.closest('.skip')"
+    " && !e.closest('.scroll table, nav div, svg') && e.getBoundingClientRect().right > 400.5)"
+    ".map(e => `${e.tagName}.${e.className}`)"
+)
+WIDE = (
+    "[...document.querySelectorAll('.scroll, nav div')].filter(s => s.scrollWidth > s.clientWidth)"
+)
+
+
+def test_on_a_phone_only_tables_and_contents_are_wider_than_the_screen(page: Browser) -> None:
+    page.width(400)
+    page.js("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    page.js(
+        "document.querySelectorAll('.talk').forEach(t => t.style.contentVisibility = 'visible')"
+    )
+    assert page.js(OUTSIDE) == []
+    assert page.js(f"{WIDE}.length") >= 4
+
+
+def test_what_is_wider_has_a_shadow_at_its_edge_until_its_end_is_seen(page: Browser) -> None:
+    page.width(400)
+    page.js("document.querySelector('#runs .scroll').scrollIntoView({block: 'start'})")
+    beyond = page.js(
+        "(s => s.scrollWidth - s.clientWidth)(document.querySelector('#runs .scroll'))"
+    )
+    assert beyond > 100
+    assert _edge_darkness(page) > 15
+    page.js("document.querySelector('#runs .scroll').scrollLeft = 10000")
+    assert _edge_darkness(page) == 0
+
+
+def _edge_darkness(page: Browser) -> int:
+    """How much darker the right edge of the table of runs is than its ground, of 255: the lightest
+    pixels of its last columns, between the lines of text.
+    """
+    left, top, width = page.js(
+        "(b => [b.right - 8, b.top + 120, 3])"
+        "(document.querySelector('#runs .scroll').getBoundingClientRect())"
+    )
+    with Image.open(io.BytesIO(page.picture())) as picture:
+        strip = picture.convert("L").crop((int(left), int(top), int(left + width), int(top) + 60))
+    lightest: int = max(strip.tobytes())
+    return 255 - lightest
+
+
+def test_a_wide_table_is_scrolled_by_key_and_keeps_names_in_sight(page: Browser) -> None:
+    page.width(400)
+    page.js("document.querySelector('#runs .scroll').focus()")
+    for _ in range(4):
+        page.key("ArrowRight")
+    until = time.monotonic() + 5
+    while not page.js("document.querySelector('#runs .scroll').scrollLeft > 30"):
+        assert time.monotonic() < until, "arrow keys do not scroll the table"
+    name = "document.querySelector('#runs tbody tr:not(.level) th').getBoundingClientRect().left"
+    table = "document.querySelector('#runs .scroll').getBoundingClientRect().left"
+    assert abs(page.js(f"{name} - {table}")) <= 2
 
 
 def test_the_switch_overrides_the_scheme(page: Browser) -> None:

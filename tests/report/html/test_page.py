@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.records import run_folder
+from harness.records import conversations, run_folder
 from harness.records.run_folder import RunFolder
 from harness.report.html import page, render
 from harness.report.html.page import MOST_BYTES, Report
 from harness.testing import synthetic
 from harness.utils.safe_text import visible
-from tests.report.html.made_runs import PLANTED, Page, reported, save, sweep
+from tests.report.html.made_runs import PLANTED, Page, reported, save, sweep, talk
 
 TEMPLATES = sorted(render.TEMPLATES.iterdir())
 ATTRIBUTES_OF_LINKS = (
@@ -201,6 +201,23 @@ def test_config_differences_name_the_keys_and_who_has_which(shown: Page) -> None
     assert "2-hard-seed1, 3-hard-seed2" in after
 
 
+def test_what_holds_of_every_conversation_is_said_once(shown: Page, tmp_path: Path) -> None:
+    assert shown.text.count("entropy H of each reply") == 1
+    assert shown.text.count("for it, against it:") == 1
+    talks = shown.text[shown.text.index("find in what was said") :]
+    assert talks.count("advantage 0.50") == len([a for _, a in shown.elements if "data-run" in a])
+    root = sweep(tmp_path, ("easy",), 1)
+    turns = talk(0, 0, [40, 50, 60])
+    unlike = [
+        dataclasses.replace(turn, advantage=0.25 * turn.turn) if turn.speaker == "policy" else turn
+        for turn in turns
+    ]
+    conversations.write(root / "0-easy-seed1" / "conversations", 60, unlike)
+    text = Page(reported(root).content).text
+    assert "H 1.40 nats · advantage 0.25" in text
+    assert "H 1.30 nats · advantage 0.50" in text
+
+
 def test_a_damaged_file_of_conversations_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
     root = sweep(tmp_path, ("easy",), 2)
     before = reported(root).conversations
@@ -211,12 +228,14 @@ def test_a_damaged_file_of_conversations_is_said_and_the_rest_is_shown(tmp_path:
     assert any("must be a parquet file of conversations" in note for note in made.notes)
 
 
-def test_a_running_run_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
+def test_a_running_run_and_one_that_died_are_shown_as_far_as_they_are(tmp_path: Path) -> None:
     run = tmp_path / "one"
     synthetic.write_run(run, synthetic.lawful_rows(1, 40), status="running")
-    text = Page(reported(run).content).text
+    with run_folder.hold(RunFolder(run)):
+        text = Page(reported(run).content).text
     assert "1 run, 1 unfinished" in text
     assert "running at step 40" in text
+    assert "crashed at step 40" in Page(reported(run).content).text
     assert "No conversations are saved in these runs." in text
 
 

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Pooled
+from harness.law.results import Interval
 from harness.report.figures import forest
-from harness.report.html import figures, group_charts, plot
+from harness.report.html import figures, group_charts, plot, row_panels
 from harness.report.html.axes import axis, round_ticks
 from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, Hovered, Plot
 from tests.report import made
 from tests.report.html import made_runs
+from tests.report.test_figure_registry import everything
 
 finite = st.floats(-1e6, 1e6)
 
@@ -40,6 +42,7 @@ def test_ticks_are_few_round_and_within_the_axis(low: float, width: float) -> No
 
 def test_ticks_are_written_with_the_decimals_they_need() -> None:
     assert [text for _, text in round_ticks(0.0, 1.0)] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+    assert [text for _, text in round_ticks(-0.04, 0.97)] == ["0.0", "0.2", "0.4", "0.6", "0.8"]
     assert [text for _, text in round_ticks(0, 600)] == ["0", "200", "400", "600"]
     assert [text for _, text in round_ticks(-0.021, 0.02)][:2] == ["-0.02", "-0.01"]
 
@@ -90,6 +93,34 @@ def test_charts_have_the_figures_of_the_registry_and_their_findings(seeds: int) 
     assert len(points.steps or ()) == len(points.x)
 
 
+def test_the_law_of_an_easy_level_is_not_cut_at_the_top() -> None:
+    run, series = made.fitted("r", identified=False)
+    top = float(series.reward.max())
+    near = replace(run, ceiling=Interval(top + 0.05, top - 0.2, top + 0.4))
+    charts, _ = figures.charts(made.analysis([(near, series)]))
+    (law,) = [chart for chart in charts if chart.name == "entropy_law"]
+    ((panel,),) = law.columns
+    assert top + 0.05 < panel.y.high < top + 0.4
+    (arrow,) = [mark for mark in panel.marks if mark.css.endswith(" open")]
+    assert re.search(rf" {TOP:g}{re.escape(plot.OPEN_ARROW['^'])}$", arrow.path)
+    assert law.legend[-1].text == "ceiling or interval off the scale"
+
+
+def test_an_interval_that_runs_off_its_axis_ends_in_an_open_arrow() -> None:
+    seeds = [("seed 1", 0.5, False), ("seed 2", 0.5, False)]
+    row = row_panels.Row("easy", 0, seeds, row_panels.Mean(0.5, 0.1, 9.0))
+    panel = row_panels.panel("gain", "reward", [row], (0.0, 1.0))
+    assert [
+        mark.path[-len(plot.OPEN_ARROW[">"]) :] for mark in panel.marks if "open" in mark.css
+    ] == [plot.OPEN_ARROW[">"]]
+    assert (
+        row_panels.legend([[panel]], "mean", "none")[-1].text
+        == "the interval goes on beyond the axis"
+    )
+    heights = panel.hovered[0].y
+    assert len(set(heights)) == 2, "seeds of equal value stand apart"
+
+
 def test_an_estimate_over_seeds_is_called_what_it_is() -> None:
     paths = [f"runs/{seed}" for seed in range(3)]
     group = replace(
@@ -109,6 +140,14 @@ def test_groups_are_compared_under_the_words_of_the_figure(tmp_path: Path) -> No
     titles = [panel.title for (panel,) in chart.columns]
     assert titles == [str(forest.title(groups, quantity)) for quantity in forest.PANELS]
     assert any("pairs differ" in title or "not comparable" in title for title in titles)
+
+
+def test_reward_and_listening_share_their_axes_over_levels_as_in_the_figure() -> None:
+    charts, _ = figures.charts(everything())
+    (chart,) = [chart for chart in charts if chart.name == "reward_by_listening"]
+    panels = [panel for (panel,) in chart.columns]
+    assert len(panels) > 1
+    assert len({(p.x.low, p.x.high, p.y.low, p.y.high) for p in panels}) == 1
 
 
 def test_nothing_is_drawn_where_no_run_could_be_read() -> None:

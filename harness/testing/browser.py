@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+KEY_CODES = {
+    "Tab": 9, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
+}  # fmt: skip
+"""Without its code a key reaches the page's script, but the browser does not scroll."""
 WAIT_S = 60.0
 WORDS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
@@ -99,15 +103,19 @@ class Browser:
 
     def key(self, name: str) -> None:
         for kind in ("keyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=kind, key=name, code=name)
+            code = KEY_CODES[name]
+            self.send(
+                "Input.dispatchKeyEvent",
+                type=kind, key=name, code=name, windowsVirtualKeyCode=code,
+            )  # fmt: skip
 
     def mouse(self, x: float, y: float) -> None:
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
-    def width(self, pixels: int) -> None:
+    def width(self, pixels: int, height: int = 900) -> None:
         self.send(
             "Emulation.setDeviceMetricsOverride",
-            width=pixels, height=900, deviceScaleFactor=1, mobile=False,
+            width=pixels, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
 
     def scheme(self, name: str) -> None:

@@ -1,0 +1,210 @@
+"""harness doctor --gpu: a short trial of a policy on this machine's device, written as a card.
+
+The card holds what was measured, and of what, and names neither folder nor user nor machine, so
+that it can be posted.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli import exit_codes, options
+from harness.compose import planner
+from harness.config import engine_choice
+from harness.config.run import RunConfig
+from harness.errors import EXIT_PARTIAL, ConfigError
+from harness.execution import gpu_lease
+from harness.policy import model_files
+from harness.records import atomic, provenance
+from harness.utils import safe_text
+
+if TYPE_CHECKING:
+    from harness.train.trial.measure import Trial
+
+SCHEMA = 1
+OUT = Path("device-card")
+NO_GPU = "not measured: no CUDA device"
+NO_ENGINE = "not measured: the transformers engine has no copy of the weights"
+NO_ESTIMATE = "not measured: only Hugging Face models have an estimate"
+WIDEST_GAP = 0.1
+"""Nats a token, above which a run warns (`train/loop/step_checks.py`)."""
+ESTIMATE_WITHIN = 0.15
+OK, PROBLEM, NOTE = "ok", "problem", "note"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the card."""
+
+    name: str
+    value: float | None
+    """None where it was not measured."""
+    unit: str
+    wanted: str = ""
+    status: str = NOTE
+    why: str = ""
+    """Why it was not measured."""
+
+    @property
+    def shown(self) -> str:
+        return self.why if self.value is None else f"{self.value:.4g} {self.unit}".strip()
+
+
+def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> int:
+    """Measure, write card.json and card.md to `named_out`, else to OUT, and print the card.
+
+    Returns 0, or 3 where something is not as wanted. Raises ConfigError for a policy that cannot be
+    measured, DeviceError where it does not fit.
+    """
+    out = options.results_folder(named_out, OUT)
+    config = planner.point(list(overrides)).config
+    if config.policy.kind == "tabular":
+        raise ConfigError(
+            "policy: must be a language model for --gpu, got tabular, which computes on no device; "
+            "add policy=tiny or policy=qwen3_0_6b"
+        )
+    has_gpu = bool(gpu_lease.gpus())
+    config = replace(config, trainer=replace(config.trainer, gpus=int(has_gpu), ranks=None))
+    if not has_gpu:
+        config = replace(config, trainer=replace(config.trainer, engine="transformers"))
+    model_files.check(config.policy)
+    engine_choice.check(config)
+    with gpu_lease.lease(int(has_gpu)) as lease:
+        if has_gpu:
+            os.environ["CUDA_VISIBLE_DEVICES"] = lease.visible
+        from harness.train.trial import measure  # which imports torch, and it looks for GPUs
+
+        trial = measure.measure(config)
+        card = card_of(trial, config, overrides, device_of(trial))
+    rows = rows_of(trial)
+    page = markdown(card, rows)
+    out.mkdir(parents=True, exist_ok=True)
+    atomic.write_json(out / "card.json", card)
+    atomic.write_text(out / "card.md", page)
+    if as_json:
+        exit_codes.print_json(card)
+    else:
+        print(page, end="")
+    safe_text.say(f"results in {out}")
+    return EXIT_PARTIAL if any(row.status == PROBLEM for row in rows) else 0
+
+
+def device_of(trial: Trial) -> dict[str, Any]:
+    """What the trial ran on: name and memory of the GPU, or name and cores of the CPU."""
+    if trial.gpu is not None:
+        return {"kind": trial.device, **asdict(trial.gpu)}
+    return {"kind": trial.device, "name": _cpu_name(), "cores": gpu_lease.cores()}
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        return platform.machine()
+
+
+def card_of(
+    trial: Trial, config: RunConfig, overrides: Sequence[str], device: dict[str, Any]
+) -> dict[str, Any]:
+    """The card as JSON. Of the policy it has the name and the shape, and no path."""
+    policy = config.policy
+    model = "a folder" if Path(policy.model).expanduser().is_absolute() else policy.model
+    shown = [word for word in overrides if not word.startswith("policy.model=")]
+    made = provenance.now()
+    return {
+        "schema": SCHEMA,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "device": device,
+        "versions": dict(made.versions),
+        "git": made.git,
+        "overrides": shown,
+        "policy": {
+            "name": policy.name, "model": model, "revision": policy.revision,
+            "init": policy.init, "dtype": policy.dtype, "lora_rank": policy.lora_rank,
+            "gradient_checkpointing": policy.gradient_checkpointing,
+        },
+        "size": asdict(trial.size),
+        "seconds": round(trial.seconds, 1),
+        "rows": [asdict(row) for row in rows_of(trial)],
+    }  # fmt: skip
+
+
+def rows_of(trial: Trial) -> list[Row]:
+    """Every line of the card, measured or not."""
+    exact, gap = trial.precision, trial.engine
+    return [
+        Row("H of the start policy, in float32", exact.entropy, "nats"),
+        Row("H in bfloat16 minus float32, mean", exact.entropy_gap, "nats"),
+        Row("log-probabilities, bfloat16 from float32, mean", exact.logp_gap, "nats a token"),
+        Row("the same, largest", exact.largest_logp_gap, "nats"),
+        _within("engine's log-probabilities from the trainer's", gap.before),
+        _within("the same after an update and the sending of its weights", gap.after),
+        Row("what stale weights would have shown", gap.stale, "nats a token"),
+        *_engine_rows(trial),
+        *_memory_rows(trial),
+        Row("rollout", trial.rollout_tokens_per_s, "tokens/s"),
+        Row("training", trial.training_tokens_per_s, "tokens/s"),
+    ]
+
+
+def _within(name: str, nats: float) -> Row:
+    status = OK if nats <= WIDEST_GAP else PROBLEM
+    return Row(name, nats, "nats a token", f"at most {WIDEST_GAP:g}", status)
+
+
+def _engine_rows(trial: Trial) -> list[Row]:
+    """The time that an engine with weights of its own takes to wake and to have them."""
+    name = "wake, and send the weights"
+    if trial.engine.engine != "transformers":
+        return [Row(f"{name} ({trial.engine.engine})", trial.engine.send_s, "s")]
+    return [Row(name, None, "s", why=NO_GPU if trial.device == "cpu" else NO_ENGINE)]
+
+
+def _memory_rows(trial: Trial) -> list[Row]:
+    """Peak and estimate of each phase."""
+    if not trial.phases:
+        return [Row("peak memory", None, "GB", why=NO_ESTIMATE)]
+    rows = []
+    for phase in trial.phases:
+        name, wanted = f"peak memory of the {phase.name}", f"{phase.estimated / 1e9:.1f} GB ± 15%"
+        if phase.peak is None:
+            rows.append(Row(name, None, "GB", wanted, why=NO_GPU))
+            continue
+        apart = abs(phase.peak / phase.estimated - 1)
+        status = OK if apart <= ESTIMATE_WITHIN else PROBLEM
+        rows.append(Row(name, phase.peak / 1e9, "GB", wanted, status))
+    return rows
+
+
+def markdown(card: dict[str, Any], rows: Sequence[Row]) -> str:
+    """The card as a page."""
+    device, policy, size = card["device"], card["policy"], card["size"]
+    held = [f"{device['memory_bytes'] / 1e9:.0f} GB"] if "memory_bytes" in device else []
+    versions = ", ".join(f"{name} {version}" for name, version in card["versions"].items())
+    learns = f"adapters of rank {policy['lora_rank']}" if policy["lora_rank"] else "all weights"
+    command = " ".join(["harness doctor --gpu", *card["overrides"]])
+    talked = (
+        f"{size['conversations']} conversations of {size['turns']} turns of at most "
+        f"{size['turn_tokens']} tokens"
+    )
+    lines = [
+        f"# {policy['name']} on {', '.join([device['name'], *held])}",
+        "",
+        f"{card['date']}, `{command}`, {card['seconds']:g} s. {policy['dtype']}, {learns}; "
+        f"{talked}. {versions}.",
+        "",
+        "| | measured | wanted | |",
+        "|---|---|---|---|",
+        *(
+            f"| {row.name} | {row.shown} | {row.wanted} | {row.status if row.wanted else ''} |"
+            for row in rows
+        ),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,79 @@
+"""What verify has found of each run, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.records.soundness import DAMAGED, NOTE, Finding
+from harness.utils import terminal
+from harness.utils.safe_text import visible
+
+HEADS = ("run", "status", "result")
+LEAST_PATH = 28
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One run and the findings on its parts."""
+
+    run: str
+    status: str | None
+    """As run.json says, crashed where no process runs it any more; null where it cannot be read."""
+    findings: tuple[Finding, ...]
+    in_use: bool = False
+    """Whether a live process holds it; files that it may be writing are not checked then."""
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.level != DAMAGED for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        findings = [asdict(finding) for finding in self.findings]
+        return {"run": self.run, "status": self.status, "ok": self.ok, "findings": findings}
+
+
+def lines(verified: Sequence[Verified], columns: int | None, coloured: bool) -> Iterator[str]:
+    """Yield a line for each run, below it what is damaged, and then the notes: those that are alike
+    in one line.
+    """
+    cells = [(visible(one.run), one.status or "-", _result(one)) for one in verified]
+    widths = terminal.fit([HEADS, *cells], columns, {0: LEAST_PATH}, ())
+    yield terminal.row(HEADS, widths, {})
+    for one, row in zip(verified, cells, strict=True):
+        painted = {1: one.status or "", 2: "done" if one.ok else DAMAGED}
+        yield terminal.row(row, widths, painted if coloured else {})
+        for finding in one.findings:
+            if finding.level == DAMAGED:
+                yield terminal.wrapped(visible(f"  {_without_path(one, finding)}"), columns, "    ")
+    for line in (*_notes(verified), _closing(verified)):
+        yield terminal.wrapped(visible(line), columns, "  ")
+
+
+def _result(one: Verified) -> str:
+    return "undamaged" if one.ok else DAMAGED
+
+
+def _without_path(one: Verified, finding: Finding) -> str:
+    """The run is named already, so its files go without its path."""
+    return f"{finding.part}: {finding.message.replace(f'{one.run}/', '')}"
+
+
+def _notes(verified: Sequence[Verified]) -> Iterator[str]:
+    """Yield each note with the run, or the number of runs, that it is of."""
+    of: dict[str, list[str]] = {}
+    for one in verified:
+        for finding in one.findings:
+            if finding.level == NOTE:
+                note = _without_path(one, finding).replace(f"{one.run}: ", "")
+                of.setdefault(note, []).append(one.run)
+    for note, runs in of.items():
+        yield f"{runs[0] if len(runs) == 1 else f'{len(runs)} runs'}: {note}"
+
+
+def _closing(verified: Sequence[Verified]) -> str:
+    undamaged, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
+    in_use = f", {used} of them in use and checked in part" if used else ""
+    counted = f"{undamaged} of {len(verified)} runs undamaged{in_use}"
+    return f"{counted}; nothing was changed; --json shows each part that was checked"

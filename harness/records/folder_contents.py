@@ -1,0 +1,79 @@
+"""What lies in the folder of a run or a sweep: files of its own, runs, and anything else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+
+from harness.errors import ConfigError, DataError
+from harness.records import atomic, study_file, sweep_file
+from harness.records.run_folder import RunFolder
+
+TRASH = re.compile(r"\.(.+)\.[0-9a-f]{16}\.trash")
+LAUNCHER = re.compile(r"\.launcher-[0-9a-f]{16}")
+"""What a launcher that was killed leaves in a sweep."""
+OF_ANY = {"debug.log", "law", "report.html", ".lock", ".holder", ".stop", ".scratch"}
+OF_A_RUN = {
+    "run.json", "config.yaml", "metrics.jsonl", "events.jsonl", "outcomes.json", "profiles.jsonl",
+    "train.log", "conversations", "checkpoints", "simulator", "trackers", *OF_ANY,
+}  # fmt: skip
+OF_A_SWEEP = {sweep_file.FILE, study_file.FILE, "cards.json", "study", *OF_ANY}
+
+
+def _called(is_sweep: bool) -> str:
+    return "a sweep" if is_sweep else "a run"
+
+
+def names(path: Path) -> set[str]:
+    """The names in the folder. Raises DataError where it cannot be listed."""
+    try:
+        with os.scandir(path) as found:
+            return {entry.name for entry in found}
+    except OSError as error:
+        why = "there is none" if error.errno == errno.ENOENT else error.strerror
+        raise DataError(f"{path}: must be the folder of a run or a sweep: {why}") from error
+
+
+def is_run(there: set[str]) -> bool:
+    """Whether these names are those of a run's folder."""
+    rest = {"metrics.jsonl", "events.jsonl", "checkpoints"}
+    return "run.json" in there or ("config.yaml" in there and bool(there & rest))
+
+
+def _is_ours(path: Path, name: str, is_sweep: bool) -> bool:
+    if name in (OF_A_SWEEP if is_sweep else OF_A_RUN) or atomic.TEMPORARY.fullmatch(name):
+        return True
+    if is_sweep and LAUNCHER.fullmatch(name):
+        return True
+    inside = path / name
+    if not is_sweep or inside.is_symlink() or not inside.is_dir():
+        return False
+    there = names(inside)
+    return bool(TRASH.fullmatch(name)) or (
+        (is_run(there) or not there - {"config.yaml", *OF_ANY}) and not there - OF_A_RUN
+    )
+
+
+def refuse_foreign(path: Path, named: Path, is_sweep: bool) -> None:
+    """Raise ConfigError for files that are no part of a run or a sweep; `named`: as it is told."""
+    foreign = sorted(name for name in names(path) if not _is_ours(path, name, is_sweep))
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        rule = f"holds {foreign[0]!r}{more}, which is no part of {_called(is_sweep)}"
+        raise ConfigError(f"{named}: {rule}; move it away first")
+
+
+def other_runs(path: Path) -> tuple[str, ...]:
+    """Names of the runs in a sweep's folder that are not the sweep's own; none where its ledger
+    cannot be read.
+    """
+    try:
+        own = {row.name for row in sweep_file.read(path).runs}
+        if (path / study_file.FILE).is_file():
+            own |= study_file.read(path).runs.keys()
+    except DataError:
+        return ()
+    inside = [name for name in names(path) - own if not TRASH.fullmatch(name)]
+    return tuple(sorted(name for name in inside if RunFolder(path / name).is_run()))

@@ -1,0 +1,153 @@
+"""The frame of the law's figure: limits that its panels share, and ceilings in a strip at the left.
+
+The page of a report draws in the same frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.law.results import Floats, Interval
+from harness.report.figures import canvas, ranges
+from harness.report.figures.canvas import Grid
+from harness.report.figures.figure_specs import AxisNames
+from harness.report.figures.group_series import Pool
+from harness.report.figures.palette import open_arrow
+from harness.report.figures.ranges import Least
+from harness.report.figures.run_series import Trace
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
+
+HEADING = "Reward R against policy entropy H, and the law R = -a exp(H) + b"
+ROW_HEIGHT = 2.6
+"""Inches."""
+REACH = 0.5
+"""A ceiling may widen the axis by this share of what it spans; a further one is an arrow."""
+STRIP = 0.09
+"""Share of the width, left of the plot, in which ceilings stand side by side."""
+OFF_THE_SCALE = "ceiling or interval off the scale"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Limits that all panels share."""
+
+    left: float
+    """Least H drawn: 0, or just below the data where those are far from 0."""
+    right: float
+    low: float
+    high: float
+
+    @property
+    def strip(self) -> float:
+        """Width of the ceilings' strip in units of H."""
+        return STRIP * (self.right - self.left) / (1 - STRIP)
+
+    def place(self, share: float) -> float:
+        """H at a share of the width of the strip."""
+        return self.left - self.strip * (1 - share)
+
+
+def of_runs(traces: Sequence[Trace], reward_range: float | None) -> Frame:
+    """The frame of single runs."""
+    ceilings = [(t.ceiling, t.ceiling_identified) for t in traces if t.ceiling is not None]
+    return _frame(
+        [trace.points.entropy for trace in traces],
+        [trace.points.reward for trace in traces],
+        [ceiling for ceiling, is_identified in ceilings if is_identified],
+        [ceiling.value for ceiling, is_identified in ceilings if not is_identified],
+        reward_range,
+    )
+
+
+def of_pools(pools: Sequence[Pool], reward_range: float | None) -> Frame:
+    """The frame of medians over runs, whose ceilings are those of identified laws."""
+    return _frame(
+        [pool.entropy.median for pool in pools],
+        [ends for pool in pools for ends in (pool.reward.low, pool.reward.high)],
+        [pool.ceiling for pool in pools if pool.ceiling is not None],
+        [],
+        reward_range,
+    )
+
+
+def _frame(
+    entropy: Sequence[Floats],
+    reward: Sequence[Floats],
+    ceilings: Sequence[Interval],
+    unsure: Sequence[float],
+    reward_range: float | None,
+) -> Frame:
+    """Limits round all points; from H = 0 on, unless the data are far from it.
+
+    A ceiling that is identified widens the axis with its interval, one that is `unsure` with its
+    value if that is near: by REACH of what the points span, or of the axis' least range.
+    """
+    lowest, highest = canvas.limits(entropy, 0.03, least=Least(ranges.H_NATS, 0.0))
+    points, least = ranges.finite(reward), ranges.reward(reward, reward_range)
+    ends = np.array([end for one in ceilings for end in (one.low, one.value, one.high)])
+    guesses = np.array(unsure)
+    if len(points):
+        air = REACH * max(float(np.ptp(points)), least.span)
+        furthest = points.min() - air, points.max() + air
+        ends = np.clip(ends, *furthest)
+        guesses = guesses[(furthest[0] <= guesses) & (guesses <= furthest[1])]
+    low, high = canvas.limits([points, ends, guesses], least=least)
+    return Frame(0.0 if lowest <= 0.6 * highest else lowest, highest, low, high)
+
+
+def dress(grid: Grid, position: int, shared: Frame, names: AxisNames) -> None:
+    """Limits, labels, and the strip of ceilings at the left edge."""
+    (axes,), leftmost = grid.panels[position], grid.leftmost(position)
+    axes.set_xlim(shared.left - shared.strip, shared.right)
+    axes.set_ylim(shared.low, shared.high)
+    axes.axvspan(shared.left - shared.strip, shared.left, color="#f4f4f4", lw=0, zorder=0)
+    axes.axvline(shared.left, color=canvas.GREY, lw=0.8, zorder=1)
+    axes.set_xticks([t for t in axes.get_xticks() if shared.left <= t <= shared.right])
+    grid.label_x(axes, names.entropy)
+    axes.tick_params(labelleft=leftmost)
+    if leftmost:
+        grid.label_y(axes, names.reward)
+
+
+def hides_all(low: Floats, high: Floats, shared: Frame) -> bool:
+    """Whether a band hides the panel over most of its width: it tells nothing then."""
+    return bool(np.mean((low <= shared.low) & (high >= shared.high)) > 0.5)
+
+
+def beyond(ceiling: Interval, shared: Frame) -> Iterator[tuple[float, str]]:
+    """The edges that a ceiling or its interval goes beyond, and the head of the arrow there."""
+    if min(ceiling.low, ceiling.value) < shared.low:
+        yield shared.low, "v"
+    if max(ceiling.high, ceiling.value) > shared.high:
+        yield shared.high, "^"
+
+
+def draw_ceiling(axes: Axes, at: float, ceiling: Interval, slot: int | None, shared: Frame) -> bool:
+    """A ceiling with its interval at H = `at`; grey and hollow without a slot: not identified.
+
+    What lies off the scale is not drawn but said, by an open arrow at the edge. Returns whether
+    any is.
+    """
+    colour = canvas.GREY if slot is None else canvas.colour(slot)
+    low, high = np.clip([ceiling.low, ceiling.high], shared.low, shared.high)
+    axes.plot([at, at], [low, high], "-", color=colour, lw=canvas.sized(1.4), zorder=4)
+    arrows = list(beyond(ceiling, shared))
+    for edge, head in arrows:
+        axes.plot([at], [edge], **open_arrow(head, colour, canvas.sized(7)))
+    if shared.low <= ceiling.value <= shared.high:
+        axes.plot(
+            [at], [ceiling.value], "D", color=colour, mfc="white" if slot is None else colour,
+            ms=canvas.sized(5), zorder=5,
+        )  # fmt: skip
+    return bool(arrows)
+
+
+def off_the_scale() -> canvas.Legend:
+    """The entry of a legend for what an open arrow stands for."""
+    return {OFF_THE_SCALE: canvas.line(**open_arrow("^", canvas.INK, canvas.sized(7)))}

@@ -1,0 +1,85 @@
+"""R against H with the fitted law, where runs are many: one panel a level, medians over runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.report.figures import canvas, law_frame
+from harness.report.figures.canvas import Drawing
+from harness.report.figures.figure_specs import AxisNames
+from harness.report.figures.group_series import Pool, PoolPanel
+from harness.report.figures.law_frame import HEADING, ROW_HEIGHT, Frame, draw_ceiling
+from harness.report.figures.series_pages import MEDIANS, group_legend
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
+
+COLUMNS = ("level", "group", "kind", "step", "entropy", "reward", "low", "high", "runs")
+
+
+def draw(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
+    """R against H: medians over runs, and the median of the curves that are identified."""
+    titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
+    grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 1, ROW_HEIGHT)
+    pools = [pool for panel in panels for pool in panel.pools]
+    shared = law_frame.of_pools(pools, names.reward_range)
+    off = False
+    for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
+        for place, pool in enumerate(panel.pools):
+            _group(one, pool, shared)
+            if pool.ceiling is not None:
+                at = shared.place((place + 1) / (len(panel.pools) + 1))
+                off |= draw_ceiling(one, at, pool.ceiling, pool.slot, shared)
+        law_frame.dress(grid, position, shared, names)
+    entries = group_legend(panels, marked=True)
+    if any(pool.curve is not None for pool in pools):
+        entries["median of the identified laws"] = canvas.line(color=canvas.INK)
+    if any(pool.ceiling is not None for pool in pools):
+        entries["median ceiling b - a"] = canvas.line(
+            color=canvas.INK, marker="D", ms=canvas.sized(5)
+        )
+    canvas.legend(grid.figure, {**entries, **(law_frame.off_the_scale() if off else {})})
+    return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
+
+
+def _group(axes: Axes, pool: Pool, shared: Frame) -> None:
+    colour = canvas.colour(pool.slot)
+    axes.plot(
+        pool.entropy.median, pool.reward.median, canvas.marker(pool.slot), color=colour,
+        alpha=0.6, mew=0, zorder=2,
+    )  # fmt: skip
+    if pool.curve is not None:
+        curve, shown = pool.curve, pool.curve.at >= shared.left
+        h = curve.at[shown]
+        axes.fill_between(h, curve.low[shown], curve.high[shown], color=colour, alpha=0.18, lw=0)
+        axes.plot(h, curve.median[shown], ls=canvas.dashes(pool.slot), color=colour, zorder=3)
+
+
+def _rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
+    for panel in panels:
+        for pool in panel.pools:
+            same = {"level": panel.level, "group": pool.legend}
+            for step, h, r, low, high in zip(
+                pool.reward.at, pool.entropy.median, pool.reward.median, pool.reward.low,
+                pool.reward.high, strict=True,
+            ):  # fmt: skip
+                yield {
+                    **same, "kind": "median", "step": step, "entropy": h, "reward": r,
+                    "low": low, "high": high, "runs": len(pool.runs),
+                }  # fmt: skip
+            if pool.ceiling is not None:
+                yield {
+                    **same, "kind": "ceiling", "entropy": 0.0, "reward": pool.ceiling.value,
+                    "low": pool.ceiling.low, "high": pool.ceiling.high,
+                    "runs": pool.identified_ceilings,
+                }  # fmt: skip
+            if pool.curve is not None:
+                for h, r, low, high in zip(
+                    pool.curve.at, pool.curve.median, pool.curve.low, pool.curve.high,
+                    strict=True,
+                ):  # fmt: skip
+                    yield {
+                        **same, "kind": "law", "entropy": h, "reward": r, "low": low,
+                        "high": high, "runs": pool.identified,
+                    }  # fmt: skip

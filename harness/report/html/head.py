@@ -1,0 +1,98 @@
+"""The head of the page: what is shown, what it was made for, and when.
+
+All dates are in UTC, since a report is sent to readers who do not know where the runs were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import DataError
+from harness.law.group_results import Analysis
+from harness.records import events, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.report.html.answer import Study
+from harness.report.html.folders import RunPlace
+from harness.report.text.wording import plural
+
+MOST_SWEEPS = 6
+"""Sweeps whose names and notes are shown; more are counted."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """What stands above the answer."""
+
+    title: str
+    sweeps: Sequence[str]
+    """Name and note of each sweep that has one of its own, a line each."""
+    runs: str
+    """How many runs, and of which study."""
+    dates: str
+    """When the runs began and ended; empty where no file tells."""
+    made: str
+    """When the page was made; empty where nobody says."""
+
+
+def head(
+    title: str,
+    places: Sequence[RunPlace],
+    analysis: Analysis,
+    studies: Sequence[Study],
+    made_unix_s: float | None,
+) -> Head:
+    """Describe the runs at `places`."""
+    made = "" if made_unix_s is None else date(made_unix_s)
+    return Head(title, _sweeps(title, places), _runs(analysis, studies), _dates(places), made)
+
+
+def date(unix_s: float) -> str:
+    """`2026-11-24 15:19 UTC`; empty for a time that no calendar has."""
+    with contextlib.suppress(OverflowError, ValueError, OSError):
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(unix_s))
+    return ""
+
+
+def _runs(analysis: Analysis, studies: Sequence[Study]) -> str:
+    fitted = sum(run.status == "ok" for run in analysis.runs)
+    unread = len(analysis.runs) - fitted
+    parts = [f"study {study.name}" for study in studies]
+    parts.append(plural(fitted, "run"))
+    partial = sum(run.unfinished is not None for run in analysis.runs)
+    parts += [f"{partial} unfinished"] if partial else []
+    parts += [f"{unread} not read"] if unread else []
+    return ", ".join(parts)
+
+
+def _sweeps(title: str, places: Sequence[RunPlace]) -> list[str]:
+    """`NAME: NOTE` of each sweep; a name that the title has goes without saying."""
+    folders = dict.fromkeys(one.folder.parent for one in places if one.folder is not None)
+    lines = [line for line in (_sweep(folder, title) for folder in folders) if line]
+    more = len(lines) - MOST_SWEEPS
+    return lines[:MOST_SWEEPS] + ([f"and {more} more sweeps"] if more > 0 else [])
+
+
+def _sweep(folder: Path, title: str) -> str:
+    """Empty without a sweep.json that can be read: its ledger is in no number of the page."""
+    with contextlib.suppress(DataError, OSError):
+        sweep = sweep_file.read(folder)
+        name = sweep.name if sweep.name != title else None
+        return ": ".join(text for text in (name, sweep.note) if text)
+    return ""
+
+
+def _dates(places: Sequence[RunPlace]) -> str:
+    """Of the runs together: the first beginning and the last event."""
+    logs = [RunFolder(one.folder).events for one in places if one.folder is not None]
+    began = [at for log in logs if (at := events.began_unix_s(log)) is not None]
+    last = [at for log in logs if (at := events.last_unix_s(log)) is not None]
+    if not began:
+        return ""
+    over = all(one.status is not None and one.status.status == "done" for one in places)
+    verb = "ended" if over else "last wrote"
+    which = "the run" if len(places) == 1 else "the runs"
+    return f"{which} began {date(min(began))} and {verb} {date(max(last))}"

@@ -1,0 +1,74 @@
+"""What torch holds in memory while some work is done, counted operation by operation.
+
+On a CPU nothing else tells a phase's peak: a process's resident set has its libraries and what the
+C library keeps. The sum is the CPU allocator's own (a test compares the two).
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from harness.train.trial.step import Measured
+
+Result = TypeVar("Result")
+
+
+class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of every storage that an operation makes, until it is freed."""
+
+    def __init__(self, there: Iterable[torch.Tensor]) -> None:
+        """`there`: tensors in memory before."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._seen: dict[int, int] = {}
+        self.now = self.peak = 0
+        for tensor in there:
+            self._take(tensor)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(made):
+            if isinstance(tensor, torch.Tensor):
+                self._take(tensor)
+        return made
+
+    def _take(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        at = storage._cdata
+        if at not in self._seen:
+            self._seen[at] = storage.nbytes()
+            weakref.finalize(storage, self._free, at)
+            self.now += self._seen[at]
+            self.peak = max(self.peak, self.now)
+
+    def _free(self, at: int) -> None:
+        self.now -= self._seen.pop(at)
+
+
+class Tracked:
+    """Measures the peak of what torch has allocated, with the models and the optimiser."""
+
+    def __init__(self, models: Iterable[torch.nn.Module], optimiser: Any) -> None:
+        self._models, self._optimiser = list(models), optimiser
+
+    def over(self, work: Callable[[], Result]) -> Measured[Result]:
+        """Do the work."""
+        weights = (p for model in self._models for p in (*model.parameters(), *model.buffers()))
+        moments = (
+            value
+            for state in self._optimiser.state.values()
+            for value in state.values()
+            if isinstance(value, torch.Tensor)
+        )
+        live = LiveBytes(itertools.chain(weights, moments))
+        began = time.monotonic()
+        with live:
+            value = work()
+        return Measured(value, time.monotonic() - began, live.peak)

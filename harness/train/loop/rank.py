@@ -1,0 +1,151 @@
+"""The processes of a run's ranks: how rank 0 starts and joins the others, and what those run.
+
+`python -m harness.train.loop.rank DESCRIPTOR PID`: started by rank 0, process PID, with a socket.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.config.run import RunConfig
+from harness.errors import StoppedError
+from harness.train.loop import start as starts
+from harness.train.loop.session import Session
+from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.objective.micro_batches import TokenLimit
+from harness.train.ranks.links import Links
+from harness.train.ranks.team import Team
+from harness.train.ranks.work import Draw, Drawn, Work
+from harness.train.ranks.worker import Call, Worker, serve
+from harness.utils import process, safe_text
+
+LINKED_WITHIN_S = 600.0
+"""Longest wait of one rank for the others' tensors, all of which are at hand by then."""
+
+
+@contextmanager
+def started(session: Session, note_entropies: bool) -> Iterator[list[Worker]]:
+    """The other ranks of a run, which load their models while rank 0 loads its own; ended in the
+    end. Rank 0 keeps the first of the run's GPUs for itself.
+    """
+    config, workers = session.config, list[Worker]()
+    ranks = config.trainer.world
+    cards = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if config.trainer.gpus else []
+    with ExitStack() as stack:
+        for rank in range(1, ranks):
+            worker = Worker(session.run.path, rank, ranks, cards[rank] if cards else "")
+            stack.callback(worker.end)
+            worker.send(Call("begin", (config, note_entropies)))
+            workers.append(worker)
+        if workers and cards:
+            os.environ["CUDA_VISIBLE_DEVICES"] = cards[0]
+        yield workers
+
+
+def joined(session: Session, own: Work, workers: Sequence[Worker]) -> Team:
+    """The team of a run, once all ranks have loaded their models."""
+    if not workers:
+        return Team(own)
+    for worker in workers:
+        worker.receive()
+    size, device = len(workers) + 1, own.learner.device.type
+    with tempfile.TemporaryDirectory() as folder:
+        for worker in workers:
+            worker.send(Call("link", (folder, worker.rank, size)))
+        links = Links(Path(folder), 0, size, device, LINKED_WITHIN_S)
+        for worker in workers:
+            worker.receive()
+    team = Team(own, workers, links)
+    session.others_cpu_s = lambda: team.others_cpu_s
+    session.leaving.waits_for = lambda: team.waits_for
+    return team
+
+
+class Rank:
+    """A rank but the first; its methods are what rank 0 calls."""
+
+    _work: Work
+    _links: Links
+
+    def __init__(self) -> None:
+        self._running, self._awake = ExitStack(), ExitStack()
+
+    def begin(self, config: RunConfig, note_entropies: bool) -> None:
+        """Load models and engine. What is to be said of them, rank 0 says of its own."""
+        torch.set_num_threads(config.trainer.threads)
+        with redirect_stderr(io.StringIO()):
+            models = starts.load(config, starts.device_of(config))
+        running = starts.running_engine(config, models, note_entropies, _go_on, _end)
+        engine = self._running.enter_context(running)
+        limit = TokenLimit(config.trainer.tokens_at_once)
+        self._work = Work(config, models.learner, models.judge, models.chat, engine, limit)
+
+    def link(self, folder: str, rank: int, size: int) -> None:
+        """Meet the other ranks."""
+        device = self._work.learner.device.type
+        self._links = Links(Path(folder), rank, size, device, LINKED_WITHIN_S)
+
+    def wake(self) -> None:
+        """Get ready to draw conversations."""
+        self._awake.enter_context(self._work.awake())
+
+    def sleep(self) -> None:
+        """Stop drawing conversations."""
+        self._awake.close()
+
+    def share_weights(self, every: bool) -> None:
+        """Take rank 0's weights."""
+        self._links.share_weights(self._work.learner, every)
+
+    def gather_gradient(self) -> None:
+        """Give the gradient away."""
+        self._links.gather_gradient(self._work.learner)
+
+    def draw(self, asked: Draw) -> Drawn:
+        return self._work.draw(asked)
+
+    def meet(self, *asked: Any) -> Any:
+        return self._work.meet(*asked)
+
+    def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
+        """See `Work.learn`; measures of tokens leave the device, as they go by the socket."""
+        result = self._work.learn(batch, settings)
+        return replace(result, scored=[row.to(torch.device("cpu")) for row in result.scored])
+
+    def log_probabilities(self, *asked: Any) -> list[torch.Tensor]:
+        return [row.cpu() for row in self._work.log_probabilities(*asked)]
+
+
+def main() -> None:
+    descriptor, parent = (int(word) for word in sys.argv[1:])
+    for number in process.STOP_SIGNALS:  # a terminal sends them to every process: rank 0 obeys
+        signal.signal(number, signal.SIG_IGN)
+    process.die_with(parent)
+    process.keep_private()
+    serve(Connection(descriptor), Rank())
+
+
+def _go_on() -> None:
+    """Never stop between tokens: rank 0 asks for stops."""
+
+
+def _end(why: str) -> None:
+    """End this process, which rank 0 notices."""
+    safe_text.say(why)
+    os._exit(StoppedError.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Tensors between the ranks of a run: gradients to rank 0, weights from it.
+
+Over a process group of the run's own: torch's default group is accelerate's and vLLM's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+LEADER = 0
+BUCKET = 2**24
+"""Numbers that travel together: 64 MB of fp32, since each journey of its own costs time."""
+LOOPBACK = "127.0.0.1"
+
+
+class Links:
+    """One rank's ends of the links; made by all ranks at once."""
+
+    def __init__(self, folder: Path, rank: int, size: int, device: str, timeout_s: float) -> None:
+        """`folder`: empty and private, where the ranks find each other; `timeout_s`: how long one
+        waits for the others.
+        """
+        store = dist.FileStore(str(folder / "ranks"), size)
+        self._group = _group(store, rank, size, device, timedelta(seconds=timeout_s))
+
+    def gather_gradient(self, model: Any) -> None:
+        """Add every rank's gradient up in rank 0's `grad`. Raises RuntimeError if a rank is lost.
+
+        The other ranks' is None afterwards.
+        """
+        options = dist.ReduceOptions()
+        options.rootRank, options.reduceOp = LEADER, dist.ReduceOp.SUM
+        learning = [p for p in model.parameters() if p.requires_grad]
+        for parameter in learning:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        self._together([p.grad for p in learning], lambda flat: self._group.reduce(flat, options))
+        if self._group.rank() != LEADER:
+            model.zero_grad(set_to_none=True)
+
+    @torch.no_grad()
+    def share_weights(self, model: Any, every: bool) -> None:
+        """Give every rank rank 0's weights: those that learn, or `every` one. Raises RuntimeError
+        if a rank is lost.
+        """
+        options = dist.BroadcastOptions()
+        options.rootRank = LEADER
+        weights = [p.data for p in model.parameters() if every or p.requires_grad]
+        self._together(weights, lambda flat: self._group.broadcast(flat, options))
+
+    def _together(self, tensors: Sequence[Tensor], travel: Callable[[list[Tensor]], Any]) -> None:
+        """Let tensors travel in buckets, in place."""
+        for bucket in _buckets(tensors):
+            flat = torch.cat([tensor.reshape(-1) for tensor in bucket])
+            travel([flat]).wait()
+            parts = torch.split(flat, [tensor.numel() for tensor in bucket])
+            for tensor, part in zip(bucket, parts, strict=True):
+                tensor.copy_(part.view_as(tensor))
+
+
+def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+    """Tensors of one data type, in order, as many as BUCKET takes or a larger one alone."""
+    bucket: list[Tensor] = []
+    for tensor in tensors:
+        full = sum(t.numel() for t in bucket) + tensor.numel() > BUCKET
+        if bucket and (full or bucket[0].dtype != tensor.dtype):
+            yield bucket
+            bucket = []
+        bucket.append(tensor)
+    if bucket:
+        yield bucket
+
+
+def _group(store: Any, rank: int, size: int, device: str, timeout: timedelta) -> Any:
+    """NCCL between GPUs, else gloo, on this machine alone."""
+    if device == "cuda":
+        return dist.ProcessGroupNCCL(store, rank, size, timeout)
+    options = dist.ProcessGroupGloo._Options()
+    options._devices = [dist.ProcessGroupGloo.create_device(hostname=LOOPBACK)]
+    options._timeout = timeout
+    return dist.ProcessGroupGloo(store, rank, size, options)

@@ -1,0 +1,210 @@
+"""The ranks of a run as one: work is split among them and their results are joined.
+
+A run of one rank is a team without others. What is returned is in the order of what was asked, as
+if one rank had done it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from harness.train.metrics import deaf, evaluate
+from harness.train.metrics.evaluate import Result
+from harness.train.metrics.held_out import Meeting, at_once
+from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings, Scored
+from harness.train.ranks.links import Links
+from harness.train.ranks.work import Draw, Drawn, Work
+from harness.train.ranks.worker import Call, Worker, first_gone
+from harness.train.rollout.conversation import shares
+from harness.train.rollout.curriculum import CurriculumState
+
+
+class Team:
+    """Rank 0 with its own work, and the others."""
+
+    def __init__(
+        self, own: Work, others: Sequence[Worker] = (), links: Links | None = None
+    ) -> None:
+        """`links`: those of rank 0; None if there are no others."""
+        self.own, self._others, self._links = own, others, links
+        self._met, self._asked = False, list[Worker]()
+        self.waits_for: str | None = None
+        """`rank 2 of 4` while its result is waited for, `ranks 1 to 3` while tensors travel."""
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return 1 + len(self._others)
+
+    @property
+    def others_cpu_s(self) -> float:
+        """CPU time that the other ranks' processes have taken."""
+        return sum(worker.cpu_s for worker in self._others)
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """A context in which conversations are drawn, with rank 0's current weights."""
+        self.share_weights()
+        self._ask_others("wake")
+        with self.own.awake():
+            self._take()
+            yield
+        self._ask_others("sleep")
+        self._take()
+
+    def share_weights(self) -> None:
+        """Give the other ranks rank 0's weights: at first all, then those that learn."""
+        if self._links is None:
+            return
+        self._ask_others("share_weights", not self._met)
+        with self._watching():
+            self._links.share_weights(self.own.learner, not self._met)
+        self._take()
+        self._met = True
+
+    def draw(
+        self, curriculum: CurriculumState, step: int, attempt: int, groups: Sequence[int]
+    ) -> Drawn:
+        """The conversations of some groups of a step, group by group."""
+        asked = [
+            Draw(curriculum, step, attempt, tuple(groups), own) if own else None
+            for own in shares(len(groups), self.size)
+        ]
+        self._ask("draw", [None if task is None else (task,) for task in asked])
+        parts = [] if asked[0] is None else [self.own.draw(asked[0])]
+        parts += self._take()
+        return Drawn(
+            [conversation for part in parts for conversation in part.conversations],
+            [trajectory for part in parts for trajectory in part.trajectories],
+        )
+
+    def meeting(self, size: int | None = None) -> evaluate.Meet:
+        """Holds the conversations of an evaluation: `size` at a time, as many as a batch has if
+        None, by all ranks together.
+        """
+        size = at_once(self.own.config) if size is None else size
+        each = max(1, size // self.size)
+
+        def meet(
+            some: Sequence[Meeting], instead: deaf.Swapped | None, watch: evaluate.Watch | None
+        ) -> Mapping[Meeting, Result]:
+            parts = [some[rank :: self.size] for rank in range(self.size)]  # all levels in each
+            heard = [
+                None if instead is None else {meeting: instead[meeting] for meeting in part}
+                for part in parts
+            ]
+            asked = [(part, words, each) for part, words in zip(parts, heard, strict=True)]
+            self._ask("meet", [task if task[0] else None for task in asked])
+            seen = None if watch is None else lambda held, _: watch(held * self.size, len(some))
+            results = dict(self.own.meet(parts[0], heard[0], each, seen))
+            for part in self._take():
+                results |= part
+            return {meeting: results[meeting] for meeting in some}
+
+        return meet
+
+    def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
+        """Put the gradient of the loss over a batch into the learner's `grad` of rank 0."""
+        if self._links is None:
+            return self.own.learn(batch, settings)
+        parts = by_tokens([len(row) for row in batch.ids], self.size)
+        asked = [(batch.some(part), settings.some(batch.places(part))) for part in parts]
+        self._ask("learn", asked)
+        results = [self.own.learn(*asked[0]), *self._take()]
+        self._ask_others("gather_gradient")
+        with self._watching():
+            self._links.gather_gradient(self.own.learner)
+        self._take()
+        return _joined(batch, parts, results, self.own.learner.device)
+
+    def log_probabilities(
+        self, ids: Sequence[list[int]], own: Sequence[list[bool]]
+    ) -> list[Tensor]:
+        """Log-probabilities of each conversation's own tokens at the sampling temperature."""
+        parts = by_tokens([len(row) for row in ids], self.size)
+        asked = [([ids[i] for i in part], [own[i] for i in part]) for part in parts]
+        self._ask("log_probabilities", asked)
+        results = [self.own.log_probabilities(*asked[0]), *self._take()]
+        device = self.own.learner.device
+        by_row = {
+            i: row.to(device)
+            for part, rows in zip(parts, results, strict=True)
+            for i, row in zip(part, rows, strict=True)
+        }
+        return [by_row[i] for i in range(len(ids))]
+
+    def _ask_others(self, method: str, *arguments: Any) -> None:
+        self._ask(method, [None, *([arguments] * len(self._others))])
+
+    def _ask(self, method: str, by_rank: Sequence[tuple[Any, ...] | None]) -> None:
+        """Send each rank but the first its arguments; None for a rank that has nothing to do."""
+        self._asked = []
+        for worker, arguments in zip(self._others, by_rank[1:], strict=True):
+            if arguments is not None:
+                worker.send(Call(method, arguments))
+                self._asked.append(worker)
+
+    def _take(self) -> list[Any]:
+        """The values of those that were asked, rank by rank."""
+        values = []
+        for worker in self._asked:
+            self.waits_for = f"rank {worker.rank} of {self.size}"
+            values.append(worker.receive())
+        self.waits_for, self._asked = None, []
+        return values
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Raise StoppedError, with the rank, where tensors cannot travel since one is gone."""
+        of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
+        self.waits_for = of
+        try:
+            yield
+        except RuntimeError as error:
+            gone = first_gone(self._others)
+            if gone is None:
+                raise
+            raise gone.lost() from error
+        finally:
+            self.waits_for = None
+
+
+def by_tokens(lengths: Sequence[int], parts: int) -> list[list[int]]:
+    """Conversations, by number, in parts that have about as many tokens each."""
+    members: list[list[int]] = [[] for _ in range(parts)]
+    tokens = [0] * parts
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        least = tokens.index(min(tokens))
+        members[least].append(i)
+        tokens[least] += lengths[i]
+    return [sorted(part) for part in members]
+
+
+def _joined(
+    batch: LossBatch,
+    parts: Sequence[Sequence[int]],
+    results: Sequence[LossResult],
+    device: torch.device,
+) -> LossResult:
+    """The result of a batch from those of its parts, which have its denominator."""
+    scored: dict[int, Scored] = {}
+    counts = [sum(sum(batch.own[i]) for i in part) for part in parts]
+    for part, result in zip(parts, results, strict=True):
+        scored |= {i: row.to(device) for i, row in zip(part, result.scored, strict=True)}
+
+    def share(values: Sequence[float]) -> float:
+        weighted = (n * value for n, value in zip(counts, values, strict=True))
+        return sum(weighted) / sum(counts)
+
+    return LossResult(
+        value=sum(result.value for result in results),
+        scored=[scored[i] for i in range(len(batch.ids))],
+        low_share=share([result.low_share for result in results]),
+        high_share=share([result.high_share for result in results]),
+        acted_share=share([result.acted_share for result in results]),
+    )

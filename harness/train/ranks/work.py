@@ -1,0 +1,137 @@
+"""The work that ranks share: conversations, evaluations, and the gradient of the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from harness.config.run import PolicyConfig, RunConfig
+from harness.policy.chat import Chat
+from harness.train.engines.engine import Engine
+from harness.train.metrics import deaf, evaluate
+from harness.train.metrics.evaluate import Result
+from harness.train.metrics.held_out import Meeting, TurnDraws
+from harness.train.objective.language_loss import (
+    LossBatch,
+    LossResult,
+    LossSettings,
+    accumulate_gradient,
+)
+from harness.train.objective.micro_batches import TokenLimit, computes_again
+from harness.train.objective.own_tokens import own_log_probabilities
+from harness.train.rollout.batch import rollout_groups, waves
+from harness.train.rollout.conversation import Conversation, InWaves, shares
+from harness.train.rollout.curriculum import CurriculumState
+from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory, Uniforms
+from harness.train.rollout.uniforms import RolloutUniforms
+
+
+def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
+    """A context in which forward passes compute in `policy.dtype`; on a CPU in float32."""
+    dtype = getattr(torch, policy.dtype)
+    enabled = dtype != torch.float32 and device != "cpu"
+    return torch.autocast(device, dtype=dtype, enabled=enabled)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Some of the groups that are drawn at once."""
+
+    curriculum: CurriculumState
+    step: int
+    attempt: int
+    """How often groups of this step were drawn before."""
+    groups: tuple[int, ...]
+    """The numbers of all that are drawn at once, whoever draws them."""
+    own: range
+    """Places in `groups` of those to draw."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Conversations in words and in tokens."""
+
+    conversations: list[Conversation]
+    trajectories: list[TokenTrajectory]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A rank's models and engine, and what it does with them.
+
+    What it returns does not depend on how the work is shared: conversation by conversation, its
+    numbers differ from those of another rank by rounding alone.
+    """
+
+    config: RunConfig
+    learner: Any
+    judge: Any
+    """See `loop.start.StartModels`; None to leave its judgement out."""
+    chat: Chat
+    engine: Engine
+    limit: TokenLimit = field(default_factory=TokenLimit)
+    """How much of a batch passes through the learner at once."""
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """A context in which conversations are drawn, with the learner's current weights."""
+        self.learner.eval()  # where memory is saved in training, no keys and values would be kept
+        with self.precision(), self.engine.awake():
+            yield
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """See `precision`."""
+        return precision(self.config.policy, self.learner.device.type)
+
+    def draw(self, asked: Draw) -> Drawn:
+        """The conversations of the groups `asked.own`."""
+        size = self.config.algorithm.group_size
+        whole, rows = len(asked.groups) * size, range(asked.own.start * size, asked.own.stop * size)
+        speakers = []
+        for part in shares(len(rows), min(waves(self.config), len(rows))):
+            mine = rows[part.start : part.stop]
+            draws = RolloutUniforms(self.config, asked.step, asked.attempt, whole, mine)
+            speakers.append(self._speaker(draws))
+        groups = [asked.groups[place] for place in asked.own]
+        conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
+        return Drawn(conversations, [t for speaker in speakers for t in speaker.trajectories])
+
+    def meet(
+        self,
+        some: Sequence[Meeting],
+        instead: deaf.Swapped | None,
+        size: int,
+        watch: evaluate.Watch | None = None,
+    ) -> Mapping[Meeting, Result]:
+        """The results of some conversations of an evaluation, `size` at a time; see
+        `evaluate.Meet`.
+        """
+        return evaluate.meet_here(self.config, self.held_out_speakers, size)(some, instead, watch)
+
+    def held_out_speakers(self, held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
+        """The speakers of some held-out conversations, one for each wave."""
+        parts = shares(len(held), min(waves(self.config), len(held)))
+        draws = [TurnDraws(self.config, held[part.start : part.stop]) for part in parts]
+        return InWaves([self._speaker(drawn) for drawn in draws])
+
+    def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
+        """Put the gradient of the loss over a batch into the learner's `grad`."""
+        self.learner.train(computes_again(self.learner))  # after `awake`'s eval()
+        with self.precision():
+            return accumulate_gradient(self.learner, batch, settings, self.limit)
+
+    def log_probabilities(
+        self, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]]
+    ) -> list[Tensor]:
+        """Log-probabilities of each conversation's own tokens at the sampling temperature."""
+        with self.precision():
+            temperature = self.config.policy.temperature
+            return own_log_probabilities(self.learner, ids, own, temperature, self.limit)
+
+    def _speaker(self, draws: Uniforms) -> LanguageSpeaker:
+        return LanguageSpeaker(self.engine, self.chat, self.config.policy, draws, self.judge)

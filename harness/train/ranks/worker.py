@@ -1,0 +1,156 @@
+"""Another rank's process, as rank 0 has it: calls of its work, and their results.
+
+Calls and results travel as pickles over a pair of sockets that no other process has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from harness.errors import HarnessError, StoppedError
+
+MODULE = "harness.train.loop.rank"
+ENDS_WITHIN_S = 5.0
+"""Most time for a rank that is no longer needed, or has just been lost, to be gone."""
+POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class Call:
+    """A method of a rank's work, by name, and its arguments."""
+
+    method: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call came to."""
+
+    value: Any = None
+    error: HarnessError | None = None
+    bug: str | None = None
+    """Of any other exception: its type, its message and its traceback."""
+    cpu_s: float = 0.0
+    """CPU time of the rank's process so far."""
+
+
+class RankError(Exception):
+    """A bug in another rank; its traceback is a note of this."""
+
+
+class Worker:
+    """A rank but the first, and its process."""
+
+    def __init__(self, run: Path, rank: int, of: int, card: str) -> None:
+        """Start the process; `card`: the GPU that it has, as CUDA_VISIBLE_DEVICES takes it."""
+        self.rank, self._of, self._run = rank, of, run
+        self.cpu_s = 0.0
+        own, theirs = socket.socketpair()
+        words = [sys.executable, "-P", "-m", MODULE, str(theirs.fileno()), str(os.getpid())]
+        with theirs:
+            self._process = subprocess.Popen(
+                words,
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": card},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr.fileno(),  # stdout is for the run's events
+            )
+        self._connection = Connection(own.detach())
+
+    def send(self, call: Call) -> None:
+        """Ask for a call. Raises StoppedError if the process is gone."""
+        try:
+            self._connection.send_bytes(pickle.dumps(call))
+        except OSError as error:
+            raise self.lost() from error
+
+    def receive(self) -> Any:
+        """Wait for the value of the last call.
+
+        Raises the HarnessError that it raised, RankError for any other exception, and StoppedError
+        if the process is gone.
+        """
+        try:
+            answer: Answer = pickle.loads(self._connection.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise self.lost() from error
+        self.cpu_s = answer.cpu_s
+        if answer.error is not None:
+            raise type(answer.error)(f"{answer.error} (rank {self.rank} of {self._of})")
+        if answer.bug is not None:
+            what, _, trace = answer.bug.partition("\n")
+            bug = RankError(f"{what} (rank {self.rank} of {self._of})")
+            bug.add_note(trace)
+            raise bug
+        return answer.value
+
+    @property
+    def exit_code(self) -> int | None:
+        """That of its process, -N if signal N ended it; None while it runs."""
+        return self._process.poll()
+
+    def lost(self) -> StoppedError:
+        """The error that ends the run since this rank is gone."""
+        try:
+            code = self._process.wait(ENDS_WITHIN_S)
+            how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        except subprocess.TimeoutExpired:
+            how = "no longer to be reached"
+        return StoppedError(
+            f"{self._run}: a run needs all of its ranks, got rank {self.rank} of {self._of} "
+            f"{how}; continue with `harness resume {self._run}`"
+        )
+
+    def end(self) -> None:
+        """Let the process end; it is killed if it takes too long."""
+        self._connection.close()
+        try:
+            self._process.wait(ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def first_gone(workers: Sequence[Worker]) -> Worker | None:
+    """The worker whose process has ended, waited for a little; the first killed of several, since
+    the others end when they miss it.
+    """
+    until = time.monotonic() + ENDS_WITHIN_S
+    while time.monotonic() < until:
+        codes = {worker: code for worker in workers if (code := worker.exit_code) is not None}
+        if codes:
+            return min(codes, key=lambda worker: codes[worker])
+        time.sleep(POLL_S)
+    return None
+
+
+def serve(connection: Connection, rank: object) -> None:
+    """Answer calls by the methods of `rank` until rank 0 is gone or closes the connection."""
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            call: Call = pickle.loads(connection.recv_bytes())
+            connection.send_bytes(pickle.dumps(_answer(rank, call)))
+
+
+def _answer(rank: object, call: Call) -> Answer:
+    try:
+        value = getattr(rank, call.method)(*call.arguments)
+        return Answer(value, cpu_s=time.process_time())
+    except HarnessError as error:
+        return Answer(error=error)
+    except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        return Answer(bug=f"{what}\n{traceback.format_exc()}")

@@ -1,0 +1,1 @@
+"""A short trial of a policy on a device, with made-up conversations: memory, speed, precision."""

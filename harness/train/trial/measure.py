@@ -1,0 +1,278 @@
+"""Measures a policy on this machine's device: precision, engine, memory and speed.
+
+The order keeps what is measured apart: memory and speed with nothing loaded but what a run has, the
+engine after one update, precision last, for which the model is loaded once more in float32.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from harness.config import engine_choice
+from harness.config.run import RunConfig
+from harness.errors import StoppedError
+from harness.policy import huggingface, model_files, tiny
+from harness.train.engines.engine import Engine
+from harness.train.loop import memory, start
+from harness.train.loop.start import StartModels
+from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
+from harness.train.ranks.work import precision
+from harness.train.rollout.speaker import TokenTrajectory
+from harness.train.trial.step import (
+    Clock,
+    CudaMeter,
+    Measured,
+    Meter,
+    Size,
+    full_size,
+    learn,
+    optimiser_of,
+    rollout,
+)
+from harness.train.warm_start import start_model
+from harness.utils import safe_text
+
+ON_A_CPU = Size(conversations=8, turns=2, turn_tokens=16)
+"""The most that is talked without a GPU, so that a trial takes a minute."""
+COMPARED = 8
+"""Conversations whose precision and gap are measured."""
+FULL_RATE, ADAPTER_RATE = 1e-4, 1e-2
+"""Learning rates of the one update: far more than a run's, so that stale weights would show."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The start policy's own tokens, computed in float32 and in bfloat16; nats a token."""
+
+    entropy: float
+    """In float32."""
+    entropy_gap: float
+    """Mean of bfloat16 minus float32."""
+    logp_gap: float
+    """Mean distance between the two log-probabilities of a token."""
+    largest_logp_gap: float
+
+
+@dataclass(frozen=True)
+class EngineGap:
+    """Mean distance in nats between an engine's log-probability of a token and the trainer's."""
+
+    engine: str
+    sleeps: bool
+    before: float
+    """With the weights that the trial began with."""
+    after: float
+    """After an update, and after its weights were sent."""
+    stale: float
+    """What an engine that still had the old weights would show."""
+    send_s: float
+    """Seconds to wake the engine and send the weights."""
+
+
+@dataclass(frozen=True)
+class PhaseMemory:
+    """One phase's memory in bytes."""
+
+    name: str
+    estimated: int
+    peak: int | None
+    """As torch's allocator counts it; None without a GPU."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The GPU of a trial."""
+
+    name: str
+    memory_bytes: int
+    cuda: str
+    """Version that torch was built for."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was measured on one device."""
+
+    device: str
+    """cpu or cuda."""
+    gpu: Gpu | None
+    """None on a CPU."""
+    size: Size
+    precision: Precision
+    engine: EngineGap
+    phases: tuple[PhaseMemory, ...]
+    rollout_tokens_per_s: float
+    """The policy's own tokens."""
+    training_tokens_per_s: float
+    seconds: float
+    """Of the whole trial, the loading of models included."""
+
+
+def size_on(device: str, config: RunConfig) -> Size:
+    """What is talked on this device: a run's longest step, less of it on a CPU."""
+    full = full_size(config)
+    if device != "cpu":
+        return full
+    return Size(
+        min(full.conversations, ON_A_CPU.conversations),
+        min(full.turns, ON_A_CPU.turns),
+        min(full.turn_tokens, ON_A_CPU.turn_tokens),
+    )
+
+
+def measure(config: RunConfig) -> Trial:
+    """Measure the policy of `config` on the device that it asks for.
+
+    Raises ConfigError for a model that cannot be used, DeviceError where it does not fit.
+    """
+    began, device = time.monotonic(), start.device_of(config)
+    torch.set_num_threads(config.trainer.threads)
+    size = size_on(device, config)
+    models = start.load(config, device)
+    if device == "cpu":  # as start.load computes there
+        config = replace(config, policy=replace(config.policy, dtype="float32"))
+    rate = ADAPTER_RATE if config.policy.lora_rank else FULL_RATE
+    optimiser = optimiser_of(config, models, rate)
+    meter: Meter = CudaMeter() if device == "cuda" else Clock()
+    engine = start.engine_of(config, models, _hung)
+    try:
+        talked = meter.over(partial(rollout, config, models, engine, size))
+        before = _logp(config, models, talked.value)
+        learnt = meter.over(partial(learn, config, models, talked.value, optimiser))
+        stale = _logp(config, models, talked.value)
+        gap = _gap(config, models, engine, size, (talked.value, before, stale))
+    finally:
+        engine.close()
+    del optimiser
+    trajectories = talked.value[:COMPARED]
+    prompt = len(models.chat.opening(""))
+    del models, engine
+    tokens = sum(len(t.logp) for t in talked.value)
+    return Trial(
+        device=device,
+        gpu=_gpu() if device == "cuda" else None,
+        size=size,
+        precision=_precision(config, device, trajectories),
+        engine=gap,
+        phases=_phases(config, prompt, (talked, learnt)),
+        rollout_tokens_per_s=tokens / talked.seconds,
+        training_tokens_per_s=tokens / learnt.seconds,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _gpu() -> Gpu:
+    found = torch.cuda.get_device_properties(0)
+    return Gpu(found.name, found.total_memory, torch.version.cuda or "")
+
+
+def _gap(
+    config: RunConfig,
+    models: StartModels,
+    engine: Engine,
+    size: Size,
+    first: tuple[list[TokenTrajectory], Tensor, Tensor],
+) -> EngineGap:
+    """The gap before the update, from what was drawn then, and in a few conversations after it."""
+    trajectories, before, stale = first
+    few = replace(size, conversations=min(size.conversations, COMPARED), turns=1)
+    woken = Clock().over(lambda: _awake(engine))
+    again = rollout(config, models, engine, few)
+    return EngineGap(
+        engine=engine_choice.chosen(config),
+        sleeps=bool(getattr(engine, "sleeps", False)),
+        before=_apart(before, _drawn(trajectories[:COMPARED])),
+        after=_apart(_logp(config, models, again), _drawn(again)),
+        stale=_apart(before, stale),
+        send_s=woken.seconds,
+    )
+
+
+def _awake(engine: Engine) -> None:
+    with engine.awake():
+        return
+
+
+def _hung(why: str) -> None:
+    """End the process: nothing can interrupt an engine that hangs."""
+    safe_text.say(f"the trial ended {why}")
+    os._exit(StoppedError.exit_code)
+
+
+def _phases(
+    config: RunConfig, prompt_tokens: int, taken: Sequence[Measured[Any]]
+) -> tuple[PhaseMemory, ...]:
+    """The estimate of a run's longest step beside what was taken; vLLM's own share apart, which is
+    not torch's.
+    """
+    if config.policy.kind != "hf":
+        return ()
+    total = torch.cuda.mem_get_info()[1] if config.trainer.gpus else 0
+    folder = model_files.ensure(config.policy)
+    estimated = memory.phases(config, folder, total, prompt_tokens)
+    return tuple(
+        PhaseMemory(phase.name, phase.total - phase.parts.get("vLLM", 0), spent.peak_bytes)
+        for phase, spent in zip(estimated, taken, strict=True)
+    )
+
+
+def _logp(
+    config: RunConfig, models: StartModels, trajectories: Sequence[TokenTrajectory]
+) -> Tensor:
+    """The trainer's log-probabilities of the first conversations' own tokens."""
+    learner: Any = models.learner
+    ids, own = _rows(trajectories)
+    with precision(config.policy, learner.device.type):
+        return torch.cat(own_log_probabilities(learner, ids, own, config.policy.temperature))
+
+
+def _rows(
+    trajectories: Sequence[TokenTrajectory],
+) -> tuple[list[list[int]], list[list[bool]]]:
+    rows = [t.row for t in trajectories[:COMPARED]]
+    return [row.ids for row in rows], [[turn > 0 for turn in row.turn] for row in rows]
+
+
+def _drawn(trajectories: Sequence[TokenTrajectory]) -> Tensor:
+    """The engine's log-probabilities of the tokens that it drew."""
+    return torch.tensor([logp for t in trajectories for logp in t.logp])
+
+
+def _apart(one: Tensor, other: Tensor) -> float:
+    return float((one.double().cpu() - other.double().cpu()).abs().mean())
+
+
+def _precision(
+    config: RunConfig, device: str, trajectories: Sequence[TokenTrajectory]
+) -> Precision:
+    """Both precisions of the start policy on what it said."""
+    model, (ids, own) = _in_float32(config, device), _rows(trajectories)
+    temperature = config.policy.temperature
+    entropies, logps = [], []
+    for rounded in (False, True):
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=rounded):
+            entropies.append(torch.cat(own_entropies(model, ids, own, temperature)).double())
+            logps.append(torch.cat(own_log_probabilities(model, ids, own, temperature)).double())
+    apart = (logps[1] - logps[0]).abs()
+    return Precision(
+        entropy=float(entropies[0].mean()),
+        entropy_gap=float((entropies[1] - entropies[0]).mean()),
+        logp_gap=float(apart.mean()),
+        largest_logp_gap=float(apart.max()),
+    )
+
+
+def _in_float32(config: RunConfig, device: str) -> Any:
+    """The start policy with weights of float32 and without adapters."""
+    if config.policy.kind == "tiny":
+        return tiny.load_model(start_model.ensure(config.policy), device)
+    whole = replace(config.policy, lora_rank=0, dtype="float32")
+    return huggingface.load_model(whole, model_files.ensure(config.policy), device)

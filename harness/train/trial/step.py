@@ -1,0 +1,177 @@
+"""A step of a policy with made-up users: conversations as long as they can be, and one update.
+
+What a run does on its device is done here by the same functions; only the users, the rewards and
+TRL's loop around it are left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import torch
+
+from harness.config.run import RunConfig
+from harness.policy.chat import Chat
+from harness.train.engines.engine import Engine
+from harness.train.loop import memory
+from harness.train.loop.language_step import TokenBatch, loss_settings
+from harness.train.loop.start import StartModels
+from harness.train.objective import micro_batches, remedy_stack
+from harness.train.objective.language_loss import LossBatch, LossResult, accumulate_gradient
+from harness.train.ranks.work import precision
+from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of
+from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
+
+WORDS = "I do not know what to do about it."
+STEP = 0
+"""Of no run: those count from 1."""
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is talked in a trial."""
+
+    conversations: int
+    turns: int
+    turn_tokens: int
+
+
+@dataclass(frozen=True)
+class Measured(Generic[Result]):
+    """What a phase returned and took."""
+
+    value: Result
+    seconds: float
+    peak_bytes: int | None
+    """None where no memory was measured."""
+
+
+class Meter(Protocol):
+    """Measures the peak of a device's memory over a piece of work."""
+
+    def over(self, work: Callable[[], Result]) -> Measured[Result]:
+        """Do the work."""
+        ...
+
+
+class Clock:
+    """Measures the time alone."""
+
+    def over(self, work: Callable[[], Result]) -> Measured[Result]:
+        """Do the work."""
+        began = time.monotonic()
+        value = work()
+        return Measured(value, time.monotonic() - began, None)
+
+
+class CudaMeter:
+    """Measures time and memory of a GPU, as torch's allocator counts what is in use."""
+
+    def over(self, work: Callable[[], Result]) -> Measured[Result]:
+        """Do the work."""
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        began = time.monotonic()
+        value = work()
+        torch.cuda.synchronize()
+        spent = time.monotonic() - began
+        return Measured(value, spent, torch.cuda.max_memory_allocated())
+
+
+def full_size(config: RunConfig) -> Size:
+    """The size of a run's longest step."""
+    turns = max(level.turn_cap for level in memory.levels_met(config))
+    return Size(config.trainer.conversations, turns, config.policy.max_turn_tokens)
+
+
+def rollout(
+    config: RunConfig, models: StartModels, engine: Engine, size: Size
+) -> list[TokenTrajectory]:
+    """Conversations with users who say always the same, none of which ends before its time."""
+    policy = replace(config.policy, max_turn_tokens=size.turn_tokens)
+    chat = endless(models.chat)
+    heard = _words(chat)
+    learner: Any = models.learner
+    learner.eval()
+    rng = rng_of(config, STEP, ROLLOUT_STREAM)
+    speaker = LanguageSpeaker(engine, chat, policy, rng, models.judge)
+    with precision(config.policy, learner.device.type), engine.awake():
+        speaker.begin(size.conversations)
+        for _ in range(size.turns):
+            speaker.speak(range(size.conversations), [heard] * size.conversations)
+    return speaker.trajectories
+
+
+def endless(chat: Chat) -> Chat:
+    """`chat` with a turn that ends by another special token, which a model hardly says."""
+    others = [id_ for id_ in chat.tokenizer.all_special_ids if id_ != chat.end]
+    return replace(chat, end=others[-1] if others else len(chat.tokenizer) - 1)
+
+
+def _words(chat: Chat) -> str:
+    """A user's message that takes as many tokens as the estimate gives one."""
+    said = WORDS
+    while len(chat.following(f"{said} {WORDS}")) <= memory.USER_TOKENS:
+        said = f"{said} {WORDS}"
+    return said
+
+
+def optimiser_of(config: RunConfig, models: StartModels, rate: float) -> Any:
+    """AdamW as a run has it, with its two moments in memory from the start."""
+    learning = [p for p in models.learner.parameters() if p.requires_grad]
+    algorithm = config.algorithm
+    made = torch.optim.AdamW(
+        learning,
+        lr=rate,
+        betas=(algorithm.adam_beta1, algorithm.adam_beta2),
+        eps=algorithm.adam_epsilon,
+        weight_decay=0.0,
+        fused=True,
+    )
+    for parameter in learning:
+        parameter.grad = torch.zeros_like(parameter)
+    made.step()  # of gradients that are 0, and leaves the weights as they are
+    made.zero_grad()
+    return made
+
+
+def learn(
+    config: RunConfig, models: StartModels, trajectories: list[TokenTrajectory], optimiser: Any
+) -> LossResult:
+    """One update on conversations whose rewards are random."""
+    learner: Any = models.learner
+    learner.train(micro_batches.computes_again(learner))
+    batch, settings = _batch(config, models, trajectories)
+    limit = micro_batches.begin(config.trainer.tokens_at_once, None)
+    with precision(config.policy, learner.device.type):
+        result = accumulate_gradient(learner, batch, settings, limit)
+    torch.nn.utils.clip_grad_norm_(learner.parameters(), config.algorithm.max_grad_norm)
+    optimiser.step()
+    optimiser.zero_grad()
+    return result
+
+
+def _batch(
+    config: RunConfig, models: StartModels, trajectories: list[TokenTrajectory]
+) -> tuple[LossBatch, Any]:
+    """The conversations as a loss takes them, and the loss that the config asks for."""
+    stack = remedy_stack.begin(config, None)
+    count, turns = len(trajectories), max(max(t.row.turn) for t in trajectories)
+    advantages = np.random.default_rng(STEP).standard_normal((count, turns))
+    untouched, rewarded = np.zeros(count, bool), np.ones(count, bool)
+    batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded)
+    settings = loss_settings(stack, batch, config, STEP, models.learner)
+    return LossBatch(
+        ids=[t.row.ids for t in trajectories],
+        own=[[turn > 0 for turn in t.row.turn] for t in trajectories],
+        advantage=[
+            [float(advantages[n, turn - 1]) for turn in t.row.turn if turn]
+            for n, t in enumerate(trajectories)
+        ],
+        old_logp=None,
+    ), settings

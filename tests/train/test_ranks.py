@@ -1,0 +1,243 @@
+"""Runs of several ranks: the numbers of one, and what comes of a rank that is lost."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+from harness.config.algorithm import RemedyConfig
+from harness.config.run import AlgorithmConfig, EvalConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config.simulator import SimulatorConfig
+from harness.errors import ConfigError, StoppedError
+from harness.records import checkpoints, run_folder
+from harness.records.run_folder import RunFolder
+from harness.testing import commands
+from harness.train.ranks.links import BUCKET, _buckets
+from harness.train.ranks.team import by_tokens
+from harness.train.ranks.worker import Call, RankError, Worker
+from tests.train.made import make_run, short, start, status, wait_for
+
+POLICY = PolicyConfig(
+    name="hf", kind="hf", init="random", hidden_size=32, layers=2, attention_heads=4,
+    key_value_heads=2, head_size=8, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
+)  # fmt: skip
+SHORT = short(2)
+STEPS = 3
+CLOSE = 1e-5
+
+
+def config(ranks: int, policy: PolicyConfig = POLICY, **trainer: Any) -> RunConfig:
+    """Two updates a batch, groups drawn again, and terms that look at the whole batch."""
+    settings = {"steps": STEPS, "conversations": 16, "updates_per_batch": 2, "eval_every": 2}
+    return RunConfig(
+        difficulty=SHORT.easy,
+        levels=SHORT,
+        policy=policy,
+        algorithm=AlgorithmConfig(group_size=4),
+        remedy=RemedyConfig(name="several", methods={"dynamic_sampling": {}, "kl_cov": {}}),
+        eval=EvalConfig(users=6, prefixes=4),
+        trainer=TrainerConfig(ranks=ranks, **(settings | trainer)),
+    )
+
+
+def rows_of(run: RunFolder) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+def trained(path: Path, given: RunConfig) -> RunFolder:
+    run = make_run(path, given, users=None)
+    child = start(run)
+    _, err = child.communicate(timeout=300)
+    assert child.returncode == 0, err
+    return run
+
+
+def assert_close(run: RunFolder, other: RunFolder) -> None:
+    """All columns of all rows, what was said, and the weights."""
+    rows, others = rows_of(run), rows_of(other)
+    assert len(rows) == len(others) == STEPS
+    for row, like in zip(rows, others, strict=True):
+        assert row.keys() == like.keys()
+        missing = [key for key in row if row[key] is None]
+        assert missing == [key for key in like if like[key] is None]
+        for key in row.keys() - {"crc32", *missing}:
+            assert row[key] == pytest.approx(like[key], abs=CLOSE, rel=CLOSE), (row["step"], key)
+    spoken, heard = (sorted(r.conversations.glob("*.parquet")) for r in (run, other))
+    assert len(spoken) == len(heard) > 0
+    weights, alike = (load_file(weights_of(r)) for r in (run, other))
+    for name, weight in weights.items():
+        torch.testing.assert_close(weight, alike[name], atol=CLOSE, rtol=CLOSE)
+
+
+def weights_of(run: RunFolder) -> Path:
+    newest = checkpoints.all_in(run.checkpoints)[-1]
+    return next(newest.rglob("*.safetensors"))
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return trained(tmp_path_factory.mktemp("alone") / "run", config(1))
+
+
+def test_two_ranks_give_the_numbers_of_one(alone: RunFolder, tmp_path: Path) -> None:
+    assert_close(trained(tmp_path / "two", config(2)), alone)
+
+
+@pytest.mark.slow
+def test_four_ranks_give_the_numbers_of_one(alone: RunFolder, tmp_path: Path) -> None:
+    assert_close(trained(tmp_path / "four", config(4)), alone)
+
+
+@pytest.mark.slow
+def test_with_adapters_two_ranks_give_the_numbers_of_one(tmp_path: Path) -> None:
+    adapted = replace(POLICY, lora_rank=4)
+    one, two = (trained(tmp_path / str(n), config(n, adapted)) for n in (1, 2))
+    assert_close(two, one)
+
+
+def test_a_lost_rank_ends_the_run_which_goes_on_with_another_number(
+    alone: RunFolder, tmp_path: Path
+) -> None:
+    """The last whole step is saved, though no checkpoint was due."""
+    run = make_run(tmp_path / "run", config(2), users=None)
+    child = start(run)
+    wait_for(child, "step", 1)
+    (other,) = ranks_of(child)
+    os.kill(other, signal.SIGKILL)
+    err = child.communicate(timeout=120)[1]
+    rule = f"{run.path}: a run needs all of its ranks, got rank 1 of 2 killed by signal 9"
+    assert (child.returncode, status(run)["status"]) == (StoppedError.exit_code, "stopped")
+    assert status(run)["reason"] == f"{rule}; continue with `harness resume {run.path}`"
+    assert rule in err
+    saved = checkpoints.all_in(run.checkpoints)
+    assert checkpoints.step_of(saved[-1]) == status(run)["last_step"] >= 1
+    done = commands.harness("resume", str(run.path), "--ranks", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert_close(run, alone)
+    begun = [json.loads(line) for line in run.events.read_text().splitlines()]
+    assert [e["ranks"] for e in begun if e["event"] in ("start", "resume")] == [2, 1]
+
+
+def test_a_rank_that_hangs_is_named_at_the_deadline(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", config(2, deadline_s=12.0), users=None)
+    child = start(run)
+    wait_for(child, "step", 1)
+    (other,) = ranks_of(child)
+    os.kill(other, signal.SIGSTOP)
+    child.communicate(timeout=120)
+    assert child.returncode == StoppedError.exit_code
+    waited = "after 12 s in it (trainer.deadline_s), waiting for rank 1 of 2"
+    assert status(run)["reason"].endswith(waited)
+    until = time.monotonic() + 10
+    while lives(other):
+        assert time.monotonic() < until, "the rank outlived its run"
+
+
+def lives(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def ranks_of(child: subprocess.Popen[str]) -> list[int]:
+    """The processes of the other ranks of a run."""
+    children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    return [
+        int(pid) for pid in children if b"loop.rank" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+def test_a_bug_in_a_rank_has_its_name_and_its_traceback(tmp_path: Path) -> None:
+    worker = Worker(tmp_path, 1, 2, card="")
+    try:
+        worker.send(Call("meet", ("nothing",)))
+        with pytest.raises(RankError, match=r"AttributeError: .* \(rank 1 of 2\)") as raised:
+            worker.receive()
+        assert "Traceback" in raised.value.__notes__[0]
+        worker.send(Call("begin", (replace(config(1), trainer=TrainerConfig(gpus=1)), False)))
+        with pytest.raises(StoppedError.__mro__[1], match="torch sees no GPU") as refused:
+            worker.receive()
+        assert str(refused.value).endswith("(rank 1 of 2)")
+    finally:
+        worker.end()
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        (
+            {"policy": PolicyConfig(name="tabular", kind="tabular")},
+            "policy.kind=tabular trains in one process, got trainer.gpus=2",
+        ),
+        (
+            {"simulator": SimulatorConfig(kind="served", name="served")},
+            "simulator.kind=served is met by one process, got trainer.gpus=2",
+        ),
+        (
+            {"trainer": TrainerConfig(gpus=4, conversations=16), "algorithm": AlgorithmConfig()},
+            "trainer.conversations must be a group for each rank at least, got 2 of 8 with "
+            "trainer.gpus=4",
+        ),
+    ],
+)
+def test_ranks_that_have_nothing_to_share_are_refused(changes: Any, rule: str) -> None:
+    given = replace(config(1), trainer=TrainerConfig(), remedy=RemedyConfig())
+    with pytest.raises(ConfigError) as refused:
+        replace(given, **({"trainer": TrainerConfig(gpus=2)} | changes))
+    assert str(refused.value) == rule
+
+
+def test_a_gpu_has_one_rank() -> None:
+    rule = "trainer.ranks must be null or the number of GPUs, since each rank has one, got 3"
+    with pytest.raises(ConfigError, match=rule):
+        TrainerConfig(gpus=2, ranks=3)
+    with pytest.raises(ConfigError, match="takes its weights from one process, got 2 ranks"):
+        TrainerConfig(ranks=2, engine="vllm_server", engine_url="http://localhost:1")
+
+
+def test_only_a_run_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+    words = ["policy=tabular", "trainer.steps=1", "--dir", str(tmp_path / "sweep"), "--yes"]
+    assert commands.harness("sweep", *words, cwd=tmp_path).returncode == 0
+    refused = commands.harness("resume", str(tmp_path / "sweep"), "--ranks", "2", cwd=tmp_path)
+    assert refused.returncode == ConfigError.exit_code
+    assert "--ranks: must be given with a run, got the sweep" in refused.stderr
+    (run,) = (tmp_path / "sweep").glob("0-*")
+    refused = commands.harness("resume", str(run), "--ranks", "2", cwd=tmp_path)
+    assert refused.returncode == ConfigError.exit_code
+    assert "policy.kind=tabular trains in one process, got trainer.ranks=2" in refused.stderr
+
+
+@given(st.lists(st.integers(1, 500), min_size=8, max_size=60), st.integers(1, 8))
+def test_parts_have_every_conversation_once_and_as_many_tokens(lengths: Any, parts: int) -> None:
+    split = by_tokens(lengths, parts)
+    assert sorted(i for part in split for i in part) == list(range(len(lengths)))
+    assert all(part and part == sorted(part) for part in split)
+    tokens = [sum(lengths[i] for i in part) for part in split]
+    assert max(tokens) - min(tokens) <= max(lengths)
+
+
+@given(st.lists(st.integers(1, BUCKET), min_size=1, max_size=12))
+def test_buckets_keep_the_order_and_are_no_larger_than_they_may(sizes: Any) -> None:
+    tensors = [torch.empty(size, device="meta") for size in sizes]
+    buckets = list(_buckets(tensors))
+    assert [t for bucket in buckets for t in bucket] == tensors
+    assert all(sum(t.numel() for t in bucket) <= BUCKET for bucket in buckets)
+
+
+def test_a_gpu_less_machine_has_no_ranks_on_gpus(tmp_path: Path) -> None:
+    words = ["policy=hf", "policy.init=random", "trainer.gpus=2", "--dir", str(tmp_path / "run")]
+    done = commands.harness("train", *words, cwd=tmp_path)
+    assert done.stderr == "harness: trainer.gpus: must be 0 without a visible GPU, got 2\n"
+    assert not run_folder.RunFolder(tmp_path / "run").is_run()

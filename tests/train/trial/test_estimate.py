@@ -1,0 +1,65 @@
+"""The memory estimate against what torch allocates, phase by phase."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from harness.policy import huggingface
+from harness.testing.live_bytes import Tracked
+from harness.train.engines.engine import Transformers
+from harness.train.engines.scoring import own_states
+from harness.train.loop import memory, start
+from harness.train.trial import step
+from tests.train.test_hugging_face import SMALL, config
+
+SHAPE = replace(
+    SMALL, hidden_size=192, layers=6, head_size=48, feed_forward_size=512, vocabulary=8000
+)
+
+
+def test_the_count_of_bytes_is_that_of_the_cpu_allocator() -> None:
+    model = huggingface.load_model(SHAPE, None, "cpu")
+    ids = torch.randint(0, 400, (4, 60))
+
+    def work() -> None:
+        states = own_states(model, ids, torch.ones_like(ids).bool())
+        model.get_output_embeddings()(states).logsumexp(-1).sum().backward()
+
+    work()  # what a first pass makes and keeps is none of it
+    model.zero_grad()
+    there = sum(p.nbytes for p in model.parameters()) + sum(b.nbytes for b in model.buffers())
+    counted = Tracked([model], torch.optim.AdamW(model.parameters())).over(work).peak_bytes
+    model.zero_grad()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        work()
+    totals = list[int]()
+    events = list(profiled.profiler.kineto_results.experimental_event_tree())
+    while events:
+        event = events.pop()
+        events += event.children
+        if event.tag.name == "Allocation":
+            totals.append(event.extra_fields.total_allocated)
+    assert counted is not None
+    assert counted - there == pytest.approx(max(totals), rel=0.01)
+
+
+@pytest.mark.parametrize(("rank", "again"), [(0, False), (0, True), (8, False), (8, True)])
+def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
+    rank: int, again: bool
+) -> None:
+    policy = replace(SHAPE, lora_rank=rank, gradient_checkpointing=again, max_turn_tokens=24)
+    given = config(policy)
+    models = start.load(given, "cpu")
+    optimiser = step.optimiser_of(given, models, 1e-6)
+    meter = Tracked({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
+    engine = Transformers(models.learner)
+    talked = meter.over(lambda: step.rollout(given, models, engine, step.full_size(given)))
+    learnt = meter.over(lambda: step.learn(given, models, talked.value, optimiser))
+    prompt = len(models.chat.opening(""))
+    estimated = memory.phases(given, None, prompt_tokens=prompt, device="cpu")
+    for phase, measured in zip(estimated, (talked.peak_bytes, learnt.peak_bytes), strict=True):
+        assert phase.total == pytest.approx(measured, rel=0.15), str(phase)

@@ -30,7 +30,8 @@ SIZES = (STEPS, EVERY, USERS, REPEATS)
 NULL_CONTROLS = "algorithm.null_control=false,true"
 NEUTRAL = (
     "trainer.checkpoint_every", "trainer.keep_every", "trainer.conversations_every",
-    "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "eval.deaf", "eval.ledger",
+    "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "trainer.waves", "eval.deaf",
+    "eval.ledger",
 )  # fmt: skip
 """Keys that change no number that levels are compared by."""
 

@@ -71,7 +71,7 @@ def test_a_sweep_is_planned_and_one_is_run_and_fitted(installed: Path, tmp_path:
 
 def test_a_study_is_planned_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     done = run(installed, "study", "start_emotion", "seed=1", "--dry-run", cwd=tmp_path)
-    assert "12 runs of 600 steps" in done.stdout, done.stderr
+    assert "8 runs of 600 steps" in done.stdout, done.stderr
 
 
 def test_an_own_difficulty_in_the_current_folder_is_found(installed: Path, tmp_path: Path) -> None:

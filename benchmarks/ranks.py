@@ -21,12 +21,12 @@ from pathlib import Path
 from benchmarks.words import merged
 
 ROUNDS = 3
-STEPS = 5
-CONVERSATIONS = 16
+STEPS = 3
+CONVERSATIONS = 8
 WORDS = (
     "policy=smollm2_135m",
     "difficulty=medium",
-    "difficulty.turn_cap=4",
+    "difficulty.turn_cap=2",
     "algorithm.group_size=4",
     f"trainer.steps={STEPS}",
     "trainer.eval_every=0",

@@ -1,7 +1,7 @@
 """The report: everything that is known of some runs, as the bytes of one HTML file.
 
 The same input gives the same bytes: they have no date but those of the runs and the one that the
-caller gives, and no path of this machine but those that the runs were named by.
+caller gives, and no paths but those given on the command line.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import pytest
 from harness.cli import report as command
 from harness.cli.report import Wanted
 from harness.errors import ConfigError
+from harness.report.html.page import GENERATOR_TAG
 from harness.testing import synthetic
 from harness.testing.commands import here
 from tests.report.html.made_runs import Page, sweep
@@ -83,7 +84,15 @@ def test_what_is_no_page_is_refused(runs: Path, tmp_path: Path, out: str, said: 
         made(runs, tmp_path / out)
 
 
-@pytest.mark.parametrize("content", [b"<!DOCTYPE html>\n<title>thesis</title>", b"", b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<!DOCTYPE html>\n<title>thesis</title>",
+        b"<!DOCTYPE html>\n<title>notes on x: harness report</title>",
+        b"",
+        b"\xff",
+    ],
+)
 def test_a_file_that_is_no_report_is_not_overwritten(
     runs: Path, tmp_path: Path, content: bytes
 ) -> None:
@@ -110,6 +119,20 @@ def test_a_pipe_is_not_waited_for(runs: Path, tmp_path: Path) -> None:
 def test_an_earlier_report_is_overwritten(runs: Path, tmp_path: Path) -> None:
     for _ in range(2):
         assert made(runs, tmp_path / "one.html") == 0
+
+
+def test_a_report_of_a_version_that_did_not_tag_its_pages_is_overwritten(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "one.html"
+    assert made(runs, out) == 0
+    untagged = out.read_bytes().replace(f"{GENERATOR_TAG}\n".encode(), b"")
+    assert GENERATOR_TAG.encode() not in untagged
+    out.write_bytes(untagged)
+    capsys.readouterr()
+    assert made(runs, out) == 0
+    assert capsys.readouterr().out == f"{out}\n"
+    assert GENERATOR_TAG.encode() in out.read_bytes()
 
 
 def test_a_link_that_nobody_named_is_not_written_through(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.faults.limited import RUN, quick
 from tests.train.made import finish, long_step, make_run, status
+from tests.train.test_hugging_face import SMALL, config
 
 HANGS_ONCE = """
 import itertools, os, sys, time
@@ -35,6 +36,23 @@ judgements.kept = functools.partial(judgements.kept, 1)
 judgements.LONGEST_WAIT_S = 6.0
 with FileLock(judgements._entry().with_suffix(".lock")):
     sys.exit(train.main())
+"""
+
+WITH_A_DISK_THAT_FAILS_ONCE_AND_HANGS = """
+import errno, os, sys, threading, time
+from harness.train import __main__ as train
+real, hung, failed = os.fsync, threading.Event(), []
+def fsync(descriptor):
+    if threading.current_thread().name == "checkpoint":
+        hung.set()
+        time.sleep(1e6)
+    if not failed and any(thread.name == "checkpoint" for thread in threading.enumerate()):
+        hung.wait()
+        failed.append(True)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    real(descriptor)
+os.fsync = fsync
+sys.exit(train.main())
 """
 
 
@@ -61,6 +79,19 @@ def test_what_comes_after_the_last_step_has_no_deadline(tmp_path: Path) -> None:
     done = subprocess.run(words, env=cache, capture_output=True, text=True, check=False)
     assert (done.returncode, status(run)["status"]) == (0, "done"), done.stderr
     assert [path.suffix for path in tmp_path.glob("sentences-*")] == [".lock"]
+
+
+@pytest.mark.slow
+def test_a_run_that_failed_waits_for_its_last_checkpoint_until_the_deadline(tmp_path: Path) -> None:
+    """A thread writes it, to a disk that never answers."""
+    run = make_run(tmp_path / "run", config(SMALL, steps=4, deadline_s=10.0))
+    words = [sys.executable, "-c", WITH_A_DISK_THAT_FAILS_ONCE_AND_HANGS, str(run.path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 75, done.stderr
+    reason = "ended within step 2, after 10 s in it (trainer.deadline_s)"
+    assert (status(run)["status"], status(run)["reason"]) == ("stopped", reason)
+    assert f"harness: {run.path}: {reason}\n" in done.stderr
+    assert finish(run)[0] == 0
 
 
 @pytest.mark.slow

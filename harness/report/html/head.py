@@ -86,11 +86,11 @@ def _sweep(folder: Path, title: str) -> str:
 
 
 def _dates(places: Sequence[RunPlace]) -> str:
-    """Of the runs together: the first beginning and the last event."""
+    """Of the runs together: the first beginning and the last event; empty where one is not told."""
     logs = [RunFolder(one.folder).events for one in places if one.folder is not None]
     began = [at for log in logs if (at := events.began_unix_s(log)) is not None]
     last = [at for log in logs if (at := events.last_unix_s(log)) is not None]
-    if not began:
+    if not began or not last:
         return ""
     over = all(one.status is not None and one.status.status == "done" for one in places)
     verb = "ended" if over else "last wrote"

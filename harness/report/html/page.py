@@ -1,7 +1,7 @@
 """The report: everything that is known of some runs, as the bytes of one HTML file.
 
 The same input gives the same bytes: they have no date but those of the runs and the one that the
-caller gives, and no path of this machine but those that the runs were named by.
+caller gives, and no paths but those given on the command line.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ MOST_BYTES = 5_000_000
 GENERATOR = "harness report"
 """Name of the program in each page, by which a page of ours is told from other files."""
 GENERATOR_TAG = f'<meta name="generator" content="{GENERATOR}">'
+UNTAGGED = (
+    """content="default-src &#39;none&#39;; style-src &#39;sha256-""",
+    ": harness report</title>",
+)
+"""Marks that together tell a page of an earlier version, which had no such tag."""
 HEAD_BYTES = 4096
 """Beginning of a file in which the tag is looked for."""
 FOR_NOTES = 40_000
@@ -84,9 +89,12 @@ def report(
 
 
 def is_report(path: Path) -> bool:
-    """Whether the file is a page that this module made. Raises OSError for no regular file."""
+    """Whether the file is a page that this module, of any version, made. Raises OSError for no
+    regular file.
+    """
     with open(path, "rb", opener=plain_file.opener) as file:
-        return GENERATOR_TAG.encode() in file.read(HEAD_BYTES)
+        head = file.read(HEAD_BYTES)
+    return GENERATOR_TAG.encode() in head or all(mark.encode() in head for mark in UNTAGGED)
 
 
 def _values(

@@ -258,15 +258,15 @@ class Session:
         self._emit({"event": "checkpoint", "step": step})
 
     def close(self) -> None:
-        """Stop timers, close logs and write run.json, as the next attempt expects them."""
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        self._deadline.end()
+        """Wait for the last checkpoint, within grace and deadline; close logs; write run.json."""
         with contextlib.ExitStack() as last:
             last.callback(self._close)
             self._saver.wait()
 
     def _close(self) -> None:
         """What must be done however the last checkpoint ended."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self._deadline.end()
         self._metrics.close()
         if self._served is not None:
             self._served.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.law import analysis
-from harness.records import run_folder, sweep_file
+from harness.records import events, run_folder, sweep_file
 from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
@@ -76,6 +76,14 @@ def test_torn_lines_of_events_tell_nothing(tmp_path: Path) -> None:
     assert "the run began 2026-11-24 15:19 UTC and ended 2026-11-24 16:20 UTC" in head(
         tmp_path / "one"
     )
+
+
+def test_zeros_after_a_power_loss_leave_the_page_without_dates(tmp_path: Path) -> None:
+    """The first line is whole, and the end in which the last event is looked for has none."""
+    run(tmp_path / "one", 1, (1_795_533_556.6, 1_795_537_200.0))
+    with RunFolder(tmp_path / "one").events.open("ab") as file:
+        file.write(bytes(events.LAST_BYTES))
+    assert head(tmp_path / "one") == "one 1 run"
 
 
 def test_a_damaged_sweep_file_leaves_the_rest(swept: Path) -> None:

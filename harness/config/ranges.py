@@ -121,6 +121,13 @@ class ByOption:
 
 
 @dataclass(frozen=True)
+class Location:
+    """The key says where something is: a path, an address, the name of a variable. What is made
+    to be published does not show it.
+    """
+
+
+@dataclass(frozen=True)
 class Only:
     """The key has an effect only while the key `selector` has one of `values`."""
 

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import exit_codes, options
 from harness.compose import planner
-from harness.config import engine_choice
+from harness.config import engine_choice, locations
 from harness.config.run import RunConfig
+from harness.embedded import models as embedded
 from harness.errors import EXIT_PARTIAL, ConfigError
 from harness.execution import gpu_lease
+from harness.law.io import typed_words
 from harness.policy import model_files
 from harness.records import atomic, provenance
 from harness.utils import safe_text
@@ -115,8 +117,8 @@ def card_of(
 ) -> dict[str, Any]:
     """The card as JSON. Of the policy it has the name and the shape, and no path."""
     policy = config.policy
-    model = "a folder" if Path(policy.model).expanduser().is_absolute() else policy.model
-    shown = [word for word in overrides if not word.startswith("policy.model=")]
+    in_folder = policy.model not in ("", *embedded.MODELS) and model_files.is_path(policy.model)
+    model = "a folder" if in_folder else policy.model
     made = provenance.now()
     return {
         "schema": SCHEMA,
@@ -124,7 +126,7 @@ def card_of(
         "device": device,
         "versions": dict(made.versions),
         "git": made.git,
-        "overrides": shown,
+        "overrides": [word for word in overrides if not _names_location(word)],
         "policy": {
             "name": policy.name, "model": model, "revision": policy.revision,
             "init": policy.init, "dtype": policy.dtype, "lora_rank": policy.lora_rank,
@@ -134,6 +136,10 @@ def card_of(
         "seconds": round(trial.seconds, 1),
         "rows": [asdict(row) for row in rows_of(trial)],
     }  # fmt: skip
+
+
+def _names_location(word: str) -> bool:
+    return locations.names_location(typed_words.key_of(word), word.partition("=")[2])
 
 
 def rows_of(trial: Trial) -> list[Row]:

@@ -86,6 +86,27 @@ def test_the_command_writes_a_card_that_names_no_place(tmp_path: Path) -> None:
     assert str(tmp_path) not in page + json.dumps(card)
 
 
+@pytest.mark.parametrize("model", ["./anna/model", "/home/anna/model", "~/anna", "anna/model"])
+def test_no_word_and_no_model_of_a_folder_stands_in_the_card(
+    trial: Trial, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "anna" / "model").mkdir(parents=True)
+    words = (
+        "policy=hf", f"policy.model={model}", f"+policy.model={model}", "trainer.conversations=8",
+        "simulator.profiles=anna/p.jsonl", "++simulator.options={file: /home/anna/x}",
+    )  # fmt: skip
+    asked = config(replace(SMALL, model=model))
+    card = device_card.card_of(trial, asked, words, device_card.device_of(trial))
+    assert card["policy"]["model"] == "a folder"
+    page = device_card.markdown(card, device_card.rows_of(trial))
+    assert "`harness doctor --gpu policy=hf trainer.conversations=8`" in page
+    assert "anna" not in page + json.dumps(card)
+    there = config(replace(SMALL, model="Qwen/Qwen3-0.6B"))
+    card = device_card.card_of(trial, there, (), device_card.device_of(trial))
+    assert card["policy"]["model"] == "Qwen/Qwen3-0.6B"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

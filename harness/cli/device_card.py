@@ -7,6 +7,7 @@ that it can be posted.
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -51,11 +52,16 @@ class Row:
     wanted: str = ""
     status: str = NOTE
     why: str = ""
-    """Why it was not measured."""
+    """Why there is no value."""
 
     @property
     def shown(self) -> str:
         return self.why if self.value is None else f"{self.value:.4g} {self.unit}".strip()
+
+    @property
+    def verdict(self) -> str:
+        """The status; empty of a row that only says a number."""
+        return self.status if self.wanted or self.status == PROBLEM else ""
 
 
 def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> int:
@@ -129,7 +135,8 @@ def card_of(
         "overrides": [word for word in overrides if not _names_location(word)],
         "policy": {
             "name": policy.name, "model": model, "revision": policy.revision,
-            "init": policy.init, "dtype": policy.dtype, "lora_rank": policy.lora_rank,
+            "init": policy.init, "dtype": "float32" if trial.device == "cpu" else policy.dtype,
+            "lora_rank": policy.lora_rank,
             "gradient_checkpointing": policy.gradient_checkpointing,
         },
         "size": asdict(trial.size),
@@ -145,7 +152,7 @@ def _names_location(word: str) -> bool:
 def rows_of(trial: Trial) -> list[Row]:
     """Every line of the card, measured or not."""
     exact, gap = trial.precision, trial.engine
-    return [
+    rows = [
         Row("H of the start policy, in float32", exact.entropy, "nats"),
         Row("H in bfloat16 minus float32, mean", exact.entropy_gap, "nats"),
         Row("log-probabilities, bfloat16 from float32, mean", exact.logp_gap, "nats a token"),
@@ -158,6 +165,15 @@ def rows_of(trial: Trial) -> list[Row]:
         Row("rollout", trial.rollout_tokens_per_s, "tokens/s"),
         Row("training", trial.training_tokens_per_s, "tokens/s"),
     ]
+    return [_finite(row) for row in rows]
+
+
+def _finite(row: Row) -> Row:
+    """The row; where its value is no number, as of weights that overflow, a problem without one."""
+    if row.value is None or math.isfinite(row.value):
+        return row
+    why = f"must be a finite number, got {row.value}"
+    return replace(row, value=None, status=PROBLEM, why=why)
 
 
 def _within(name: str, nats: float) -> Row:
@@ -208,9 +224,6 @@ def markdown(card: dict[str, Any], rows: Sequence[Row]) -> str:
         "",
         "| | measured | wanted | |",
         "|---|---|---|---|",
-        *(
-            f"| {row.name} | {row.shown} | {row.wanted} | {row.status if row.wanted else ''} |"
-            for row in rows
-        ),
+        *(f"| {row.name} | {row.shown} | {row.wanted} | {row.verdict} |" for row in rows),
     ]
     return "\n".join(lines) + "\n"

@@ -91,6 +91,12 @@ class RunConfig:
         self._check_ranks()
         self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)
 
+    @property
+    def conversations_of_a_rank(self) -> int:
+        """Most of a step's conversations that one rank draws, which are whole groups."""
+        size = self.algorithm.group_size
+        return size * -(-(self.trainer.conversations // size) // self.trainer.world)
+
     def on_ranks(self, ranks: int) -> RunConfig:
         """The same run on so many ranks, one a GPU if it has any. Raises ConfigError where they
         have nothing to share, or are too many.

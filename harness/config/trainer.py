@@ -129,11 +129,6 @@ class TrainerConfig:
         return self.ranks or max(1, self.gpus)
 
     @property
-    def conversations_of_a_rank(self) -> int:
-        """Most of a step's conversations that one rank has."""
-        return -(-self.conversations // self.world)
-
-    @property
     def engine_urls(self) -> tuple[str, ...]:
         """The addresses in `engine_url`."""
         urls = self.engine_url

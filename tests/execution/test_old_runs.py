@@ -44,7 +44,7 @@ def test_verify_accepts_it_and_says_what_cannot_be_told(old: RunFolder) -> None:
     found = here("verify", str(old.path), "--json", cwd=old.path.parent)
     assert found.returncode == 0
     (run,) = json.loads(found.stdout)["runs"]
-    assert (run["status"], run["ok"]) == ("running", True)
+    assert (run["status"], run["ok"]) == ("crashed", True)
     notes = {f["part"]: f["message"] for f in run["findings"] if f["level"] == "note"}
     assert notes["rows"] == (
         f"{old.metrics}: 5 rows without checksums, made by an older version: changes to them "

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -128,6 +129,36 @@ def test_a_lost_rank_ends_the_run_which_goes_on_with_another_number(
     assert [e["ranks"] for e in begun if e["event"] in ("start", "resume")] == [2, 1]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["learn", "share_weights", "log_probabilities"])
+def test_wherever_a_rank_is_lost_the_last_whole_step_is_saved(tmp_path: Path, method: str) -> None:
+    """In the third step; the rank ends itself when it is asked for `method`."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if 'harness.train.loop.rank' in sys.orig_argv:\n"
+        "    from harness.train.ranks import worker\n"
+        "    before, asked = worker._answer, []\n"
+        "    def answer(rank, call):\n"
+        f"        asked.append(call.method == {method!r})\n"
+        f"        if sum(asked) == {MET[method]}:\n"
+        "            os._exit(9)\n"
+        "        return before(rank, call)\n"
+        "    worker._answer = answer\n"
+    )
+    run = make_run(tmp_path / "run", config(2), users=None)
+    words = [sys.executable, "-m", "harness.train", str(run.path)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == StoppedError.exit_code, done.stderr
+    assert "rank 1 of 2 ended with exit code 9" in done.stderr
+    saved = checkpoints.all_in(run.checkpoints)
+    assert checkpoints.step_of(saved[-1]) == status(run)["last_step"] == 2
+
+
+MET = {"learn": 5, "share_weights": 6, "log_probabilities": 3}
+"""How often each is asked for until it is in the third step, between its updates if it can be."""
+
+
 def test_a_rank_that_hangs_is_named_at_the_deadline(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", config(2, deadline_s=12.0), users=None)
     child = start(run)
@@ -197,6 +228,18 @@ def test_ranks_that_have_nothing_to_share_are_refused(changes: Any, rule: str) -
     with pytest.raises(ConfigError) as refused:
         replace(given, **({"trainer": TrainerConfig(gpus=2)} | changes))
     assert str(refused.value) == rule
+
+
+@pytest.mark.parametrize(
+    ("conversations", "group_size", "ranks", "most"),
+    [(64, 16, 3, 32), (64, 8, 3, 24), (64, 8, 8, 8), (64, 8, 1, 64)],
+)
+def test_a_rank_draws_whole_groups(
+    conversations: int, group_size: int, ranks: int, most: int
+) -> None:
+    trainer = TrainerConfig(conversations=conversations, ranks=ranks)
+    given = replace(config(1), trainer=trainer, algorithm=AlgorithmConfig(group_size=group_size))
+    assert given.conversations_of_a_rank == most
 
 
 def test_a_gpu_has_one_rank() -> None:

@@ -174,8 +174,9 @@ def heading(analysis: Analysis) -> str:
 
 
 def _is_missing(run: RunResult, analysis: Analysis) -> bool:
-    """Whether `unfinished` tells of it."""
-    return run.run in analysis.left_out
+    """Whether `unfinished` tells all of it: a run without rows yet, not one that is damaged."""
+    no_rows = run.error is not None and run.error.kind in ("missing_file", "empty_input")
+    return no_rows and run.run in analysis.left_out
 
 
 def which_reward(runs: Sequence[RunResult]) -> str:

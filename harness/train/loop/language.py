@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -101,15 +100,10 @@ class LanguageRun:
 
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step`; evaluate first where that is due."""
-        with self._saved_if_stopped(), self.team.awake():
-            return self._rollout(step)
-
-    @contextmanager
-    def _saved_if_stopped(self) -> Iterator[None]:
-        """A context in which a stop, as a lost rank is, costs this step alone."""
         try:
-            yield
-        except StoppedError:
+            with self.team.awake():
+                return self._rollout(step)
+        except StoppedError:  # as where a server is out of reach
             self._session.save_last()
             raise
 
@@ -185,8 +179,7 @@ class LanguageRun:
         """Compute the gradient of the loss of one pass; return the loss. Raises DivergedError, with
         the row written, where it is not finite.
         """
-        with self._saved_if_stopped():
-            result = self.team.learn(batch, self._step.settings)
+        result = self.team.learn(batch, self._step.settings)
         self._step.passes.append(result)
         if not math.isfinite(result.value):
             self._diverged(f"loss {result.value:g}")

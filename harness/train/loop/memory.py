@@ -93,7 +93,7 @@ def phases(
     rows, at_once = _at_once(config, model.config, longest, total_bytes, held, device)
     engine = engine_choice.chosen(config)
     share = config.trainer.gpu_memory_share if engine == engine_choice.COLOCATED else 0
-    spoken = policy.max_turn_tokens * config.trainer.conversations_of_a_rank
+    spoken = policy.max_turn_tokens * config.conversations_of_a_rank
     own = policy.max_turn_tokens * config.difficulty.turn_cap * rows
     width = head.shape[0] * FULL_BYTES
     rollout = {
@@ -134,7 +134,7 @@ def _at_once(
     """Conversations of a micro-batch that are all as long as they can be, `longest` tokens, and
     bytes of their activations: as many as are at once, or as there is room for, but one.
     """
-    policy, batch = config.policy, config.trainer.conversations_of_a_rank
+    policy, batch = config.policy, config.conversations_of_a_rank
     size = longest * activation_bytes(
         shape, policy.dtype, policy.lora_rank > 0, policy.gradient_checkpointing
     )
@@ -170,7 +170,7 @@ def _cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
     readers = 2 if engine_choice.chosen(config) == engine_choice.TRANSFORMERS else 1
     width = 2 * int(shape.num_hidden_layers) * _key_value_width(shape)
     size: int = getattr(torch, config.policy.dtype).itemsize
-    return readers * width * size * config.trainer.conversations_of_a_rank * tokens
+    return readers * width * size * config.conversations_of_a_rank * tokens
 
 
 def _rounded(model: Any, policy: PolicyConfig) -> int:

@@ -10,9 +10,9 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -28,17 +28,28 @@ from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.links import Links
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Draw, Drawn, Work
-from harness.train.ranks.worker import Call, Worker, serve
+from harness.train.ranks.worker import Call, RankLost, Worker, first_gone, serve
 from harness.utils import process, safe_text
 
 LINKED_WITHIN_S = 600.0
 """Longest wait of one rank for the others' tensors, all of which are at hand by then."""
 
 
+@dataclass(frozen=True)
+class Others:
+    """The other ranks of a run."""
+
+    workers: list[Worker]
+    folder: Path | None
+    """Where all ranks find each other; None if there are no others."""
+
+
 @contextmanager
-def started(session: Session, note_entropies: bool) -> Iterator[list[Worker]]:
+def started(session: Session, note_entropies: bool) -> Iterator[Others]:
     """The other ranks of a run, which load their models while rank 0 loads its own; ended in the
     end. Rank 0 keeps the first of the run's GPUs for itself.
+
+    A rank that is lost costs the step at hand alone: the last whole one is saved.
     """
     config, workers = session.config, list[Worker]()
     ranks = config.trainer.world
@@ -51,22 +62,33 @@ def started(session: Session, note_entropies: bool) -> Iterator[list[Worker]]:
             workers.append(worker)
         if workers and cards:
             os.environ["CUDA_VISIBLE_DEVICES"] = cards[0]
-        yield workers
+        folder = stack.enter_context(tempfile.TemporaryDirectory()) if workers else None
+        try:
+            yield Others(workers, None if folder is None else Path(folder))
+        except RankLost:
+            session.save_last()
+            raise
 
 
-def joined(session: Session, own: Work, workers: Sequence[Worker]) -> Team:
-    """The team of a run, once all ranks have loaded their models."""
-    if not workers:
+def joined(session: Session, own: Work, others: Others) -> Team:
+    """The team of a run, once all ranks have loaded their models. Raises RankLost."""
+    workers = others.workers
+    if others.folder is None:
         return Team(own)
     for worker in workers:
         worker.receive()
     size, device = len(workers) + 1, own.learner.device.type
-    with tempfile.TemporaryDirectory() as folder:
-        for worker in workers:
-            worker.send(Call("link", (folder, worker.rank, size)))
-        links = Links(Path(folder), 0, size, device, LINKED_WITHIN_S)
-        for worker in workers:
-            worker.receive()
+    for worker in workers:
+        worker.send(Call("link", (str(others.folder), worker.rank, size)))
+    try:
+        links = Links(others.folder, 0, size, device, LINKED_WITHIN_S)
+    except RuntimeError as error:
+        gone = first_gone(workers)
+        if gone is None:
+            raise
+        raise gone.lost() from error
+    for worker in workers:
+        worker.receive()
     team = Team(own, workers, links)
     session.others_cpu_s = lambda: team.others_cpu_s
     session.leaving.waits_for = lambda: team.waits_for
@@ -83,7 +105,7 @@ class Rank:
         self._running, self._awake = ExitStack(), ExitStack()
 
     def begin(self, config: RunConfig, note_entropies: bool) -> None:
-        """Load models and engine. What is to be said of them, rank 0 says of its own."""
+        """Load models and engine. Prints nothing: rank 0 prints the same notices."""
         torch.set_num_threads(config.trainer.threads)
         with redirect_stderr(io.StringIO()):
             models = starts.load(config, starts.device_of(config))

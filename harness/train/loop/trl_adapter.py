@@ -94,7 +94,7 @@ class Learner(Protocol):
 class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     """A GRPOTrainer whose samples are whole conversations."""
 
-    def __init__(self, learner: Learner, config: RunConfig, **given: Any) -> None:
+    def __init__(self, learner: Learner, **given: Any) -> None:
         self._learner = learner
         self._copying: CheckpointCopy | None = None
         super().__init__(rollout_func=_rollout, reward_funcs=_reward, **given)
@@ -221,7 +221,6 @@ def make_trainer(
     huggingface.quiet()
     return ConversationTrainer(
         learner,
-        config,
         model=model,
         args=arguments(config, scratch),
         train_dataset=dataset(config),

@@ -16,7 +16,7 @@ from torch import Tensor
 
 LEADER = 0
 BUCKET = 2**24
-"""Numbers that travel together: 64 MB of fp32, since each journey of its own costs time."""
+"""Numbers that travel together, 64 MB of fp32: each transfer has a fixed cost."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -24,8 +24,8 @@ class Links:
     """One rank's ends of the links; made by all ranks at once."""
 
     def __init__(self, folder: Path, rank: int, size: int, device: str, timeout_s: float) -> None:
-        """`folder`: empty and private, where the ranks find each other; `timeout_s`: how long one
-        waits for the others.
+        """`folder`: empty and private, where the ranks find each other, NCCL's only when tensors
+        first travel; `timeout_s`: how long one waits for the others. Raises RuntimeError.
         """
         store = dist.FileStore(str(folder / "ranks"), size)
         self._group = _group(store, rank, size, device, timedelta(seconds=timeout_s))

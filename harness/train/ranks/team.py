@@ -160,7 +160,7 @@ class Team:
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
-        """Raise StoppedError, with the rank, where tensors cannot travel since one is gone."""
+        """Raise RankLost, with the rank, where tensors cannot travel since one is gone."""
         of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
         self.waits_for = of
         try:

@@ -47,6 +47,10 @@ class Answer:
     """CPU time of the rank's process so far."""
 
 
+class RankLost(StoppedError):
+    """A rank's process is gone: the run ends, and can be resumed."""
+
+
 class RankError(Exception):
     """A bug in another rank; its traceback is a note of this."""
 
@@ -65,13 +69,14 @@ class Worker:
                 words,
                 env={**os.environ, "CUDA_VISIBLE_DEVICES": card},
                 pass_fds=[theirs.fileno()],
+                process_group=0,  # a terminal's Ctrl-C is rank 0's to obey
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno(),  # stdout is for the run's events
             )
         self._connection = Connection(own.detach())
 
     def send(self, call: Call) -> None:
-        """Ask for a call. Raises StoppedError if the process is gone."""
+        """Ask for a call. Raises RankLost if the process is gone."""
         try:
             self._connection.send_bytes(pickle.dumps(call))
         except OSError as error:
@@ -80,8 +85,8 @@ class Worker:
     def receive(self) -> Any:
         """Wait for the value of the last call.
 
-        Raises the HarnessError that it raised, RankError for any other exception, and StoppedError
-        if the process is gone.
+        Raises the HarnessError that it raised, RankError for any other exception, and RankLost if
+        the process is gone.
         """
         try:
             answer: Answer = pickle.loads(self._connection.recv_bytes())
@@ -102,14 +107,14 @@ class Worker:
         """That of its process, -N if signal N ended it; None while it runs."""
         return self._process.poll()
 
-    def lost(self) -> StoppedError:
+    def lost(self) -> RankLost:
         """The error that ends the run since this rank is gone."""
         try:
             code = self._process.wait(ENDS_WITHIN_S)
             how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         except subprocess.TimeoutExpired:
             how = "no longer to be reached"
-        return StoppedError(
+        return RankLost(
             f"{self._run}: a run needs all of its ranks, got rank {self.rank} of {self._of} "
             f"{how}; continue with `harness resume {self._run}`"
         )
@@ -125,8 +130,8 @@ class Worker:
 
 
 def first_gone(workers: Sequence[Worker]) -> Worker | None:
-    """The worker whose process has ended, waited for a little; the first killed of several, since
-    the others end when they miss it.
+    """The worker whose process has ended, waited for a little. Of several the one that a signal
+    killed, if any: the others ended because it was gone.
     """
     until = time.monotonic() + ENDS_WITHIN_S
     while time.monotonic() < until:
@@ -150,7 +155,8 @@ def _answer(rank: object, call: Call) -> Answer:
         value = getattr(rank, call.method)(*call.arguments)
         return Answer(value, cpu_s=time.process_time())
     except HarnessError as error:
-        return Answer(error=error)
+        return Answer(error=error, cpu_s=time.process_time())
     except Exception as error:
         what = " ".join(f"{type(error).__name__}: {error}".split())
-        return Answer(bug=f"{what}\n{traceback.format_exc()}")
+        bug = f"{what}\n{traceback.format_exc()}"
+        return Answer(bug=bug, cpu_s=time.process_time())

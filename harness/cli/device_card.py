@@ -7,6 +7,7 @@ that it can be posted.
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -16,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import exit_codes, options
 from harness.compose import planner
-from harness.config import engine_choice
+from harness.config import engine_choice, locations
 from harness.config.run import RunConfig
+from harness.embedded import models as embedded
 from harness.errors import EXIT_PARTIAL, ConfigError
 from harness.execution import gpu_lease
+from harness.law.io import typed_words
 from harness.policy import model_files
 from harness.records import atomic, provenance
 from harness.utils import safe_text
@@ -49,11 +52,16 @@ class Row:
     wanted: str = ""
     status: str = NOTE
     why: str = ""
-    """Why it was not measured."""
+    """Why there is no value."""
 
     @property
     def shown(self) -> str:
         return self.why if self.value is None else f"{self.value:.4g} {self.unit}".strip()
+
+    @property
+    def verdict(self) -> str:
+        """The status; empty of a row that only says a number."""
+        return self.status if self.wanted or self.status == PROBLEM else ""
 
 
 def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> int:
@@ -115,8 +123,8 @@ def card_of(
 ) -> dict[str, Any]:
     """The card as JSON. Of the policy it has the name and the shape, and no path."""
     policy = config.policy
-    model = "a folder" if Path(policy.model).expanduser().is_absolute() else policy.model
-    shown = [word for word in overrides if not word.startswith("policy.model=")]
+    in_folder = policy.model not in ("", *embedded.MODELS) and model_files.is_path(policy.model)
+    model = "a folder" if in_folder else policy.model
     made = provenance.now()
     return {
         "schema": SCHEMA,
@@ -124,10 +132,11 @@ def card_of(
         "device": device,
         "versions": dict(made.versions),
         "git": made.git,
-        "overrides": shown,
+        "overrides": [word for word in overrides if not _names_location(word)],
         "policy": {
             "name": policy.name, "model": model, "revision": policy.revision,
-            "init": policy.init, "dtype": policy.dtype, "lora_rank": policy.lora_rank,
+            "init": policy.init, "dtype": "float32" if trial.device == "cpu" else policy.dtype,
+            "lora_rank": policy.lora_rank,
             "gradient_checkpointing": policy.gradient_checkpointing,
         },
         "size": asdict(trial.size),
@@ -136,10 +145,14 @@ def card_of(
     }  # fmt: skip
 
 
+def _names_location(word: str) -> bool:
+    return locations.names_location(typed_words.key_of(word), word.partition("=")[2])
+
+
 def rows_of(trial: Trial) -> list[Row]:
     """Every line of the card, measured or not."""
     exact, gap = trial.precision, trial.engine
-    return [
+    rows = [
         Row("H of the start policy, in float32", exact.entropy, "nats"),
         Row("H in bfloat16 minus float32, mean", exact.entropy_gap, "nats"),
         Row("log-probabilities, bfloat16 from float32, mean", exact.logp_gap, "nats a token"),
@@ -152,6 +165,15 @@ def rows_of(trial: Trial) -> list[Row]:
         Row("rollout", trial.rollout_tokens_per_s, "tokens/s"),
         Row("training", trial.training_tokens_per_s, "tokens/s"),
     ]
+    return [_finite(row) for row in rows]
+
+
+def _finite(row: Row) -> Row:
+    """The row; where its value is no number, as of weights that overflow, a problem without one."""
+    if row.value is None or math.isfinite(row.value):
+        return row
+    why = f"must be a finite number, got {row.value}"
+    return replace(row, value=None, status=PROBLEM, why=why)
 
 
 def _within(name: str, nats: float) -> Row:
@@ -202,9 +224,6 @@ def markdown(card: dict[str, Any], rows: Sequence[Row]) -> str:
         "",
         "| | measured | wanted | |",
         "|---|---|---|---|",
-        *(
-            f"| {row.name} | {row.shown} | {row.wanted} | {row.status if row.wanted else ''} |"
-            for row in rows
-        ),
+        *(f"| {row.name} | {row.shown} | {row.wanted} | {row.verdict} |" for row in rows),
     ]
     return "\n".join(lines) + "\n"

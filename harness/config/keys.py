@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.config import ranges
-from harness.config.ranges import ByOption, Condition, Rule, Unit
+from harness.config.ranges import ByOption, Condition, Location, Rule, Unit
 from harness.config.run import RunConfig
 
 
@@ -29,6 +29,8 @@ class Key:
     """All of them must hold, or the key does nothing."""
     by_option: bool = False
     """True if only an option file may set it."""
+    is_location: bool = False
+    """True if it holds a path, an address or the name of a variable: see `locations`."""
 
     @property
     def group(self) -> str:
@@ -134,6 +136,7 @@ def _key(name: str, field: dataclasses.Field[Any], kind: Any, *notes: Any) -> Ke
         next((note.name for note in notes if isinstance(note, Unit)), ""),
         tuple(note for note in notes if isinstance(note, Condition)),
         any(isinstance(note, ByOption) for note in notes),
+        any(isinstance(note, Location) for note in notes),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from harness.config import ranges
-from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, Unless
+from harness.config.ranges import Between, ByOption, Location, OneOf, Only, Unit, Unless
 from harness.errors import ConfigError
 
 TABULAR = Only("policy.kind", ("tabular",))
@@ -34,7 +34,7 @@ class PolicyConfig:
     max_turn_tokens: Annotated[int, Between(4, 32_768), Unit("tokens"), ANY_LANGUAGE_MODEL] = 32
     """Maximum length of one reply, thinking included."""
 
-    model: Annotated[str, HF] = ""
+    model: Annotated[str, Location(), HF] = ""
     """Model id on the hub (OWNER/NAME), path of a local folder, or smollm2_135m: the model that
     comes as a package."""
     revision: Annotated[str, HF] = ""

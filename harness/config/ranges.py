@@ -121,6 +121,13 @@ class ByOption:
 
 
 @dataclass(frozen=True)
+class Location:
+    """The key says where something is: a path, an address, the name of a variable. What is made
+    to be published does not show it.
+    """
+
+
+@dataclass(frozen=True)
 class Only:
     """The key has an effect only while the key `selector` has one of `values`."""
 
@@ -185,11 +192,12 @@ Condition = Only | Unless | OfPlugIns
 def check(prefix: str, part: Any) -> None:
     """Raise ConfigError for the first value of a config class that breaks its field's rule.
 
-    `prefix` is the part's dotted key. No rule is about null, which the types alone allow.
+    `prefix` is the part's dotted key. No rule is about null, which the types alone allow; but of a
+    field of any type the rule says all.
     """
     for name, rule in _rules(part.__class__):
         value = getattr(part, name)
-        if value is not None:
+        if value is not None or notes(part.__class__)[name][0] is Any:
             rule.check(f"{prefix}.{name}" if prefix else name, value)
 
 

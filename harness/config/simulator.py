@@ -8,7 +8,17 @@ from typing import Annotated, Any
 from harness.config import grant, ranges
 from harness.config.grant import Grant
 from harness.config.policy import ANY_LANGUAGE_MODEL
-from harness.config.ranges import Address, Between, ByOption, OfPlugIns, OneOf, Only, Rule, Unit
+from harness.config.ranges import (
+    Address,
+    Between,
+    ByOption,
+    Location,
+    OfPlugIns,
+    OneOf,
+    Only,
+    Rule,
+    Unit,
+)
 from harness.errors import ConfigError
 
 SIMULATOR_FAULTS = (
@@ -86,11 +96,11 @@ class SimulatorConfig:
     kind: Annotated[str, OneOf(KINDS, plug_ins="simulator"), ByOption()] = "scripted"
     """scripted (in this process, no model), second (another such user, to see whether what holds of
     one holds of the other), served (a model behind an endpoint), or a plug-in's simulator."""
-    base_url: Annotated[str, Address(KEY_BELONGS), SERVED] = "http://127.0.0.1:8000/v1"
+    base_url: Annotated[str, Address(KEY_BELONGS), Location(), SERVED] = "http://127.0.0.1:8000/v1"
     """Address of the endpoint."""
     model: Annotated[str, Model(), SERVED] = "Qwen/Qwen3-4B-Instruct-2507"
     """Model that the endpoint serves."""
-    api_key_env: Annotated[str, KeyVariable(), SERVED] = ""
+    api_key_env: Annotated[str, KeyVariable(), Location(), SERVED] = ""
     """Name of the environment variable that holds the API key, never the key itself; empty if none
     is needed."""
     deadline_s: Annotated[float, Between(0.05, 3600), Unit("seconds"), SERVED] = 60.0
@@ -116,13 +126,13 @@ class SimulatorConfig:
     reader: Annotated[str, OneOf(READERS), SCRIPTED] = "lexical"
     """What the scripted user hears each sentence with: lexical (words and phrases, microseconds) or
     lm (these and a language model's hidden states, some 60 milliseconds a new sentence)."""
-    reader_model: Annotated[str, SCRIPTED, LM_READER] = ""
+    reader_model: Annotated[str, Location(), SCRIPTED, LM_READER] = ""
     """Language model of the reader: smollm2_135m (comes as a package), an id on the Hugging Face
     hub or a local folder."""
-    reader_head: Annotated[str, SCRIPTED, LM_READER] = ""
+    reader_head: Annotated[str, Location(), SCRIPTED, LM_READER] = ""
     """File of the head that benchmarks/lm_reader.py has learnt for that model; empty for the one
     that is shipped, for SmolLM2-135M-Instruct."""
-    profiles: Annotated[str, Only("simulator.kind", ("scripted", "served"))] = ""
+    profiles: Annotated[str, Location(), Only("simulator.kind", ("scripted", "served"))] = ""
     """JSONL file with your own users; empty for the built-in ones."""
     typicality_cut: Annotated[
         float | None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from harness.config import ranges
 from harness.config.policy import ANY_LANGUAGE_MODEL
-from harness.config.ranges import Address, Between, ByOption, OneOf, Only, SomeOf, Unit
+from harness.config.ranges import Address, Between, ByOption, Location, OneOf, Only, SomeOf, Unit
 from harness.errors import ConfigError
 
 LAST_STEP = 10_000_000
@@ -83,7 +83,7 @@ class TrainerConfig:
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
     own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is
     installed, else transformers."""
-    engine_url: Annotated[Any, Address(may_be_empty=True, may_be_several=True)] = ""
+    engine_url: Annotated[Any, Address(may_be_empty=True, may_be_several=True), Location()] = ""
     """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server. Of a
     list each run takes one that no other run has, as it takes a GPU, and waits until one is
     free."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.config import keys
+from harness.config import keys, locations
 from harness.export import markdown
 from harness.export.measured import Measured
 from harness.export.source import Source
@@ -17,11 +17,10 @@ from harness.report.html import cards
 from harness.report.tables.typeset import in_markdown
 from harness.report.text import conversation, wording
 
-PRIVATE = (
-    "policy.model", "policy.system_prompt", "simulator.base_url", "simulator.api_key_env",
-    "simulator.profiles", "trainer.engine_url", "trainer.report_to",
-)  # fmt: skip
-"""Settings that name places of the machine that trained, or stand elsewhere in the card."""
+LEFT_OUT = ("policy.system_prompt", "trainer.report_to")
+"""Settings that stand elsewhere in the card or are of no use to others. Nor is any shown that names
+a place of the machine that trained.
+"""
 LEVELS = "levels."
 OF_A_ROW = (
     ("entropy H, nats", "entropy"),
@@ -148,7 +147,11 @@ def example(measured: Measured) -> Iterator[str]:
 def settings(source: Source) -> Iterator[str]:
     yield "## Settings\n\nEvery key of the config that the run used:\n"
     used = keys.used_values(source.config)
-    shown = {k: v for k, v in used.items() if k not in PRIVATE and not k.startswith(LEVELS)}
+    shown = {
+        k: v
+        for k, v in used.items()
+        if k not in LEFT_OUT and not k.startswith(LEVELS) and not locations.names_location(k, v)
+    }
     yield markdown.table(
         *((k, cards.value(v)) for k, v in shown.items()), headings=("key", "value")
     )

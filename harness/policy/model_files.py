@@ -49,7 +49,7 @@ def check(policy: PolicyConfig) -> None:
         embedded.check(policy.model, KEY)
         if not embedded.entry(policy.model).is_dir():
             user_folders.writable_cache()
-    elif _is_path(policy.model):
+    elif is_path(policy.model):
         _check_folder(_folder(policy.model))
     elif policy.model.count("/") != 1:
         raise ConfigError(
@@ -70,7 +70,7 @@ def ensure(policy: PolicyConfig) -> Path | None:
         return None
     if policy.model in embedded.MODELS:
         return embedded.ensure(policy.model, KEY)
-    if _is_path(policy.model):
+    if is_path(policy.model):
         return _folder(policy.model)
     return Path(_snapshot(policy))
 
@@ -81,7 +81,7 @@ def present(policy: PolicyConfig) -> Path | None:
         return None
     if policy.model in embedded.MODELS:
         return embedded.present(policy.model)
-    if _is_path(policy.model):
+    if is_path(policy.model):
         folder = Path(policy.model).expanduser()
         return folder if folder.is_dir() else None
     from huggingface_hub import snapshot_download
@@ -113,7 +113,7 @@ def loaded(folder: Path) -> list[str]:
 def is_on_the_hub(policy: PolicyConfig) -> bool:
     """Whether the policy's model has an id on the hub, by which others can load it."""
     named = policy.kind == "hf" and policy.init == "pretrained"
-    return named and policy.model not in embedded.MODELS and not _is_path(policy.model)
+    return named and policy.model not in embedded.MODELS and not is_path(policy.model)
 
 
 def _snapshot(policy: PolicyConfig) -> str:
@@ -156,7 +156,8 @@ def _check_home() -> None:
         raise ConfigError(f"HF_HOME: {rule}; got nothing: set it, or XDG_CACHE_HOME") from error
 
 
-def _is_path(model: str) -> bool:
+def is_path(model: str) -> bool:
+    """Whether policy.model names a folder, not a model of the hub or of a package."""
     return model.startswith((".", "/", "~")) or Path(model).is_dir()
 
 

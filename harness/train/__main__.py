@@ -10,7 +10,6 @@ import argparse
 import gc
 import json
 import pickle
-import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -24,7 +23,6 @@ from harness.config.run import RunConfig
 from harness.errors import (
     ConfigError,
     DataError,
-    DeviceError,
     EarlyEnd,
     EndpointError,
     HarnessError,
@@ -34,6 +32,7 @@ from harness.errors import (
 from harness.records import atomic, compatibility, debug_log, metric_rows, run_folder, soundness
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train import trackers
+from harness.train.loop import device_errors
 from harness.train.loop import session as sessions
 from harness.train.loop.progress_lines import Emit, jsonl_emitter, line_printer
 from harness.train.loop.session import Session
@@ -41,9 +40,6 @@ from harness.trust import permission
 from harness.utils import process, safe_text
 
 NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeError)
-OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
-NO_GPU = re.compile(r"\bCUDA\b|NVIDIA driver")
-LESS_MEMORY = "lower trainer.conversations or policy.max_turn_tokens"
 UNCOLLECTED = 20_000
 """New objects before the garbage collector runs: a tabular step's conversations have no cycles."""
 
@@ -151,12 +147,11 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
 
 def expected(run: RunFolder, error: Exception) -> HarnessError | None:
     """A library's exception as ours, if the machine or the folder is at fault; None for a bug."""
-    text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
-    if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
-        return DeviceError(f"{run.path}: out of memory; {LESS_MEMORY} ({text})")
-    if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):
-        return DeviceError(f"{run.path}: the GPU cannot be used; see `harness doctor` ({text})")
+    of_device = device_errors.explained(str(run.path), error)
+    if of_device is not None:
+        return of_device
     if isinstance(error, NO_CHECKPOINT) or type(error).__name__ == "SafetensorError":
+        text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
         rule = "a checkpoint must hold what this program saved"
         return DataError(
             f"{run.checkpoints}: {rule}; it is as its manifest says, and does not: {text}"

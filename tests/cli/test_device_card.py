@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from transformers import Qwen3Model
 
 from harness.cli import device_card
 from harness.cli.device_card import NO_ESTIMATE, NO_GPU
+from harness.errors import DeviceError
 from harness.testing.commands import here
 from harness.train.trial import measure
 from harness.train.trial.measure import PhaseMemory, Trial
@@ -84,6 +89,61 @@ def test_the_command_writes_a_card_that_names_no_place(tmp_path: Path) -> None:
     }  # fmt: skip
     assert card["overrides"] == list(SHAPE)
     assert str(tmp_path) not in page + json.dumps(card)
+
+
+@pytest.mark.parametrize("model", ["./anna/model", "/home/anna/model", "~/anna", "anna/model"])
+def test_no_word_and_no_model_of_a_folder_stands_in_the_card(
+    trial: Trial, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "anna" / "model").mkdir(parents=True)
+    words = (
+        "policy=hf", f"policy.model={model}", f"+policy.model={model}", "trainer.conversations=8",
+        "simulator.profiles=anna/p.jsonl", "++simulator.options={file: /home/anna/x}",
+    )  # fmt: skip
+    asked = config(replace(SMALL, model=model))
+    card = device_card.card_of(trial, asked, words, device_card.device_of(trial))
+    assert card["policy"]["model"] == "a folder"
+    page = device_card.markdown(card, device_card.rows_of(trial))
+    assert "`harness doctor --gpu policy=hf trainer.conversations=8`" in page
+    assert "anna" not in page + json.dumps(card)
+    there = config(replace(SMALL, model="Qwen/Qwen3-0.6B"))
+    card = device_card.card_of(trial, there, (), device_card.device_of(trial))
+    assert card["policy"]["model"] == "Qwen/Qwen3-0.6B"
+
+
+def test_a_value_that_is_no_number_is_a_problem_and_the_card_is_written_all_the_same(
+    trial: Trial,
+) -> None:
+    nan = replace(trial, engine=replace(trial.engine, before=math.nan, stale=math.inf))
+    rows = {row.name: row for row in device_card.rows_of(nan)}
+    gap = rows["engine's log-probabilities from the trainer's"]
+    assert (gap.value, gap.status) == (None, "problem")
+    card = device_card.card_of(nan, config(SMALL), (), device_card.device_of(nan))
+    json.dumps(card, allow_nan=False)
+    page = device_card.markdown(card, list(rows.values()))
+    assert "trainer's | must be a finite number, got nan | at most 0.1 | problem |" in page
+    assert "shown | must be a finite number, got inf |  | problem |" in page
+
+
+def test_the_card_says_in_what_a_cpu_computed(trial: Trial) -> None:
+    asked = config(replace(SMALL, dtype="bfloat16"))
+    card = device_card.card_of(trial, asked, (), device_card.device_of(trial))
+    assert card["policy"]["dtype"] == "float32"
+    assert " s. float32, all weights; " in device_card.markdown(card, device_card.rows_of(trial))
+
+
+def test_a_trial_out_of_memory_says_what_to_lower(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forward(*_: Any, **__: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB")
+
+    monkeypatch.setattr(Qwen3Model, "forward", forward)
+    sentence = (
+        "the trial: out of memory; lower trainer.conversations or policy.max_turn_tokens "
+        "(OutOfMemoryError: CUDA out of memory. Tried to allocate 9 GiB)"
+    )
+    with pytest.raises(DeviceError, match=re.escape(sentence)):
+        measure.measure(config(SMALL))
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,18 @@ def test_a_run_whose_process_died_is_crashed(tmp_path: Path) -> None:
     assert "process died without writing a status" in listed(tmp_path)[2]
 
 
+def test_list_and_fit_say_the_same_of_a_run_that_another_machine_goes_on_with(
+    tmp_path: Path,
+) -> None:
+    folder = made(tmp_path / "one", "running")
+    assert "crashed at step 3 of 100" in here("fit-entropy-law", "one", cwd=tmp_path).stderr
+    (folder / ".holder").write_text("4711 on another\nstarted 1\n")
+    assert listed(tmp_path)[1].split()[:2] == ["one", "running"]
+    said = here("fit-entropy-law", "one", cwd=tmp_path).stderr
+    assert "running at step 3 of 100" in said
+    assert "crashed" not in said
+
+
 def test_a_config_that_is_missing_or_strange_costs_no_line(tmp_path: Path) -> None:
     (made(tmp_path / "a") / "config.yaml").unlink()
     (made(tmp_path / "b") / "config.yaml").write_text("seed: 1\n" + "x" * 100_000)

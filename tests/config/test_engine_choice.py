@@ -93,6 +93,19 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.parametrize("engine", ["auto", "vllm_server"])
+@pytest.mark.parametrize("url", [None, 5, [None]])
+def test_what_is_neither_an_address_nor_a_list_is_refused_in_one_sentence(
+    engine: str, url: object
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        TrainerConfig(engine=engine, engine_url=url)
+    assert str(raised.value) == (
+        "trainer.engine_url must be http(s)://HOST[:PORT]/PATH or empty, or a list of such, "
+        f"got {url!r}"
+    )
+
+
 def test_an_engine_is_no_part_of_a_policy_that_draws_no_tokens() -> None:
     tabular = PolicyConfig(kind="tabular", name="tabular")
     with pytest.raises(ConfigError, match=r"must be auto with policy.kind tabular, .* got transf"):

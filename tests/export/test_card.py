@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.config.run import PolicyConfig
-from harness.export import base_model, markdown, measured, sections, usage
+from harness.config import keys, locations
+from harness.config.run import PolicyConfig, RunConfig
+from harness.export import base_model, markdown, measured, sections, source, usage
 from harness.export.base_model import BaseModel
 from harness.export.measured import Measured
-from harness.records import run_folder
+from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from harness.testing.payloads import PAYLOADS
@@ -155,3 +156,31 @@ def test_the_python_asks_as_the_training_did() -> None:
     assert 'enable_thinking=False, date_string="1 Jan 2026"' in text
     assert "temperature=0.7, top_k=0, top_p=1.0, max_new_tokens=32" in text
     assert "enable_thinking" not in "\n".join(usage.lines(policy, None, "plain"))
+
+
+def test_the_settings_name_no_place_of_the_machine_that_trained(run: RunFolder) -> None:
+    config = config_file.from_dict({
+        **config_file.to_dict(RunConfig()),
+        "policy": {"kind": "hf", "name": "hf", "model": "/home/anna/models/policy"},
+        "simulator": {
+            "reader": "lm", "reader_model": "anna/models/reader", "reader_head": "head.npz",
+            "profiles": "anna/users.jsonl",
+        },
+        "algorithm": {"options": {"table": "/home/anna/table.csv"}},
+    })  # fmt: skip
+    text = "".join(sections.settings(replace(source.find(run.path, None), config=config)))
+    assert "| simulator.reader | lm |" in text
+    assert "| trainer.conversations | 64 |" in text
+    assert "anna" not in text
+    for key in ("reader\\_model", "reader\\_head", "profiles", "policy.model", "engine\\_url"):
+        assert key not in text
+
+
+def test_a_served_model_is_named_unless_its_name_is_a_path() -> None:
+    assert not locations.names_location("simulator.model", "Qwen/Qwen3-4B-Instruct-2507")
+    assert locations.names_location("simulator.model", "/home/anna/qwen")
+    assert not locations.names_location("policy.temperature", ".5")
+    assert {name for name, key in keys.keys().items() if key.is_location} == {
+        "policy.model", "simulator.base_url", "simulator.api_key_env", "simulator.reader_model",
+        "simulator.reader_head", "simulator.profiles", "trainer.engine_url",
+    }  # fmt: skip

@@ -20,7 +20,7 @@ from harness.law.io import difficulty_card
 from harness.law.io.difficulty_card import Cards
 from harness.law.settings import setting
 from harness.records import compatibility as planned
-from harness.records import config_file, holder, plain_file, run_folder, run_state
+from harness.records import config_file, plain_file, run_folder, run_state
 from harness.records import validity as user_validity
 from harness.records.metric_rows import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
@@ -137,8 +137,8 @@ def read(folder: Path | None) -> Identity:
 
 
 def _crashed(run: RunFolder, status: RunStatus) -> bool:
-    """Whether it is said to run and no process does."""
-    return status.status == "running" and holder.holder(run) is None
+    """Whether it is said to run and no process does, here or on another machine."""
+    return status.status == "running" and run_state.of(run).status == run_state.CRASHED
 
 
 def _with_size(card: dict[str, Any]) -> Mapping[str, Any]:

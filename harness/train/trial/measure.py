@@ -21,7 +21,7 @@ from harness.config.run import RunConfig
 from harness.errors import StoppedError
 from harness.policy import huggingface, model_files, tiny
 from harness.train.engines.engine import Engine
-from harness.train.loop import memory, start
+from harness.train.loop import device_errors, memory, start
 from harness.train.loop.start import StartModels
 from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
 from harness.train.ranks.work import precision
@@ -133,6 +133,16 @@ def measure(config: RunConfig) -> Trial:
 
     Raises ConfigError for a model that cannot be used, DeviceError where it does not fit.
     """
+    try:
+        return _measure(config)
+    except Exception as error:
+        of_device = device_errors.explained("the trial", error)
+        if of_device is None:
+            raise
+        raise of_device from error
+
+
+def _measure(config: RunConfig) -> Trial:
     began, device = time.monotonic(), start.device_of(config)
     torch.set_num_threads(config.trainer.threads)
     size = size_on(device, config)

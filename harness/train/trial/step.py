@@ -22,6 +22,7 @@ from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
 from harness.train.objective import micro_batches, remedy_stack
 from harness.train.objective.language_loss import LossBatch, LossResult, accumulate_gradient
+from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.work import precision
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
@@ -146,9 +147,9 @@ def learn(
     """One update on conversations whose rewards are random."""
     learner: Any = models.learner
     learner.train(micro_batches.computes_again(learner))
-    batch, settings = _batch(config, models, trajectories)
     limit = micro_batches.begin(config.trainer.tokens_at_once, None)
     with precision(config.policy, learner.device.type):
+        batch, settings = _batch(config, models, trajectories, limit)
         result = accumulate_gradient(learner, batch, settings, limit)
     torch.nn.utils.clip_grad_norm_(learner.parameters(), config.algorithm.max_grad_norm)
     optimiser.step()
@@ -157,7 +158,10 @@ def learn(
 
 
 def _batch(
-    config: RunConfig, models: StartModels, trajectories: list[TokenTrajectory]
+    config: RunConfig,
+    models: StartModels,
+    trajectories: list[TokenTrajectory],
+    limit: TokenLimit,
 ) -> tuple[LossBatch, Any]:
     """The conversations as a loss takes them, and the loss that the config asks for."""
     stack = remedy_stack.begin(config, None)
@@ -165,7 +169,7 @@ def _batch(
     advantages = np.random.default_rng(STEP).standard_normal((count, turns))
     untouched, rewarded = np.zeros(count, bool), np.ones(count, bool)
     batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded)
-    settings = loss_settings(stack, batch, config, STEP, models.learner)
+    settings = loss_settings(stack, batch, config, STEP, models.learner, limit)
     return LossBatch(
         ids=[t.row.ids for t in trajectories],
         own=[[turn > 0 for turn in t.row.turn] for t in trajectories],

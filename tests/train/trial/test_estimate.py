@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
+from transformers import Qwen3Model
 
+from harness.config.run import RemedyConfig
 from harness.policy import huggingface
 from harness.testing.live_bytes import Tracked
 from harness.train.engines.engine import Transformers
@@ -63,3 +66,24 @@ def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
     estimated = memory.phases(given, None, prompt_tokens=prompt, device="cpu")
     for phase, measured in zip(estimated, (talked.peak_bytes, learnt.peak_bytes), strict=True):
         assert phase.total == pytest.approx(measured, rel=0.15), str(phase)
+
+
+def test_the_entropies_that_a_remedy_needs_are_taken_in_parts_as_the_update_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    remedy = RemedyConfig("forking_tokens", {"forking_tokens": {"share": 0.5}})
+    given = replace(config(SMALL, tokens_at_once=16), remedy=remedy)
+    models = start.load(given, "cpu")
+    size = step.Size(conversations=4, turns=2, turn_tokens=8)
+    talked = step.rollout(given, models, Transformers(models.learner), size)
+    passes, plain = list[tuple[bool, int]](), Qwen3Model.forward
+
+    def forward(self: Any, *arguments: Any, **named: Any) -> Any:
+        passes.append((torch.is_grad_enabled(), len(named["input_ids"])))
+        return plain(self, *arguments, **named)
+
+    monkeypatch.setattr(Qwen3Model, "forward", forward)
+    step.learn(given, models, talked, step.optimiser_of(given, models, 1e-4))
+    entropies = [rows for learns, rows in passes if not learns]
+    assert entropies == [1, 1, 1, 1], "each conversation alone has more tokens than the limit"
+    assert [rows for learns, rows in passes if learns] == entropies

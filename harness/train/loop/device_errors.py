@@ -1,0 +1,24 @@
+"""A library's exception as a DeviceError, if the machine is at fault and not the program."""
+
+from __future__ import annotations
+
+import re
+
+from harness.errors import DeviceError
+from harness.utils import safe_text
+
+OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
+NO_GPU = re.compile(r"\bCUDA\b|NVIDIA driver")
+LESS_MEMORY = "lower trainer.conversations or policy.max_turn_tokens"
+
+
+def explained(where: str, error: Exception) -> DeviceError | None:
+    """The error that says what to lower or to look at; None of any other exception. `where`: the
+    run's path, or what else was being done.
+    """
+    text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
+    if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
+        return DeviceError(f"{where}: out of memory; {LESS_MEMORY} ({text})")
+    if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):
+        return DeviceError(f"{where}: the GPU cannot be used; see `harness doctor` ({text})")
+    return None

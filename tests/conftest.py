@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from harness.utils import extensions
+from harness.utils.process import STOP_SIGNALS
 from harness.utils.remembered import Remembered
 
 settings.register_profile("any machine", deadline=None)  # how long an example takes is its load's
@@ -53,10 +54,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def _signals_as_they_were() -> Iterator[None]:
-    """A command that a test ran in this process keeps stop requests back until it ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    """A command that was run in this process, by a test or by a fixture of a module, keeps stop
+    requests back until it ends, and what the next test starts would never hear of them.
+    """
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     yield
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,9 @@
 """Makes a folder that transformers loads of a GGUF file: fp32 weights, config, tokenizer.
 
-transformers reads the file itself. Three things it leaves to us: it refuses to save a model that
-was quantised, its config keeps what was true of the file alone, and the tokenizer does not cut
-numbers into digits, of which GGUF holds a name only.
+transformers reads the file itself. Four things it leaves to us: it refuses to save a model that
+was quantised, its config keeps what was true of the file alone, the tokenizer does not cut numbers
+into digits, of which GGUF holds a name only, and some versions (5.17, for one) take special tokens
+from elsewhere than the file, so that a turn would never end.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
+from gguf import GGUFReader
 from safetensors.torch import save_file
+from tokenizers import decoders
 from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
@@ -34,6 +37,11 @@ OF_THE_MODEL = (
 """Keys of a config that are written: whatever else it holds says where it came from, and differs
 between versions of transformers."""
 
+SPECIAL_TOKENS = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
+"""Special tokens by their names in transformers, and in GGUF."""
+ID_TOKENS = ("bos", "eos", "pad")
+"""Those whose ids a config holds."""
+
 
 def convert(source: Path, folder: Path) -> None:
     """Write the model in the GGUF file `source` into `folder`, which is there.
@@ -44,13 +52,26 @@ def convert(source: Path, folder: Path) -> None:
     with _quietly():
         tokenizer = AutoTokenizer.from_pretrained(source.parent, **loading)
         model = AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **loading)
-    tokenizer.backend_tokenizer.pre_tokenizer = Sequence(
-        [Digits(individual_digits=True), ByteLevel(add_prefix_space=False)]
-    )
+    _as_the_file_says(tokenizer, source)
     with atomic.pinned(folder) as here:
         save_file(_weights(model), here / "model.safetensors", metadata={"format": "pt"})
         tokenizer.save_pretrained(here)
     atomic.write_json(folder / "config.json", _config(model, tokenizer))
+
+
+def _as_the_file_says(tokenizer: Any, source: Path) -> None:
+    """Set what versions of transformers read differently: special tokens, and bytes to text."""
+    pieces = tokenizer.backend_tokenizer
+    pieces.pre_tokenizer = Sequence(
+        [Digits(individual_digits=True), ByteLevel(add_prefix_space=False)]
+    )
+    pieces.decoder = decoders.ByteLevel()
+    pieces.normalizer = None
+    fields = GGUFReader(source).fields
+    for name, key in SPECIAL_TOKENS.items():
+        token = int(fields[f"tokenizer.ggml.{key}_token_id"].contents())
+        setattr(tokenizer, f"{name}_token", tokenizer.convert_ids_to_tokens(token))
+    tokenizer.clean_up_tokenization_spaces = False
 
 
 def _weights(model: Any) -> dict[str, torch.Tensor]:
@@ -63,7 +84,7 @@ def _weights(model: Any) -> dict[str, torch.Tensor]:
 
 def _config(model: Any, tokenizer: Any) -> dict[str, Any]:
     values = {key: getattr(model.config, key) for key in OF_THE_MODEL}
-    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos")}
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ID_TOKENS}
     return {**values, **ids, "architectures": [type(model).__name__], "dtype": "float32"}
 
 

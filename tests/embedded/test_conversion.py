@@ -45,6 +45,8 @@ def test_its_tokenizer_reads_numbers_digit_by_digit_and_frames_a_chat(folder: Pa
     assert tokenizer.decode(tokenizer.encode("hello 12")) == "hello 12"
     chat = chat_of(tokenizer)
     assert chat.end == made.TOKENS.index("<|im_end|>")
+    assert (tokenizer.bos_token_id, tokenizer.eos_token_id) == (1, 2)
+    assert (tokenizer.pad_token_id, tokenizer.unk_token_id) == (2, 0)
     assert tokenizer.decode(chat.opening("hello")) == (
         "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n"
     )

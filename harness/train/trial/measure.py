@@ -155,17 +155,20 @@ def _measure(config: RunConfig) -> Trial:
     engine = start.engine_of(config, models, _hung)
     try:
         talked = meter.over(partial(rollout, config, models, engine, size))
-        before = _logp(config, models, talked.value)
-        learnt = meter.over(partial(learn, config, models, talked.value, optimiser))
-        stale = _logp(config, models, talked.value)
-        gap = _gap(config, models, engine, size, (talked.value, before, stale))
+        lesson = talked.value
+        if size.turns > config.difficulty.turn_cap:  # only evaluations talk as long
+            trained = replace(size, turns=config.difficulty.turn_cap)
+            lesson = rollout(config, models, engine, trained)
+        before = _logp(config, models, lesson)
+        learnt = meter.over(partial(learn, config, models, lesson, optimiser))
+        stale = _logp(config, models, lesson)
+        gap = _gap(config, models, engine, size, (lesson, before, stale))
     finally:
         engine.close()
     del optimiser
-    trajectories = talked.value[:COMPARED]
+    trajectories = lesson[:COMPARED]
     prompt = len(models.chat.opening(""))
     del models, engine
-    tokens = sum(len(t.logp) for t in talked.value)
     return Trial(
         device=device,
         gpu=_gpu() if device == "cuda" else None,
@@ -173,10 +176,14 @@ def _measure(config: RunConfig) -> Trial:
         precision=_precision(config, device, trajectories),
         engine=gap,
         phases=_phases(config, prompt, (talked, learnt)),
-        rollout_tokens_per_s=tokens / talked.seconds,
-        training_tokens_per_s=tokens / learnt.seconds,
+        rollout_tokens_per_s=_own_tokens(talked.value) / talked.seconds,
+        training_tokens_per_s=_own_tokens(lesson) / learnt.seconds,
         seconds=time.monotonic() - began,
     )
+
+
+def _own_tokens(trajectories: Sequence[TokenTrajectory]) -> int:
+    return sum(len(t.logp) for t in trajectories)
 
 
 def _gpu() -> Gpu:

@@ -27,6 +27,7 @@ import torch
 
 from benchmarks.words import merged
 from harness.compose import planner
+from harness.config import engine_choice
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.loop import language, memory
@@ -68,6 +69,8 @@ def measure(words: Sequence[str]) -> Measured:
     seconds = [event["seconds"] for event in events if event["event"] == "step"][1:-1]
     conversations = config.trainer.conversations
     total = torch.cuda.mem_get_info()[1] if config.trainer.gpus else 0
+    # vLLM's weights and cache are in torch's count too, and only a trial can tell them apart
+    counts = config.trainer.gpus and engine_choice.chosen(config) == engine_choice.TRANSFORMERS
     return Measured(
         rollout_s=statistics.median(s["rollout"] for s in seconds),
         update_s=statistics.median(s["update"] for s in seconds),
@@ -75,7 +78,7 @@ def measure(words: Sequence[str]) -> Measured:
         * conversations,
         entropy_nats=rows[0]["entropy"],
         even_nats=math.log(config.policy.vocabulary),
-        peak_bytes=torch.cuda.max_memory_allocated() if config.trainer.gpus else None,
+        peak_bytes=torch.cuda.max_memory_allocated() if counts else None,
         estimated_bytes=max(  # vLLM's share is not torch's to count
             phase.total - phase.parts.get("vLLM", 0) for phase in memory.phases(config, None, total)
         ),

@@ -48,7 +48,7 @@ class Colocated:
         with _stdout_is_stderr(), self._in_time():
             try:
                 self._llm = LLM(str(folder), **_options(config, self.sleeps))
-            except (ValueError, RuntimeError) as error:
+            except (ValueError, RuntimeError, AssertionError) as error:  # that memory was freed
                 raise _refused(error) from error
         if self.sleeps:
             self._llm.sleep(level=2)

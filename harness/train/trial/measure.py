@@ -151,8 +151,11 @@ def _measure(config: RunConfig) -> Trial:
         config = replace(config, policy=replace(config.policy, dtype="float32"))
     rate = ADAPTER_RATE if config.policy.lora_rank else FULL_RATE
     optimiser = optimiser_of(config, models, rate)
-    meter: Meter = CudaMeter() if device == "cuda" else Clock()
+    before_engine = _allocated(device)
     engine = start.engine_of(config, models, _hung)
+    meter: Meter = Clock()
+    if device == "cuda":
+        meter = CudaMeter(_allocated(device) - before_engine)
     try:
         talked = meter.over(partial(rollout, config, models, engine, size))
         lesson = talked.value
@@ -180,6 +183,11 @@ def _measure(config: RunConfig) -> Trial:
         training_tokens_per_s=_own_tokens(lesson) / learnt.seconds,
         seconds=time.monotonic() - began,
     )
+
+
+def _allocated(device: str) -> int:
+    """Bytes that torch has allocated on the GPU; 0 on a CPU."""
+    return torch.cuda.memory_allocated() if device == "cuda" else 0
 
 
 def _own_tokens(trajectories: Sequence[TokenTrajectory]) -> int:

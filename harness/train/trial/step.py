@@ -70,8 +70,13 @@ class Clock:
         return Measured(value, time.monotonic() - began, None)
 
 
+@dataclass(frozen=True)
 class CudaMeter:
     """Measures time and memory of a GPU, as torch's allocator counts what is in use."""
+
+    engine_bytes: int = 0
+    """What an engine of its own has allocated, and is left out: vLLM's weights and cache. torch
+    counts them while vLLM sleeps, too, though the GPU has their memory back."""
 
     def over(self, work: Callable[[], Result]) -> Measured[Result]:
         """Do the work."""
@@ -81,7 +86,7 @@ class CudaMeter:
         value = work()
         torch.cuda.synchronize()
         spent = time.monotonic() - began
-        return Measured(value, spent, torch.cuda.max_memory_allocated())
+        return Measured(value, spent, torch.cuda.max_memory_allocated() - self.engine_bytes)
 
 
 def full_size(config: RunConfig) -> Size:

@@ -64,8 +64,8 @@ REASONS = {
     "than twice that noise for each unit of it, if at all",
     "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
     "law_break": "after some step the reward leaves what the law predicts from H",
-    "misfit": "beside the law the reward moves with the step, leaps at one, or follows an earlier H "
-    "or not the bends of H",
+    "misfit": "beside the law the reward moves with the step, leaps at one, follows an earlier H, "
+    "or does not follow the bends of H",
     "rival_better": "another curve fits the same points better, by more than 10 AICc",
     "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
     "entropy_rises": "H ends well above its lowest",

@@ -2,8 +2,8 @@
 
 That of the law is the wider of two. One is a delete-one-block jackknife over time blocks (CV3:
 MacKinnon, Nielsen, Webb 2023; few fixed blocks: Bester, Conley, Hansen 2011), the other the
-sandwich of an AR(1) with the residuals' lag-1 correlation, which also bounds the first. Those of a series are by the AR(1) of
-what a line or a polynomial in time leaves.
+sandwich of an AR(1) with the residuals' lag-1 correlation, which also bounds the first. Those of a
+series are by the AR(1) of what a line or a polynomial in time leaves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from harness.law.estimate import bins, estimate, numbers
 from harness.law.estimate.estimate import Line
 from harness.law.results import Floats, Interval
-
 
 WIDEST_JACKKNIFE = 2.5
 """Half-width of the jackknife in half-widths of the sandwich, at most. Beyond it one block holds

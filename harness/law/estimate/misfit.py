@@ -99,7 +99,7 @@ def test(line: Line) -> Misfit | None:
     count, moved = len(run.left), line.a * float(np.ptp(run.x))
     if count < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not moved:
         return None
-    smooth = score.test(run, score.polynomials(count, DEGREE))
+    smooth = score.along(run, score.polynomials(count, DEGREE))
     f, at, leap = _leap(run)
     share = max(smooth.size, leap) / abs(moved)
     many = count >= FEWEST_FOR_BENDS
@@ -133,7 +133,7 @@ def _along(run: Residuals, column: Floats, degree: int) -> Score | None:
     length = float(np.linalg.norm(column))
     if not length > 1e-9 * float(np.linalg.norm(run.x)):
         return None
-    return score.test(run, column[None] / length, score.polynomials(len(column), degree))
+    return score.along(run, column[None] / length, score.polynomials(len(column), degree))
 
 
 def _around(values: Floats, near: int, far: int) -> Floats:
@@ -151,7 +151,7 @@ def _around(values: Floats, near: int, far: int) -> Floats:
 def _leap(run: Residuals) -> tuple[float, int, float]:
     """F of the best leap of R beside the law, where it is, and its size."""
     at, columns = _leaps(len(run.left))
-    along = run.along
+    along = run.direction
     apart = columns - np.outer(columns @ along, along)
     power, moved = np.einsum("mk,mk->m", apart, apart), apart @ run.left
     usable = power > 1e-9 * len(run.left)

@@ -39,7 +39,7 @@ class Residuals:
     x: Floats
 
     @property
-    def along(self) -> Floats:
+    def direction(self) -> Floats:
         """The instrument at length 1."""
         unit: Floats = self.z / np.linalg.norm(self.z)
         return unit
@@ -67,12 +67,12 @@ def of(line: Line) -> Residuals:
     return Residuals(*(numbers.centred(binned.means(v)) for v in (line.residuals, line.z, line.x)))
 
 
-def test(run: Residuals, columns: Floats, beside: Floats | None = None) -> Score:
+def along(run: Residuals, columns: Floats, beside: Floats | None = None) -> Score:
     """The test against `columns`, shape (m, K); the noise is what these and the rows of `beside`
     leave, so that a course that neither law nor columns follow does not pass for it.
     """
     count = len(columns)
-    others = [run.along[None], columns, *([] if beside is None else [beside])]
+    others = [run.direction[None], columns, *([] if beside is None else [beside])]
     fitted = np.vstack(others)
     weights = np.linalg.lstsq(fitted.T, run.left, rcond=None)[0]
     left = run.left - weights @ fitted

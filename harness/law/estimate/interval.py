@@ -52,8 +52,9 @@ def spread(line: Line) -> Spread | None:
     t_jack = numbers.t_quantile(0.975, groups - 1)
     t_sandwich = numbers.t_quantile(0.975, max(n / tau - 2, 1))
     by_jack, by_sandwich = t_jack * _errors(jack), t_sandwich * _errors(sandwich)
-    widths = np.clip(by_jack, by_sandwich, WIDEST_JACKKNIFE * by_sandwich)
-    shrunk = min(1.0, WIDEST_JACKKNIFE * float(by_sandwich[0] / by_jack[0])) if by_jack[0] else 1.0
+    widest = np.where(by_sandwich > 0, WIDEST_JACKKNIFE * by_sandwich, np.inf)
+    widths = np.clip(by_jack, by_sandwich, widest)
+    shrunk = min(1.0, float(widest[0] / by_jack[0])) if by_jack[0] else 1.0
     wider = shrunk**2 * jack if by_jack[0] >= by_sandwich[0] else sandwich
     values = (line.a, line.b, line.ceiling)
     a, b, c = (Interval(v, v - w, v + w) for v, w in zip(values, map(float, widths), strict=True))

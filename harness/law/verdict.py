@@ -31,6 +31,9 @@ deviations of one row's noise, as all that is small is measured in R's own noise
 SMALLEST_SLOPE = 2.0
 """The same for a unit of exp(H): the smallest slope that matters. Where H hardly moves R moves by
 little under any law, so only an interval of a that rules this slope out says: no relation."""
+HARDLY_MOVES = 0.22
+"""How far exp(H) goes over the run on binned means, below which R may turn or leave it by noise:
+there nothing but the interval of a says that the law fails."""
 BENDS_F = 4.0
 """F of a knot in R from which on it bends somewhere."""
 RISES, RISES_FAR = 0.4, 0.7
@@ -61,7 +64,8 @@ REASONS = {
     "than twice that noise for each unit of it, if at all",
     "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
     "law_break": "after some step the reward leaves what the law predicts from H",
-    "misfit": "beside the law the reward moves with the step, or leaps at one",
+    "misfit": "beside the law the reward moves with the step, leaps at one, follows an earlier H, "
+    "or does not follow the bends of H",
     "rival_better": "another curve fits the same points better, by more than 10 AICc",
     "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
     "entropy_rises": "H ends well above its lowest",
@@ -77,6 +81,8 @@ REASONS = {
 }
 EXCUSES = ("identification_range", "too_few_steps")
 """Reasons that a misfit produces by itself: it widens the interval and the autocorrelation."""
+BY_INTERVAL = {"wrong_sign", "no_relation"}
+"""Reasons to fail that come from the interval of a."""
 LOOKS = (*EXCUSES, "law_break")
 """What the law may look like where R follows a line in H."""
 DOUBTS = ("not_validated_out_of_time", "entropy_rises")
@@ -146,6 +152,8 @@ def judge(
         turns = breaks.falls_after_rise(shape, collapsed=onset is not None)
         if turns and verdict.word != "holds_until_onset":
             verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
+        if float(np.ptp(shape.x)) < HARDLY_MOVES:
+            verdict = _left_open(verdict)
         verdict = replace(verdict, skill=forecast.out_of_time(fitted.line.x, fitted.line.reward))
     if many and run is not None:
         verdict = _by_rise(verdict, run)
@@ -235,6 +243,13 @@ def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts, bends: bool) -
         undecided = verdict.because("undetermined", "law_break")
         return replace(undecided, reasons=(*undecided.reasons, "identification_range"))
     return verdict.because("fails", "law_break")
+
+
+def _left_open(verdict: Verdict) -> Verdict:
+    """Where exp(H) hardly moves, a turn or a break of R denies the law to nobody."""
+    if verdict.word != "fails" or set(verdict.reasons) & BY_INTERVAL:
+        return verdict
+    return replace(verdict, word="undetermined", reasons=(*verdict.reasons, "identification_range"))
 
 
 def _may_follow(verdict: Verdict) -> bool:

@@ -86,7 +86,7 @@ def moved(member: Member, by: float, level: str, seed: int) -> Member:
             whole_run=_numbers(run.whole_run, by),
         ),
         identity=replace(who, config=config),
-        replicate=replace(member.replicate, points=points, _laws={}),
+        replicate=replace(member.replicate, points=points, _laws={}, _numbers={}),
     )
 
 

@@ -249,7 +249,7 @@ def decided(make: Make, seeds: list[int], n: int, noise: Noise) -> float:
         ("too_few_steps", "law", 12, LOW),
         ("too_few_steps", "wrong_sign", 12, LOW),
         ("too_few_steps", "explode", 12, LOW),
-        ("identification_range", "law_narrow", 40, LOW),
+        ("identification_range", "law_narrow", 80, LOW),
         ("identification_range", "unrelated", 100, LOW),
         ("entropy_rises", "explode_level", 40, LOW),
         ("not_validated_out_of_time", "explode_level", 40, LOW),

@@ -74,7 +74,11 @@ def _slope(member: Member, footing: Footing) -> Interval | None:
         spread = footing.spread(member)
         return spread.a if spread is not None else None
     points = footing.law_points(member)
-    return scales.slope_within(points, footing.within) if points is not None else None
+    if points is None:
+        return None
+    inside = scales.within_range(points, footing.within)
+    key = ("a", footing.column_of(member), footing.probe, inside.steps.tobytes())
+    return member.replicate.once(key, lambda: scales.slope(inside))
 
 
 def _ceiling(member: Member, footing: Footing) -> Interval | None:
@@ -83,9 +87,13 @@ def _ceiling(member: Member, footing: Footing) -> Interval | None:
 
 
 def _gain(member: Member, footing: Footing) -> Interval | None:
-    points = footing.points(member)
-    exact = columns.is_evaluation(footing.column_of(member))
-    return regime.gain(points, exact) if points is not None else None
+    column = footing.column_of(member)
+
+    def reckon() -> Interval | None:
+        points = footing.points(member)
+        return regime.gain(points, columns.is_evaluation(column)) if points is not None else None
+
+    return member.replicate.once(("gain", column, footing.probe, footing.until), reckon)
 
 
 def _final_reward(member: Member, footing: Footing) -> Interval | None:
@@ -96,7 +104,8 @@ def _final_reward(member: Member, footing: Footing) -> Interval | None:
 
 
 def _fall(member: Member, footing: Footing) -> Interval | None:
-    return null_control.fall(footing.course(member).values)
+    key = ("fall", footing.probe and footing.column_of(member), footing.probe, footing.until)
+    return member.replicate.once(key, lambda: null_control.fall(footing.course(member).values))
 
 
 def _probe_fall(member: Member, footing: Footing) -> Interval | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from harness.law.law_span import WHOLE, Span
 from harness.law.reference_results import LevelEnds
 from harness.law.results import Floats, Onset
 
+Number = TypeVar("Number")
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
 """Evaluations on the same users in every run; the first that all compared runs hold is used.
 
@@ -70,6 +72,7 @@ class Replicate:
     """None: no law of it is judged."""
     _spans: dict[str, Span] = field(default_factory=dict, repr=False, compare=False)
     _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
+    _numbers: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def points_on(self, column: str, probe: bool) -> Points | None:
         return (self.on_probe if probe else self.points).get(column)
@@ -86,6 +89,15 @@ class Replicate:
             law = law_span.judge(whole, how.onset, how.course, how.intervened)
             self._spans[column], self._laws[column, False] = law.span, law.fitted
         return self._spans.get(column, WHOLE)
+
+    def once(self, key: Hashable, reckon: Callable[[], Number]) -> Number:
+        """A number of this run that depends on `key` alone: reckoned when first asked for, however
+        many groups the run is compared with.
+        """
+        if key not in self._numbers:
+            self._numbers[key] = reckon()
+        number: Number = self._numbers[key]
+        return number
 
     def law_points(self, column: str, probe: bool) -> Points | None:
         """The points of that part; None where there are none, or the law fails."""

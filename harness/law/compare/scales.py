@@ -96,14 +96,23 @@ def shared_range(runs: Sequence[Points]) -> Range | None:
     return (low, high) if low < high else None
 
 
+def within_range(points: Points, within: Range) -> Points:
+    """The points of the steps where the course of H lies within the range."""
+    h = smooth(points.entropy)
+    return points.where((h >= within[0]) & (h <= within[1]))
+
+
 def slope_within(points: Points, within: Range) -> Interval | None:
-    """a refit on the steps where the course of H lies within the range.
+    """a refit on these points."""
+    return slope(within_range(points, within))
+
+
+def slope(inside: Points) -> Interval | None:
+    """a of points that lie within a range of H.
 
     None with too few points there, or where exp(H) moves no more than its noise. A wide interval
     is no reason to leave a run out: that would keep the large a.
     """
-    h = smooth(points.entropy)
-    inside = points.where((h >= within[0]) & (h <= within[1]))
     if len(inside) < FEWEST_POINTS:
         return None
     fitted = identifiability.fit(inside)

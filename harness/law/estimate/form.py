@@ -37,18 +37,21 @@ def of(law: Fitted, compared: Mapping[str, Rival] | None) -> Form:
     ahead = scores["linear_in_h"].delta_aicc if scores else 0.0
     best = min((rival.delta_aicc for rival in scores.values()), default=0.0)
     is_open = ahead < rivals.TELLS_APART
+    better = best < -BETTER
     return Form(
         linear=ahead < -BETTER and _follows(law.along_h),
         is_open=is_open,
-        misfit=of_either(law) if is_open else _share(law.misfit),
-        rival_better=best < -BETTER,
+        misfit=of_either(law, better) if is_open else _size(law.misfit, better),
+        rival_better=better,
     )
 
 
-def of_either(law: Fitted) -> float:
-    """The misfit beside exp(H) or that beside H, whichever is less."""
-    beside_exp = _share(law.misfit)
-    return min(beside_exp, _share(law.along_h.misfit)) if beside_exp else 0.0
+def of_either(law: Fitted, suspected: bool = False) -> float:
+    """The misfit beside exp(H) or that beside H, whichever is less; `suspected`: another curve is
+    the better one.
+    """
+    beside_exp = _size(law.misfit, suspected)
+    return min(beside_exp, _size(law.along_h.misfit, suspected)) if beside_exp else 0.0
 
 
 def confirms_break(law: Fitted) -> bool:
@@ -63,8 +66,8 @@ def _follows(curve: Curve) -> bool:
     spread = curve.spread
     if spread is None or spread.n_eff < identifiability.FEWEST_EFFECTIVE:
         return False
-    return spread.a.low > 0 and not _share(curve.misfit)
+    return spread.a.low > 0 and not _size(curve.misfit)
 
 
-def _share(found: Misfit | None) -> float:
-    return found.share if found is not None and found.found else 0.0
+def _size(found: Misfit | None, suspected: bool = False) -> float:
+    return found.size(suspected) if found is not None else 0.0

@@ -2,8 +2,8 @@
 
 That of the law is the wider of two. One is a delete-one-block jackknife over time blocks (CV3:
 MacKinnon, Nielsen, Webb 2023; few fixed blocks: Bester, Conley, Hansen 2011), the other the
-sandwich of an AR(1) with the residuals' lag-1 correlation. Those of a series are by the AR(1) of
-what a line or a polynomial in time leaves.
+sandwich of an AR(1) with the residuals' lag-1 correlation, which also bounds the first. Those of a
+series are by the AR(1) of what a line or a polynomial in time leaves.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ import numpy as np
 from harness.law.estimate import bins, estimate, numbers
 from harness.law.estimate.estimate import Line
 from harness.law.results import Floats, Interval
+
+WIDEST_JACKKNIFE = 2.5
+"""Half-width of the jackknife in half-widths of the sandwich, at most. Beyond it one block holds
+all that H moved, and a refit without it says nothing of the noise (benchmarks/misfit.md)."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,11 @@ def spread(line: Line) -> Spread | None:
     sandwich = _sandwich(line, rho, tau)
     t_jack = numbers.t_quantile(0.975, groups - 1)
     t_sandwich = numbers.t_quantile(0.975, max(n / tau - 2, 1))
-    widths = np.maximum(t_jack * _errors(jack), t_sandwich * _errors(sandwich))
-    wider = jack if t_jack**2 * jack[0, 0] >= t_sandwich**2 * sandwich[0, 0] else sandwich
+    by_jack, by_sandwich = t_jack * _errors(jack), t_sandwich * _errors(sandwich)
+    widest = np.where(by_sandwich > 0, WIDEST_JACKKNIFE * by_sandwich, np.inf)
+    widths = np.clip(by_jack, by_sandwich, widest)
+    shrunk = min(1.0, float(widest[0] / by_jack[0])) if by_jack[0] else 1.0
+    wider = shrunk**2 * jack if by_jack[0] >= by_sandwich[0] else sandwich
     values = (line.a, line.b, line.ceiling)
     a, b, c = (Interval(v, v - w, v + w) for v, w in zip(values, map(float, widths), strict=True))
     return Spread(a, b, c, float(wider[0, 1]), n / tau)

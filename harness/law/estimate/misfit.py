@@ -1,10 +1,8 @@
-"""A test of fit: does what the law leaves of R move with the step, smoothly or by a leap?
+"""A test of fit: does what the law leaves of R move with the step, or does R follow H otherwise?
 
-The law's a and b come from an instrument z (estimate.py), so its residuals e hold what the error of
-a leaves of x, and a regressor w is uncorrelated with them only without the part that a took:
-v = w - z (x'w) / (x'z), all centred. Under the law v'e has mean 0 and variance v' Omega v, Omega
-that of an AR(1) whose standard deviation may change along the run. Several w together make a score
-test (Newey and McFadden 1994, section 9). No unit of R enters.
+Four courses beside the law are looked for by a score test (score.py): a smooth one in the step, a
+leap at some step, the bends of H that R does not follow as it follows its trend, and an H of
+earlier steps.
 """
 
 from __future__ import annotations
@@ -15,13 +13,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.law.estimate import bins, estimate, numbers
+from harness.law.estimate import estimate, numbers, score
 from harness.law.estimate.bins import Places
 from harness.law.estimate.estimate import Line
+from harness.law.estimate.score import MOST_BINS, Residuals, Score
 from harness.law.results import Floats
 
-MOST_BINS = 200
-"""Longer runs are tested on so many means of neighbouring rows."""
 DEGREE = 5
 """Of the polynomial in the step that a smooth course beside the law is sought by."""
 SMOOTH_LEVEL = 0.001
@@ -32,19 +29,31 @@ LEAP_F = 25.0
 """F of the best of up to 180 leaps; with fewer bins it grows with the root of what is lacking."""
 EDGE = 0.05
 """Share of the run at either end in which no leap is sought."""
-SMALLEST_SHARE = 0.1
-"""What is left, as a share of what the law moved R by, that is worth calling a misfit."""
-STRETCHES = 8
-"""Parts of the run of which each has noise of its own size."""
-SMALLEST_LOCAL = 0.1
-"""Its variance as a share of the whole run's, at least."""
-SMALLEST_VARIANCE_LEFT = 0.2
-"""Of what noise so correlated leaves around its mean, at least."""
+FEWEST_FOR_BENDS = 80
+"""Bins from which on bends of H and earlier H are looked at. With 60 they deny the law to 2 to 4%
+of lawful runs."""
+DIRECTED_LEVEL = 0.001
+"""Level of these two tests at 100 bins; with more it shrinks with their fourth power, since the
+polynomial finds there what they are for."""
+SUSPECTED_BENDS, SUSPECTED_LATE = 20.0, 50.0
+"""Times the level where another curve is the better one and the bins are fewer than MOST_BINS."""
+TREND_DEGREE = 2
+"""Of the polynomial in the step that is the trend of H; what it leaves are its bends."""
+NEAR, FAR = 1, 20
+"""The bends of H at a bin are read off its neighbours: beyond the NEAR ones next to it, whose noise
+is its own, a FAR-th of the run to either side."""
+LAG, SMOOTHED = 10, 40
+"""An earlier H is that of a tenth of the run ago, smoothed over a fortieth to either side."""
+BENDS_NOISE, LATE_NOISE = 4, 6
+"""Degrees of the polynomials in the step that are taken out before the noise is measured."""
+SMALLEST_SHARE, SMALLEST_DIRECTED = 0.1, 0.2
+"""What is left, as a share of what the law moved R by, that is worth calling a misfit: a smooth
+course or a leap, and bends or an earlier H, which move R by more where R follows them."""
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """What moves with the step beside the law."""
+    """What moves R beside the law."""
 
     p: float
     """Of a smooth course beside the law."""
@@ -54,105 +63,110 @@ class Misfit:
     bins: int
     share: float
     """The larger of both, peak to peak, as a share of what the law moves R by."""
+    bends: Score | None
+    """How surely R does not follow the bends of H; None in short runs, like `late`."""
+    late: Score | None
+    """How surely R follows an earlier H."""
+    moved: float
+    """By the law, in units of R; below 0 where a is."""
 
-    @property
-    def found(self) -> bool:
-        """Whether there is one: beyond noise, and not small beside the law."""
+    def size(self, suspected: bool = False) -> float:
+        """The largest misfit as a share of what the law moves R by; 0 where none is beyond noise
+        and a tenth of that. `suspected`: another curve fits the same points better.
+        """
         few = self.bins / MOST_BINS
         seen = self.p < SMOOTH_LEVEL * few**2 or self.leap_f > LEAP_F / few**0.5
-        return seen and self.share > SMALLEST_SHARE
+        level = DIRECTED_LEVEL * min(1.0, (100 / self.bins) ** 4)
+        lenient = suspected and few < 1
+        shares = (
+            self.share if seen and self.share > SMALLEST_SHARE else 0.0,
+            self._directed(self.bends, 1, level * (SUSPECTED_BENDS if lenient else 1)),
+            self._directed(self.late, -1, level * (SUSPECTED_LATE if lenient else 1)),
+        )
+        return max(shares)
 
-
-@dataclass(frozen=True)
-class _Binned:
-    """Centred means of neighbouring rows, shape (K,)."""
-
-    left: Floats
-    z: Floats
-    x: Floats
-
-    def without_fitted(self, columns: Floats) -> Floats:
-        """Rows of `columns` less what the fit of a and b takes of them. Shape (m, K)."""
-        taken: Floats = columns - np.outer(columns @ self.x, self.z) / float(self.z @ self.x)
-        return taken
+    def _directed(self, found: Score | None, sign: int, level: float) -> float:
+        """Share of a column with that sign beside a law of a above 0, below that level."""
+        if found is None or not found.p < level or not found.weight * sign * self.moved > 0:
+            return 0.0
+        share = found.size / abs(self.moved)
+        return share if share > SMALLEST_DIRECTED else 0.0
 
 
 def test(line: Line) -> Misfit | None:
     """None where the bins are too few for the polynomial or nothing is left to explain."""
-    n = len(line.x)
-    binned = bins.of(n, min(n, MOST_BINS))
-    run = _Binned(*(numbers.centred(binned.means(v)) for v in (line.residuals, line.z, line.x)))
-    moved = abs(line.a) * float(np.ptp(run.x))
-    if len(binned) < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not moved > 0:
+    run = score.of(line)
+    count, moved = len(run.left), line.a * float(np.ptp(run.x))
+    if count < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not moved:
         return None
-    p, smooth = _smooth(run)
+    smooth = score.along(run, score.polynomials(count, DEGREE))
     f, at, leap = _leap(run)
-    return Misfit(p, f, at, len(binned), max(smooth, leap) / moved)
+    share = max(smooth.size, leap) / abs(moved)
+    many = count >= FEWEST_FOR_BENDS
+    bends, late = (_bends(run), _late(run)) if many else (None, None)
+    return Misfit(smooth.p, f, at, count, share, bends, late, moved)
 
 
-def _smooth(run: _Binned) -> tuple[float, float]:
-    """p of a polynomial in the step beside the law, and how much it moves R, peak to peak."""
-    columns = _polynomials(len(run.left), DEGREE)
-    beside = np.vstack([run.z / np.linalg.norm(run.z), columns])
-    weights = np.linalg.lstsq(beside.T, run.left, rcond=None)[0]
-    left = run.left - weights @ beside
-    rho = estimate.lag1(left, DEGREE + 2)
-    free = run.without_fitted(columns)
-    variance = _carried(free * _local_sd(left, DEGREE + 2, rho), rho)
-    score = free @ run.left
-    f = float(score @ np.linalg.solve(variance, score)) / DEGREE
-    tau = (1 + rho) / (1 - rho)
-    freedom = max(len(left) / tau - DEGREE - 2, 1.0)
-    return numbers.f_tail(f, DEGREE, freedom), float(np.ptp(weights[1:] @ columns))
+def _bends(run: Residuals) -> Score | None:
+    """Of the part of exp(H) that is no trend in the step: under the law R follows it by the same a.
 
-
-def _local_sd(left: Floats, coefficients: int, rho: float) -> Floats:
-    """Standard deviation of the noise along the run, from what `coefficients` fitted ones left.
-
-    exp() makes noise of H large where H is high. Shape (K,).
+    A reward that is a curve in the step alone passes for the law along the trend of H, not here.
     """
-    n, tau = len(left), (1 + rho) / (1 - rho)
-    kept = max(1 - 2 * tau / n, SMALLEST_VARIANCE_LEFT) * (1 - coefficients / n)
-    stretches = bins.of(n, STRETCHES)
-    local = stretches.spread_out(stretches.means(left**2))
-    even = numbers.mean(left**2)
-    return np.sqrt(np.maximum(local, SMALLEST_LOCAL * even) / kept)
+    count = len(run.x)
+    trend = score.polynomials(count, TREND_DEGREE)
+    around = _around(run.x, NEAR, max(2, count // FAR))
+    bends = around - (trend @ around) @ trend
+    return _along(run, bends, BENDS_NOISE)
 
 
-def _carried(rows: Floats, rho: float) -> Floats:
-    """v' Omega v of each two rows, Omega the correlations of an AR(1). Shape (m, m)."""
-    cross = rows @ numbers.carried_on(rows, rho).T
-    carried: Floats = cross + cross.T - rows @ rows.T
-    return carried
+def _late(run: Residuals) -> Score | None:
+    count = len(run.x)
+    back, beside = count // LAG, max(1, count // SMOOTHED)
+    window = np.full(2 * beside + 1, 1 / (2 * beside + 1))
+    smoothed = np.convolve(np.pad(run.x, beside, mode="edge"), window, "valid")
+    earlier = np.concatenate([np.full(back, smoothed[0]), smoothed[:-back]])
+    return _along(run, numbers.centred(earlier), LATE_NOISE)
 
 
-def _leap(run: _Binned) -> tuple[float, int, float]:
+def _along(run: Residuals, column: Floats, degree: int) -> Score | None:
+    """The test against one column; None where it is nothing."""
+    length = float(np.linalg.norm(column))
+    if not length > 1e-9 * float(np.linalg.norm(run.x)):
+        return None
+    return score.along(run, column[None] / length, score.polynomials(len(column), degree))
+
+
+def _around(values: Floats, near: int, far: int) -> Floats:
+    """The mean of `far` neighbours to either side beyond the `near` next ones, centred; beyond the
+    ends, mirrored through the last value. Shape (K,).
+    """
+    window = np.zeros(2 * (near + far) + 1)
+    window[:far] = window[-far:] = 0.5 / far
+    reach = near + far
+    first, last = 2 * values[0] - values[reach:0:-1], 2 * values[-1] - values[-2 : -reach - 2 : -1]
+    mirrored = np.concatenate([first, values, last])
+    return numbers.centred(np.convolve(mirrored, window, "valid"))
+
+
+def _leap(run: Residuals) -> tuple[float, int, float]:
     """F of the best leap of R beside the law, where it is, and its size."""
     at, columns = _leaps(len(run.left))
-    along = run.z / np.linalg.norm(run.z)
+    along = run.direction
     apart = columns - np.outer(columns @ along, along)
-    power, score = np.einsum("mk,mk->m", apart, apart), apart @ run.left
+    power, moved = np.einsum("mk,mk->m", apart, apart), apart @ run.left
     usable = power > 1e-9 * len(run.left)
-    gain = np.where(usable, score**2 / np.where(usable, power, 1.0), 0.0)
+    gain = np.where(usable, moved**2 / np.where(usable, power, 1.0), 0.0)
     best = int(np.argmax(gain))
     if gain[best] == 0:
         return 0.0, int(at[best]), 0.0
-    size = float(score[best] / power[best])
+    size = float(moved[best] / power[best])
     left = run.left - along * float(along @ run.left) - size * apart[best]
     if not left @ left > 0:
         return math.inf, int(at[best]), abs(size)
     rho = estimate.lag1(left, 4)
     row = apart[best : best + 1]
-    variance = float(_carried(row * _local_sd(left, 4, rho), rho)[0, 0])
-    return float(score[best]) ** 2 / variance, int(at[best]), abs(size)
-
-
-@lru_cache(maxsize=32)
-def _polynomials(n: int, degree: int) -> Floats:
-    """Orthonormal ones of degree 1 to `degree`. Shape (degree, n)."""
-    powers = np.vander(np.linspace(-1, 1, n), degree + 1, increasing=True)
-    columns: Floats = np.linalg.qr(powers)[0][:, 1:].T
-    return columns
+    variance = float(score.carried(row * score.local_sd(left, 4, rho), rho)[0, 0])
+    return float(moved[best]) ** 2 / variance, int(at[best]), abs(size)
 
 
 @lru_cache(maxsize=32)

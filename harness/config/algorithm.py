@@ -10,9 +10,10 @@ from harness.config.policy import ANY_LANGUAGE_MODEL
 from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, Unless
 from harness.errors import ConfigError
 
-GRPO = Only("algorithm.kind", ("grpo",))
+GRPO = Only("algorithm.kind", ("grpo", "gspo"))
 NOT_CONSTANT = Unless("algorithm.kind", "dr_grpo", "it divides by a constant")
 NOT_TOKENS = Unless("algorithm.kind", "lite_ppo", "it divides by the number of tokens")
+NOT_MEANS = Unless("algorithm.kind", "gspo", "it takes the mean over conversations")
 CLIPS = Unless("algorithm.kind", "reinforce", "it does not clip")
 LATER_UPDATES = Unless("trainer.updates_per_batch", 1, "every ratio is 1 and nothing is clipped")
 
@@ -24,7 +25,7 @@ class AlgorithmConfig:
     name: Annotated[str, ByOption()] = "grpo"
     """Name of the algorithm, under which the run is filed."""
     kind: Annotated[str, ByOption()] = "grpo"
-    """grpo, dr_grpo, lite_ppo, reinforce or the algorithm of a plug-in."""
+    """dr_grpo, grpo, gspo, lite_ppo, max_rl, reinforce, rloo or the algorithm of a plug-in."""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     """Keys of the algorithm's own, as conf/algorithm/NAME.yaml lists them. One is set by
     algorithm.options.KEY=VALUE."""
@@ -40,7 +41,9 @@ class AlgorithmConfig:
     std_over: Annotated[str, OneOf(("group", "batch")), GRPO] = "group"
     """The rewards whose standard deviation advantages are divided by: the group's or the whole
     batch's."""
-    denominator: Annotated[str, OneOf(("tokens", "constant")), NOT_CONSTANT, NOT_TOKENS] = "tokens"
+    denominator: Annotated[
+        str, OneOf(("tokens", "constant")), NOT_CONSTANT, NOT_TOKENS, NOT_MEANS
+    ] = "tokens"
     """Divisor of the summed loss: the number of tokens (their mean), or a constant, the most tokens
     that a batch could hold."""
     null_control: bool = False

@@ -25,7 +25,7 @@ class AlgorithmConfig:
     name: Annotated[str, ByOption()] = "grpo"
     """Name of the algorithm, under which the run is filed."""
     kind: Annotated[str, ByOption()] = "grpo"
-    """dr_grpo, grpo, gspo, lite_ppo, max_rl, reinforce, rloo or the algorithm of a plug-in."""
+    """dr_grpo, grpo, gspo, lite_ppo, max_rl, ppo, reinforce, rloo or the algorithm of a plug-in."""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     """Keys of the algorithm's own, as conf/algorithm/NAME.yaml lists them. One is set by
     algorithm.options.KEY=VALUE."""

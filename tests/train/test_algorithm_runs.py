@@ -14,6 +14,7 @@ from tests.train.made import finish, go_on, killed_after, make_run, rows_of, tab
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "rloo": {"learning_rate": 60.0},
     "max_rl": {"learning_rate": 12.0, "options": {"mean_floor": 0.1}},
+    "ppo": {"learning_rate": 12.0, "group_size": 1},
     "gspo": {"learning_rate": 12.0, "clip_low": 0.01, "clip_high": 0.01},
 }
 """Their keys in a tabular run, where a step is the plain gradient times the rate."""
@@ -56,7 +57,7 @@ def test_remedies_that_add_to_a_loss_go_with_it(tmp_path: Path, kind: str) -> No
 def test_a_language_model_learns_by_it_and_goes_on_from_a_checkpoint(
     tmp_path: Path, kind: str
 ) -> None:
-    keys = {"group_size": 4, **ALGORITHMS[kind], "learning_rate": 5e-4}
+    keys = {"group_size": 4} | {**ALGORITHMS[kind], "learning_rate": 5e-4}
     whole = language.config({"kind": kind, **keys}, steps=2, checkpoint_every=1)
     straight = language.run_here(tmp_path / "straight", whole)
     stopped = language.run_here(tmp_path / "stopped", whole, stop_after=1)

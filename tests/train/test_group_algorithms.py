@@ -66,7 +66,7 @@ def test_the_mean_gradient_of_max_rl_is_that_of_log_p_as_far_as_the_group_can_se
     """Its claim (arXiv 2602.02710) worked out for n draws of success p: the expected slope along p
     is (1 - (1 - p)^(n - 1)) / p, which for large n is that of log p, where plain RL has 1."""
     p, n, draws = 0.3, 4, 40_000
-    drawn = (np.random.default_rng(1).random(draws * n) < p) * 1.0
+    drawn = (np.random.default_rng(1).random(draws * n) < p).astype(np.float64)
     config = AlgorithmConfig(group_size=n)
     column = MaxRl().advantages(Rewards.of(drawn), None, config)[:, 0]
     score = np.where(drawn == 1, 1 / p, -1 / (1 - p))

@@ -109,7 +109,7 @@ class RemedyStack:
     @property
     def needs_start(self) -> bool:
         """Whether `select` needs the tokens' log-probabilities under the start policy."""
-        return any(part.needs_start for part in (self.algorithm, *self.remedies))
+        return self.algorithm.needs_start or any(r.needs_start for r in self.remedies)
 
     @property
     def chooses(self) -> bool:

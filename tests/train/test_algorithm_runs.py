@@ -14,6 +14,8 @@ from tests.train.made import finish, go_on, killed_after, make_run, rows_of, tab
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "rloo": {"learning_rate": 60.0},
     "max_rl": {"learning_rate": 12.0, "options": {"mean_floor": 0.1}},
+    "expert_iteration": {"learning_rate": 12.0, "options": {"keep": 0.25, "margin": 0.0}},
+    "kto": {"learning_rate": 60.0, "options": {"beta": 0.2}},
     "ppo": {"learning_rate": 12.0, "group_size": 1},
     "gspo": {"learning_rate": 12.0, "clip_low": 0.01, "clip_high": 0.01},
 }
@@ -41,6 +43,18 @@ def test_a_killed_run_ends_with_the_rows_of_one_that_was_not(tmp_path: Path, kin
     killed = killed_after(make_run(tmp_path / "killed", slow), 8)
     assert finish(killed)[0] == 0
     assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+def test_a_prior_temperature_is_a_start_of_its_own_and_survives_a_stop(tmp_path: Path) -> None:
+    plain = tabular(steps=4, conversations=16, checkpoint_every=2)
+    sharp = replace(plain, policy=replace(plain.policy, prior_temperature=0.5))
+    straight = rows_of(tmp_path / "straight", sharp)
+    assert straight[0]["kl"] == 0  # it is its own start
+    assert straight[0]["entropy"] < 1.6 < rows_of(tmp_path / "plain", plain)[0]["entropy"]
+    stopped = make_run(tmp_path / "stopped", sharp)
+    go_on(stopped, stop_after=2)
+    go_on(stopped)
+    assert stopped.metrics.read_bytes() == (tmp_path / "straight/metrics.jsonl").read_bytes()
 
 
 @pytest.mark.slow

@@ -88,6 +88,12 @@ def unclipped(logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
     return TokenLoss(loss, loss, nowhere, nowhere)
 
 
+def imitating(logp: Array, weight: Array) -> TokenLoss:
+    """-w log p of each token: cross-entropy, whoever drew them."""
+    nowhere = namespace(logp).zeros_like(logp) != 0
+    return TokenLoss(-weight * logp, -weight, nowhere, nowhere)
+
+
 def kept_in_value_only(
     logp: Array,
     old_logp: Array,

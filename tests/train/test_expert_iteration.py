@@ -68,4 +68,8 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
         "algorithm.clip_high: has no effect with algorithm.kind=expert_iteration, since it has no "
         "ratio to clip, got 0.3"
     )
+    assert refused("remedy=gppo", "trainer.updates_per_batch=2") == (
+        "remedy.methods.gppo must go with an algorithm that has a ratio, since it shapes it, got "
+        "algorithm.kind=expert_iteration"
+    )
     assert refused("algorithm.group_size=1").startswith("algorithm.group_size must be 2 or more")

@@ -12,7 +12,7 @@ duplicates this is REINFORCE with a reward of 1 for the kept and 0 for the other
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from harness.train.policy_gradient.rewards import Rewards, by_reply
 class ExpertIteration(Algorithm):
     """Which conversations are worth imitating."""
 
+    has_ratio: ClassVar[bool] = False
     keep: Annotated[float, Between(0.001, 1)] = 0.125
     """Share of a group's conversations that is imitated, one at least."""
     margin: Annotated[float, Between(0, 1)] = 0.05

@@ -37,6 +37,9 @@ class Algorithm(Options, ABC):
     by_conversation: ClassVar[bool] = False
     """Whether a token's loss depends on others of its conversation, as a ratio of sequences does.
     `loss` then gets all tokens of a conversation in one call; otherwise it may get any."""
+    has_ratio: ClassVar[bool] = True
+    """Whether its loss goes by the ratio to the weights that drew the tokens, which a remedy may
+    shape."""
     needs_start: ClassVar[bool] = False
     """Whether `prepare` needs the tokens' log-probabilities under the start policy."""
 

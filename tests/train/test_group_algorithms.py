@@ -82,7 +82,7 @@ def test_a_hopeless_group_is_divided_by_the_floor() -> None:
 
 
 def test_gspo_is_the_mean_over_conversations_of_its_equation() -> None:
-    """Value and slope against autograd of equations 5 and 7 of arXiv 2507.18071."""
+    """Value and slope against autograd of the objective of arXiv 2507.18071."""
     given, config = tokens_for(Gspo()), AlgorithmConfig(clip_low=0.02, clip_high=0.03)
     # one advantage a conversation, as its replies share one
     advantage = np.random.default_rng(8).normal(0, 1, 10)[given.conversation]

@@ -38,7 +38,7 @@ def test_conversations_above_their_groups_mean_are_wanted() -> None:
 
 
 def test_value_and_slope_are_those_of_the_papers_loss_by_autograd() -> None:
-    """Equation 8 of arXiv 2402.01306, the mean over conversations, labels of 0 left out."""
+    """The loss of arXiv 2402.01306, the mean over conversations, labels of 0 left out."""
     kto = Kto(beta=0.3, wanted=1.2)
     given = labelled(kto, np.where(LABELS > 0, 1.2, LABELS))
     rng = np.random.default_rng(5)

@@ -1,9 +1,9 @@
 """GSPO: GRPO's advantages with one clipped ratio for a whole conversation (arXiv 2507.18071).
 
 s = exp(mean over the conversation's tokens of log p - log p_old), the loss of a conversation is
--min(s A, clip(s, 1 - clip_low, 1 + clip_high) A), and that of the batch the mean over conversations
-(equations 5 and 7), whatever their length. s is a geometric mean and moves little: the paper clips
-it at 3e-4 below and 4e-4 above. Its sequence is one reply; ours is all that the policy said in a
+-min(s A, clip(s, 1 - clip_low, 1 + clip_high) A), and that of the batch the mean over
+conversations, whatever their length. s is a geometric mean and moves little: the paper clips it at
+3e-4 below and 4e-4 above. Its sequence is one reply; ours is all that the policy said in a
 conversation, whose replies share one reward. With one update a batch every s is 1 and what is left
 is GRPO with each conversation counting alike.
 """

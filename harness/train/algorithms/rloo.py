@@ -1,6 +1,6 @@
 """RLOO: a conversation's reward against the mean of the others of its group.
 
-A = r - mean of the others (Kool et al. 2019, for language models arXiv 2402.14740, section 3.1): a
+A = r - mean of the others (Kool et al. 2019, for language models arXiv 2402.14740): a
 baseline that does not depend on the conversation it is for, so that the gradient is unbiased. It is
 n / (n - 1) of Dr. GRPO's advantage, with the mean over tokens. The paper has no clip, since it
 updates once on a batch; with later updates the ratio of each token is clipped here, as in verl and

@@ -56,7 +56,7 @@ class LinearCritic:
     """A weight a feature and a bias, learnt by Adam on the mean squared error.
 
     With `clip` the loss of a reply is max((v - target)^2, (v_clipped - target)^2) / 2, v_clipped
-    being within `clip` of the value before the batch (PPO's, as in arXiv 2006.05990, section 3.2):
+    being within `clip` of the value before the batch (PPO's, as in arXiv 2006.05990):
     a value that has gone so far towards its target learns no more from this batch.
     """
 

@@ -1,6 +1,6 @@
 """CPU seconds of a step with each algorithm over one with grpo, one thread.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.algorithms [repeats] [tabular|tiny ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.algorithms [repeats] [tabular|tiny|tiny_smoke ...]
 
 One batch of conversations is held, and each algorithm in turn makes advantages of it, learns from
 it once and fits its critic, again and again; nothing is kept of what is learned, so each repeat is
@@ -31,7 +31,7 @@ from harness.train.rollout.rewards import compute_rewards
 def planned(rung: str, name: str) -> RunConfig:
     """A run in grpo's groups, so that all learn from the same conversations."""
     words = [f"policy={rung}", f"algorithm={name}", "algorithm.group_size=8"]
-    (point,) = planner.plan(words + ["trainer.conversations=16"] * (rung == "tiny")).points
+    (point,) = planner.plan(words + ["trainer.conversations=16"] * (rung != "tabular")).points
     return point.config
 
 
@@ -123,7 +123,7 @@ def main(repeats: int, rungs: list[str]) -> None:
             print(f"| {rung} | {name} | {row} |", flush=True)
 
 
-RUNGS = {"tabular": tabular_work, "tiny": tiny_work}
+RUNGS = {"tabular": tabular_work, "tiny": tiny_work, "tiny_smoke": tiny_work}
 
 if __name__ == "__main__":
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]

@@ -10,10 +10,14 @@ from harness.config.policy import ANY_LANGUAGE_MODEL
 from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, Unless
 from harness.errors import ConfigError
 
-GRPO = Only("algorithm.kind", ("grpo",))
+GRPO = Only("algorithm.kind", ("grpo", "gspo"))
 NOT_CONSTANT = Unless("algorithm.kind", "dr_grpo", "it divides by a constant")
 NOT_TOKENS = Unless("algorithm.kind", "lite_ppo", "it divides by the number of tokens")
+NOT_MEANS = Unless("algorithm.kind", "gspo", "it takes the mean over conversations")
+NOT_KTO = Unless("algorithm.kind", "kto", "it takes the mean over conversations")
 CLIPS = Unless("algorithm.kind", "reinforce", "it does not clip")
+IMITATES = Unless("algorithm.kind", "expert_iteration", "it has no ratio to clip")
+LABELS = Unless("algorithm.kind", "kto", "it does not clip")
 LATER_UPDATES = Unless("trainer.updates_per_batch", 1, "every ratio is 1 and nothing is clipped")
 
 
@@ -24,7 +28,8 @@ class AlgorithmConfig:
     name: Annotated[str, ByOption()] = "grpo"
     """Name of the algorithm, under which the run is filed."""
     kind: Annotated[str, ByOption()] = "grpo"
-    """grpo, dr_grpo, lite_ppo, reinforce or the algorithm of a plug-in."""
+    """dr_grpo, expert_iteration, grpo, gspo, kto, lite_ppo, max_rl, ppo, reinforce, rloo or the
+    algorithm of a plug-in."""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     """Keys of the algorithm's own, as conf/algorithm/NAME.yaml lists them. One is set by
     algorithm.options.KEY=VALUE."""
@@ -40,16 +45,18 @@ class AlgorithmConfig:
     std_over: Annotated[str, OneOf(("group", "batch")), GRPO] = "group"
     """The rewards whose standard deviation advantages are divided by: the group's or the whole
     batch's."""
-    denominator: Annotated[str, OneOf(("tokens", "constant")), NOT_CONSTANT, NOT_TOKENS] = "tokens"
+    denominator: Annotated[
+        str, OneOf(("tokens", "constant")), NOT_CONSTANT, NOT_TOKENS, NOT_MEANS, NOT_KTO
+    ] = "tokens"
     """Divisor of the summed loss: the number of tokens (their mean), or a constant, the most tokens
     that a batch could hold."""
     null_control: bool = False
     """Permute the advantages of whole conversations within each group, or within the batch for an
     algorithm without groups. The policy gets updates of the same size without any signal: a
     baseline for what noise alone does."""
-    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS] = 0.2
+    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS, IMITATES, LABELS] = 0.2
     """Lower clip of the probability ratio: at 1 - clip_low."""
-    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS] = 0.2
+    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS, IMITATES, LABELS] = 0.2
     """Upper clip of the probability ratio: at 1 + clip_high."""
     adam_beta1: Annotated[float, Between(0, 0.9999), ANY_LANGUAGE_MODEL] = 0.9
     """Decay rate of Adam's first moment."""

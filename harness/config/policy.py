@@ -31,6 +31,10 @@ class PolicyConfig:
     far, with weights shared over the turns, and replies that take up the newest fact; last_words:
     the user's last message alone, with weights of their own at each turn, which hardly learns to
     listen."""
+    prior_temperature: Annotated[float, Between(0.1, 10), TABULAR] = 1.0
+    """Divides the logarithm of a tabular policy's prior, its choice before it has learnt anything:
+    below 1 it starts narrower, above 1 more even. Unlike the sampling temperature it leaves the
+    learnt part alone."""
     max_turn_tokens: Annotated[int, Between(4, 32_768), Unit("tokens"), ANY_LANGUAGE_MODEL] = 32
     """Maximum length of one reply, thinking included."""
 

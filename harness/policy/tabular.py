@@ -1,7 +1,8 @@
 """A softmax over the eight strategies, given what was heard: small enough to be understood.
 
-logits(o) = log prior + features(o) @ table. Two observations give the features: `conversation`, all
-that was heard and played so far, and `last_words`, one-hot rows of the last message alone.
+logits(o) = log prior / prior temperature + features(o) @ table. Two observations give the features:
+`conversation`, all that was heard and played so far, and `last_words`, one-hot rows of the last
+message alone.
 
 Why this has a deterministic optimum, so that H can go to 0 at the ceiling: a softmax is an argmax
 of logits plus Gumbel noise. A conversation passes each turn once, so one draw for each turn can be
@@ -141,15 +142,18 @@ class TabularPolicy:
     table: FloatArray
     observation: str
     """Key of OBSERVATIONS."""
+    prior_temperature: float = 1.0
+    """What the log prior is divided by: below 1 the start is narrower, above 1 more even."""
 
     @classmethod
-    def start(cls, observation: str) -> TabularPolicy:
+    def start(cls, observation: str, prior_temperature: float = 1.0) -> TabularPolicy:
         features = OBSERVATIONS[observation].features(nothing_heard(1)).shape[1]
-        return cls(np.zeros((features, len(STRATEGIES))), observation)
+        return cls(np.zeros((features, len(STRATEGIES))), observation, prior_temperature)
 
     def log_probabilities(self, seen: Observations, temperature: float) -> FloatArray:
         """Log-probabilities of every strategy, shape (n, strategies)."""
-        logits = (_LOG_PRIOR + seen.features @ self.table) / temperature
+        prior = _LOG_PRIOR / self.prior_temperature
+        logits = (prior + seen.features @ self.table) / temperature
         shifted = logits - logits.max(axis=1, keepdims=True)
         log_p: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
         return log_p

@@ -16,6 +16,7 @@ from harness.testing.options_contract import OptionsContract
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss
+from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
 
 GROUPS, GROUP_SIZE = 4, 4
@@ -60,10 +61,28 @@ def tokens(kind: str = "numpy") -> LossTokens:
     return LossTokens(logp, before, advantage, torch.from_numpy(owner), 10)
 
 
+def tokens_for(algorithm: Algorithm, kind: str = "numpy") -> LossTokens:
+    """The same tokens with what the algorithm prepares for them."""
+    given, exact = tokens(kind), tokens()
+    step = StepTokens(
+        logp=exact.old_logp,
+        advantage=exact.advantage,
+        entropy_nats=None,
+        start_logp=exact.old_logp + np.random.default_rng(5).normal(0, 0.3, TOKENS),
+        rng=np.random.default_rng(6),
+        conversation=exact.conversation,
+    )
+    columns = algorithm.prepare(step)
+    if kind == "torch":
+        return replace(given, prepared=tuple(torch.from_numpy(c).float() for c in columns))
+    return replace(given, prepared=columns)
+
+
 def taken(given: LossTokens, places: slice) -> LossTokens:
     columns = (given.logp, given.old_logp, given.advantage, given.conversation)
     logp, old_logp, advantage, owner = (column[places] for column in columns)
-    return LossTokens(logp, old_logp, advantage, owner, given.conversations)
+    prepared = tuple(column[places] for column in given.prepared)
+    return LossTokens(logp, old_logp, advantage, owner, given.conversations, prepared)
 
 
 def moved(given: LossTokens, token: int, by: float) -> LossTokens:
@@ -124,7 +143,7 @@ class AlgorithmContract(OptionsContract):
     def test_the_slope_is_the_gradient_of_the_summed_value(self, algorithm: Algorithm) -> None:
         if self.through_the_clip:
             pytest.skip("its slope is on purpose not the gradient of its value")
-        given, step = tokens(), 1e-6
+        given, step = tokens_for(algorithm), 1e-6
         slope = algorithm.loss(given, CONFIG).slope
         for token in range(0, TOKENS, 7):
             up, down = (
@@ -133,7 +152,9 @@ class AlgorithmContract(OptionsContract):
             assert slope[token] == pytest.approx((up - down) / (2 * step), abs=1e-6)
 
     def test_torch_in_single_precision_agrees_with_numpy(self, algorithm: Algorithm) -> None:
-        exact, single = (algorithm.loss(tokens(kind), CONFIG) for kind in ("numpy", "torch"))
+        exact, single = (
+            algorithm.loss(tokens_for(algorithm, kind), CONFIG) for kind in ("numpy", "torch")
+        )
         assert_agree(exact, single)
 
     def test_a_loss_by_token_does_not_depend_on_the_tokens_beside_it(
@@ -141,8 +162,8 @@ class AlgorithmContract(OptionsContract):
     ) -> None:
         if algorithm.by_conversation:
             pytest.skip("its loss is of whole conversations")
-        whole, places = algorithm.loss(tokens(), CONFIG), slice(20, 90)
-        part = algorithm.loss(taken(tokens(), places), CONFIG)
+        given, places = tokens_for(algorithm), slice(20, 90)
+        whole, part = (algorithm.loss(t, CONFIG) for t in (given, taken(given, places)))
         np.testing.assert_array_equal(part.slope, whole.slope[places])
         np.testing.assert_array_equal(part.value, whole.value[places])
 

@@ -97,7 +97,7 @@ def test_every_number_has_a_range_and_every_default_is_in_its_own() -> None:
 
 
 USED = {
-    "policy=tabular": "observation temperature",
+    "policy=tabular": "observation prior_temperature temperature",
     "policy=tiny": "temperature max_turn_tokens dtype hidden_size layers attention_heads vocabulary"
     " warm_start_copy_steps warm_start_steps warm_start_learning_rate",
     "policy=hf": "temperature max_turn_tokens model revision init system_prompt thinking dtype"

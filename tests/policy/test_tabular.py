@@ -1,5 +1,7 @@
 """The tabular policy: its start, its gradient, its entropy, and what it hears."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,6 +52,23 @@ def test_the_start_is_its_prior_whatever_it_hears() -> None:
     wanted = np.tile([PRIOR[s] for s in STRATEGIES], (12, 1))
     np.testing.assert_allclose(np.exp(start.log_probabilities(seen, 1.0)), wanted)
     np.testing.assert_allclose(start.entropy_nats(seen, 1.0), 1.903, atol=5e-4)
+
+
+@pytest.mark.parametrize("prior_temperature", [0.5, 1.0, 2.0])
+def test_a_prior_temperature_sharpens_or_evens_the_start_alone(prior_temperature: float) -> None:
+    seen = random_seen(0)
+    start = TabularPolicy.start("conversation", prior_temperature)
+    raised = np.array([PRIOR[s] for s in STRATEGIES]) ** (1 / prior_temperature)
+    np.testing.assert_allclose(np.exp(start.log_probabilities(seen, 1.0))[3], raised / raised.sum())
+    # the learnt part is as it was: the table moves logits by the same amount
+    learnt = replace(start, table=random_policy(1).table)
+    plain = replace(learnt, prior_temperature=1.0)
+    moved = learnt.log_probabilities(seen, 1.0) - start.log_probabilities(seen, 1.0)
+    wanted = plain.log_probabilities(seen, 1.0) - TabularPolicy.start(
+        "conversation"
+    ).log_probabilities(seen, 1.0)
+    apart = moved - wanted  # up to what normalises each row
+    np.testing.assert_allclose(apart - apart[:, :1], 0, atol=1e-12)
 
 
 @given(st.integers(0, 100), TEMPERATURES, EITHER)

@@ -9,7 +9,9 @@ import pytest
 import torch
 from trl import GRPOTrainer
 
-from harness.train.policy_gradient.losses import clipped
+from harness.config.run import AlgorithmConfig
+from harness.train.algorithms.gspo import Gspo
+from harness.train.policy_gradient.losses import LossTokens, clipped
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens
@@ -54,12 +56,11 @@ def by_trl(numbers: dict[str, np.ndarray], **options: Any) -> float:
         current_gradient_accumulation_steps=1,
         aux_loss_enabled=False,
         off_policy_mask_threshold=None,
-        importance_sampling_level="token",
         use_vllm=False,
         _entropy_bonus_enabled=False,
         _metrics={"train": defaultdict(list)},
         **{"beta": 0.0, "epsilon_low": 0.2, "epsilon_high": 0.2, "top_entropy_quantile": 1.0,
-           "loss_type": "dapo", **options},
+           "loss_type": "dapo", "importance_sampling_level": "token", **options},
     )  # fmt: skip
     inputs = {
         "prompt_ids": ones[:, :1], "prompt_mask": ones[:, :1],
@@ -80,6 +81,22 @@ def test_the_clipped_loss_and_clip_higher_equal_trls() -> None:
     assert plain.value.mean() == pytest.approx(by_trl(numbers), abs=1e-12)
     assert higher.value.mean() == pytest.approx(by_trl(numbers, epsilon_high=0.28), abs=1e-12)
     assert plain.value.mean() != pytest.approx(higher.value.mean(), abs=1e-4)
+
+
+def test_gspo_equals_trls_ratio_of_sequences() -> None:
+    numbers = token_numbers()
+    row = np.repeat(np.arange(ROWS), LENGTH)
+    advantage = numbers["advantage"][::LENGTH][row]  # one a conversation, as its replies share one
+    columns = numbers["logp"], numbers["old"], advantage
+    made = Gspo().loss(
+        LossTokens(*columns, row, ROWS, (np.ones(ROWS * LENGTH),)),
+        AlgorithmConfig(kind="gspo", clip_low=0.02, clip_high=0.02),
+    )
+    options = {"epsilon_low": 0.02, "epsilon_high": 0.02, "loss_type": "grpo"}
+    given = numbers | {"advantage": advantage}
+    wanted = by_trl(given, importance_sampling_level="sequence", **options)
+    assert made.value.mean() == pytest.approx(wanted, abs=1e-12)
+    assert (made.low | made.high).any()
 
 
 def test_the_term_for_the_start_policy_equals_trls() -> None:

@@ -58,11 +58,15 @@ def test_after_its_last_reply_a_conversation_keeps_that_value() -> None:
     assert table[2].tolist() == [0.0] * 20  # which held none
 
 
-def test_a_rate_that_is_too_high_ends_in_a_sentence() -> None:
+@pytest.mark.parametrize(("rate", "size"), [(1e200, 1e200), (100.0, 1.0)])
+def test_a_rate_that_is_too_high_ends_in_a_sentence(rate: float, size: float) -> None:
     with pytest.raises(DivergedError) as error:
-        LinearCritic.start(1e200, 9).fitted(FEATURES, FEATURES @ TRUTH * 1e200)
-    assert str(error.value) == (
-        "the critic must be finite, and is not after 9 updates at a rate of 1e+200; lower the rate"
+        LinearCritic.start(rate, 9).fitted(FEATURES, (FEATURES @ TRUTH + 0.3) * size)
+    said = str(error.value)
+    assert said.startswith("the critic must stay near the rewards, and is off by ")
+    assert said.endswith(
+        f"(root mean square) after 9 updates at algorithm.options.critic_rate={rate:g}; "
+        "lower the rate"
     )
 
 
@@ -110,7 +114,7 @@ def test_a_critic_that_diverges_names_the_run_and_the_step() -> None:
     critic_batch = CriticBatch(LinearCritic.start(1e300, 9), FEATURES, FEATURES @ TRUTH * 1e200)
     with pytest.raises(DivergedError) as error:
         critic_batch.fitted_critic("runs/one: step 3")
-    assert str(error.value).startswith("runs/one: step 3: the critic must be finite, and is not")
+    assert str(error.value).startswith("runs/one: step 3: the critic must stay near the rewards")
 
 
 WITH_CRITIC = {

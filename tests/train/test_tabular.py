@@ -215,7 +215,7 @@ def test_a_table_by_turn_of_an_older_version_is_the_same_policy(tmp_path: Path) 
     """It had the rows of each turn apart: 4 moods, 11 cues, 4 changes, 9 last strategies."""
     by_turn = np.random.default_rng(6).normal(size=(MAX_TURNS, 28, 8))
     np.save(tmp_path / "table.npy", by_turn)
-    policy = load(tmp_path, "last_words")
+    policy = load(tmp_path, TabularPolicy.start("last_words"))
     for turn in (0, 1, MAX_TURNS - 1):
         heard = replace(
             nothing_heard(1),
@@ -246,4 +246,4 @@ def test_a_table_of_another_shape_is_refused(
 ) -> None:
     np.save(tmp_path / "table.npy", np.zeros(shape))
     with pytest.raises(DataError, match="must hold float64 logits of shape"):
-        load(tmp_path, observation)
+        load(tmp_path, TabularPolicy.start(observation))

@@ -119,6 +119,7 @@ def loss_settings(
         rng=rng_of(config, step, REMEDY_STREAM),
         touched=batch.touched[conversation],
         lost=None if batch.has_reward.all() else ~batch.has_reward[conversation],
+        conversation=conversation,
     )
     counted = max(1, int(batch.has_reward[conversation].sum()))
     total = denominator(stack.algorithm, config, counted)

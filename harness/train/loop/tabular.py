@@ -12,13 +12,13 @@ import io
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from harness.config.run import MAX_TURNS
+from harness.config.run import MAX_TURNS, PolicyConfig
 from harness.errors import DataError, DivergedError
 from harness.policy.tabular import TabularPolicy
 from harness.records import atomic
@@ -76,8 +76,8 @@ def train(session: Session) -> None:
     """Train from the checkpoint, or from the start, to the last step."""
     config = session.config
     saved = session.checkpoint.path if session.checkpoint else None
-    observation = config.policy.observation
-    policy = load(saved, observation) if saved else TabularPolicy.start(observation)
+    start = start_policy(config.policy)
+    policy = load(saved, start) if saved else start
     stack = remedy_stack.begin(config, saved)
     state = TrainState(
         policy, curriculum.begin(config, saved), stack, stack.critic(saved), book.load(saved)
@@ -112,7 +112,7 @@ def _step(
     measured = evaluated(session, state.policy, step)
     session.judge_evaluation(step, measured)
     eval_end = time.monotonic()
-    start_logp = log_p_of_acts(TabularPolicy.start(state.policy.observation), acts, temperature)
+    start_logp = log_p_of_acts(start_policy(config.policy), acts, temperature)
     touched = filled.redrawn[acts.conversation]
     lost = ~np.isfinite(rewards.total)[acts.conversation]
     batch = act_batch(stack, config, acts, trace, start_logp, step, touched, lost)
@@ -187,20 +187,27 @@ def _save(state: TrainState, folder: Path) -> None:
     atomic.write_bytes(folder / "table.npy", table.getbuffer(), durable=False)
 
 
-def load(folder: Path, observation: str) -> TabularPolicy:
-    """The policy of a checkpoint.
+def start_policy(policy: PolicyConfig) -> TabularPolicy:
+    """The policy before the first step."""
+    return TabularPolicy.start(policy.observation, policy.prior_temperature)
+
+
+def load(folder: Path, start: TabularPolicy) -> TabularPolicy:
+    """The policy of a checkpoint of a run that began as `start`.
 
     Raises DataError for what is no table of this policy, though its manifest says so.
     """
-    path, shape = folder / "table.npy", TabularPolicy.start(observation).table.shape
+    path, shape = folder / "table.npy", start.table.shape
     try:
         table = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise DataError(f"{path}: must hold logits as an array, and does not: {error}") from error
     by_turn = (MAX_TURNS, shape[0] // MAX_TURNS, shape[1])
-    if observation == "last_words" and table.shape == by_turn:  # checkpoints of older versions
+    if (
+        start.observation == "last_words" and table.shape == by_turn
+    ):  # checkpoints of older versions
         table = table.reshape(shape)
     if table.shape != shape or table.dtype != np.float64:
         got = f"{table.dtype} of shape {table.shape}"
         raise DataError(f"{path}: must hold float64 logits of shape {shape}, got {got}")
-    return TabularPolicy(table, observation)
+    return replace(start, table=table)

@@ -142,6 +142,7 @@ def act_batch(
         rng=rng_of(config, step, REMEDY_STREAM),
         touched=touched,
         lost=lost if lost.any() else None,
+        conversation=acts.conversation,
     )
     total = denominator(stack.algorithm, config, max(1, int((~lost).sum())))
     selection = stack.select(tokens)
@@ -191,7 +192,7 @@ def _pass(
     by_entropy = counted * bonus / batch.denominator if bonus else None
     if not stack.remedies:
         return Pass(policy, slope, None, by_entropy)
-    plain = counted * stack.algorithm.loss(tokens, stack.config).slope / batch.denominator
+    plain = counted * stack.plain_loss(tokens, batch.selection).slope / batch.denominator
     return Pass(policy, slope, plain, by_entropy)
 
 

@@ -108,6 +108,9 @@ def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunC
         if isinstance(remedy, Filling) and not algorithm.needs_groups:
             rule = "must go with an algorithm that compares groups, since it redraws some"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
+        if isinstance(remedy, Ratio) and not algorithm.has_ratio:
+            rule = "must go with an algorithm that has a ratio, since it shapes it"
+            raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
         if isinstance(remedy, Weight | Ratio) and algorithm.by_conversation:
             rule = "must go with a ratio of tokens, since it weighs or shapes single ones"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")

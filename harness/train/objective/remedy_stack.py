@@ -52,6 +52,8 @@ class TokenSelection:
     """Coefficient of H."""
     lost: Array | None = None
     """Tokens of conversations without a reward, which carry no gradient; None if there are none."""
+    prepared: tuple[Array, ...] = ()
+    """What the algorithm goes by at each token, chosen with the rest."""
 
     @property
     def counted(self) -> Array:
@@ -72,6 +74,7 @@ class TokenSelection:
             tuple(convert(term) for term in self.terms),
             self.bonus,
             None if self.lost is None else convert(self.lost),
+            tuple(convert(column) for column in self.prepared),
         )
 
 
@@ -106,7 +109,7 @@ class RemedyStack:
     @property
     def needs_start(self) -> bool:
         """Whether `select` needs the tokens' log-probabilities under the start policy."""
-        return any(remedy.needs_start for remedy in self.remedies)
+        return self.algorithm.needs_start or any(r.needs_start for r in self.remedies)
 
     @property
     def chooses(self) -> bool:
@@ -159,14 +162,19 @@ class RemedyStack:
                 chosen = chosen | (remedy.chooses & (terms[-1] != 0))
         touched = np.zeros_like(chosen) if step.touched is None else step.touched
         bonus = self._bonus_coefficient(step.entropy_nats)
-        return TokenSelection(weight, chosen, touched, tuple(terms), bonus, step.lost)
+        prepared = self.algorithm.prepare(step)
+        return TokenSelection(weight, chosen, touched, tuple(terms), bonus, step.lost, prepared)
+
+    def plain_loss(self, tokens: LossTokens, selection: TokenSelection) -> TokenLoss:
+        """The loss of some tokens by the algorithm without remedies."""
+        return self.algorithm.loss(replace(tokens, prepared=selection.prepared), self.config)
 
     def loss(self, tokens: LossTokens, selection: TokenSelection) -> RemedyLoss:
         """The loss of some tokens under the current weights, and of their selection.
 
         The entropy bonus is not part of it: its gradient does not go through log p.
         """
-        plain = self.algorithm.loss(tokens, self.config)
+        plain = self.plain_loss(tokens, selection)
         logp, old_logp, advantage = tokens.logp, tokens.old_logp, tokens.advantage
         ratio = next((r for r in self.remedies if isinstance(r, Ratio)), None)
         shaped = ratio.surrogate(logp, old_logp, advantage) if ratio else plain

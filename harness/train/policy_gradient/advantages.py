@@ -58,6 +58,19 @@ def group_relative(
     return scaled.ravel()
 
 
+def leave_one_out(rewards: FloatArray, group_size: int) -> FloatArray:
+    """Each reward minus the mean of the others of its group, shape (n,); groups are consecutive.
+
+    A missing reward (nan) is nobody's baseline and gets 0, as does one that is alone in its group.
+    """
+    known = _known(rewards, group_size)[0]
+    count = known.sum(axis=1, keepdims=True)
+    # n / (n - 1) (r - mean of all) is r - mean of the others
+    scale = np.where(count > 1, count / np.maximum(count - 1, 1), 0.0)
+    centred = group_relative(rewards, group_size, None).reshape(-1, group_size)
+    return (scale * centred).ravel()
+
+
 def permuted_within_groups(
     advantages: FloatArray, known: NDArray[np.bool_], group_size: int, rng: np.random.Generator
 ) -> FloatArray:

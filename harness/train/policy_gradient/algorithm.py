@@ -8,8 +8,11 @@ turns rewards into an advantage for each reply, and the log-probabilities of tok
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+
+import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.options import Options
@@ -18,7 +21,11 @@ from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, clipped
+from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
+
+BY_TURN = ("turns", "mixed")
+"""Modes of reward= in which replies of a conversation earn differently."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,11 @@ class Algorithm(Options, ABC):
     by_conversation: ClassVar[bool] = False
     """Whether a token's loss depends on others of its conversation, as a ratio of sequences does.
     `loss` then gets all tokens of a conversation in one call; otherwise it may get any."""
+    has_ratio: ClassVar[bool] = True
+    """Whether its loss goes by the ratio to the weights that drew the tokens, which a remedy may
+    shape."""
+    needs_start: ClassVar[bool] = False
+    """Whether `prepare` needs the tokens' log-probabilities under the start policy."""
 
     @classmethod
     def key(cls) -> str:
@@ -51,6 +63,18 @@ class Algorithm(Options, ABC):
         others. `values`: the critic's value of each reply before it was drawn, of the same shape;
         None without a critic.
         """
+
+    def targets(self, rewards: Rewards, values: FloatArray, config: AlgorithmConfig) -> FloatArray:
+        """What the critic learns to expect of each reply, shape (conversations, MAX_TURNS); what
+        stands after a conversation's last reply is not read. The default is the shared reward.
+        """
+        return np.repeat(rewards.shared[:, None], values.shape[1], axis=1)
+
+    def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
+        """Numbers of each token, shapes (tokens,), that `loss` gets as `tokens.prepared`: whatever
+        depends on the whole batch, chosen once a step before its first update.
+        """
+        return ()
 
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
         """The loss of each token under the current weights, before it is divided."""
@@ -80,3 +104,13 @@ class Algorithm(Options, ABC):
                 "algorithm.group_size must be 2 or more with algorithm.kind="
                 f"{config.algorithm.kind}, which compares the conversations of a group, got {size}"
             )
+
+
+def refuse_rewards_by_turn(config: RunConfig, why: str, modes: Sequence[str] = BY_TURN) -> None:
+    """Raise ConfigError if `reward.mode` is one of `modes`, those that credit single replies."""
+    mode, kind = config.reward.mode, config.algorithm.kind
+    if mode in modes:
+        names = f"{', '.join(modes[:-1])} or {modes[-1]}"
+        raise ConfigError(
+            f"reward.mode must not be {names} with algorithm.kind={kind}, {why}, got {mode}"
+        )

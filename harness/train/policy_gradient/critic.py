@@ -21,7 +21,11 @@ from harness.train.policy_gradient.advantages import FloatArray
 
 FILE = "critic.npz"
 BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
+MOST_ERROR = 1e3
+"""Most mean square error after a batch, in squares of the rewards' size, or of 1 if they are
+smaller: at sane rates it is below 1, and beyond this the advantages are those of noise."""
 EMPTY: FloatArray = np.zeros((3, 0))
+CRITIC_RATE = "algorithm.options.critic_rate"
 
 
 class Critic(Protocol):
@@ -34,7 +38,7 @@ class Critic(Protocol):
     def fitted(self, features: FloatArray, targets: FloatArray) -> Critic:
         """The critic after learning from one batch; `targets`: shape (replies,).
 
-        Raises DivergedError where it is not finite after that.
+        Raises DivergedError where it is not finite after that, or far from any reward.
         """
         ...
 
@@ -49,7 +53,12 @@ class Critic(Protocol):
 
 @dataclass(frozen=True)
 class LinearCritic:
-    """A weight a feature and a bias, learnt by Adam on the mean squared error."""
+    """A weight a feature and a bias, learnt by Adam on the mean squared error.
+
+    With `clip` the loss of a reply is max((v - target)^2, (v_clipped - target)^2) / 2, v_clipped
+    being within `clip` of the value before the batch (PPO's, as in arXiv 2006.05990):
+    a value that has gone so far towards its target learns no more from this batch.
+    """
 
     rate: float
     passes: int
@@ -58,11 +67,16 @@ class LinearCritic:
     """Weights with the bias last, and Adam's two moments of each: shape (3, features + 1). Without
     columns before the first batch."""
     updates: int = 0
+    clip: float | None = None
+    key: str = CRITIC_RATE
+    """The config key of `rate`, for messages."""
 
     @classmethod
-    def start(cls, rate: float, passes: int) -> LinearCritic:
+    def start(
+        cls, rate: float, passes: int, clip: float | None = None, key: str = CRITIC_RATE
+    ) -> LinearCritic:
         """A critic that expects 0 of every reply."""
-        return cls(rate, passes, EMPTY)
+        return cls(rate, passes, EMPTY, clip=clip, key=key)
 
     def values(self, features: FloatArray) -> FloatArray:
         values: FloatArray = _with_bias(features) @ self._state_for(features)[0]
@@ -70,20 +84,23 @@ class LinearCritic:
 
     def fitted(self, features: FloatArray, targets: FloatArray) -> LinearCritic:
         x, (weights, first, second) = _with_bias(features), self._state_for(features)
-        updates = self.updates
+        updates, before = self.updates, x @ weights
         with np.errstate(all="ignore"):  # what is not finite is said below
             for _ in range(self.passes):
-                gradient = x.T @ (x @ weights - targets) / len(targets)
+                errors = value_slopes(x @ weights, before, targets, self.clip)
+                gradient = x.T @ errors / len(targets)
                 updates += 1
                 first = BETA1 * first + (1 - BETA1) * gradient
                 second = BETA2 * second + (1 - BETA2) * gradient**2
                 size = np.sqrt(second / (1 - BETA2**updates)) + EPSILON
                 weights = weights - self.rate * first / (1 - BETA1**updates) / size
-        state = np.stack([weights, first, second])
-        if not np.isfinite(state).all():
+            state = np.stack([weights, first, second])
+            error = float(((x @ weights - targets) ** 2).mean())
+            most = MOST_ERROR * max(1.0, float((targets**2).mean()))
+        if not (np.isfinite(state).all() and error <= most):
             raise DivergedError(
-                f"the critic must be finite, and is not after {updates} updates at a rate of "
-                f"{self.rate:g}; lower the rate"
+                f"the critic must stay near the rewards, and is off by {error**0.5:.3g} (root mean "
+                f"square) after {updates} updates at {self.key}={self.rate:g}; lower the rate"
             )
         return replace(self, state=state, updates=updates)
 
@@ -118,6 +135,30 @@ class LinearCritic:
                 f"got {self.state.shape[1] - 1}"
             )
         return self.state
+
+
+def value_losses(
+    values: FloatArray, before: FloatArray, targets: FloatArray, clip: float | None
+) -> FloatArray:
+    """The loss of each value, shape (replies,); `before`: the values before the batch."""
+    errors = (values - targets) ** 2
+    if clip is not None:
+        held = before + np.clip(values - before, -clip, clip)
+        errors = np.maximum(errors, (held - targets) ** 2)
+    losses: FloatArray = errors / 2
+    return losses
+
+
+def value_slopes(
+    values: FloatArray, before: FloatArray, targets: FloatArray, clip: float | None
+) -> FloatArray:
+    """d `value_losses` / d value, shape (replies,)."""
+    slopes = values - targets
+    if clip is None:
+        return slopes
+    held = before + np.clip(values - before, -clip, clip)
+    stopped = (np.abs(values - before) > clip) & ((held - targets) ** 2 > slopes**2)
+    return np.where(stopped, 0.0, slopes)
 
 
 def fit_metrics(values: FloatArray, targets: FloatArray) -> dict[str, float | None]:

@@ -32,6 +32,14 @@ class LossTokens:
     """Number of the conversation that each token is of, from 0."""
     conversations: int
     """How many there are; one of them may have no token here."""
+    prepared: tuple[Array, ...] = ()
+    """What the algorithm's `prepare` made of the step's whole batch, at these tokens."""
+
+    @property
+    def lengths(self) -> Array:
+        """How many tokens each token's conversation has here, shape (tokens,)."""
+        ones = namespace(self.logp).ones_like(self.logp)
+        return sums_by(ones, self.conversation, self.conversations)[self.conversation]
 
     def mean_by_conversation(self, values: Array) -> Array:
         """The mean of `values` over each token's conversation, shape (tokens,).
@@ -39,9 +47,8 @@ class LossTokens:
         So that a loss can hold ratios of whole sequences; such an algorithm says
         `by_conversation`, and then gets all tokens of a conversation at once.
         """
-        counts = sums_by(namespace(values).ones_like(values), self.conversation, self.conversations)
         sums = sums_by(values, self.conversation, self.conversations)
-        return sums[self.conversation] / counts[self.conversation]
+        return sums[self.conversation] / self.lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,12 @@ def unclipped(logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
     loss = -xp.exp(logp - old_logp) * advantage
     nowhere = xp.zeros_like(loss) != 0
     return TokenLoss(loss, loss, nowhere, nowhere)
+
+
+def imitating(logp: Array, weight: Array) -> TokenLoss:
+    """-w log p of each token: cross-entropy, whoever drew them."""
+    nowhere = namespace(logp).zeros_like(logp) != 0
+    return TokenLoss(-weight * logp, -weight, nowhere, nowhere)
 
 
 def kept_in_value_only(

@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.config.options import Options
 from harness.config.run import RunConfig
-from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import BoolArray, TokenLoss
 
@@ -38,6 +38,32 @@ class StepTokens:
     """Tokens of conversations that were redrawn or penalised by a remedy."""
     lost: BoolArray | None = None
     """Tokens of conversations without a reward."""
+    conversation: IntArray | None = None
+    """Number of the conversation that each token is of; None for one conversation alone."""
+
+    @property
+    def owners(self) -> IntArray:
+        """The conversation of each token, numbered from 0 without gaps, shape (tokens,)."""
+        if self.conversation is None:
+            return np.zeros(len(self.logp), dtype=np.int64)
+        return np.unique(self.conversation, return_inverse=True)[1]
+
+    @property
+    def rewarded(self) -> BoolArray:
+        """Tokens of conversations with a reward, shape (tokens,)."""
+        return np.ones(len(self.logp), bool) if self.lost is None else ~self.lost
+
+    def length_weights(self) -> FloatArray:
+        """(mean length of the rewarded conversations) / (length of its own), of each token.
+
+        With these a mean over the batch's tokens is one over its conversations, each counting alike
+        whatever its length.
+        """
+        lengths = np.bincount(self.owners)
+        rewarded = np.unique(self.owners[self.rewarded])
+        mean = lengths[rewarded].mean() if len(rewarded) else 1.0
+        weights: FloatArray = mean / lengths[self.owners]
+        return weights
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from harness.config.run import MAX_TURNS
-from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.advantages import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,9 @@ class Rewards:
     """Weight of `per_turn` against `shared`."""
     turn_sums: FloatArray | None = None
     """What a conversation's `per_turn` adds up to, shape (conversations,); None as `per_turn`."""
+    replies: IntArray | None = None
+    """How many replies of the policy's own each conversation has, shape (conversations,); None for
+    MAX_TURNS in each."""
 
     @classmethod
     def of(

@@ -55,7 +55,7 @@ class CriticBatch:
     features: FloatArray
     """Of the replies with a reward, shape (replies, features)."""
     targets: FloatArray
-    """Their rewards, shape (replies,)."""
+    """What it learns to expect of them, shape (replies,)."""
 
     def fitted_critic(self, where: str) -> Critic:
         """The critic after it. Raises DivergedError that begins with `where`."""
@@ -96,7 +96,8 @@ def learning_signal(
     if critic is not None and replies is not None:
         expected = critic.values(replies.features)
         values = replies.table(expected, len(rewards.total))
-        targets = rewards.shared[replies.conversation]
+        wanted = algorithm.targets(rewards, values, config.algorithm)
+        targets = wanted[replies.conversation, replies.reply]
         known = np.isfinite(targets)
         critic_batch = CriticBatch(critic, replies.features[known], targets[known])
         if known.any():

@@ -96,8 +96,14 @@ def make(config: RewardConfig) -> Reward:
 def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig) -> Rewards:
     """The rewards of `reward.mode`, of which solving replaces the share `reward.solution_bias`."""
     rewards, bias = make(reward).rewards(conversations), reward.solution_bias
-    if not bias:
-        return rewards
+    replies = np.array([len(c.exchanges) for c in conversations], dtype=np.int64)
+    if bias:
+        rewards = _biased(rewards, conversations, bias)
+    return replace(rewards, replies=replies)
+
+
+def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float) -> Rewards:
+    """The rewards, of which solving replaces the share `bias`."""
     solved = _solution_shares(conversations)
     shared = blend(rewards.shared, solved, bias)
     if rewards.per_turn is None:

@@ -1,0 +1,130 @@
+"""CPU seconds of a step with each algorithm over one with grpo, one thread.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.algorithms [repeats] [tabular|tiny|tiny_smoke ...]
+
+One batch of conversations is held, and each algorithm in turn makes advantages of it, learns from
+it once and fits its critic, again and again; nothing is kept of what is learned, so each repeat is
+the same work but for the algorithm, and the least time of each counts, which a busy one disturbs
+least. The denominator of the ratio is talking and learning with grpo. Left out of both sides: the
+optimiser, evaluation and records, so the ratios are rather too large. Prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from benchmarks.remedies import Work, least
+from harness.compose import planner
+from harness.config.run import RunConfig
+from harness.policy.tabular import TabularPolicy
+from harness.train.ledger.book import Ledger
+from harness.train.loop import tabular, tabular_step
+from harness.train.objective import registry, remedy_stack
+from harness.train.rollout import curriculum
+from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
+from harness.train.rollout.learning_signal import learning_signal
+from harness.train.rollout.rewards import compute_rewards
+
+
+def planned(rung: str, name: str) -> RunConfig:
+    """A run in grpo's groups, so that all learn from the same conversations."""
+    words = [f"policy={rung}", f"algorithm={name}", "algorithm.group_size=8"]
+    (point,) = planner.plan(words + ["trainer.conversations=16"] * (rung != "tabular")).points
+    return point.config
+
+
+def tabular_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
+    """The rollout, and what each algorithm does with its batch."""
+    policy, plain = TabularPolicy.start("conversation"), configs["grpo"]
+    first = remedy_stack.begin(plain, None)
+    at = tabular.TrainState(policy, curriculum.begin(plain, None), first, None, Ledger())
+    filled, acts = tabular._rollout(at, 1)
+    rewards = compute_rewards(filled.conversations, plain.reward)
+    lost = np.zeros(len(acts.act), bool)
+
+    def learn(config: RunConfig) -> Work:
+        stack = remedy_stack.begin(config, None)
+
+        def work() -> None:
+            critic, replies = stack.critic(None), tabular_step.replies_of(acts)
+            signal = learning_signal(stack.algorithm, critic, rewards, replies, config, 1)
+            trace = tabular_step.trace_of(policy, acts, signal.advantages, 1.0)
+            batch = tabular_step.act_batch(stack, config, acts, trace, trace.logp, 1, lost, lost)
+            tabular_step.update(policy, batch, stack, 1)
+            if signal.critic_batch is not None:
+                signal.critic_batch.fitted_critic("benchmark")
+
+        return work
+
+    return lambda: tabular._rollout(at, 1), {n: learn(config) for n, config in configs.items()}
+
+
+def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
+    """The same two for a language model."""
+    import torch
+
+    from harness.train.engines.engine import Transformers
+    from harness.train.loop import language_step, start
+    from harness.train.objective import language_loss
+    from harness.train.rollout.speaker import LanguageSpeaker
+
+    torch.set_num_threads(1)
+    plain = configs["grpo"]
+    begins = start.load(plain, "cpu")
+
+    def speak() -> LanguageSpeaker:
+        engine, rng = Transformers(begins.learner, False), rng_of(plain, 1, ROLLOUT_STREAM)
+        return LanguageSpeaker(engine, begins.chat, plain.policy, rng, begins.judge)
+
+    speaker = speak()
+    conversations = rollout_groups(curriculum.begin(plain, None), speaker, 1)
+    trajectories, rewards = speaker.trajectories, compute_rewards(conversations, plain.reward)
+    turns = [t.row.turn for t in trajectories]
+    known, touched = np.ones(len(conversations), bool), np.zeros(len(conversations), bool)
+
+    def learn(config: RunConfig) -> Work:
+        stack = remedy_stack.begin(config, None)
+
+        def work() -> None:
+            critic = stack.critic(None)
+            seen = language_step.replies_of(trajectories, begins.learner) if critic else None
+            signal = learning_signal(stack.algorithm, critic, rewards, seen, config, 1)
+            rows = zip(signal.advantages, turns, strict=True)
+            spread = [[a[t - 1] for t in row if t] for a, row in rows]
+            own = [[turn > 0 for turn in row] for row in turns]
+            batch = language_loss.LossBatch([t.row.ids for t in trajectories], own, spread, None)
+            made = language_step.TokenBatch(trajectories, signal.advantages, touched, 2, known)
+            how = language_step.loss_settings(stack, made, config, 1, begins.learner)
+            language_loss.accumulate_gradient(begins.learner, batch, how)
+            begins.learner.zero_grad()
+            if signal.critic_batch is not None:
+                signal.critic_batch.fitted_critic("benchmark")
+
+        return work
+
+    def talk() -> None:
+        rollout_groups(curriculum.begin(plain, None), speak(), 1)
+
+    return talk, {name: learn(config) for name, config in configs.items()}
+
+
+def main(repeats: int, rungs: list[str]) -> None:
+    print("| policy | algorithm | talking, s | learning, s | over grpo |")
+    print("|---|---|---|---|---|")
+    for rung in rungs:
+        configs = {name: planned(rung, name) for name in registry.algorithm_names()}
+        talk, learns = RUNGS[rung](configs)
+        talking, learning = least({"talk": talk}, repeats)["talk"], least(learns, repeats)
+        for name in configs:
+            ratio = (talking + learning[name]) / (talking + learning["grpo"])
+            row = f"{talking:.4f} | {learning[name]:.4f} | {ratio:.3f}"
+            print(f"| {rung} | {name} | {row} |", flush=True)
+
+
+RUNGS = {"tabular": tabular_work, "tiny": tiny_work, "tiny_smoke": tiny_work}
+
+if __name__ == "__main__":
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    main(numbers[0] if numbers else 20, [w for w in sys.argv[1:] if w in RUNGS] or list(RUNGS))

@@ -1,0 +1,86 @@
+"""KTO, online: conversations are wanted or unwanted, each on its own (arXiv 2402.01306).
+
+m = sum over a conversation's tokens of log p - log p_start; z = max(0, mean m of the batch), fixed
+for the step. A conversation whose reward lies above its group's mean is wanted and loses
+w (1 - sigmoid(beta (m - z))), one below it is unwanted and loses w (1 - sigmoid(beta (z - m))), one
+at the mean counts for nothing; the batch's loss is the mean over conversations. Far from z a
+conversation teaches nothing more: the gradient of beta v (1 - v) is largest at m = z.
+
+Ours: labels come from the group, data from the policy itself. z stands for KL(policy || start). The
+paper and TRL learn from conversations that others wrote, and estimate it on replies paired with the
+wrong prompts; here the batch is drawn by the policy, so its own mean of m is that KL without bias,
+and no further pass through the models is needed. It is taken before the first update of a step.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from harness.config.algorithm import AlgorithmConfig
+from harness.config.ranges import Between
+from harness.config.run import RunConfig
+from harness.train.policy_gradient.advantages import TINY, FloatArray, group_relative
+from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
+from harness.train.policy_gradient.arrays import namespace
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss
+from harness.train.policy_gradient.remedy_roles import StepTokens
+from harness.train.policy_gradient.rewards import Rewards, by_reply
+
+
+@dataclass(frozen=True)
+class Kto(Algorithm):
+    """How soon a conversation has gone far enough, and what the two kinds weigh."""
+
+    by_conversation: ClassVar[bool] = True
+    needs_start: ClassVar[bool] = True
+    beta: Annotated[float, Between(1e-4, 10)] = 0.1
+    """Factor of the log-ratio to the start: the larger, the sooner a conversation teaches no
+    more."""
+    wanted: Annotated[float, Between(0, 100)] = 1.0
+    """Weight of conversations with rewards above their group's mean."""
+    unwanted: Annotated[float, Between(0, 100)] = 1.0
+    """Weight of those below it."""
+
+    def advantages(
+        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
+    ) -> FloatArray:
+        return by_reply(rewards, lambda column: self._labels(column, config.group_size))
+
+    def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
+        """What m - z subtracts from each token's log p, and the weight that makes a mean over
+        tokens one over conversations.
+        """
+        assert step.start_logp is not None
+        owners = step.owners
+        m = np.bincount(owners, weights=step.logp - step.start_logp)
+        rewarded = np.unique(owners[step.rewarded])
+        z = max(0.0, float(m[rewarded].mean())) if len(rewarded) else 0.0
+        return step.start_logp + z / np.bincount(owners)[owners], step.length_weights()
+
+    def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
+        xp = namespace(tokens.logp)
+        subtracted, weight = tokens.prepared
+        lengths = tokens.lengths
+        from_z = lengths * tokens.mean_by_conversation(tokens.logp - subtracted)
+        size = xp.abs(tokens.advantage)
+        side = self.beta * xp.sign(tokens.advantage)
+        v = (1 + xp.tanh(side * from_z / 2)) / 2  # the sigmoid, without overflow
+        # every token of a conversation moves m by as much as its log p
+        slope = -lengths * tokens.mean_by_conversation(size * side * v * (1 - v))
+        nowhere = xp.zeros_like(v) != 0
+        return TokenLoss(weight * size * (1 - v), weight * slope, nowhere, nowhere)
+
+    def denominator(self, config: AlgorithmConfig) -> str:
+        return "tokens"
+
+    def check(self, config: RunConfig) -> None:
+        super().check(config)
+        refuse_rewards_by_turn(config, "which labels whole conversations")
+
+    def _labels(self, column: FloatArray, size: int) -> FloatArray:
+        lead = group_relative(column, size, None)
+        return np.where(lead > TINY, self.wanted, np.where(lead < -TINY, -self.unwanted, 0.0))
+
+
+ALGORITHM = Kto

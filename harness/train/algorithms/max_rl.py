@@ -1,0 +1,45 @@
+"""MaxRL: a conversation's reward against the mean of its group, over that mean.
+
+A = (r - mean) / mean (arXiv 2602.02710): for rewards of 0 and 1 the expected gradient is that of
+log p, the log-likelihood of success, in place of p: a group that succeeds with probability p weighs
+1 / p. Our rewards lie between 0 and 1; a group whose mean is below `mean_floor` is divided by the
+floor, since one lucky conversation among hopeless ones would else outweigh the batch.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from harness.config.algorithm import AlgorithmConfig
+from harness.config.ranges import Between
+from harness.config.run import RunConfig
+from harness.train.policy_gradient.advantages import FloatArray, group_means, group_relative
+from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
+from harness.train.policy_gradient.rewards import Rewards, by_reply
+
+
+@dataclass(frozen=True)
+class MaxRl(Algorithm):
+    """Division by the group's mean, and its floor."""
+
+    mean_floor: Annotated[float, Between(0.001, 1)] = 0.05
+    """Smallest mean reward that a group's advantages are divided by."""
+
+    def advantages(
+        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
+    ) -> FloatArray:
+        return by_reply(rewards, lambda column: self._over_mean(column, config.group_size))
+
+    def check(self, config: RunConfig) -> None:
+        super().check(config)
+        why = "whose advantages are divided by the mean reward, which must not be negative"
+        refuse_rewards_by_turn(config, why, ("delta", "turns", "mixed"))
+
+    def _over_mean(self, column: FloatArray, size: int) -> FloatArray:
+        centred = group_relative(column, size, None).reshape(-1, size)
+        means = np.maximum(np.nan_to_num(group_means(column, size)), self.mean_floor)
+        return (centred / means[:, None]).ravel()
+
+
+ALGORITHM = MaxRl

@@ -131,6 +131,7 @@ def loss_settings(
         lost=None if batch.has_reward.all() else ~batch.has_reward[conversation],
         conversation=conversation,
         turn=turn,
+        group=None if batch.spread is None else conversation // config.algorithm.group_size,
         spread=None if batch.spread is None else batch.spread[conversation],
         planning=(
             np.concatenate([planning.plans(t.row) for t in trajectories])

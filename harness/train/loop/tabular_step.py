@@ -17,7 +17,8 @@ from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import TableDraws
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective import remedy_stack
-from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.token_selection import RemedyLoss, TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.losses import BoolArray, LossTokens
 from harness.train.policy_gradient.remedy_roles import StepTokens
@@ -151,6 +152,7 @@ def act_batch(
         lost=lost if lost.any() else None,
         conversation=trace.conversation,
         turn=trace.turn,
+        group=None if spread is None else acts.conversation // config.algorithm.group_size,
         spread=None if spread is None else spread[acts.conversation],
         mean_discriminant=(
             mean_discriminants(policy, acts.seen, temperature) if stack.needs_distribution else None

@@ -26,7 +26,8 @@ from harness.train.engines.scoring import (
     padded,
 )
 from harness.train.objective.micro_batches import TokenLimit
-from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.token_selection import RemedyLoss, TokenSelection
 from harness.train.policy_gradient.advantages import IntArray
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import MOST_IMPORTANCE, LossTokens

@@ -46,6 +46,8 @@ class StepTokens:
     """The conversation of each token, from 0."""
     turn: IntArray | None = None
     """The reply of each token in its conversation, from 1."""
+    group: IntArray | None = None
+    """The group of each token, from 0; None where groups are not compared."""
     spread: FloatArray | None = None
     """Standard deviation of the rewards of each token's group; None where groups are not compared.
     """

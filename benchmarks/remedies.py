@@ -34,6 +34,7 @@ from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
 from harness.train.rollout.rewards import compute_rewards
 
 REMEDIES = ("none", *(name for name in registry.remedy_names() if name != "dynamic_sampling"))
+NOT_TABULAR = ("soft_overlong", "hicra")
 Work = Callable[[], object]
 
 
@@ -142,7 +143,7 @@ def main(repeats: int, rungs: list[str]) -> None:
     print("| policy | remedy | talking, s | learning, s | over none |")
     print("|---|---|---|---|---|")
     for rung in rungs:
-        names = [n for n in REMEDIES if (rung, n) != ("tabular", "soft_overlong")]
+        names = [n for n in REMEDIES if rung != "tabular" or n not in NOT_TABULAR]
         configs = {name: planned(rung, name) for name in names}
         talks, learns = RUNGS[rung](configs)
         talking, learning = least(talks, repeats), least(learns, repeats)

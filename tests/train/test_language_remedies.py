@@ -114,6 +114,37 @@ def test_many_remedies_at_once_act_and_are_resumed_byte_for_byte(tmp_path: Path)
     assert plain[2]["remedy/acted"] is None
 
 
+NEWER: dict[str, dict[str, Any]] = {
+    "dppo": {"low": 0.01, "high": 0.01},
+    "repo_r": {"zeta": 0.05, "most": 1.0},
+    "repo_d": {"zeta": 1.0},
+    "clip_b": {"mu": 1.0},
+    "clip_v": {"mu": 1.0, "share": 0.1},
+    "hicra": {},
+    "era": {"low": 1.0, "high": 1.0},
+    "turn_band": {"low": 1.0, "high": 1.0},
+    "snr_filter": {},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["many", *NEWER])
+def test_newer_remedies_act_on_a_language_model_and_are_resumed_byte_for_byte(
+    tmp_path: Path, name: str
+) -> None:
+    """All at once, and each alone."""
+    methods = NEWER if name == "many" else {name: NEWER[name]}
+    newer = config({"learning_rate": 0.02}, steps=3 if name == "many" else 2, updates_per_batch=2)
+    newer = replace(newer, remedy=RemedyConfig(name, methods))
+    whole = rows_of(run_here(tmp_path / "whole", newer))
+    assert any(row["remedy/acted"] > 0 for row in whole)  # the last may have no signal
+    if name == "many":
+        cut = make_run(tmp_path / "cut", newer)
+        assert go_on(cut, stop_after=1)[0] == 75
+        assert go_on(cut)[0] == 0
+        assert rows_of(cut) == whole
+
+
 @pytest.mark.slow
 def test_kl_cov_at_the_first_update_is_plain_grpo_and_then_is_not(tmp_path: Path) -> None:
     """The same first pass, the same tokens drawn at step 2 only if the second changed nothing."""

@@ -134,7 +134,8 @@ def test_newer_remedies_act_on_a_language_model_and_are_resumed_byte_for_byte(
 ) -> None:
     """All at once, and each alone."""
     methods = NEWER if name == "many" else {name: NEWER[name]}
-    newer = config({"learning_rate": 0.02}, steps=3 if name == "many" else 2, updates_per_batch=2)
+    steps = 3 if name == "many" else 2
+    newer = config({"learning_rate": 0.005}, steps=steps, updates_per_batch=2, stop_unheard=False)
     newer = replace(newer, remedy=RemedyConfig(name, methods))
     whole = rows_of(run_here(tmp_path / "whole", newer))
     assert any(row["remedy/acted"] > 0 for row in whole)  # the last may have no signal

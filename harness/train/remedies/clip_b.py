@@ -6,7 +6,7 @@ the first-order change of H where the token's logit is raised: to push down a ra
 0, lowers H. Tokens with A > 0 are all kept. In the authors' code what is left out does not count in
 the loss's denominator; here it does, so that the rest keeps its gradient and `remedy/acted` is the
 share left out. It can act with one update a batch, and is chosen once a step. It does nothing while
-no such S is that far out: a tabular act, of p above 0.01, seldom is at mu 2.5; sweep mu.
+no such S is that far out; mu 2.5 is of a model's vocabulary, for tabular acts set 1.
 """
 
 from dataclasses import dataclass

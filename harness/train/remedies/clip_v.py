@@ -6,7 +6,7 @@ Left out are tokens with A < 0 and D > mu sd(D), D = E S - S, S = p (log p + H) 
 its constructor). sd is around the mean of D, the threshold is not centred, as there. As in clip_b,
 what is left out still counts in the denominator, which it does not in the authors' code. E S needs
 the whole distribution: one more pass of a language model over the batch. It can act with one update
-a batch; where no D is that far out it does nothing, as with tabular acts at mu 8.5.
+a batch; where no D is that far out it does nothing.
 """
 
 from dataclasses import dataclass

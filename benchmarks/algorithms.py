@@ -51,7 +51,9 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
             critic, replies = stack.critic(None), tabular_step.replies_of(acts)
             signal = learning_signal(stack.algorithm, critic, rewards, replies, config, 1)
             trace = tabular_step.trace_of(policy, acts, signal.advantages, 1.0)
-            batch = tabular_step.act_batch(stack, config, acts, trace, trace.logp, 1, lost, lost)
+            batch = tabular_step.act_batch(
+                stack, config, acts, trace, trace.logp, 1, lost, lost, policy, None
+            )
             tabular_step.update(policy, batch, stack, 1)
             if signal.critic_batch is not None:
                 signal.critic_batch.fitted_critic("benchmark")
@@ -67,6 +69,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
 
     from harness.train.engines.engine import Transformers
     from harness.train.loop import language_step, start
+    from harness.train.metrics.entropy_splits import Planning
     from harness.train.objective import language_loss
     from harness.train.rollout.speaker import LanguageSpeaker
 
@@ -96,7 +99,9 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
             own = [[turn > 0 for turn in row] for row in turns]
             batch = language_loss.LossBatch([t.row.ids for t in trajectories], own, spread, None)
             made = language_step.TokenBatch(trajectories, signal.advantages, touched, 2, known)
-            how = language_step.loss_settings(stack, made, config, 1, begins.learner)
+            how = language_step.loss_settings(
+                stack, made, config, 1, begins.learner, Planning(begins.chat)
+            )
             language_loss.accumulate_gradient(begins.learner, batch, how)
             begins.learner.zero_grad()
             if signal.critic_batch is not None:

@@ -150,8 +150,11 @@ class TabularPolicy:
         features = OBSERVATIONS[observation].features(nothing_heard(1)).shape[1]
         return cls(np.zeros((features, len(STRATEGIES))), observation, prior_temperature)
 
-    def log_probabilities(self, seen: Observations, temperature: float) -> FloatArray:
-        """Log-probabilities of every strategy, shape (n, strategies)."""
+    def log_probabilities(self, seen: Observations, temperature: float | FloatArray) -> FloatArray:
+        """Log-probabilities of every strategy, shape (n, strategies).
+
+        `temperature`: one, or one for each observation, shape (n, 1).
+        """
         prior = _LOG_PRIOR / self.prior_temperature
         logits = (prior + seen.features @ self.table) / temperature
         shifted = logits - logits.max(axis=1, keepdims=True)
@@ -165,9 +168,15 @@ class TabularPolicy:
         return entropy
 
     def gradient(
-        self, seen: Observations, acts: IntArray, weights: FloatArray, temperature: float
+        self,
+        seen: Observations,
+        acts: IntArray,
+        weights: FloatArray,
+        temperature: float | FloatArray,
     ) -> FloatArray:
-        """Gradient of sum_i weights_i log p(acts_i | o_i) with respect to the table."""
+        """Gradient of sum_i weights_i log p(acts_i | o_i) with respect to the table; `temperature`
+        as in `log_probabilities`.
+        """
         probabilities = np.exp(self.log_probabilities(seen, temperature))
         by_logit = -probabilities
         by_logit[np.arange(len(acts)), acts] += 1

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TypeVar
 
@@ -18,14 +19,19 @@ from harness.testing.algorithm_contract import assert_agree
 from harness.testing.options_contract import OptionsContract
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.remedy_roles import (
+    Adaptive,
     Added,
     Bonus,
     Filling,
     Penalty,
     Ratio,
     Remedy,
+    Sharpening,
+    Shift,
+    State,
     StepTokens,
     Term,
+    TokenBonus,
     Weight,
 )
 
@@ -36,14 +42,31 @@ Role = TypeVar("Role", bound=Remedy)
 def step(seed: int = 1) -> StepTokens:
     """A step's tokens before its first update."""
     rng = np.random.default_rng(seed)
-    logp = rng.normal(-2, 1, TOKENS)
+    logp = -rng.exponential(1.5, TOKENS)
     return StepTokens(
         logp=logp,
         advantage=rng.normal(0, 0.5, TOKENS),
         entropy_nats=rng.uniform(0.1, 3, TOKENS),
         start_logp=logp + rng.normal(0, 0.3, TOKENS),
         rng=np.random.default_rng(7),
+        conversation=np.arange(TOKENS) // 50,
+        turn=1 + np.arange(TOKENS) % 50 // 10,
+        group=np.arange(TOKENS) // 100,
+        spread=np.repeat([0.3, 0.05, 0.0, 0.2], 100),
+        planning=np.arange(TOKENS) % 10 < 3,
+        mean_discriminant=rng.normal(0, 0.1, TOKENS),
+        progress=0.5,
     )
+
+
+def observed(remedy: Remedy, given: StepTokens, steps: int = 1) -> StepTokens:
+    """The step as `remedy` is asked about it, after some like it."""
+    if not isinstance(remedy, Adaptive):
+        return given
+    state: State = {}
+    for _ in range(steps):
+        state = remedy.observed(state, given)
+    return replace(given, state=state)
 
 
 def later(given: StepTokens) -> FloatArray:
@@ -65,7 +88,8 @@ class RemedyContract(OptionsContract):
         return remedy
 
     def test_it_plays_a_role(self, remedy: Remedy) -> None:
-        assert isinstance(remedy, Ratio | Weight | Term | Filling | Penalty | Bonus)
+        roles = Ratio | Weight | Shift | Sharpening | Term | Filling | Penalty | Bonus | TokenBonus
+        assert isinstance(remedy, roles)
 
     def test_it_can_act_in_some_run_and_says_in_one_line_why_not_in_others(
         self, remedy: Remedy
@@ -79,11 +103,47 @@ class RemedyContract(OptionsContract):
 
     def test_weights_are_one_a_token_and_the_same_for_the_same_step(self, remedy: Remedy) -> None:
         weight = playing(remedy, Weight)
-        first, second = weight.weigh(step()), weight.weigh(step())
+        first, second = (weight.weigh(observed(remedy, step())) for _ in range(2))
         assert first.weight.shape == first.chosen.shape == (TOKENS,)
         assert first.chosen.dtype == bool
         assert np.isfinite(first.weight).all()
+        assert (first.weight >= 0).all()
         np.testing.assert_array_equal(first.weight, second.weight)
+
+    def test_what_is_added_to_advantages_is_finite_and_the_same_for_the_same_step(
+        self, remedy: Remedy
+    ) -> None:
+        shift = playing(remedy, Shift)
+        first, second = (shift.shift(observed(remedy, step())) for _ in range(2))
+        assert first.shape == (TOKENS,)
+        assert np.isfinite(first).all()
+        np.testing.assert_array_equal(first, second)
+
+    def test_factors_of_logits_are_above_0(self, remedy: Remedy) -> None:
+        factors = playing(remedy, Sharpening).factors(observed(remedy, step()))
+        assert factors.shape == (TOKENS,)
+        assert np.isfinite(factors).all()
+        assert (factors > 0).all()
+
+    def test_numbers_that_are_carried_are_floats_and_survive_a_checkpoint(
+        self, remedy: Remedy
+    ) -> None:
+        adaptive, given = playing(remedy, Adaptive), step()
+        assert adaptive.needs_entropies
+        before, state = dict(adaptive.observed({}, given)), observed(remedy, given, 3).state
+        assert before
+        for name, value in state.items():
+            assert isinstance(name, str)
+            assert type(value) is float
+            assert np.isfinite(value)
+        assert json.loads(json.dumps(dict(state))) == state
+        assert adaptive.observed({}, given) == before
+        assert adaptive.at(state).name() == remedy.name()
+
+    def test_coefficients_of_each_tokens_entropy_are_finite(self, remedy: Remedy) -> None:
+        given = playing(remedy, TokenBonus).coefficients(observed(remedy, step(), 2))
+        assert given.shape == (TOKENS,)
+        assert np.isfinite(given).all()
 
     def test_a_shape_of_the_ratio_is_the_same_in_torch(self, remedy: Remedy) -> None:
         ratio, given = playing(remedy, Ratio), step()
@@ -114,6 +174,7 @@ class RemedyContract(OptionsContract):
     def test_a_bonus_keeps_its_coefficient_finite(self, remedy: Remedy) -> None:
         bonus = playing(remedy, Bonus)
         coefficient = bonus.start()
+        assert bonus.scheduled(0.0).applied(coefficient, 1.0) == bonus.applied(coefficient, 1.0)
         for entropy_nats in (2.0, 0.1, 0.0, 5.0):
             assert np.isfinite(bonus.applied(coefficient, entropy_nats))
             coefficient = bonus.next(coefficient, entropy_nats)

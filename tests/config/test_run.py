@@ -34,11 +34,15 @@ def write(path: str, text: str) -> None:
 def test_every_option_composes_and_carries_its_own_name(number: int) -> None:
     """Choose the option of this number in each group, the first where it has fewer."""
     chosen = {g: names[number if number < len(names) else 0] for g, names in OPTIONS.items()}
-    if chosen["algorithm"] == "reinforce":
-        chosen["remedy"] = "none"  # some redraw groups, of which it compares none
+    chosen["algorithm"] = "grpo"  # others refuse some remedies and rewards
     words = [f"{group}={name}" for group, name in chosen.items()]
     made = config(*words, "trainer.updates_per_batch=2")  # else some remedies would do nothing
     assert {group: getattr(made, group).name for group in OPTIONS} == chosen
+
+
+@pytest.mark.parametrize("name", OPTIONS["algorithm"])
+def test_every_algorithm_composes_and_carries_its_own_name(name: str) -> None:
+    assert config(f"algorithm={name}").algorithm.name == name
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.train.__main__ import attempt
 from harness.train.objective import registry
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.token_selection import TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import BoolArray, LossTokens

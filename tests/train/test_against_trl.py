@@ -36,8 +36,10 @@ def token_numbers() -> dict[str, np.ndarray]:
     }
 
 
-def by_trl(numbers: dict[str, np.ndarray], **options: Any) -> float:
-    """The loss that GRPOTrainer computes, a mean over tokens, its forward pass given."""
+def by_trl(numbers: dict[str, np.ndarray], corrected: bool = False, **options: Any) -> float:
+    """The loss that GRPOTrainer computes, a mean over tokens, its forward pass given; `corrected`:
+    with the KL's bias corrected.
+    """
     ones = torch.ones(ROWS, LENGTH, dtype=torch.long)
     scored = tensor(numbers["logp"]), tensor(numbers["entropy"]), None
     accelerator = SimpleNamespace(
@@ -50,7 +52,9 @@ def by_trl(numbers: dict[str, np.ndarray], **options: Any) -> float:
     trainer: SimpleNamespace = SimpleNamespace(
         _get_per_token_logps_and_entropies=lambda *_, **__: scored,
         get_high_entropy_mask=lambda *args: GRPOTrainer.get_high_entropy_mask(trainer, *args),
-        args=SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=1),
+        args=SimpleNamespace(
+            delta=None, use_bias_correction_kl=corrected, steps_per_generation=1
+        ),
         model=SimpleNamespace(training=True),
         accelerator=accelerator,
         current_gradient_accumulation_steps=1,
@@ -92,9 +96,10 @@ def test_gspo_equals_trls_ratio_of_sequences() -> None:
         LossTokens(*columns, row, ROWS, (np.ones(ROWS * LENGTH),)),
         AlgorithmConfig(kind="gspo", clip_low=0.02, clip_high=0.02),
     )
-    options = {"epsilon_low": 0.02, "epsilon_high": 0.02, "loss_type": "grpo"}
-    given = numbers | {"advantage": advantage}
-    wanted = by_trl(given, importance_sampling_level="sequence", **options)
+    wanted = by_trl(
+        numbers | {"advantage": advantage},
+        importance_sampling_level="sequence", epsilon_low=0.02, epsilon_high=0.02, loss_type="grpo",
+    )  # fmt: skip
     assert made.value.mean() == pytest.approx(wanted, abs=1e-12)
     assert (made.low | made.high).any()
 
@@ -104,6 +109,15 @@ def test_the_term_for_the_start_policy_equals_trls() -> None:
     plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     added = ReferenceKl(coefficient=0.1).term(numbers["logp"], numbers["old"], numbers["start"])
     wanted = by_trl(numbers, beta=0.1)
+    assert (plain.value + added.value).mean() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_the_unbiased_term_for_the_start_policy_equals_trls() -> None:
+    numbers = token_numbers()
+    plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
+    method = ReferenceKl(coefficient=0.1, unbiased=True)
+    added = method.term(numbers["logp"], numbers["old"], numbers["start"])
+    wanted = by_trl(numbers, corrected=True, beta=0.1)
     assert (plain.value + added.value).mean() == pytest.approx(wanted, abs=1e-12)
 
 

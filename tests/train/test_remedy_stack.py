@@ -137,10 +137,12 @@ def treated(path: Path, steps: int, **controller: float) -> RunFolder:
     return made_of(path, RemedyConfig("test", {"entropy_controller": controller}), steps)
 
 
-def made_of(path: Path, remedy: RemedyConfig, steps: int) -> RunFolder:
+def made_of(path: Path, remedy: RemedyConfig, steps: int, group_size: int = 8) -> RunFolder:
     """A short tabular run, not begun."""
-    levels = short(2)
-    config = tabular(levels.medium, conversations=8, eval_every=1000, steps=steps)
+    levels, algorithm = short(2), {"group_size": group_size}
+    config = tabular(
+        levels.medium, algorithm=algorithm, conversations=8, eval_every=1000, steps=steps
+    )
     return make_run(path, replace(config, levels=levels, remedy=remedy))
 
 

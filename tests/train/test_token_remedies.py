@@ -107,6 +107,30 @@ def test_reference_kl_is_k3_as_trl_has_it() -> None:
     np.testing.assert_allclose(term.slope, slope, atol=1e-12)
 
 
+def test_the_unbiased_term_has_the_slope_of_the_kl_of_the_policy_to_the_start() -> None:
+    """Token by token as TRL has it, and in the mean over all that could be drawn."""
+    tokens, method = step(500), ReferenceKl(coefficient=1.0, unbiased=True)
+    prepared, old = method.prepare(tokens), tokens.logp + 0.2
+    x = torch.tensor(tokens.logp, requires_grad=True)
+    away = torch.tensor(prepared) - x
+    k3 = (x - torch.tensor(old)).exp() * (torch.exp(away) - away - 1)
+    (slope,) = torch.autograd.grad(k3.sum(), x)
+    term = method.term(tokens.logp, old, prepared)
+    np.testing.assert_allclose(term.value, k3.detach(), atol=1e-12)
+    np.testing.assert_allclose(term.slope, slope, atol=1e-12)
+
+    z = torch.tensor([0.5, -1.0, 2.0, 0.0], dtype=torch.float64, requires_grad=True)
+    start = torch.tensor([0.1, 0.4, 0.3, 0.2], dtype=torch.float64).log()
+    log_p = torch.log_softmax(z, 0)
+    (wanted,) = torch.autograd.grad((log_p.exp() * (log_p - start)).sum(), z, retain_graph=True)
+    for unbiased, equal in ((True, True), (False, False)):
+        given = log_p.detach().numpy()
+        slopes = ReferenceKl(1.0, unbiased).term(given, given, start.numpy()).slope
+        by_draw = (log_p.exp().detach() * torch.from_numpy(slopes) * log_p).sum()
+        (mean,) = torch.autograd.grad(by_draw, z, retain_graph=True)
+        assert torch.allclose(mean, wanted, atol=1e-12) is equal
+
+
 @pytest.mark.parametrize(("by_all", "weight"), [(False, 5.0), (True, 1.0)])
 def test_forking_tokens_keeps_the_top_fifth_and_weighs_it_by_whom_it_is_a_mean_over(
     by_all: bool, weight: float

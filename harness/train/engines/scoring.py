@@ -81,6 +81,16 @@ def entropies(log_p: Tensor) -> Tensor:
 
 
 @torch.no_grad()
+def expected_discriminants(log_p: Tensor) -> Tensor:
+    """sum p^2 (log p + H) of each row of log-probabilities, shape (tokens,).
+
+    The mean, under the row's own distribution, of p (log p + H): by how much H falls, to first
+    order, where a logit is raised (arXiv 2602.03392).
+    """
+    return ((2 * log_p).exp() * (log_p + entropies(log_p)[:, None])).sum(dim=-1)
+
+
+@torch.no_grad()
 def surprise_moments(log_p: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and variance of -log p under each row's own distribution, shape (tokens,) each.
 

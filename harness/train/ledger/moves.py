@@ -23,11 +23,23 @@ class Pass:
     policy: TabularPolicy
     """Before it."""
     slope: FloatArray
-    """d loss / d logp of each act."""
+    """d loss / d logp of each act; without what is in `sharpened`."""
     plain: FloatArray | None
     """The same by the algorithm without remedies; None where there are none."""
     bonus: FloatArray | None
     """What each act's entropy is multiplied by in the loss, where a remedy adds it; else None."""
+    sharpened: tuple[FloatArray, FloatArray] | None = None
+    """The slope of each act by log p of logits that a remedy multiplies, and their factors."""
+
+    def by_log_p(
+        self, seen: Observations, act: IntArray, places: slice | IntArray, temperature: float
+    ) -> FloatArray:
+        """The gradient of the loss of the acts at `places`, but for the bonus."""
+        gradient = self.policy.gradient(seen, act, self.slope[places], temperature)
+        if self.sharpened is None:
+            return gradient
+        slope, factor = (column[places] for column in self.sharpened)
+        return gradient + self.policy.gradient(seen, act, slope, temperature / factor[:, None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,7 @@ def _taken(
     done: Pass, seen: Observations, act: IntArray, places: IntArray, temperature: float
 ) -> FloatArray:
     """The gradient of the loss of some acts."""
-    gradient = done.policy.gradient(seen, act, done.slope[places], temperature)
+    gradient = done.by_log_p(seen, act, places, temperature)
     if done.bonus is None:
         return gradient
     return gradient - done.policy.entropy_gradient(seen, temperature, done.bonus[places])

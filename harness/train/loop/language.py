@@ -134,8 +134,11 @@ class LanguageRun:
         advantages, known = signal.advantages, np.isfinite(rewards.total)
         metrics |= signal.metrics
         self._critic_batch = signal.critic_batch
-        batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known)
-        settings = loss_settings(self.stack, batch, config, step, self._model, self.limit)
+        spread = self.stack.spread(rewards.total)
+        batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known, spread)
+        settings = loss_settings(
+            self.stack, batch, config, step, self._model, self._planning, self.limit
+        )
         self._step = StepState(step, conversations, batch, rewards, settings, metrics)
         self._step.rollout_end = time.monotonic()
         self._step.seconds = {
@@ -200,7 +203,8 @@ class LanguageRun:
             self._critic = self._critic_batch.fitted_critic(
                 f"{self._session.run.path}: step {step}"
             )
-        self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0)
+        selection = self._step.settings.selection
+        self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0, selection)
         self._remedy_watch.check(step, row["remedy/acted"])
         state = self._curriculum, self.stack, self._critic
         unheard = self._signal_watch.check(step, row, self._step.batch.advantages)

@@ -17,14 +17,20 @@ import torch
 from harness.config.run import MAX_TURNS, RunConfig
 from harness.train.loop import language_probe
 from harness.train.metrics import evaluate
+from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.held_out import at_once
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
+from harness.train.objective import remedy_stack
 from harness.train.objective.language_loss import (
     LossResult,
     LossSettings,
 )
 from harness.train.objective.micro_batches import TokenLimit
-from harness.train.objective.own_tokens import own_entropies, states_before_replies
+from harness.train.objective.own_tokens import (
+    own_entropies,
+    own_mean_discriminants,
+    states_before_replies,
+)
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.policy_gradient.losses import BoolArray
@@ -50,6 +56,8 @@ class TokenBatch:
     """Groups drawn in all to fill the batch."""
     has_reward: BoolArray
     """Shape (conversations,)."""
+    spread: FloatArray | None = None
+    """See `RemedyStack.spread`."""
 
 
 @dataclass(slots=True)
@@ -99,12 +107,14 @@ def loss_settings(
     config: RunConfig,
     step: int,
     model: Any,
+    planning: Planning,
     limit: TokenLimit | None = None,
 ) -> LossSettings:
     """The loss of step `step`, with what the remedies choose before `model` is updated.
 
     They choose by the log-probabilities of the engine that drew the tokens. If a remedy needs
-    entropies and the engine records none, this costs a forward pass over the batch.
+    entropies and the engine records none, this costs a forward pass over the batch; so does one
+    that needs `StepTokens.mean_discriminant`.
     """
     trajectories = batch.trajectories
     conversation, turn = _places(trajectories)
@@ -120,6 +130,20 @@ def loss_settings(
         touched=batch.touched[conversation],
         lost=None if batch.has_reward.all() else ~batch.has_reward[conversation],
         conversation=conversation,
+        turn=turn,
+        group=None if batch.spread is None else conversation // config.algorithm.group_size,
+        spread=None if batch.spread is None else batch.spread[conversation],
+        planning=(
+            np.concatenate([planning.plans(t.row) for t in trajectories])
+            if stack.needs_planning
+            else None
+        ),
+        mean_discriminant=(
+            _mean_discriminants(trajectories, config, model, limit)
+            if stack.needs_distribution
+            else None
+        ),
+        progress=remedy_stack.progress(config, step),
     )
     counted = max(1, int(batch.has_reward[conversation].sum()))
     total = denominator(stack.algorithm, config, counted)
@@ -160,9 +184,27 @@ def _entropies(
     recorded = [h for t in trajectories for h in t.entropy_nats]
     if recorded:
         return np.array(recorded)
-    ids = [t.row.ids for t in trajectories]
-    own = [[turn > 0 for turn in t.row.turn] for t in trajectories]
+    ids, own = _ids_and_own(trajectories)
     return _joined(own_entropies(model, ids, own, config.policy.temperature, limit))
+
+
+def _mean_discriminants(
+    trajectories: Sequence[TokenTrajectory],
+    config: RunConfig,
+    model: Any,
+    limit: TokenLimit | None,
+) -> FloatArray:
+    """See `StepTokens.mean_discriminant`."""
+    ids, own = _ids_and_own(trajectories)
+    return _joined(own_mean_discriminants(model, ids, own, config.policy.temperature, limit))
+
+
+def _ids_and_own(
+    trajectories: Sequence[TokenTrajectory],
+) -> tuple[list[list[int]], list[list[bool]]]:
+    """The tokens of each conversation, and which are the policy's own."""
+    ids = [t.row.ids for t in trajectories]
+    return ids, [[turn > 0 for turn in t.row.turn] for t in trajectories]
 
 
 def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:

@@ -115,7 +115,10 @@ def _step(
     start_logp = log_p_of_acts(start_policy(config.policy), acts, temperature)
     touched = filled.redrawn[acts.conversation]
     lost = ~np.isfinite(rewards.total)[acts.conversation]
-    batch = act_batch(stack, config, acts, trace, start_logp, step, touched, lost)
+    spread = stack.spread(rewards.total)
+    batch = act_batch(
+        stack, config, acts, trace, start_logp, step, touched, lost, state.policy, spread
+    )
     result = update(state.policy, batch, stack, config.trainer.updates_per_batch)
     remedy = remedy_stack.metrics(stack, batch.selection, result.acted, filled.groups_drawn)
     update_end = time.monotonic()
@@ -143,7 +146,8 @@ def _step(
     _check_finite(result, session, step)
     watch.check(step, remedy["remedy/acted"])
     next_curriculum = curriculum.advanced(state.curriculum, conversations)
-    next_stack = remedy_stack.advanced(stack, float(trace.entropy_nats.mean()))
+    entropy_nats = float(trace.entropy_nats.mean())
+    next_stack = remedy_stack.advanced(stack, entropy_nats, batch.selection)
     where = f"{session.run.path}: step {step}"
     critic = signal.critic_batch.fitted_critic(where) if signal.critic_batch else None
     unheard = signals.check(step, values, signal.advantages)

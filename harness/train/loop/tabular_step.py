@@ -16,7 +16,9 @@ from harness.train.metrics import evaluate
 from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import TableDraws
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.objective import remedy_stack
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.token_selection import RemedyLoss, TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.losses import BoolArray, LossTokens
 from harness.train.policy_gradient.remedy_roles import StepTokens
@@ -132,8 +134,14 @@ def act_batch(
     step: int,
     touched: BoolArray,
     lost: BoolArray,
+    policy: TabularPolicy,
+    spread: FloatArray | None,
 ) -> ActBatch:
-    """The batch with what the remedies choose; `lost`: acts of conversations without a reward."""
+    """The batch with what the remedies choose; `lost`: acts of conversations without a reward.
+
+    `spread`: of each conversation, see `StepTokens`.
+    """
+    temperature = config.policy.temperature
     tokens = StepTokens(
         logp=trace.logp,
         advantage=trace.advantage,
@@ -142,11 +150,26 @@ def act_batch(
         rng=rng_of(config, step, REMEDY_STREAM),
         touched=touched,
         lost=lost if lost.any() else None,
-        conversation=acts.conversation,
+        conversation=trace.conversation,
+        turn=trace.turn,
+        group=None if spread is None else acts.conversation // config.algorithm.group_size,
+        spread=None if spread is None else spread[acts.conversation],
+        mean_discriminant=(
+            mean_discriminants(policy, acts.seen, temperature) if stack.needs_distribution else None
+        ),
+        progress=remedy_stack.progress(config, step),
     )
     total = denominator(stack.algorithm, config, max(1, int((~lost).sum())))
     selection = stack.select(tokens)
-    return ActBatch(acts, trace.advantage, selection, config.policy.temperature, total)
+    return ActBatch(acts, trace.advantage, selection, temperature, total)
+
+
+def mean_discriminants(policy: TabularPolicy, seen: Observations, temperature: float) -> FloatArray:
+    """sum p^2 (log p + H) over the acts at each observation, shape (n,)."""
+    log_p = policy.log_probabilities(seen, temperature)
+    p, entropy = np.exp(log_p), policy.entropy_nats(seen, temperature)
+    mean: FloatArray = (p**2 * (log_p + entropy[:, None])).sum(axis=1)
+    return mean
 
 
 def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: int) -> UpdateResult:
@@ -165,15 +188,14 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
         logp = log_p_of_acts(policy, acts, temperature)
         tokens = LossTokens(logp, old_logp, batch.advantage, acts.conversation, batch.conversations)
         loss = stack.loss(tokens, batch.selection)
-        slope = counted * loss.loss.slope / batch.denominator
-        done.append(_pass(policy, batch, stack, tokens, slope))
-        gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
-        if batch.selection.bonus:
-            by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
-            gradient -= batch.selection.bonus / batch.denominator * by_entropy
+        done.append(_pass(policy, batch, stack, tokens, loss))
+        gradient = done[-1].by_log_p(acts.seen, acts.act, slice(None), temperature)
+        if batch.selection.has_bonus:
+            weights = counted * batch.selection.bonus / batch.denominator
+            gradient -= policy.entropy_gradient(acts.seen, temperature, weights)
         norm = float(np.sqrt((gradient**2).sum()))
         policy = replace(policy, table=policy.table - stack.config.learning_rate * gradient)
-        masks = (loss.loss.low, loss.loss.high, loss.acted)
+        masks = (loss.policy.low, loss.policy.high, loss.acted)
         shares.append([float(mask.mean()) for mask in masks])
     low, high, _ = np.mean(shares, axis=0).tolist()
     acted = tuple(acted for _, _, acted in shares)
@@ -185,15 +207,19 @@ def _pass(
     batch: ActBatch,
     stack: RemedyStack,
     tokens: LossTokens,
-    slope: FloatArray,
+    loss: RemedyLoss,
 ) -> Pass:
     """An update beside what it would be without remedies."""
-    counted, bonus = batch.selection.counted, batch.selection.bonus
-    by_entropy = counted * bonus / batch.denominator if bonus else None
+    selection, counted = batch.selection, batch.selection.counted
+    by_entropy = counted * selection.bonus / batch.denominator if selection.has_bonus else None
+    slope, sharpened = counted * loss.loss.slope / batch.denominator, None
+    if selection.factor is not None:
+        sharpened = counted * loss.policy.slope / batch.denominator, selection.factor
+        slope = slope - sharpened[0]
     if not stack.remedies:
         return Pass(policy, slope, None, by_entropy)
-    plain = counted * stack.plain_loss(tokens, batch.selection).slope / batch.denominator
-    return Pass(policy, slope, plain, by_entropy)
+    plain = counted * stack.plain_loss(tokens, selection).slope / batch.denominator
+    return Pass(policy, slope, plain, by_entropy, sharpened)
 
 
 def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:

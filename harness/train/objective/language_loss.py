@@ -26,7 +26,8 @@ from harness.train.engines.scoring import (
     padded,
 )
 from harness.train.objective.micro_batches import TokenLimit
-from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.token_selection import RemedyLoss, TokenSelection
 from harness.train.policy_gradient.advantages import IntArray
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import MOST_IMPORTANCE, LossTokens
@@ -223,7 +224,7 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
     head = model.get_output_embeddings()
     leaf = states.detach().requires_grad_()
     columns: list[tuple[Tensor, Tensor, Tensor]] = []
-    sums, bonus = _zeros(model), settings.selection.bonus
+    sums = _zeros(model)
     pieces, whole = chunks(leaf, head), None
     if settings.stack.algorithm.by_conversation and len(pieces) > 1:
         whole = _loss_of_whole_conversations(head, states.detach(), pieces, part, settings)
@@ -233,13 +234,27 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
         logp = drawn(log_p, part.tokens[at])
         entropy = entropies(log_p.detach())
         loss = _loss(logp.detach(), part, at, settings) if whole is None else whole.at(at)
-        counted = part.selection.at(at).counted
+        chosen = part.selection.at(at)
+        counted = chosen.counted
         weight = counted * _importance(logp.detach(), part, at)
-        slope = weight * loss.loss.slope / settings.denominator
-        by_entropy = counted * (bonus / settings.denominator) if bonus else None
-        _backward_logits(log_p, logp, entropy, slope, by_entropy)
-        losses = (weight * loss.loss.value - counted * bonus * entropy).to(sums)
-        marks = (mask.to(sums) for mask in (loss.loss.low, loss.loss.high, loss.acted))
+        slope = weight * loss.policy.slope / settings.denominator
+        added = None
+        losses = weight * loss.policy.value
+        if loss.added is not None:  # of the distance to another policy, whoever drew the token
+            added = counted * loss.added.slope / settings.denominator
+            if chosen.factor is None:
+                slope, added = slope + added, None
+            losses = losses + counted * loss.added.value
+        by_entropy = None
+        if chosen.has_bonus:
+            by_entropy = counted * (chosen.bonus / settings.denominator)
+            losses = losses - counted * chosen.bonus * entropy
+        sharper = logp
+        if chosen.factor is not None:
+            sharper = drawn(log_distribution(log_p * chosen.factor[:, None], 1.0), part.tokens[at])
+        _backward_logits(log_p, entropy, by_entropy, (sharper, slope), (logp, added))
+        losses = losses.to(sums)
+        marks = (mask.to(sums) for mask in (loss.policy.low, loss.policy.high, loss.acted))
         sums += torch.stack([losses / settings.denominator, *marks]).sum(dim=1)
         entropy_t1 = entropy
         if settings.temperature != 1:
@@ -292,13 +307,18 @@ def _importance(logp: Tensor, part: _Part, at: slice) -> Tensor:
 
 
 def _backward_logits(
-    log_p: Tensor, logp: Tensor, entropy: Tensor, slope: Tensor, by_entropy: Tensor | None
+    log_p: Tensor,
+    entropy: Tensor,
+    by_entropy: Tensor | None,
+    *by_logp: tuple[Tensor, Tensor | None],
 ) -> None:
     """Backward from d loss / d logp of the drawn tokens, and from H where it has a bonus.
 
-    Through a log-softmax, -p (log p + H) at log p is the gradient of H.
+    `by_logp`: log-probabilities and their slopes, None to leave out. Through a log-softmax,
+    -p (log p + H) at log p is the gradient of H.
     """
-    outputs, slopes = [logp], [slope]
+    pairs = [(logp, slope) for logp, slope in by_logp if slope is not None]
+    outputs, slopes = [logp for logp, _ in pairs], [slope for _, slope in pairs]
     if by_entropy is not None:
         fixed = log_p.detach()
         outputs.append(log_p)

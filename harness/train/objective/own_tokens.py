@@ -14,6 +14,7 @@ from torch import Tensor
 from harness.train.engines.scoring import (
     chunks,
     entropies,
+    expected_discriminants,
     head_logits,
     log_distribution,
     log_probabilities,
@@ -51,6 +52,22 @@ def own_entropies(
 
     def measure(logits: Tensor, _tokens: Tensor) -> Tensor:
         return entropies(log_distribution(logits, temperature))
+
+    return _by_row(model, ids, own, measure, limit)
+
+
+@torch.no_grad()
+def own_mean_discriminants(
+    model: Any,
+    ids: Sequence[Sequence[int]],
+    own: Sequence[Sequence[bool]],
+    temperature: float,
+    limit: TokenLimit | None = None,
+) -> list[Tensor]:
+    """sum p^2 (log p + H) over the vocabulary at each conversation's own tokens."""
+
+    def measure(logits: Tensor, _tokens: Tensor) -> Tensor:
+        return expected_discriminants(log_distribution(logits, temperature))
 
     return _by_row(model, ids, own, measure, limit)
 

@@ -14,10 +14,22 @@ from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train import algorithms, remedies
 from harness.train.policy_gradient.algorithm import Algorithm
-from harness.train.policy_gradient.remedy_roles import Bonus, Filling, Ratio, Remedy, Weight
+from harness.train.policy_gradient.remedy_roles import (
+    Bonus,
+    Filling,
+    Ratio,
+    Remedy,
+    Sharpening,
+    Shift,
+    TokenBonus,
+    Weight,
+)
 from harness.utils import extensions
 
-ONE_ONLY = {Ratio: "the ratio's shape", Bonus: "a bonus for entropy"}
+ONE_ONLY: dict[Any, str] = {
+    Ratio: "the ratio's shape",
+    Bonus | TokenBonus: "a bonus for entropy",
+}
 """Roles that only one remedy of a run can play."""
 
 
@@ -105,13 +117,14 @@ def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunC
     """Raise ConfigError for a remedy, or an engine, that means nothing with the algorithm."""
     kind = f"algorithm.kind={config.algorithm.kind}"
     for remedy in chosen:
-        if isinstance(remedy, Filling) and not algorithm.needs_groups:
-            rule = "must go with an algorithm that compares groups, since it redraws some"
+        if remedy.needs_groups and not algorithm.needs_groups:
+            what = "redraws" if isinstance(remedy, Filling) else "leaves out"
+            rule = f"must go with an algorithm that compares groups, since it {what} some"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
         if isinstance(remedy, Ratio) and not algorithm.has_ratio:
             rule = "must go with an algorithm that has a ratio, since it shapes it"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
-        if isinstance(remedy, Weight | Ratio) and algorithm.by_conversation:
+        if isinstance(remedy, Weight | Ratio | Shift | Sharpening) and algorithm.by_conversation:
             rule = "must go with a ratio of tokens, since it weighs or shapes single ones"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
     engine = engine_choice.chosen(config) if config.policy.kind != "tabular" else "none"

@@ -8,8 +8,8 @@ are.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,78 +17,30 @@ import numpy as np
 from harness.config.run import AlgorithmConfig, RunConfig
 from harness.records import atomic
 from harness.train.objective import registry
-from harness.train.policy_gradient.advantages import FloatArray, IntArray
+from harness.train.objective.token_selection import RemedyLoss, TokenSelection
+from harness.train.policy_gradient.advantages import FloatArray, group_stds
 from harness.train.policy_gradient.algorithm import Algorithm
-from harness.train.policy_gradient.arrays import Array, namespace
+from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss
 from harness.train.policy_gradient.remedy_roles import (
+    Adaptive,
+    Added,
     Bonus,
     Filling,
     Penalty,
     Ratio,
     Remedy,
+    Sharpening,
+    Shift,
+    State,
     StepTokens,
     Term,
+    TokenBonus,
     Weight,
 )
 
 FILE = "remedy.json"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSelection:
-    """The remedies' choice for a step, made before its first update; arrays of shape (tokens,)."""
-
-    weight: Array
-    """Factor of each token's policy-gradient term."""
-    chosen: Array
-    """The tokens that a remedy picked out."""
-    touched: Array
-    """Tokens of conversations that were redrawn or penalised by a remedy."""
-    terms: tuple[Array, ...]
-    """For each remedy that adds a term, the number it goes by at each token."""
-    bonus: float = 0.0
-    """Coefficient of H."""
-    lost: Array | None = None
-    """Tokens of conversations without a reward, which carry no gradient; None if there are none."""
-    prepared: tuple[Array, ...] = ()
-    """What the algorithm goes by at each token, chosen with the rest."""
-
-    @property
-    def counted(self) -> Array:
-        """1 for each token that carries a gradient, 0 for the others; shape (tokens,)."""
-        ones = namespace(self.weight).ones_like(self.weight)
-        return ones if self.lost is None else ones * ~self.lost
-
-    def at(self, places: slice | IntArray) -> TokenSelection:
-        """The selection of the tokens at `places`."""
-        return self.map(lambda column: column[places])
-
-    def map(self, convert: Callable[[Array], Array]) -> TokenSelection:
-        """The selection with each of its arrays converted, as from numpy to a device."""
-        return TokenSelection(
-            convert(self.weight),
-            convert(self.chosen),
-            convert(self.touched),
-            tuple(convert(term) for term in self.terms),
-            self.bonus,
-            None if self.lost is None else convert(self.lost),
-            tuple(convert(column) for column in self.prepared),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RemedyLoss:
-    """A loss with remedies, and the tokens whose loss differs from the algorithm's own."""
-
-    loss: TokenLoss
-    acted: Array
-    """Shape (tokens,)."""
-
-    def at(self, places: slice) -> RemedyLoss:
-        """The loss of the tokens at `places`."""
-        return RemedyLoss(self.loss.at(places), self.acted[places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +52,8 @@ class RemedyStack:
     remedies: tuple[Remedy, ...]
     coefficient: float = 0.0
     """Current coefficient of the entropy bonus, before a controller compares H with its target."""
+    states: Mapping[str, State] = field(default_factory=dict)
+    """What each remedy that carries numbers had in the step before, by its name."""
 
     @property
     def needs_entropies(self) -> bool:
@@ -110,6 +64,16 @@ class RemedyStack:
     def needs_start(self) -> bool:
         """Whether `select` needs the tokens' log-probabilities under the start policy."""
         return self.algorithm.needs_start or any(r.needs_start for r in self.remedies)
+
+    @property
+    def needs_planning(self) -> bool:
+        """Whether `select` needs to know which tokens open a strategy."""
+        return any(remedy.needs_planning for remedy in self.remedies)
+
+    @property
+    def needs_distribution(self) -> bool:
+        """Whether `select` needs `StepTokens.mean_discriminant`."""
+        return any(remedy.needs_distribution for remedy in self.remedies)
 
     @property
     def chooses(self) -> bool:
@@ -133,6 +97,15 @@ class RemedyStack:
         size = self.config.group_size if self.algorithm.needs_groups else 1
         return size, self.algorithm.std_floor(self.config)
 
+    def spread(self, rewards: FloatArray) -> FloatArray | None:
+        """Standard deviation of the rewards of each conversation's group, shape (conversations,);
+        0 where none is known. None where the algorithm compares no groups.
+        """
+        if not self.algorithm.needs_groups:
+            return None
+        stds = np.nan_to_num(group_stds(rewards, self.config.group_size))
+        return np.repeat(stds, self.config.group_size)
+
     def critic(self, checkpoint: Path | None) -> Critic | None:
         """The algorithm's critic at the start of a run, or as saved in `checkpoint`.
 
@@ -152,18 +125,36 @@ class RemedyStack:
     def select(self, step: StepTokens) -> TokenSelection:
         """Choose the tokens of a step, before its first update."""
         weight, chosen = np.ones(len(step.logp)), np.zeros(len(step.logp), bool)
-        terms = []
+        states, terms, shifts, factors = {}, [], [], []
         for remedy in self.remedies:
+            given = step
+            if isinstance(remedy, Adaptive):
+                states[remedy.name()] = remedy.observed(self.states.get(remedy.name(), {}), step)
+                given = replace(step, state=states[remedy.name()])
             if isinstance(remedy, Weight):
-                weights = remedy.weigh(step)
+                weights = remedy.weigh(given)
                 weight, chosen = weight * weights.weight, chosen | weights.chosen
             elif isinstance(remedy, Term):
-                terms.append(remedy.prepare(step))
+                terms.append(remedy.prepare(given))
                 chosen = chosen | (remedy.chooses & (terms[-1] != 0))
-        touched = np.zeros_like(chosen) if step.touched is None else step.touched
-        bonus = self._bonus_coefficient(step.entropy_nats)
-        prepared = self.algorithm.prepare(step)
-        return TokenSelection(weight, chosen, touched, tuple(terms), bonus, step.lost, prepared)
+            elif isinstance(remedy, Shift):
+                shifts.append(remedy.shift(given))
+            elif isinstance(remedy, Sharpening):
+                factors.append(remedy.factors(given))
+                chosen = chosen | (factors[-1] != 1)
+        return TokenSelection(
+            weight,
+            chosen,
+            np.zeros_like(chosen) if step.touched is None else step.touched,
+            tuple(terms),
+            self._bonus_coefficient(step, states),
+            step.lost,
+            np.sum(shifts, axis=0) if shifts else None,
+            np.prod(factors, axis=0) if factors else None,
+            states,
+            step.progress,
+            self.algorithm.prepare(step),
+        )
 
     def plain_loss(self, tokens: LossTokens, selection: TokenSelection) -> TokenLoss:
         """The loss of some tokens by the algorithm without remedies."""
@@ -175,50 +166,96 @@ class RemedyStack:
         The entropy bonus is not part of it: its gradient does not go through log p.
         """
         plain = self.plain_loss(tokens, selection)
-        logp, old_logp, advantage = tokens.logp, tokens.old_logp, tokens.advantage
+        given = tokens
+        if selection.shift is not None:
+            given = replace(tokens, advantage=tokens.advantage + selection.shift)
+        shaped = self._shaped(given, selection, plain if given is tokens else None)
+        weighed = replace(
+            shaped, value=selection.weight * shaped.value, slope=selection.weight * shaped.slope
+        )
+        acted = selection.touched | (selection.weight != 1) | (shaped.slope != plain.slope)
+        if selection.has_bonus:
+            acted = acted | (selection.bonus != 0)
+        if selection.factor is not None:
+            acted = acted | ((selection.factor != 1) & (weighed.slope != 0))
+        added = self._added(tokens, selection)
+        if added is not None:
+            acted = acted | (added.slope != 0)
+        return RemedyLoss(weighed, added, acted)
+
+    def _shaped(
+        self, tokens: LossTokens, selection: TokenSelection, plain: TokenLoss | None
+    ) -> TokenLoss:
+        """The policy-gradient term before it is weighed; `plain`: the algorithm's own, if known."""
         ratio = next((r for r in self.remedies if isinstance(r, Ratio)), None)
-        shaped = ratio.surrogate(logp, old_logp, advantage) if ratio else plain
-        value, slope = selection.weight * shaped.value, selection.weight * shaped.slope
-        acted = selection.touched | (selection.weight != 1) | (selection.bonus > 0)
-        acted = acted | (shaped.slope != plain.slope)
+        if ratio is None:
+            return self.plain_loss(tokens, selection) if plain is None else plain
+        if isinstance(ratio, Adaptive):
+            ratio = ratio.at(selection.states[ratio.name()])
+        return ratio.surrogate(tokens.logp, tokens.old_logp, tokens.advantage)
+
+    def _added(self, tokens: LossTokens, selection: TokenSelection) -> Added | None:
+        """The sum of what remedies add to each token's loss; None if none adds a term."""
+        added = None
         adding = [remedy for remedy in self.remedies if isinstance(remedy, Term)]
         for remedy, prepared in zip(adding, selection.terms, strict=True):
-            term = remedy.term(logp, old_logp, prepared)
-            value, slope = value + term.value, slope + term.slope
-            acted = acted | (term.slope != 0)
-        return RemedyLoss(TokenLoss(value, slope, shaped.low, shaped.high), acted)
+            term = remedy.term(tokens.logp, tokens.old_logp, prepared)
+            if added is not None:
+                term = Added(added.value + term.value, added.slope + term.slope)
+            added = term
+        return added
 
-    def _bonus_coefficient(self, entropy_nats: FloatArray | None) -> float:
-        mean = float("nan") if entropy_nats is None else float(entropy_nats.mean())
-        return self.bonus.applied(self.coefficient, mean) if self.bonus else 0.0
+    def _bonus_coefficient(self, step: StepTokens, states: Mapping[str, State]) -> Array | float:
+        """The coefficient of H in a step, at all tokens or at each."""
+        by_token = next((r for r in self.remedies if isinstance(r, TokenBonus)), None)
+        if by_token is not None:
+            state = states.get(by_token.name(), {})
+            coefficients = by_token.coefficients(replace(step, state=state))
+            return coefficients if coefficients.any() else 0.0
+        if self.bonus is None:
+            return 0.0
+        mean = float("nan") if step.entropy_nats is None else float(step.entropy_nats.mean())
+        return self.bonus.scheduled(step.progress).applied(self.coefficient, mean)
 
 
 def begin(config: RunConfig, checkpoint: Path | None) -> RemedyStack:
     """The stack at the start of a run, or as saved in `checkpoint`. Raises ConfigError."""
     algorithm, remedies = registry.algorithm_of(config), registry.remedies_of(config)
     stack = RemedyStack(algorithm, config.algorithm, remedies)
-    bonus = stack.bonus
-    if bonus is None:
+    if not _carries(stack):
         return stack
     if checkpoint is None:
-        return replace(stack, coefficient=bonus.start())
+        return replace(stack, coefficient=stack.bonus.start() if stack.bonus else 0.0)
     saved = json.loads((checkpoint / FILE).read_text(encoding="utf-8"))
-    return replace(stack, coefficient=float(saved["coefficient"]))
+    states = saved.get("states", {})  # which checkpoints of older versions lack
+    return replace(stack, coefficient=float(saved["coefficient"]), states=states)
 
 
-def advanced(stack: RemedyStack, entropy_nats: float) -> RemedyStack:
-    """The stack after a step whose H before the update was `entropy_nats`."""
-    bonus = stack.bonus
+def advanced(stack: RemedyStack, entropy_nats: float, selection: TokenSelection) -> RemedyStack:
+    """The stack after a step with this selection, whose H before the update was `entropy_nats`."""
+    stack, bonus = replace(stack, states=selection.states), stack.bonus
     if bonus is None:
         return stack
+    bonus = bonus.scheduled(selection.progress)
     return replace(stack, coefficient=bonus.next(stack.coefficient, entropy_nats))
 
 
 def save(stack: RemedyStack, folder: Path) -> None:
     """Write to `folder` what `begin` reads; nothing if the config determines everything."""
-    if stack.bonus is not None:
-        text = json.dumps({"coefficient": stack.coefficient})
+    if _carries(stack):
+        states = {name: dict(state) for name, state in stack.states.items()}
+        text = json.dumps({"coefficient": stack.coefficient, "states": states})
         atomic.write_text(folder / FILE, text, durable=False)  # which the checkpoint sees to
+
+
+def _carries(stack: RemedyStack) -> bool:
+    """Whether a remedy carries anything from step to step."""
+    return any(isinstance(remedy, Bonus | Adaptive) for remedy in stack.remedies)
+
+
+def progress(config: RunConfig, step: int) -> float:
+    """The share of a run's steps before `step`: 0 in the first, 1 in the last."""
+    return (step - 1) / max(1, config.trainer.steps - 1)
 
 
 def metrics(
@@ -228,9 +265,10 @@ def metrics(
 
     `acted`: share of tokens acted on in each update of the step; `groups`: groups drawn in all.
     """
+    has_bonus = any(isinstance(remedy, Bonus | TokenBonus) for remedy in stack.remedies)
     return {
         "groups/drawn": groups if stack.most_tries > 1 else None,
         "remedy/acted": float(np.mean(acted)) if stack.remedies else None,
         "remedy/chosen": float(selection.chosen.mean()) if stack.chooses else None,
-        "entropy_coef": selection.bonus if stack.bonus else None,
+        "entropy_coef": float(np.mean(selection.bonus)) if has_bonus else None,
     }

@@ -105,6 +105,20 @@ def covariance(logp: FloatArray, advantage: FloatArray) -> float | None:
     return float(token_covariances(logp, advantage).mean()) if len(logp) else None
 
 
+def top_means(values: FloatArray, owner: IntArray, share: float) -> FloatArray:
+    """The mean of each owner's `share` largest values, one at least, shape (owners,).
+
+    `owner`: whose each value is, from 0, shape of `values`; each has one or more.
+    """
+    order = np.lexsort((-values, owner))
+    counts = np.bincount(owner)
+    rank = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+    most = np.maximum(1, (share * counts).astype(np.int64))
+    kept = rank < most[owner[order]]
+    means: FloatArray = np.bincount(owner[order], np.where(kept, values[order], 0.0)) / most
+    return means
+
+
 def top(values: FloatArray, share: float) -> FloatArray:
     """1 at the `share` of tokens with the largest values, at least one of them; 0 elsewhere."""
     count = max(1, int(share * len(values)))

@@ -9,8 +9,9 @@ micro-batch and update, where the chosen share depends on how the batch is split
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from harness.config.run import RunConfig
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import BoolArray, TokenLoss
+
+State: TypeAlias = Mapping[str, float]
+"""Numbers that a remedy carries from step to step, by name; none before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,23 @@ class StepTokens:
     lost: BoolArray | None = None
     """Tokens of conversations without a reward."""
     conversation: IntArray | None = None
-    """Number of the conversation that each token is of; None for one conversation alone."""
+    """The conversation of each token, from 0; None for one conversation alone."""
+    turn: IntArray | None = None
+    """The reply of each token in its conversation, from 1."""
+    group: IntArray | None = None
+    """The group of each token, from 0; None where groups are not compared."""
+    spread: FloatArray | None = None
+    """Standard deviation of the rewards of each token's group; None where groups are not compared.
+    """
+    planning: BoolArray | None = None
+    """Tokens that open a strategy; None unless a remedy needs them."""
+    mean_discriminant: FloatArray | None = None
+    """sum p^2 (log p + H) over what could have been drawn instead; None unless a remedy needs it.
+    """
+    progress: float = 0.0
+    """Share of the run's steps before this one: 0 in the first, 1 in the last."""
+    state: State = field(default_factory=dict)
+    """The numbers of the remedy that is asked, where it carries some."""
 
     @property
     def owners(self) -> IntArray:
@@ -65,6 +85,14 @@ class StepTokens:
         weights: FloatArray = mean / lengths[self.owners]
         return weights
 
+    @property
+    def reply(self) -> IntArray:
+        """The reply of each token among all of the batch, from 0, shape (tokens,)."""
+        assert self.conversation is not None
+        assert self.turn is not None
+        pairs = np.stack([self.conversation, self.turn])
+        return np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
+
 
 @dataclass(frozen=True)
 class Remedy(Options):
@@ -74,6 +102,11 @@ class Remedy(Options):
     """Whether it picks out tokens once a step."""
     needs_entropies: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    needs_groups: ClassVar[bool] = False
+    """Whether it goes by groups of conversations: refused where the algorithm compares none."""
+    needs_planning: ClassVar[bool] = False
+    needs_distribution: ClassVar[bool] = False
+    """Whether it needs `StepTokens.mean_discriminant`: one more pass of a language model."""
 
     @classmethod
     def key(cls) -> str:
@@ -87,6 +120,23 @@ class Remedy(Options):
     def idle(self, config: RunConfig) -> str | None:
         """Why the remedy cannot act in a run of `config`, naming a key; None if it can."""
         return None
+
+
+class Adaptive(Remedy, ABC):
+    """Carries numbers from step to step; a checkpoint keeps them."""
+
+    needs_entropies: ClassVar[bool] = True
+
+    @abstractmethod
+    def observed(self, state: State, step: StepTokens) -> State:
+        """The numbers for a step, from those of the step before and the tokens it will learn from.
+
+        The other roles find them in `StepTokens.state`.
+        """
+
+    def at(self, state: State) -> Self:
+        """The remedy of a step with these numbers; another than itself only if it is a Ratio."""
+        return self
 
 
 class Ratio(Remedy, ABC):
@@ -127,6 +177,26 @@ class Weight(Remedy, ABC):
         """The weights of a step, chosen before its first update."""
 
 
+class Shift(Remedy, ABC):
+    """Adds to the advantage of each token, before its loss is computed."""
+
+    @abstractmethod
+    def shift(self, step: StepTokens) -> FloatArray:
+        """What is added to the advantages of a step, shape (tokens,)."""
+
+
+class Sharpening(Remedy, ABC):
+    """Multiplies the logits from which a token was drawn, in the policy-gradient term alone.
+
+    The term's slope is then that of log softmax(factor * logits) at the token, while ratios and
+    what is drawn from stay as they are.
+    """
+
+    @abstractmethod
+    def factors(self, step: StepTokens) -> FloatArray:
+        """The factor of each token's logits, above 0 and 1 where nothing is changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Added:
     """A term added to each token's loss; shapes (tokens,)."""
@@ -152,6 +222,8 @@ class Term(Remedy, ABC):
 
 class Filling(Remedy, ABC):
     """Redraws groups whose rewards are all equal; refused where the algorithm compares none."""
+
+    needs_groups: ClassVar[bool] = True
 
     @abstractmethod
     def most_tries(self) -> int:
@@ -183,3 +255,19 @@ class Bonus(Remedy, ABC):
     @abstractmethod
     def next(self, coefficient: float, entropy_nats: float) -> float:
         """The coefficient of the next step."""
+
+    def scheduled(self, progress: float) -> Self:
+        """The bonus at a share of the run's steps, 0 in the first and 1 in the last: itself, unless
+        it has a schedule.
+        """
+        return self
+
+
+class TokenBonus(Remedy, ABC):
+    """Subtracts coefficient * H at each token, with a coefficient of its own."""
+
+    needs_entropies: ClassVar[bool] = True
+
+    @abstractmethod
+    def coefficients(self, step: StepTokens) -> FloatArray:
+        """The factor of H at each token in a step, shape (tokens,); below 0 it lowers H."""

@@ -1,14 +1,16 @@
 """Adaptive entropy control: an entropy bonus that is on while H is at or below a target.
 
 Step k subtracts c_k H where H_k <= target, else nothing; then c grows by `delta` where H_k <=
-target, and shrinks by it elsewhere, within [0, most] (Skywork-OR1, arXiv 2505.22312, section 4;
-its target 0.2 nats a token, delta 1e-4, most 0.005). Its code estimates H by the mean of -log p of
-the tokens drawn; here H is exact, before the update. Nothing happens until H has come down to the
-target, which an act's entropy of 1.9 nats may never do.
+target, and shrinks by it elsewhere, within [0, most] (Skywork-OR1, arXiv 2505.22312, section 4; its
+target 0.2 nats a token, delta 1e-4, most 0.005). Its code estimates H by the mean of -log p of the
+tokens drawn; here H is exact, before the update. With `target_end` the target goes linearly from
+`target` to it over the run, as the bands of Entrocraft do (arXiv 2604.26326), which holds H there
+by other means: entrocraft. Nothing happens until H has come down to the target, which an act's
+entropy of 1.9 nats may never do.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Self
 
 from harness.config.ranges import Between
 from harness.train.policy_gradient.remedy_roles import Bonus
@@ -21,6 +23,8 @@ class EntropyController(Bonus):
     needs_entropies: ClassVar[bool] = True
     target: Annotated[float, Between(0, 20)] = 0.2
     """Entropy in nats a token at or below which the bonus is on."""
+    target_end: Annotated[float | None, Between(0, 20)] = None
+    """The target in the last step; null to keep it where it is."""
     delta: Annotated[float, Between(0, 1e6)] = 1e-4
     """Change of the coefficient in each step."""
     most: Annotated[float, Between(0, 1e6)] = 0.005
@@ -28,6 +32,11 @@ class EntropyController(Bonus):
 
     def start(self) -> float:
         return 0.0
+
+    def scheduled(self, progress: float) -> Self:
+        if self.target_end is None:
+            return self
+        return replace(self, target=self.target + progress * (self.target_end - self.target))
 
     def applied(self, coefficient: float, entropy_nats: float) -> float:
         return coefficient if entropy_nats <= self.target else 0.0

@@ -1,9 +1,10 @@
 """Forking tokens: only the tokens of highest entropy give a gradient.
 
 The top `share` of the step's tokens by entropy before the update (arXiv 2506.01939, equation 4;
-20%). The loss is a mean over the tokens that are kept, as in the authors' code (Shenzhi-Wang/
-Beyond-the-80-20-Rule-RLVR); with `normalise_by_all` over all of them, as in TRL's
-`top_entropy_quantile`, which makes the gradient 1 / share smaller at an equal rate. Both take the
+20%). There are two normalisations. The loss here is the sum over the tokens that are kept, divided
+by their number, as in the authors' code (Shenzhi-Wang/Beyond-the-80-20-Rule-RLVR). The paper's
+equation divides it by the number of all tokens, and so does TRL's `top_entropy_quantile`: that is
+`normalise_by_all`, and makes the gradient 1 / share smaller at an equal rate. Both codes take the
 share in each micro-batch, here it is of the step. It can always act.
 """
 

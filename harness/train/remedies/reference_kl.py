@@ -1,9 +1,13 @@
 """Reference KL: a term keeps the policy near the start policy, at every token.
 
-coefficient * (exp(d) - d - 1), d = log p_start - log p (GRPO, arXiv 2402.03300, equation 4; its
-coefficient 0.04). In value this estimates KL(policy || start); the mean of its slope 1 - exp(d) is
-the gradient of KL(start || policy). The sweep of arXiv 2505.22617 (0.001 to 0.1) found entropy
-steadied and reward lowered. At step 1 the policy is the start and nothing happens.
+coefficient * k3, k3 = exp(d) - d - 1 with d = log p_start - log p (GRPO, arXiv 2402.03300, equation
+4; its coefficient 0.04). In value this estimates KL(policy || start); the mean of its slope 1 -
+exp(d) is the gradient of KL(start || policy). With `unbiased` the term is r k3, r = p / p_old
+(DeepSeek-V3.2, arXiv 2512.02556; the default of TRL 1.16, `use_bias_correction_kl`), whose slope is
+-r d: the mean of that is the gradient of KL(policy || start), with one update a batch too. An
+importance weight for the engine that drew the tokens multiplies neither, as in TRL. The sweep of
+arXiv 2505.22617 (0.001 to 0.1) found entropy steadied and reward lowered. At step 1 the policy is
+the start and nothing happens.
 """
 
 from dataclasses import dataclass
@@ -17,20 +21,25 @@ from harness.train.policy_gradient.remedy_roles import Added, StepTokens, Term
 
 @dataclass(frozen=True)
 class ReferenceKl(Term):
-    """The weight of the term."""
+    """The weight of the term, and which gradient it has."""
 
     needs_start: ClassVar[bool] = True
     coefficient: Annotated[float, Between(0, 1e6)] = 0.04
     """Weight of the term."""
+    unbiased: bool = False
+    """Multiply the term by the ratio, so that its gradient is that of KL(policy || start)."""
 
     def prepare(self, step: StepTokens) -> FloatArray:
         assert step.start_logp is not None
         return step.start_logp
 
     def term(self, logp: Array, old_logp: Array, prepared: Array) -> Added:
-        away = prepared - logp
-        likelier = namespace(logp).exp(away)
-        return Added(self.coefficient * (likelier - away - 1), self.coefficient * (1 - likelier))
+        exp, away = namespace(logp).exp, prepared - logp
+        k3, slope = exp(away) - away - 1, 1 - exp(away)
+        if self.unbiased:
+            ratio = exp(logp - old_logp)
+            k3, slope = ratio * k3, -ratio * away
+        return Added(self.coefficient * k3, self.coefficient * slope)
 
 
 REMEDY = ReferenceKl

@@ -20,6 +20,7 @@ from harness.train.engines.engine import Engine
 from harness.train.loop import memory
 from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
+from harness.train.metrics.entropy_splits import Planning
 from harness.train.objective import micro_batches, remedy_stack
 from harness.train.objective.language_loss import LossBatch, LossResult, accumulate_gradient
 from harness.train.objective.micro_batches import TokenLimit
@@ -173,8 +174,10 @@ def _batch(
     count, turns = len(trajectories), max(max(t.row.turn) for t in trajectories)
     advantages = np.random.default_rng(STEP).standard_normal((count, turns))
     untouched, rewarded = np.zeros(count, bool), np.ones(count, bool)
-    batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded)
-    settings = loss_settings(stack, batch, config, STEP, models.learner, limit)
+    spread = np.ones(count)  # of rewards that were not earned
+    batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded, spread)
+    planning = Planning(models.chat)
+    settings = loss_settings(stack, batch, config, STEP, models.learner, planning, limit)
     return LossBatch(
         ids=[t.row.ids for t in trajectories],
         own=[[turn > 0 for turn in t.row.turn] for t in trajectories],

@@ -1,0 +1,62 @@
+"""Entrocraft: which half of the advantages is learned from keeps H within a band that moves.
+
+Where H is above the band only tokens with A > 0 give a gradient, which lowers H; below it only
+those with A < 0, which raises it; within, all do. Both bounds go linearly from start to end over
+the run (arXiv 2604.26326; lblaoke/entrocraft, estimator grpo_range_linear: 0.6 to 0.4 and 0.7 to
+0.5 nats a token, for Qwen3-4B). H is exact here, of the step's tokens before its updates; the
+loss's denominator counts the tokens left out, too. It can act with one update a batch, and does
+nothing while H is within the band. The bounds are nats: a tabular act starts at 1.9, where these
+numbers are a collapse to aim at.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from harness.config.ranges import Between
+from harness.errors import ConfigError
+from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
+
+
+@dataclass(frozen=True)
+class Entrocraft(Weight):
+    """The band at both ends of the run, in nats."""
+
+    needs_entropies: ClassVar[bool] = True
+    lower_start: Annotated[float, Between(0, 20)] = 0.6
+    """Lower bound of H in the first step, in nats a token."""
+    lower_end: Annotated[float, Between(0, 20)] = 0.4
+    """Lower bound of H in the last step."""
+    upper_start: Annotated[float, Between(0, 20)] = 0.7
+    """Upper bound of H in the first step."""
+    upper_end: Annotated[float, Between(0, 20)] = 0.5
+    """Upper bound of H in the last step."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for end in ("start", "end"):
+            lower, upper = getattr(self, f"lower_{end}"), getattr(self, f"upper_{end}")
+            if lower > upper:
+                raise ConfigError(
+                    f"{self.key()}.lower_{end} must not exceed {self.key()}.upper_{end} "
+                    f"({upper:g}), got {lower:g}"
+                )
+
+    def band(self, progress: float) -> tuple[float, float]:
+        """Lower and upper bound of H after a share of the run, in nats."""
+        lower = self.lower_start + progress * (self.lower_end - self.lower_start)
+        return lower, self.upper_start + progress * (self.upper_end - self.upper_start)
+
+    def weigh(self, step: StepTokens) -> Weights:
+        assert step.entropy_nats is not None
+        (lower, upper), entropy = self.band(step.progress), float(step.entropy_nats.mean())
+        chosen = np.zeros(len(step.logp), bool)
+        if entropy > upper:
+            chosen = step.advantage < 0
+        elif entropy < lower:
+            chosen = step.advantage > 0
+        return Weights(1.0 - chosen, chosen)
+
+
+REMEDY = Entrocraft

@@ -1,0 +1,56 @@
+"""ERA: good replies of low entropy are learned from as if they had been surer still.
+
+Where A > 0 and the mean H of the top 20% of a reply's tokens is below `low`, its logits are
+multiplied by `factor` in the loss; above `high` they are divided by it (arXiv 2510.08549; xtqqwq/
+ERA-LLM, dp_actor.py). The slope is that of log softmax(factor * logits), which hardly moves a token
+that is likely already. The authors' thresholds are 0.45 and 3 nats, of Qwen2.5-Math-7B; here they
+are multiples of the same mean over the first step's replies, with defaults of ours, since nats of
+another model mean nothing. factor 2 is theirs.
+
+Ours: the top 20% are of a reply, theirs of a conversation's one response; H is of the weights that
+drew the tokens, for all updates of a step; the ratio stays that of the probabilities drawn from.
+The authors make one update a batch and may keep only the 20 likeliest words (their `topk`), which
+is left out, as is the paper's rescaling of A (their `adv_scale`, off in their script). It can act
+with one update a batch, and does nothing until a reply's H has left the range.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from harness.config.ranges import Between
+from harness.train.policy_gradient.advantages import FloatArray, top_means
+from harness.train.policy_gradient.remedy_roles import Adaptive, Sharpening, State, StepTokens
+
+TOP_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Era(Adaptive, Sharpening):
+    """The range of a reply's entropy, relative to the start, and the factor outside."""
+
+    chooses: ClassVar[bool] = True
+    low: Annotated[float, Between(0, 1)] = 0.7
+    """Below this multiple of the start's entropy a good reply's logits are multiplied."""
+    high: Annotated[float, Between(1, 1000)] = 1.5
+    """Above this multiple of the start's entropy they are divided."""
+    factor: Annotated[float, Between(1, 100)] = 2.0
+    """By how much."""
+
+    def observed(self, state: State, step: StepTokens) -> State:
+        if state:
+            return state
+        assert step.entropy_nats is not None
+        means = top_means(step.entropy_nats, step.reply, TOP_SHARE)
+        return {"start_nats": float(means.mean())}
+
+    def factors(self, step: StepTokens) -> FloatArray:
+        assert step.entropy_nats is not None
+        means = top_means(step.entropy_nats, step.reply, TOP_SHARE)[step.reply]
+        good, start = step.advantage > 0, step.state["start_nats"]
+        sharper = np.where(good & (means < self.low * start), self.factor, 1.0)
+        return np.where(good & (means > self.high * start), 1 / self.factor, sharper)
+
+
+REMEDY = Era

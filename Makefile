@@ -12,7 +12,7 @@ endif
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup smollm2 sweep picture screenshots test test-slow walk test-gpu attack check docs smoke bench cards clean
+.PHONY: help setup smollm2 sweep picture gallery screenshots test test-slow walk test-gpu attack check docs smoke bench cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,10 @@ sweep: setup  ## the study in small, in runs/: a language model, tabular arms, n
 picture: setup  ## train the demo again and draw README's picture from it
 	$(BIN)/harness demo --dir build/demo
 	cp build/demo/law/demo.png docs/figures/demo.png
+
+gallery: setup  ## train the tabular arms of make sweep and draw the gallery's pictures from them
+	$(BIN)/harness sweep +sweeps=first_tabular --dir build/gallery
+	$(BIN)/python docs/site/pictures.py build/gallery
 
 # the tests start many processes, each of which would compile what it imports were no bytecode kept
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical

@@ -1,7 +1,7 @@
-"""Draws the pictures of the gallery again: python docs/site/pictures.py STUDY.
+"""Draws the pictures of the gallery again: python docs/site/pictures.py PATH.
 
-STUDY is the folder of a finished does_collapse_explain. The pictures go to docs/figures. That of
-the demo is drawn by `make picture`.
+PATH holds the runs; `make gallery` trains those of the docs and calls this. The pictures go to
+docs/figures. That of the demo is drawn by `make picture`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,16 @@ from PIL import Image
 import harness
 
 FIGURES = Path(__file__).parents[1] / "figures"
-OF_STUDY = ("entropy_law", "entropy_curves", "levels", "forest", "reward_by_listening")
-"""Figures of all runs of the study; its own links are drawn when it is judged."""
-
+SHOWN = ("entropy_law", "entropy_curves", "levels", "forest", "reward_by_listening")
 COLOURS = 64
 """Enough for a picture of lines and marks, at a third of the bytes."""
 
 
 def main() -> None:
-    study = Path(sys.argv[1])
-    law = harness.fit(harness.load(study))
+    law = harness.fit(harness.load(Path(sys.argv[1])))
     with tempfile.TemporaryDirectory() as scratch:
         law.save(scratch)
-        for name in OF_STUDY:
+        for name in SHOWN:
             with Image.open(Path(scratch) / f"{name}.png") as picture:
                 few = picture.convert("RGB").quantize(COLOURS)
             few.save(FIGURES / f"gallery_{name}.png", optimize=True)

@@ -164,13 +164,12 @@ def of_sweep(root: Path) -> Entry:
         return Entry(kind, root, run_state.DAMAGED, str(error), _modified(root), study or "")
     runs = list(of_runs(sweep, root))
     counts = Counter(run.status for run in runs)
-    began = [run.began_unix_s for run in runs if run.began_unix_s is not None]
     return Entry(
         kind,
         root,
         min(counts, key=_urgency, default="planned"),
         next((run.reason for run in runs if run.reason and run.status == run_state.DAMAGED), None),
-        min(began, default=_modified(root)),
+        _first_began(runs, default=_modified(root)),
         study or _swept(sweep),
         entropy=_range([value for run in runs for value in run.entropy or ()]),
         reward=_range([value for run in runs for value in run.reward or ()]),
@@ -178,6 +177,13 @@ def of_sweep(root: Path) -> Entry:
         name=sweep.name,
         note=sweep.note,
     )
+
+
+def _first_began(runs: Sequence[Entry], default: float | None) -> float | None:
+    """When the first run with a step was begun, else when the first was planned."""
+    steps = [run for run in runs if run.step] or runs
+    times = [run.began_unix_s for run in steps if run.began_unix_s is not None]
+    return min(times, default=default)
 
 
 def _urgency(status: str) -> int:

@@ -289,6 +289,15 @@ def test_a_folder_that_holds_runs_names_them(command: list[str], run: Run) -> No
     assert run("status", "runs/b")[0] == 0
 
 
+def test_fit_entropy_law_of_nothing_names_no_folder_of_results(run: Run) -> None:
+    Path("log.md").write_text("# no log\n")
+    code, out, err = run("fit-entropy-law", "log.md")
+    assert code == 65
+    assert "log.md:1: must hold one JSON object a line" in out
+    assert "results" not in out + err
+    assert err.endswith("no run could be read, so nothing was written\n")
+
+
 def test_fit_entropy_law_of_nothing_is_65_and_json_all_the_same(run: Run) -> None:
     Path("empty").mkdir()
     code, out, err = run("fit-entropy-law", "empty", "nowhere", "--json")

@@ -75,6 +75,19 @@ def test_a_sweep_that_is_named_shows_its_runs_in_its_order(tmp_path: Path) -> No
     assert [line.split()[0] for line in listed(tmp_path, "s")] == ["path", "s/10-b", "s/2-a"]
 
 
+def test_a_sweep_keeps_its_time_while_its_planned_runs_begin(tmp_path: Path) -> None:
+    """Runs that wait were planned before the first step of any."""
+    root = a_sweep(tmp_path / "s", "0-a")
+    rows = [LedgerRow(name, str(root / name), ()) for name in ("0-a", "1-b")]
+    sweep_file.write(root, Sweep(str(root), {"seed": [1, 2]}, rows, ()))
+    made(root / "1-b", "created", steps=0)
+    for name, at in (("0-a", 2_000.0), ("1-b", 1_000.0)):
+        os.utime(root / name / "config.yaml", (at, at))
+    assert overview.of_sweep(root).began_unix_s == 2_000.0
+    (root / "0-a/metrics.jsonl").unlink()
+    assert overview.of_sweep(root).began_unix_s == 1_000.0
+
+
 def test_a_run_of_a_sweep_that_is_gone_is_planned_again_as_for_status(tmp_path: Path) -> None:
     root = a_sweep(tmp_path / "s", "0-a", "1-b", "2-c")
     shutil.rmtree(root / "0-a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -42,6 +43,14 @@ def test_the_table_names_parts_reasons_and_plans(
     assert "give a 95% half-width of 0.0" in said
     assert "at the least CPU seconds" in said
     assert sorted(sweep.rglob("*")) == before
+
+
+def test_sixty_columns_break_no_word(sweep: Path) -> None:
+    console = Console(width=60, record=True, file=io.StringIO())
+    table.show(measure.measure([sweep], "own", 0.05), console)
+    said = console.export_text()
+    for word in ("difficulty=easy", "difficulty=hard", "listening", "repeats", "reward"):
+        assert re.search(rf"(?<!\S){word}(?!\S)", said), word
 
 
 def test_json_is_the_same_without_nan(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -252,7 +252,7 @@ def test_a_hostile_name_is_shown_literally() -> None:
 def test_a_path_that_is_not_there_is_65(tmp_path: Path) -> None:
     done = commands.here("watch", "nowhere", cwd=tmp_path)
     assert done.returncode == DataError.exit_code
-    assert "a path must exist, and this one does not" in done.stderr
+    assert "no such file or folder" in done.stderr
     (tmp_path / "empty").mkdir()
     assert commands.here("watch", "empty", cwd=tmp_path).returncode == DataError.exit_code
 

@@ -18,8 +18,9 @@ from matplotlib.text import Text
 
 from harness.law.group_results import Analysis, Pooled
 from harness.law.results import Onset
-from harness.report.figures import canvas, registry
+from harness.report.figures import canvas, law_groups, registry, series_pages
 from harness.report.figures.canvas import Drawing
+from harness.report.figures.figure_specs import AxisNames
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
@@ -176,6 +177,20 @@ def test_more_than_24_runs_give_medians_and_every_run_on_request() -> None:
     ]  # fmt: skip
     assert [len(styles(axes)) for axes in every["entropy_law_1"].figure.axes] == [11, 11]
     assert [len(styles(axes)) for axes in every["entropy_law_2"].figure.axes] == [11]
+
+
+@pytest.mark.slow
+def test_a_band_is_in_the_legend_of_the_law_only_where_one_is_drawn() -> None:
+    """One identified law of many runs has no band around it."""
+    assert series_pages.BAND in legend(of_ladder(seeds=11)["entropy_law"])
+    (page,) = series_pages.pages(made.ladder(seeds=11), every_run=False)
+    alone = [
+        replace(panel, pools=tuple(replace(pool, identified=1) for pool in panel.pools))
+        for panel in page.pools
+    ]
+    entries = legend(law_groups.draw(alone, "law", AxisNames("H", "R", "step", None)))
+    assert series_pages.BAND not in entries
+    assert "median of the identified laws" in entries
 
 
 @pytest.mark.slow

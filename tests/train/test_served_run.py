@@ -134,18 +134,21 @@ def other(number: int, body: dict[str, Any]) -> bytes:
 
 @pytest.mark.slow
 def test_an_endpoint_that_dies_stops_the_run_resumably(tmp_path: Path) -> None:
-    def script(number: int, body: dict[str, Any]) -> bytes | None:
-        return response("", "503 Service Unavailable") if number > 500 else None
-
-    with serving(script) as endpoint:
+    with serving() as endpoint:
         run = a_run(tmp_path / "run", endpoint.url, steps=22, retries=1)
+
+        def dead_after_13_steps(number: int, body: dict[str, Any]) -> bytes | None:
+            written = run.metrics.read_bytes().count(b"\n") if run.metrics.exists() else 0
+            return response("", "503 Service Unavailable") if written >= 13 else None
+
+        endpoint.script = dead_after_13_steps
         code, _, err = finish(run)
         assert code == 69, err
         assert "at most 20% of the 160 conversations of 20 steps may be lost" in err
         stopped = status(run)
         assert (stopped["status"], stopped["exit_code"]) == ("stopped", 69)
         lost = [row["sim/failed"] for row in rows(run)]
-        assert lost[0] == 0
+        assert lost[:13] == [0] * 13
         assert 32 < sum(lost) <= 48
         endpoint.script = lambda number, body: None
         assert finish(run)[0] == 0

@@ -69,6 +69,24 @@ def test_another_build_says_what_it_does_and_is_the_same_bytes(
     assert digest(again) == digest(built)
 
 
+@pytest.mark.slow
+def test_a_start_model_is_the_same_bytes_on_one_thread_and_on_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With heads that copy, whose start values are products of matrices."""
+    policy = replace(QUICK, layers=2, hidden_size=48)
+    made = []
+    for threads in (1, 2):
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / str(threads)))
+        torch.set_num_threads(threads)
+        made.append(start_model.ensure(policy))
+        assert torch.get_num_threads() == threads
+    torch.set_num_threads(1)
+    assert [digest(folder) for folder in made] == [digest(made[0])] * 2
+    cards = [(folder / "card.json").read_text() for folder in made]
+    assert cards[0] == cards[1]
+
+
 def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
     name = start_model.key(QUICK)
     assert start_model.key(replace(QUICK, name="other", temperature=2.0)) == name

@@ -149,7 +149,7 @@ def _named_file(path: Path) -> Found:
         rule = f"must be readable, and is not: {error.strerror or error}"
         problem = ReadProblem("unreadable", f"{path}: {rule}")
         if error.errno in NOT_THERE:
-            rule = "a path must exist, and this one does not"
+            rule = "no such file or folder"
             problem = ReadProblem("missing_file", f"{path}: {rule}")
         return Found(str(path), None, None, problem)
     in_run_folder = path.name == "metrics.jsonl" and RunFolder(path.parent).is_run()

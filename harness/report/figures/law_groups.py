@@ -32,7 +32,8 @@ def draw(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
                 at = shared.place((place + 1) / (len(panel.pools) + 1))
                 off |= draw_ceiling(one, at, pool.ceiling, pool.slot, shared)
         law_frame.dress(grid, position, shared, names)
-    entries = group_legend(panels, marked=True)
+    several = any(pool.curve is not None and pool.identified > 1 for pool in pools)
+    entries = group_legend(panels, marked=True, band=several)
     if any(pool.curve is not None for pool in pools):
         entries["median of the identified laws"] = canvas.line(color=canvas.INK)
     if any(pool.ceiling is not None for pool in pools):

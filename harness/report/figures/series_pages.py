@@ -173,8 +173,8 @@ def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
     return Drawing(name, grid.figure, ("run", "reason"), rows)
 
 
-def group_legend(panels: Sequence[PoolPanel], marked: bool) -> Legend:
-    """The groups of all panels, as points if `marked`, else as lines; and the band around them."""
+def group_legend(panels: Sequence[PoolPanel], marked: bool, band: bool = True) -> Legend:
+    """The groups of all panels, as points if `marked`, else as lines; and a `band` around them."""
     slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
     labels = canvas.labels(slots, canvas.LONGEST_GROUP)
     entries: Legend = {
@@ -184,5 +184,6 @@ def group_legend(panels: Sequence[PoolPanel], marked: bool) -> Legend:
         )
         for legend, slot in sorted(slots.items(), key=lambda item: item[1])
     }  # fmt: skip
-    entries[BAND] = canvas.patch(color=canvas.INK, alpha=0.18, lw=0)
+    if band:
+        entries[BAND] = canvas.patch(color=canvas.INK, alpha=0.18, lw=0)
     return entries

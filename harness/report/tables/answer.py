@@ -56,7 +56,10 @@ def show(
         console.print(table(shown, console.width >= ROOMY))
     for line in answer.left_open(analysis, shown, typed):
         say(console, line)
-    say(console, f"picture: {picture}" if picture else f"results: {out}")
+    if picture is not None:
+        say(console, f"picture: {picture}")
+    elif shown:
+        say(console, f"results: {out}")
 
 
 def say(console: Console, line: str, style: str = "") -> None:

@@ -28,6 +28,8 @@ WORDS = {
     "simulator": "simulator",
     "settings": "other settings",
 }
+LONGEST_WHOLE = 24
+"""Characters of a name that is not folded on a narrow terminal."""
 UNKNOWN = "not known"
 """Stands for an end of an interval that is wider than the range of a reward."""
 BEYOND = f"{UNKNOWN}: an interval wider than the range of a reward; more seeds tell more"
@@ -56,9 +58,13 @@ def show(result: Variance, console: Console) -> None:
 
 
 def _arms(result: Variance) -> Table:
-    level = "their own level" if result.level == OWN else result.level
-    table = grid(f"runs, on {level}", "seeds", "users x repeats", "reward [95%]", "listening")
-    for arm in result.arms[: critical_batch.MOST_ARMS]:
+    on = "own level" if result.level == OWN else f"on {result.level}"
+    table = grid(f"runs, {on}", "seeds", "users x repeats", "reward [95%]", "listening")
+    shown = result.arms[: critical_batch.MOST_ARMS]
+    are_short = all(len(arm.name) <= LONGEST_WHOLE for arm in shown)
+    for column, is_whole in zip(table.columns, (are_short, True, False, False, True), strict=True):
+        column.no_wrap = is_whole
+    for arm in shown:
         users, repeats = (str(n) if n else "?" for n in (arm.users, arm.repeats))
         heard = "-" if arm.listening is None else wording.number(arm.listening)
         cells = (arm.name, str(arm.seeds), f"{users} x {repeats}", _mean(arm), heard)

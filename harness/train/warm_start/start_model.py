@@ -90,7 +90,7 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     """Generate, train, measure, and only then put the model into the cache."""
     from harness.policy import tiny
     from harness.policy.chat import chat_of
-    from harness.train.warm_start import induction
+    from harness.train.warm_start import induction, supervised
     from harness.train.warm_start.start_card import measure, summary
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)
@@ -99,10 +99,11 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     said = (text for c in conversations for text in training_rows.texts(c))
     tokenizer = tiny.build_tokenizer(said, policy.vocabulary)
     chat = chat_of(tokenizer)
-    model = tiny.build_model(policy, tokenizer, WEIGHTS_SEED)
-    induction.put_in(model, WEIGHTS_SEED)
-    loss = _train(policy, model, conversations, chat, progress)
-    card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}
+    with supervised.one_thread():
+        model = tiny.build_model(policy, tokenizer, WEIGHTS_SEED)
+        induction.put_in(model, WEIGHTS_SEED)
+        loss = _train(policy, model, conversations, chat, progress)
+        card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}
 
     def fill(scratch: Path) -> None:
         tiny.save(scratch, model, tokenizer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,17 @@ class TrainingSchedule:
     """Share of the steps after which the rate falls linearly."""
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread, since another number sums products in another order."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def fit(
     model: Any, rows: Sequence[WeightedRow], schedule: TrainingSchedule, seed: int, report: Report
 ) -> float:
@@ -68,10 +80,8 @@ def fit(
     """
     optimisers = _optimisers(model, schedule.rate)
     parameters = list(model.parameters())
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     losses: list[float] = []
-    with ThreadPoolExecutor(2) as pool:
+    with one_thread(), ThreadPoolExecutor(2) as pool:
         batches = _batches(rows, schedule.batch, seed)
         for step, batch in zip(range(1, schedule.steps + 1), batches, strict=False):
             halves = [batch[0::2], batch[1::2]]
@@ -84,7 +94,6 @@ def fit(
             _step(optimisers, schedule.rate * _share_of_rate(step, schedule))
             losses.append(sum(part[0] for part in parts) / tokens)
             report(step, losses[-1])
-    torch.set_num_threads(threads)
     return float(np.mean(losses[-LAST_STEPS:]))
 
 

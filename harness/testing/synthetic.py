@@ -243,6 +243,7 @@ def write_run(
     null_control: bool = False,
     remedy: str = "none",
     simulator: str = "scripted",
+    start_model: str | None = None,
 ) -> Path:
     """A run folder of ours, as far as readers look at it."""
     write_rows(folder, lines)
@@ -256,7 +257,12 @@ def write_run(
     text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     card = measurement or {"entropy_over": "own tokens"}
-    record = RunStatus(status=status, config_hash=config_file.config_hash(config), measurement=card)
+    record = RunStatus(
+        status=status,
+        config_hash=config_file.config_hash(config),
+        measurement=card,
+        start_model=start_model,
+    )
     run_folder.write_status(RunFolder(folder), record)
     return folder
 

@@ -149,6 +149,8 @@ def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
     one, other = pair.later.card, pair.baseline.card
     keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
     ignored = ("reward.",) if quantity in TOLD_BY_H else ("reward.", "entropy.", "probe")
+    if any(axis.partition(".")[0] == "policy" for axis in pair.axes):
+        ignored = (*ignored, "start_model")  # what is compared may be where they began
     return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
 
 

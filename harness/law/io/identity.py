@@ -26,6 +26,9 @@ from harness.records.metric_rows import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.validity import Validity
 
+SHOWN_OF_SUM = 12
+"""Hex digits of a start model's sum: as many as tell two apart."""
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -121,7 +124,7 @@ def read(folder: Path | None) -> Identity:
         config,
         str(status.status),
         str(status.config_hash),
-        _with_size(_json(measured)),
+        _with_start_model(_with_size(_json(measured)), status.start_model),
         changed_at,
         ours,
         cards,
@@ -151,6 +154,13 @@ def _with_size(card: dict[str, Any]) -> Mapping[str, Any]:
     default = EvalConfig()
     size = {name: getattr(default, name) for name in ("users", "levels", "repeats", "turn_cap")}
     return {**card, "eval": {**evaluation, **size}}
+
+
+def _with_start_model(card: Mapping[str, Any], start_model: str | None) -> Mapping[str, Any]:
+    """The measurement card with the weights that the policy began with, where they are known: built
+    on another processor they are others, and so is all that follows.
+    """
+    return {**card, "start_model": start_model[:SHOWN_OF_SUM]} if start_model else card
 
 
 def _sums(rows: Mapping[str, str]) -> RowSums | None:

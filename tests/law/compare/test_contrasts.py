@@ -166,6 +166,27 @@ def test_unlike_cards_are_not_compared_unless_told_to(tmp_path: Path) -> None:
     assert contrast(analyse([tmp_path], pool_unlike=True), "a").difference is not None
 
 
+@pytest.mark.parametrize(
+    ("policies", "why"),
+    [
+        (("tiny", "tiny"), "measured in different ways: measurement.start_model"),
+        (("tiny", "narrow"), None),
+    ],
+)
+def test_start_models_may_differ_where_policies_are_compared(
+    policies: tuple[str, str], why: str | None, tmp_path: Path
+) -> None:
+    """Arms of one policy that began with unlike weights differ by these too."""
+    for index, (policy, start) in enumerate(zip(policies, ("a" * 64, "b" * 64), strict=True)):
+        for seed in (1, 2, 3):
+            where = tmp_path / f"{index}-{seed}"
+            level = ("easy", "hard")[index] if why else "easy"
+            lines = rows(law_with(0.3, 1.1)(seed + 10 * index))
+            synthetic.write_run(where, lines, seed=seed, level=level, start_model=start)
+            synthetic.planned_with(where, "policy", name=policy)
+    assert contrast(analyse([tmp_path]), "a").why == why
+
+
 def test_levels_that_differ_in_something_else_too_are_not_compared(tmp_path: Path) -> None:
     levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}, seeds=2)
     for run in tmp_path.glob("hard-*"):

@@ -153,6 +153,19 @@ def test_unlike_measurement_cards_are_not_pooled_unless_told_to(tmp_path: Path) 
     assert len(pooled.runs) == 3
 
 
+def test_runs_from_unlike_start_models_are_not_pooled_unless_told_to(tmp_path: Path) -> None:
+    """As policy=tiny builds them on two processors."""
+    for seed, start in ((1, "a" * 64), (2, "a" * 64), (3, "b" * 64)):
+        synthetic.write_run(tmp_path / f"s{seed}", lawful_rows(seed), seed=seed, start_model=start)
+    apart = analyse([tmp_path])
+    assert [len(g.runs) for g in apart.groups] == [2, 1]
+    assert [entry.reason for entry in apart.skipped] == [
+        f"not pooled: measurement.start_model differs from that of {tmp_path / 's1'}"
+    ]
+    (pooled,) = analyse([tmp_path], pool_unlike=True).groups
+    assert len(pooled.runs) == 3
+
+
 LATER_KEYS = ("algorithm.kind", "algorithm.options", "levels.hard.reward_noise", "curriculum")
 
 

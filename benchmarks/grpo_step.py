@@ -1,9 +1,9 @@
 """CPU seconds of one GRPO step: ours against stock TRL on the same conversations, token by token.
 
-    python -m benchmarks.grpo_step [rounds] [steps per round]
+    python -m benchmarks.grpo_step [rounds] [steps per round] [KEY=VALUE ...]
 
-Both sides are TRL's GRPOTrainer with `rollout_func` and `env_mask`, fp32, one thread, the start
-model of policy=tiny, 32 conversations of up to 6 turns and 32 tokens a turn. Stock TRL generates
+Both sides are TRL's GRPOTrainer with `rollout_func` and `env_mask`, fp32, one thread; by default
+with the start model of policy=tiny and users who are pleased by any kindness. Stock TRL generates
 with the trainer's own `generate`, which reads the whole conversation anew at every turn, and uses
 the library's loss, with and without checkpointing of activations; it is made to say, id by id, what
 our side sampled in the same round, so that prompts, turns and token counts are equal. Evaluation,
@@ -29,15 +29,17 @@ import torch
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer
 
-from harness.config.run import DifficultyConfig, RunConfig, TrainerConfig
-from harness.policy import tiny
-from harness.policy.chat import Chat, chat_of
+from benchmarks.words import merged
+from harness.compose import planner
+from harness.config.run import RunConfig
+from harness.policy.chat import Chat
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Transformers
 from harness.train.loop import session as sessions
+from harness.train.loop import start as starts
 from harness.train.loop import trl_adapter
 from harness.train.loop.language import LanguageRun
 from harness.train.loop.start import StartModels
@@ -46,9 +48,12 @@ from harness.train.ranks.team import Team
 from harness.train.ranks.work import Work
 from harness.train.rollout.batch import keys_of
 from harness.train.rollout.conversation import rollout
-from harness.train.warm_start import start_model
 
-EASY = DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness")
+WORDS = (
+    "policy=tiny", "difficulty=easy", "difficulty.disclosure=free",
+    "difficulty.acceptance=any_kindness", "trainer.eval_every=0",
+    "trainer.checkpoint_every=1000000",
+)  # fmt: skip
 Turns = list[list[list[int]]]
 """Ids the policy said in one step, by conversation and turn."""
 
@@ -83,23 +88,32 @@ def _turns(ids: Sequence[int], turn: Sequence[int]) -> list[list[int]]:
     ]
 
 
-def ours(config: RunConfig, started: Path) -> tuple[list[float], list[Turns], float]:
-    """Return CPU seconds and the policy's turns of each step, and the peak memory in GiB."""
-    tokenizer, model = tiny.load_tokenizer(started), tiny.load_model(started)
-    clock = Clock()
+def ours(config: RunConfig) -> tuple[list[float], float, list[Turns]]:
+    """Return CPU seconds of each step, the peak memory in GiB, and the policy's turns."""
+    start, clock = begun(config), Clock()
+    tokenizer: Any = start.chat.tokenizer
+    model: Any = start.learner
     with tempfile.TemporaryDirectory() as scratch:
         run = RunFolder(Path(scratch) / "run")
         run_folder.create(run, config)
         with sessions.opened(run, config, lambda event: None) as session:
-            start = StartModels("tiny", tokenizer, chat_of(tokenizer), model, None)
             learner = Recorded(session, start, remedy_stack.begin(config, None))
             trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
             work = Work(config, model, None, start.chat, Transformers(model))
             learner.trainer, learner.team = trainer, Team(work)
             trainer.add_callback(clock)
             trainer.train()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return clock.seconds, learner.spoken, peak
+    return clock.seconds, peak_gib(), learner.spoken
+
+
+def begun(config: RunConfig) -> StartModels:
+    """The policy as a run begins with it, without a judge."""
+    return replace(starts.load_as(config, "cpu"), judge=None)
+
+
+def peak_gib() -> float:
+    """The most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 @dataclass
@@ -187,26 +201,25 @@ def generate(trainer: Any, ids: list[list[int]], wanted: list[list[int]]) -> lis
     return outs
 
 
-def stock(config: RunConfig, started: Path, said: list[Turns], checkpointing: bool) -> list[float]:
-    """CPU seconds of each step of stock TRL on the recorded conversations."""
-    tokenizer, model = tiny.load_tokenizer(started), tiny.load_model(started)
-    clock = Clock()
+def stock(config: RunConfig, said: list[Turns], checkpointing: bool) -> tuple[list[float], float]:
+    """CPU seconds of each step of stock TRL on the recorded conversations, and its peak memory."""
+    start, clock = begun(config), Clock()
     with tempfile.TemporaryDirectory() as scratch:
         arguments = trl_adapter.arguments(config, Path(scratch))
         arguments.activation_checkpointing = arguments.gradient_checkpointing = checkpointing
         trainer = GRPOTrainer(
-            model=model,
+            model=start.learner,
             reward_funcs=lambda conversation_reward, **_: conversation_reward,
             args=arguments,
             train_dataset=trl_adapter.dataset(config),
-            processing_class=tokenizer,
-            rollout_func=Stock(config, chat_of(tokenizer), said),
+            processing_class=start.chat.tokenizer,
+            rollout_func=Stock(config, start.chat, said),
             callbacks=[clock],
         )
         trainer.remove_callback(PrinterCallback)
         trainer._config_turn_tokens = config.policy.max_turn_tokens
         trainer.train()
-    return clock.seconds
+    return clock.seconds, peak_gib()
 
 
 def alone(side: Callable[..., Any], *given: Any) -> Any:
@@ -221,32 +234,36 @@ def _one_thread() -> None:
     warnings.simplefilter("ignore", FutureWarning)
 
 
-def main(rounds: int, steps: int) -> None:
-    # The first step of each side warms up; ours evaluates in the first and the last.
-    trainer = TrainerConfig(steps=steps + 2, eval_every=10**6, checkpoint_every=10**6)
-    config = RunConfig(difficulty=EASY, trainer=trainer)
-    started = start_model.ensure(config.policy)
-    print("| round | tokens said | ours | stock TRL | stock, checkpointing | ratio |")
-    print("|---|---|---|---|---|---|")
-    ratios, peak = [], 0.0
+def main(rounds: int, steps: int, words: Sequence[str]) -> None:
+    length = [f"trainer.steps={steps + 1}"]  # the first step warms up
+    config = planner.point(merged((*WORDS, *length), words)).config
+    columns = ("round", "tokens said", "ours", "stock TRL", "stock, checkpointing", "ratio",
+               "GiB: ours", "stock")  # fmt: skip
+    print(f"| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|")
+    ratios, shares = [], []
     for number in range(rounds):
         seeded = replace(config, seed=1000 + number)
-        our_seconds, turns, peak = alone(ours, seeded, started)
-        plain = alone(stock, seeded, started, turns, False)
-        saving = alone(stock, seeded, started, turns, True)
+        our_seconds, our_gib, turns = alone(ours, seeded)
+        others = [alone(stock, seeded, turns, checkpointing) for checkpointing in (False, True)]
         mine, *theirs = (
-            statistics.median(seconds[1:-1]) for seconds in (our_seconds, plain, saving)
+            statistics.median(seconds[1:]) for seconds in (our_seconds, *(o[0] for o in others))
         )
-        tokens = statistics.mean(sum(len(t) for c in step for t in c) for step in turns[1:-1])
+        tokens = statistics.mean(sum(len(t) for c in step for t in c) for step in turns[1:])
+        least_gib = min(gib for _, gib in others)
         ratios.append(mine / min(theirs))
+        shares.append(our_gib / least_gib)
         print(
             f"| {number + 1} | {tokens:.0f} | {mine:.2f} | {theirs[0]:.2f} | {theirs[1]:.2f} | "
-            f"{ratios[-1]:.2f} |",
+            f"{ratios[-1]:.2f} | {our_gib:.2f} | {least_gib:.2f} |",
             flush=True,
         )
-    print(f"\nmedian ratio {statistics.median(ratios):.2f}; peak memory of ours {peak:.2f} GiB")
+    medians = statistics.median(ratios), statistics.median(shares)
+    print(f"\nmedian ratio {medians[0]:.2f} of CPU seconds and {medians[1]:.2f} of peak memory")
 
 
 if __name__ == "__main__":
-    numbers = [int(n) for n in sys.argv[1:]]
-    main(*(numbers + [5, 6][len(numbers) :]))
+    sizes = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    asked = [word for word in sys.argv[1:] if "=" in word]
+    rounds, steps = sizes + [5, 6][len(sizes) :]
+    main(rounds, steps, asked)

@@ -5,6 +5,7 @@ Over a process group of the run's own: torch's default group is accelerate's and
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -91,12 +92,23 @@ class Links:
         ends would keep it from copying what is to be saved.
         """
         until = time.monotonic() + self._timeout_s
-        while not work.is_completed():
-            self._look()
-            if time.monotonic() > until:
-                raise TransferTimeout
-            time.sleep(LOOKS_EVERY_S)
+        try:
+            while not work.is_completed():
+                self._look()
+                if time.monotonic() > until:
+                    raise TransferTimeout
+                time.sleep(LOOKS_EVERY_S)
+        except Exception:
+            self._give_up()
+            raise
         work.wait()
+
+    def _give_up(self) -> None:
+        """Leave a transfer that never ends behind. The group is never freed: what frees it waits
+        for the transfer, and the process could not end.
+        """
+        self._group.abort()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
 
 
 def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:

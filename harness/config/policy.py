@@ -13,6 +13,7 @@ TABULAR = Only("policy.kind", ("tabular",))
 ANY_LANGUAGE_MODEL = Only("policy.kind", ("tiny", "hf"))
 TINY = Only("policy.kind", ("tiny",))
 HF = Only("policy.kind", ("hf",))
+START_MODELS = ("always", "where_read")
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ class PolicyConfig:
         Unless("policy.lora_rank", 0, "no adapters are trained"),
     ] = 32
     """Scale of the LoRA adapters: their output is multiplied by lora_alpha / lora_rank."""
+    start_model: Annotated[str, OneOf(START_MODELS), ANY_LANGUAGE_MODEL] = "always"
+    """When the start model reads along, for kl and text/start_*: always, or only where_read, by
+    users that are no language models or by a remedy. simulator=served sets where_read: of a run
+    that trains all weights the start model is a second copy."""
     gradient_checkpointing: Annotated[bool, HF] = False
     """Recompute activations in the backward pass: less memory, more time."""
 

@@ -99,10 +99,10 @@ def test_every_number_has_a_range_and_every_default_is_in_its_own() -> None:
 USED = {
     "policy=tabular": "observation prior_temperature temperature",
     "policy=tiny": "temperature max_turn_tokens dtype hidden_size layers attention_heads vocabulary"
-    " warm_start_copy_steps warm_start_steps warm_start_learning_rate",
+    " start_model warm_start_copy_steps warm_start_steps warm_start_learning_rate",
     "policy=hf": "temperature max_turn_tokens model revision init system_prompt thinking dtype"
-    " attention lora_rank gradient_checkpointing architecture hidden_size layers attention_heads"
-    " key_value_heads head_size feed_forward_size tied_head vocabulary",
+    " attention lora_rank start_model gradient_checkpointing architecture hidden_size layers"
+    " attention_heads key_value_heads head_size feed_forward_size tied_head vocabulary",
     "simulator=scripted": "profiles reader typicality_cut",
     "simulator=lm": "profiles reader reader_model reader_head typicality_cut",
     "simulator=served": "base_url model api_key_env deadline_s concurrency requests_per_minute"

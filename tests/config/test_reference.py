@@ -56,8 +56,11 @@ def test_the_defaults_are_those_of_a_run_without_words(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (point,) = planner.plan([]).points
+    (of_policy,) = (entry for entry in ENTRIES if entry.key == "eval.users")
+    assert "Options of language models set 24" in of_policy.meaning
     for entry in ENTRIES:
-        assert keys.value_at(point.config, entry.key) == entry.default, entry.key
+        default = 24 if entry is of_policy else entry.default
+        assert keys.value_at(point.config, entry.key) == default, entry.key
 
 
 def test_the_options_are_those_that_the_command_line_takes(

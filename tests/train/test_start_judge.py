@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from harness.compose import planner
+from harness.config.run import RemedyConfig, RunConfig
 from harness.config.simulator import TYPICALITY_CUT
 from harness.policy import huggingface
 from harness.train.engines import scoring
 from harness.train.engines.sampler import Sampler
-from harness.train.loop import start
+from harness.train.loop import memory, start
 from harness.train.rollout.speaker import ReplyScore, StartJudge, typicality
+from tests.simulator.endpoint import serving
+from tests.simulator.served import config as served
+from tests.train.made import go_on, make_run
 from tests.train.test_hugging_face import SMALL, config
 
 END, COUNT = 3, 5
@@ -59,6 +66,58 @@ def test_with_adapters_there_is_one_copy_of_the_weights() -> None:
     assert made.judge is made.learner
     whole = huggingface.load_model(SMALL, None, "cpu").num_parameters()
     assert sum(p.numel() for n, p in made.learner.named_parameters() if "lora_" not in n) == whole
+
+
+def with_served_users(
+    lora_rank: int = 0, start_model: str = "where_read", url: str = "http://localhost:1/v1"
+) -> RunConfig:
+    policy = replace(SMALL, lora_rank=lora_rank, start_model=start_model)
+    return replace(config(policy), simulator=served(url))
+
+
+def test_a_sweep_with_served_users_has_the_start_model_where_it_is_read() -> None:
+    (point,) = planner.plan(["policy=qwen3_0_6b", "simulator=served"]).points
+    assert point.config.policy.start_model == "where_read"
+    (point,) = planner.plan(["policy=qwen3_0_6b"]).points
+    assert point.config.policy.start_model == "always"
+
+
+@pytest.mark.parametrize("lora_rank", [0, 4])
+def test_served_users_have_no_judge_unless_something_reads_it(lora_rank: int) -> None:
+    given = with_served_users(lora_rank)
+    assert start.load(given, "cpu").judge is None
+    asked_for = with_served_users(lora_rank, "always")
+    by_remedy = replace(given, remedy=RemedyConfig("reference_kl", {"reference_kl": {}}))
+    by_users = replace(given, simulator=config(SMALL).simulator)
+    for other in (asked_for, by_remedy, by_users):
+        made = start.load(other, "cpu")
+        assert (made.judge is made.learner) == (lora_rank > 0)
+        assert made.judge is not None
+
+
+def test_the_estimate_of_memory_leaves_out_a_judge_that_is_not_there() -> None:
+    without, beside = (
+        memory.phases(with_served_users(start_model=when), None)[0].parts
+        for when in ("where_read", "always")
+    )
+    assert (without["start model"], beside["start model"]) == (0, beside["weights"])
+    assert beside["keys and values"] == 2 * without["keys and values"]
+
+
+def test_a_run_without_a_judge_has_no_kl_and_trains_as_one_with_it(tmp_path: Path) -> None:
+    rows = {}
+    with serving() as endpoint:
+        for when in ("where_read", "always"):
+            run = make_run(tmp_path / when, with_served_users(0, when, endpoint.url))
+            code, _, err = go_on(run)
+            assert code == 0, err
+            rows[when] = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    of_the_judge = ("kl", "text/start_nll", "text/start_z", "text/flagged/typicality")
+    for without, beside in zip(rows["where_read"], rows["always"], strict=True):
+        assert [without.pop(key) for key in of_the_judge] == [None] * 4
+        assert None not in [beside.pop(key) for key in of_the_judge]
+        del without["crc32"], beside["crc32"]
+        assert without == beside
 
 
 @pytest.mark.parametrize("at_once", [800, 3 * 800, 2**26])

@@ -70,7 +70,7 @@ def test_a_batch_that_does_not_fit_is_learnt_from_in_halves_and_the_limit_stays(
     wanted = gradients(cramped)
     longest = max(map(len, conversations.ids))
     cramped.model.room = 2 * longest
-    limit = TokenLimit(None, told.append)
+    limit = TokenLimit(None, lambda tokens, rank: told.append(tokens))
     found = accumulate_gradient(cramped, conversations, settings, limit)
     assert found.value == pytest.approx(whole.value, abs=1e-6)
     for mine, other in zip(gradients(cramped), wanted, strict=True):

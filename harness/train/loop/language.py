@@ -268,12 +268,15 @@ class LanguageRun:
             return None
         return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
 
-    def _halved(self, tokens: int) -> None:
-        """Report that memory ran out, and that at most `tokens` are learnt from at once now."""
-        step = self._session.last_step + 1
-        self._session.note("out_of_memory", step=step, tokens_at_once=tokens)
+    def _halved(self, tokens: int, number: int) -> None:
+        """Report that memory ran out on a rank, and that each learns from at most `tokens` at once
+        now.
+        """
+        step, ranks = self._session.last_step + 1, self._config.trainer.world
+        self._session.note("out_of_memory", step=step, tokens_at_once=tokens, rank=number)
+        where = f" on rank {number} of {ranks}" if ranks > 1 else ""
         safe_text.say(
-            f"step {step}: out of memory; goes on with at most {tokens} tokens at once "
+            f"step {step}: out of memory{where}; goes on with at most {tokens} tokens at once "
             f"(trainer.tokens_at_once={tokens})"
         )
 

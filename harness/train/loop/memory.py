@@ -19,6 +19,7 @@ from harness.policy import huggingface
 from harness.train.engines.ragged_cache import GROWTH
 from harness.train.engines.scoring import LOGITS_AT_ONCE, LOGITS_AT_ONCE_ON_A_CPU
 from harness.train.metrics import held_out
+from harness.train.objective import registry
 from harness.train.objective.micro_batches import (
     ACTIVATIONS_AT_ONCE_ON_A_CPU,
     LEARNING_BYTES,
@@ -83,7 +84,7 @@ def phases(
     head = model.get_output_embeddings().weight
     always = {
         "weights": count * kept_bytes + adapters * FULL_BYTES,
-        "start model": 0 if adapters else count * kept_bytes,
+        "start model": count * kept_bytes if _has_a_copy(config) else 0,
         "optimiser": learning * 2 * FULL_BYTES,
         "rounded weights": _rounded(model, policy),
         "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
@@ -163,14 +164,20 @@ def levels_met(config: RunConfig) -> list[DifficultyConfig]:
 
 def _cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
     """Keys and values of a batch, or of an evaluation's slice, whose conversations are all as long
-    as they can be: the learner's, unless vLLM has them, and the start model's.
+    as they can be: the learner's, unless vLLM has them, and the start model's, where it reads.
     """
     turns = max(level.turn_cap for level in levels_met(config))
     tokens = -(-most_tokens(config, turns, prompt_tokens) // GROWTH) * GROWTH
-    readers = 2 if engine_choice.chosen(config) == engine_choice.TRANSFORMERS else 1
+    learner = engine_choice.chosen(config) == engine_choice.TRANSFORMERS
+    readers = learner + registry.reads_start_model(config)
     width = 2 * int(shape.num_hidden_layers) * _key_value_width(shape)
     size: int = getattr(torch, config.policy.dtype).itemsize
     return readers * width * size * config.conversations_of_a_rank * tokens
+
+
+def _has_a_copy(config: RunConfig) -> bool:
+    """Whether the start model is a second copy of the weights; without adapters it is the first."""
+    return not config.policy.lora_rank and registry.reads_start_model(config)
 
 
 def _rounded(model: Any, policy: PolicyConfig) -> int:

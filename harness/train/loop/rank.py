@@ -1,6 +1,7 @@
 """The processes of a run's ranks: how rank 0 starts and joins the others, and what those run.
 
-`python -m harness.train.loop.rank DESCRIPTOR PID`: started by rank 0, process PID, with a socket.
+`python -m harness.train.loop.rank DESCRIPTOR PID RUN`: started by rank 0, process PID, for the run,
+with a socket.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,16 +23,20 @@ import torch
 
 from harness.config.run import RunConfig
 from harness.errors import StoppedError
+from harness.train.loop import device_errors
 from harness.train.loop import start as starts
 from harness.train.loop.session import Session
-from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.objective.language_loss import LossBatch, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.links import Links
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Draw, Drawn, Work
+from harness.train.ranks.work import Draw, Drawn, Limited, Work
 from harness.train.ranks.worker import Call, RankLost, Worker, first_gone, serve
 from harness.utils import process, safe_text
 
+ENDS_WITHIN_S = 60.0
+"""Most time for a run on GPUs to end once a rank is lost: a transfer that never ends may be in the
+way."""
 LINKED_WITHIN_S = 600.0
 """Longest wait of one rank for the others' tensors, all of which are at hand by then."""
 
@@ -42,6 +48,11 @@ class Others:
     workers: list[Worker]
     folder: Path | None
     """Where all ranks find each other; None if there are no others."""
+
+    def check_alive(self) -> None:
+        """Raise RankLost if the process of one is gone."""
+        for worker in self.workers:
+            worker.check_alive()
 
 
 @contextmanager
@@ -67,6 +78,8 @@ def started(session: Session, note_entropies: bool) -> Iterator[Others]:
             yield Others(workers, None if folder is None else Path(folder))
         except RankLost:
             session.save_last()
+            if cards:
+                safe_text.exit_within(ENDS_WITHIN_S, StoppedError.exit_code)
             raise
 
 
@@ -81,7 +94,7 @@ def joined(session: Session, own: Work, others: Others) -> Team:
     for worker in workers:
         worker.send(Call("link", (str(others.folder), worker.rank, size)))
     try:
-        links = Links(others.folder, 0, size, device, LINKED_WITHIN_S)
+        links = Links(others.folder, 0, size, device, LINKED_WITHIN_S, others.check_alive)
     except RuntimeError as error:
         gone = first_gone(workers)
         if gone is None:
@@ -111,8 +124,7 @@ class Rank:
             models = starts.load(config, starts.device_of(config))
         running = starts.running_engine(config, models, note_entropies, _go_on, _end)
         engine = self._running.enter_context(running)
-        limit = TokenLimit(config.trainer.tokens_at_once)
-        self._work = Work(config, models.learner, models.judge, models.chat, engine, limit)
+        self._work = Work(config, models.learner, models.judge, models.chat, engine, TokenLimit())
 
     def link(self, folder: str, rank: int, size: int) -> None:
         """Meet the other ranks."""
@@ -141,22 +153,29 @@ class Rank:
     def meet(self, *asked: Any) -> Any:
         return self._work.meet(*asked)
 
-    def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
-        """See `Work.learn`; measures of tokens leave the device, as they go by the socket."""
+    def learn(self, most: int | None, batch: LossBatch, settings: LossSettings) -> Limited:
+        """See `Work.learn`; measures of tokens leave the device, as they go by the socket. `most`:
+        tokens at once, of which rank 0 decides.
+        """
+        self._work.limit.most = most
         result = self._work.learn(batch, settings)
-        return replace(result, scored=[row.to(torch.device("cpu")) for row in result.scored])
+        scored = [row.to(torch.device("cpu")) for row in result.scored]
+        return Limited(replace(result, scored=scored), self._work.limit.most)
 
-    def log_probabilities(self, *asked: Any) -> list[torch.Tensor]:
-        return [row.cpu() for row in self._work.log_probabilities(*asked)]
+    def log_probabilities(self, most: int | None, *asked: Any) -> Limited:
+        """See `Work.log_probabilities`, and `learn`."""
+        self._work.limit.most = most
+        rows = [row.cpu() for row in self._work.log_probabilities(*asked)]
+        return Limited(rows, self._work.limit.most)
 
 
 def main() -> None:
-    descriptor, parent = (int(word) for word in sys.argv[1:])
+    descriptor, parent, run = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     for number in process.STOP_SIGNALS:  # a terminal sends them to every process: rank 0 obeys
         signal.signal(number, signal.SIG_IGN)
     process.die_with(parent)
     process.keep_private()
-    serve(Connection(descriptor), Rank())
+    serve(Connection(descriptor), Rank(), partial(device_errors.explained, run))
 
 
 def _go_on() -> None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from harness.train.engines import forward_check
 from harness.train.engines.engine import Engine, Polled, Transformers
 from harness.train.loop import memory
 from harness.train.loop.session import Session
+from harness.train.objective import registry
 from harness.train.warm_start import start_model
 from harness.utils import process, safe_text
 
@@ -37,6 +39,7 @@ class StartModels:
     judge: Any
     """The model of the weights that a run starts from: a reply's likelihood is taken under them.
     A frozen copy, or the learner itself where only its adapters learn, to be read without them.
+    None where nobody reads it.
     """
     sum: str | None = None
     """sha256 over the files that they were loaded from; None if there are none."""
@@ -65,7 +68,7 @@ def load(config: RunConfig, device: str) -> StartModels:
 def load_as(config: RunConfig, device: str) -> StartModels:
     """As `load`, in the data type of the config on every device."""
     if config.policy.kind == "tiny":
-        return _tiny(config.policy, device)
+        return _tiny(config, device)
     return _hugging_face(config, device)
 
 
@@ -79,12 +82,13 @@ def device_of(config: RunConfig) -> str:
     return "cuda"
 
 
-def _tiny(policy: PolicyConfig, device: str) -> StartModels:
-    folder = start_model.ensure(policy)
+def _tiny(config: RunConfig, device: str) -> StartModels:
+    folder = start_model.ensure(config.policy)
     tokenizer = tiny.load_tokenizer(folder)
-    model, judge = tiny.load_model(folder, device), tiny.load_model(folder, device)
+    model, judge = tiny.load_model(folder, device), None
+    if registry.reads_start_model(config):
+        judge = tiny.load_model(folder, device).requires_grad_(False)
     loaded = start_model.sum_of(folder)
-    judge.requires_grad_(False)
     return StartModels(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
 
 
@@ -108,14 +112,20 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     most = memory.most_tokens(config, turns, len(chat.opening("")))
     forward_check.check(policy, model, chat, most)
     if policy.lora_rank:
-        judge = model = huggingface.with_adapters(policy, model)
-    else:
-        judge = huggingface.load_model(policy, folder, device).requires_grad_(False)
+        model = huggingface.with_adapters(policy, model)
+    judge = None
+    if registry.reads_start_model(config):
+        judge = model if policy.lora_rank else _frozen(policy, folder, device)
     if policy.gradient_checkpointing:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})
     loaded = manifest.digest(folder, model_files.loaded(folder)) if folder else None
     return StartModels(_name(policy), tokenizer, chat, model, judge, loaded)
+
+
+def _frozen(policy: PolicyConfig, folder: Path | None, device: str) -> Any:
+    """A copy of the weights that a run starts from."""
+    return huggingface.load_model(policy, folder, device).requires_grad_(False)
 
 
 def _name(policy: PolicyConfig) -> str:

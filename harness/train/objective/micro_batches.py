@@ -41,6 +41,8 @@ LEARNING_BYTES = 12
 
 
 Result = TypeVar("Result")
+Told = Callable[[int, int], None]
+"""Called with tokens at once, and the number of a rank."""
 
 
 class TokenLimit:
@@ -51,11 +53,11 @@ class TokenLimit:
     def __init__(
         self,
         most: int | None = None,
-        told: Callable[[int], None] = lambda tokens: None,
+        told: Told = lambda tokens, rank: None,
         before_part: Callable[[], None] = lambda: None,
     ) -> None:
-        """`told` is called with each new limit after an out-of-memory, `before_part` before each
-        micro-batch of an update: it may raise to stop.
+        """`told` is called with each new limit after an out-of-memory, and the rank that had it;
+        `before_part` before each micro-batch of an update: it may raise to stop.
         """
         self.most = most
         """Tokens, padding included; a conversation alone may have more. None: the estimate's."""
@@ -94,14 +96,19 @@ class TokenLimit:
             undo()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
-            self.most = max(shared) // 2
-            self._told(self.most)
+            self.lower(max(shared) // 2)
+
+    def lower(self, most: int, rank: int = 0) -> None:
+        """Have at most `most` tokens from now on, since memory ran out on `rank`."""
+        if self.most is None or most < self.most:
+            self.most = most
+            self._told(most, rank)
 
 
 def begin(
     most: int | None,
     checkpoint: Path | None,
-    told: Callable[[int], None] = lambda tokens: None,
+    told: Told = lambda tokens, rank: None,
     before_part: Callable[[], None] = lambda: None,
 ) -> TokenLimit:
     """The limit at the start of a run, whose config has `most`, or as saved in `checkpoint`."""

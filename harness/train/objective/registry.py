@@ -86,6 +86,15 @@ def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
     return tuple(chosen)
 
 
+def reads_start_model(config: RunConfig) -> bool:
+    """Whether a language model's run has its start model read along; the served user, a model
+    itself, does not go by it. Raises ConfigError as `remedies_of` does.
+    """
+    if config.policy.start_model == "always" or config.simulator.kind != "served":
+        return True
+    return any(remedy.needs_start for remedy in remedies_of(config))
+
+
 def with_all_options(config: RunConfig) -> RunConfig:
     """The config with every key of its algorithm and its remedies. Raises ConfigError."""
     algorithm, remedy = config.algorithm, config.remedy

@@ -5,6 +5,8 @@ Over a process group of the run's own: torch's default group is accelerate's and
 
 from __future__ import annotations
 
+import ctypes
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -18,22 +20,43 @@ LEADER = 0
 BUCKET = 2**24
 """Numbers that travel together, 64 MB of fp32: each transfer has a fixed cost."""
 LOOPBACK = "127.0.0.1"
+LOOKS_EVERY_S = 0.001
+
+
+class TransferTimeout(Exception):
+    """Another rank has taken no part in a transfer for too long."""
 
 
 class Links:
-    """One rank's ends of the links; made by all ranks at once."""
+    """One rank's ends of the links; made by all ranks at once.
 
-    def __init__(self, folder: Path, rank: int, size: int, device: str, timeout_s: float) -> None:
+    While tensors travel this looks whether they still do: NCCL between GPUs of a machine does not
+    notice that a process is gone.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        rank: int,
+        size: int,
+        device: str,
+        timeout_s: float,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
         """`folder`: empty and private, where the ranks find each other, NCCL's only when tensors
-        first travel; `timeout_s`: how long one waits for the others. Raises RuntimeError.
+        first travel; `timeout_s`: how long one waits for the others; `look`: called again and again
+        while tensors travel, raises where that is in vain. Raises RuntimeError.
         """
+        self._timeout_s, self._look = timeout_s, look
         store = dist.FileStore(str(folder / "ranks"), size)
-        self._group = _group(store, rank, size, device, timedelta(seconds=timeout_s))
+        later = timedelta(seconds=2 * timeout_s)  # so that what is told is that none took part
+        self._group = _group(store, rank, size, device, later)
 
     def gather_gradient(self, model: Any) -> None:
-        """Add every rank's gradient up in rank 0's `grad`. Raises RuntimeError if a rank is lost.
+        """Add every rank's gradient up in rank 0's `grad`; the other ranks' is None afterwards.
 
-        The other ranks' is None afterwards.
+        Raises RuntimeError if a rank is lost, TransferTimeout if one takes no part, and what `look`
+        raises.
         """
         options = dist.ReduceOptions()
         options.rootRank, options.reduceOp = LEADER, dist.ReduceOp.SUM
@@ -47,8 +70,8 @@ class Links:
 
     @torch.no_grad()
     def share_weights(self, model: Any, every: bool) -> None:
-        """Give every rank rank 0's weights: those that learn, or `every` one. Raises RuntimeError
-        if a rank is lost.
+        """Give every rank rank 0's weights: those that learn, or `every` one. Raises as
+        `gather_gradient` does.
         """
         options = dist.BroadcastOptions()
         options.rootRank = LEADER
@@ -59,10 +82,33 @@ class Links:
         """Let tensors travel in buckets, in place."""
         for bucket in _buckets(tensors):
             flat = torch.cat([tensor.reshape(-1) for tensor in bucket])
-            travel([flat]).wait()
+            self._arrived(travel([flat]))
             parts = torch.split(flat, [tensor.numel() for tensor in bucket])
             for tensor, part in zip(bucket, parts, strict=True):
                 tensor.copy_(part.view_as(tensor))
+
+    def _arrived(self, work: Any) -> None:
+        """Wait for a transfer. The device waits for it only once it is over: a transfer that never
+        ends would keep it from copying what is to be saved.
+        """
+        until = time.monotonic() + self._timeout_s
+        try:
+            while not work.is_completed():
+                self._look()
+                if time.monotonic() > until:
+                    raise TransferTimeout
+                time.sleep(LOOKS_EVERY_S)
+        except Exception:
+            self._give_up()
+            raise
+        work.wait()
+
+    def _give_up(self) -> None:
+        """Leave a transfer that never ends behind. The group is never freed: what frees it waits
+        for the transfer, and the process could not end.
+        """
+        self._group.abort()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
 
 
 def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:

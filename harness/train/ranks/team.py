@@ -17,8 +17,8 @@ from harness.train.metrics import deaf, evaluate
 from harness.train.metrics.evaluate import Result
 from harness.train.metrics.held_out import Meeting, at_once
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings, Scored
-from harness.train.ranks.links import Links
-from harness.train.ranks.work import Draw, Drawn, Work
+from harness.train.ranks.links import Links, TransferTimeout
+from harness.train.ranks.work import Draw, Drawn, Limited, Work
 from harness.train.ranks.worker import Call, Worker, first_gone
 from harness.train.rollout.conversation import shares
 from harness.train.rollout.curriculum import CurriculumState
@@ -114,8 +114,8 @@ class Team:
             return self.own.learn(batch, settings)
         parts = by_tokens([len(row) for row in batch.ids], self.size)
         asked = [(batch.some(part), settings.some(batch.places(part))) for part in parts]
-        self._ask("learn", asked)
-        results = [self.own.learn(*asked[0]), *self._take()]
+        self._ask_limited("learn", asked)
+        results = [self.own.learn(*asked[0]), *self._take_limited()]
         self._ask_others("gather_gradient")
         with self._watching():
             self._links.gather_gradient(self.own.learner)
@@ -128,8 +128,8 @@ class Team:
         """Log-probabilities of each conversation's own tokens at the sampling temperature."""
         parts = by_tokens([len(row) for row in ids], self.size)
         asked = [([ids[i] for i in part], [own[i] for i in part]) for part in parts]
-        self._ask("log_probabilities", asked)
-        results = [self.own.log_probabilities(*asked[0]), *self._take()]
+        self._ask_limited("log_probabilities", asked)
+        results = [self.own.log_probabilities(*asked[0]), *self._take_limited()]
         device = self.own.learner.device
         by_row = {
             i: row.to(device)
@@ -158,13 +158,29 @@ class Team:
         self.waits_for, self._asked = None, []
         return values
 
+    def _ask_limited(self, method: str, by_rank: Sequence[tuple[Any, ...]]) -> None:
+        """As `_ask`, with what one rank may read at once, which is rank 0's to say."""
+        self._ask(method, [(self.own.limit.most, *arguments) for arguments in by_rank])
+
+    def _take_limited(self) -> list[Any]:
+        """As `_take`; where memory ran out on a rank, none reads more at once than that one now."""
+        taken: list[Limited] = self._take()
+        for worker, limited in zip(self._others, taken, strict=True):
+            if limited.most is not None:
+                self.own.limit.lower(limited.most, worker.rank)
+        return [limited.value for limited in taken]
+
     @contextmanager
     def _watching(self) -> Iterator[None]:
-        """Raise RankLost, with the rank, where tensors cannot travel since one is gone."""
+        """Raise RankLost, with the rank, where tensors cannot travel since one is gone, or takes
+        no part.
+        """
         of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
         self.waits_for = of
         try:
             yield
+        except TransferTimeout as error:
+            raise self._others[0].lost_touch(of) from error
         except RuntimeError as error:
             gone = first_gone(self._others)
             if gone is None:

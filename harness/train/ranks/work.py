@@ -61,6 +61,14 @@ class Drawn:
 
 
 @dataclass(frozen=True)
+class Limited:
+    """What a rank has computed, and how many tokens of a batch it reads at once by now."""
+
+    value: Any
+    most: int | None
+
+
+@dataclass(frozen=True)
 class Work:
     """A rank's models and engine, and what it does with them.
 

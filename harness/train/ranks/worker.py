@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,6 +25,7 @@ MODULE = "harness.train.loop.rank"
 ENDS_WITHIN_S = 5.0
 """Most time for a rank that is no longer needed, or has just been lost, to be gone."""
 POLL_S = 0.05
+Explained = Callable[[Exception], HarnessError | None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Worker:
         self.rank, self._of, self._run = rank, of, run
         self.cpu_s = 0.0
         own, theirs = socket.socketpair()
-        words = [sys.executable, "-P", "-m", MODULE, str(theirs.fileno()), str(os.getpid())]
+        words = [sys.executable, "-P", "-m", MODULE]
+        words += [str(theirs.fileno()), str(os.getpid()), str(run)]
         with theirs:
             self._process = subprocess.Popen(
                 words,
@@ -107,6 +109,15 @@ class Worker:
         """That of its process, -N if signal N ended it; None while it runs."""
         return self._process.poll()
 
+    def check_alive(self) -> None:
+        """Raise RankLost if the process is gone."""
+        if self.exit_code is not None:
+            raise self.lost()
+
+    def lost_touch(self, ranks: str) -> RankLost:
+        """The error that ends the run since `ranks` run, and do nothing."""
+        return self._ended(f"{ranks} taking no part in a transfer")
+
     def lost(self) -> RankLost:
         """The error that ends the run since this rank is gone."""
         try:
@@ -114,9 +125,12 @@ class Worker:
             how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         except subprocess.TimeoutExpired:
             how = "no longer to be reached"
+        return self._ended(f"rank {self.rank} of {self._of} {how}")
+
+    def _ended(self, what: str) -> RankLost:
         return RankLost(
-            f"{self._run}: a run needs all of its ranks, got rank {self.rank} of {self._of} "
-            f"{how}; continue with `harness resume {self._run}`"
+            f"{self._run}: a run needs all of its ranks, got {what}; continue with "
+            f"`harness resume {self._run}`"
         )
 
     def end(self) -> None:
@@ -142,21 +156,27 @@ def first_gone(workers: Sequence[Worker]) -> Worker | None:
     return None
 
 
-def serve(connection: Connection, rank: object) -> None:
-    """Answer calls by the methods of `rank` until rank 0 is gone or closes the connection."""
+def serve(connection: Connection, rank: object, explained: Explained) -> None:
+    """Answer calls by the methods of `rank` until rank 0 is gone or closes the connection.
+
+    `explained`: a library's exception as ours, None for a bug.
+    """
     with contextlib.suppress(EOFError, OSError):
         while True:
             call: Call = pickle.loads(connection.recv_bytes())
-            connection.send_bytes(pickle.dumps(_answer(rank, call)))
+            connection.send_bytes(pickle.dumps(_answer(rank, call, explained)))
 
 
-def _answer(rank: object, call: Call) -> Answer:
+def _answer(rank: object, call: Call, explained: Explained) -> Answer:
     try:
         value = getattr(rank, call.method)(*call.arguments)
         return Answer(value, cpu_s=time.process_time())
     except HarnessError as error:
         return Answer(error=error, cpu_s=time.process_time())
     except Exception as error:
+        ours = explained(error)
+        if ours is not None:
+            return Answer(error=ours, cpu_s=time.process_time())
         what = " ".join(f"{type(error).__name__}: {error}".split())
         bug = f"{what}\n{traceback.format_exc()}"
         return Answer(bug=bug, cpu_s=time.process_time())

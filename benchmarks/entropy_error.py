@@ -65,7 +65,8 @@ def trained(config: RunConfig) -> TabularPolicy:
         newest, _ = checkpoints.newest(run.checkpoints)
         if newest is None:
             raise SystemExit("the run has kept no checkpoint")
-        return tabular.load(newest.path, config.policy.observation)
+        start = TabularPolicy.start(config.policy.observation, config.policy.prior_temperature)
+        return tabular.load(newest.path, start)
 
 
 def drawn(policy: TabularPolicy, config: RunConfig, count: int) -> Batches:

@@ -149,6 +149,11 @@ def test_the_history_is_the_mean_over_the_steps_before() -> None:
             "got 0.1",
         ),
         (
+            lambda: RepoD(zeta=-20.0),
+            "remedy.methods.repo_d.zeta must be of a size from remedy.methods.repo_d.least to "
+            "remedy.methods.repo_d.most (0.0001 to 10), got -20",
+        ),
+        (
             lambda: Adapo(clip_high=2.0),
             "remedy.methods.adapo.clip_high must be from remedy.methods.adapo.least to "
             "remedy.methods.adapo.most (0.2 to 1), got 2",

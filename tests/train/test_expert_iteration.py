@@ -39,6 +39,12 @@ def test_what_does_not_lead_by_the_margin_is_not_kept() -> None:
     assert weights([0.5, np.nan, 0.7, 0.5] * 2).tolist() == [0, 0, 4, 0] * 2
 
 
+def test_a_lead_of_just_the_margin_is_enough_whatever_rounding_makes_of_it() -> None:
+    for low in (0.1, 0.2, 0.3, 0.5, 0.65, 0.8):
+        made = weights([low, low, low + 0.1, low + 0.1], margin=0.05, keep=0.5)
+        assert made.tolist() == [0, 0, 2, 2], low
+
+
 def test_its_loss_is_the_cross_entropy_of_what_was_said_whatever_the_ratio() -> None:
     given = tokens()
     logp = torch.tensor(given.logp, requires_grad=True)
@@ -72,4 +78,9 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
         "remedy.methods.gppo must go with an algorithm that has a ratio, since it shapes it, got "
         "algorithm.kind=expert_iteration"
     )
+    for name in ("clip_b", "clip_v"):
+        assert refused(f"remedy={name}") == (
+            f"remedy.methods.{name} must go with an algorithm whose advantages can be negative, "
+            "since it leaves out tokens of such, got algorithm.kind=expert_iteration"
+        )
     assert refused("algorithm.group_size=1").startswith("algorithm.group_size must be 2 or more")

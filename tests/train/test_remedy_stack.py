@@ -2,22 +2,26 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 from harness.compose import planner, search_path
-from harness.config.run import RemedyConfig
+from harness.config.run import AlgorithmConfig, RemedyConfig
 from harness.errors import ConfigError
 from harness.records.run_folder import RunFolder
+from harness.testing import remedy_contract
 from harness.testing.commands import here
 from harness.train import remedies
 from harness.train.objective import registry
+from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
 from harness.train.remedies.clip_cov import ClipCov
-from tests.train.made import go_on, make_run, short, tabular
+from harness.train.remedies.reference_kl import ReferenceKl
+from tests.train.made import go_on, make_run, short, stack_of, tabular, tokens_of
 
 TWICE = "trainer.updates_per_batch=2"
 INERT_ALONE = ("ce_gppo", "clip_higher", "gppo", "kl_cov")
@@ -72,6 +76,25 @@ def test_a_mistake_names_its_key() -> None:
     assert refused("remedy=gppo", "remedy.methods.gppo=1", TWICE) == (
         "remedy.methods.gppo must be a mapping of its keys to values, got 1"
     )
+
+
+@dataclass(frozen=True)
+class Halved(ReferenceKl, Weight):
+    """A remedy of two roles."""
+
+    def weigh(self, step: StepTokens) -> Weights:
+        return Weights(np.full(len(step.logp), 0.5), np.ones(len(step.logp), bool))
+
+
+def test_a_remedy_plays_each_of_its_roles() -> None:
+    tokens = remedy_contract.step()
+    both, added = (stack_of(AlgorithmConfig(), remedy) for remedy in (Halved(), ReferenceKl()))
+    given = tokens_of(tokens.logp, tokens.logp, tokens.advantage)
+    two, one = (stack.loss(given, stack.select(tokens)) for stack in (both, added))
+    np.testing.assert_allclose(two.policy.slope, 0.5 * one.policy.slope)
+    assert two.added is not None
+    assert one.added is not None
+    np.testing.assert_array_equal(two.added.slope, one.added.slope)
 
 
 def test_a_second_method_is_added_by_a_word() -> None:

@@ -22,6 +22,7 @@ from harness.train.remedies.clip_b import ClipB
 from harness.train.remedies.clip_v import ClipV
 from harness.train.remedies.dppo import Dppo
 from harness.train.remedies.era import Era
+from harness.train.remedies.forking_tokens import ForkingTokens
 from harness.train.remedies.hicra import Hicra
 from harness.train.remedies.snr_filter import SnrFilter
 from harness.train.rollout.tabular_speaker import Acts
@@ -113,10 +114,12 @@ def test_hicra_raises_the_advantage_of_planning_tokens_by_a_share_of_its_size() 
 
 
 def test_hicra_is_refused_with_tabular() -> None:
-    assert refused("remedy=hicra") == (
+    sentence = (
         "policy.kind must be that of a language model for hicra, which tells planning tokens from "
         "others where an act is nothing but planning, got tabular"
     )
+    assert refused("remedy=hicra") == sentence
+    assert refused("remedy=hicra", "remedy.methods.clip_b.mu=1") == sentence  # which could act
 
 
 @drawn_from(st.lists(st.floats(0, 3), min_size=1, max_size=30), st.floats(0, 1))
@@ -198,6 +201,21 @@ def test_the_snr_filter_keeps_the_fewest_groups_that_hold_the_share() -> None:
     np.testing.assert_array_equal(weights.chosen, ~kept)
     by_all = SnrFilter(normalise_by_all=True).weigh(given)
     np.testing.assert_array_equal(by_all.weight, kept)
+
+
+def test_lost_conversations_are_not_counted_among_what_is_kept() -> None:
+    """The loss is divided by the tokens with a reward, so its mean over what is kept is, too."""
+    given = step()
+    owner = np.arange(len(given.logp)) // 100
+    lost = owner >= 2  # two of four groups, whole
+    spread = np.where(owner == 0, 0.3, 0.0)
+    given = replace(given, lost=lost, spread=spread)
+    for method in (SnrFilter(), ForkingTokens(share=0.5)):
+        weights = method.weigh(given)
+        assert weights.weight[~lost].mean() == pytest.approx(1.0, abs=1e-12)
+        assert not weights.weight[lost].any()
+    nobody = replace(given, lost=np.ones(len(given.logp), bool))
+    assert not ForkingTokens().weigh(nobody).weight.any()
 
 
 def test_a_batch_without_spread_teaches_nothing() -> None:

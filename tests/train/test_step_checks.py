@@ -31,7 +31,7 @@ def test_a_run_of_silent_groups_stops_after_three_steps_and_can_be_resumed(tmp_p
     run = made.make_run(tmp_path / "run", silent_run())
     code, _, err = made.go_on(run)
     assert code == StoppedError.exit_code
-    assert "step 3: no advantage in 3 steps" in err
+    assert "step 3: no advantage in 3 steps: within each group all rewards are equal" in err
     assert "trainer.stop_unheard=false" in err
     assert (run.checkpoints / "step-00003").is_dir()
     code, _, err = made.go_on(run)
@@ -42,6 +42,23 @@ def test_a_run_of_silent_groups_stops_after_three_steps_and_can_be_resumed(tmp_p
     assert code == 0
     assert "no advantage in 3 steps" in err
     assert whole.metrics.read_bytes() == run.metrics.read_bytes()
+
+
+def test_a_run_whose_algorithm_passes_over_every_reward_says_so_and_goes_on_once_told(
+    tmp_path: Path,
+) -> None:
+    """Rewards differ, but nobody leads by so much."""
+    run = made.brief(steps=6, eval_every=0, conversations=64)
+    picky = replace(run.algorithm, kind="expert_iteration", options={"margin": 1.0})
+    folder = made.make_run(tmp_path / "run", replace(run, algorithm=picky))
+    code, _, err = made.go_on(folder)
+    assert code == StoppedError.exit_code
+    assert (
+        "step 3: no advantage in 3 steps: rewards differ too little for "
+        "algorithm.kind=expert_iteration, so that nothing is learnt"
+    ) in err
+    assert made.go_on(folder)[0] == 0
+    assert noted(folder.path) == [3]
 
 
 def test_a_null_control_goes_on_for_its_pair_in_silence(tmp_path: Path) -> None:

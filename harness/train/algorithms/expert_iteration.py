@@ -19,7 +19,7 @@ import numpy as np
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.ranges import Between
 from harness.config.run import RunConfig
-from harness.train.policy_gradient.advantages import FloatArray, group_relative
+from harness.train.policy_gradient.advantages import TINY, FloatArray, group_relative
 from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, imitating
 from harness.train.policy_gradient.rewards import Rewards, by_reply
@@ -30,6 +30,7 @@ class ExpertIteration(Algorithm):
     """Which conversations are worth imitating."""
 
     has_ratio: ClassVar[bool] = False
+    has_negative: ClassVar[bool] = False
     keep: Annotated[float, Between(0.001, 1)] = 0.125
     """Share of a group's conversations that is imitated, one at least."""
     margin: Annotated[float, Between(0, 1)] = 0.05
@@ -52,7 +53,7 @@ class ExpertIteration(Algorithm):
         count = max(1, round(self.keep * size))
         lead = group_relative(column, size, None).reshape(-1, size)
         place = np.argsort(np.argsort(-lead, axis=1, kind="stable"), axis=1)
-        kept = (place < count) & (lead > 0) & (lead >= self.margin)
+        kept = (place < count) & (lead > TINY) & (lead > self.margin - TINY)
         weights: FloatArray = np.where(kept, size / count, 0.0).ravel()
         return weights
 

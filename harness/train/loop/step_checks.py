@@ -71,10 +71,11 @@ class SignalWatch:
                 "(text/flagged), so that hardly anything is learnt"
             )
         elif self._silent_steps >= self._most_silent:
-            why = (
-                f"no advantage in {self._most_silent} steps: within each group all rewards are "
-                "equal (frac_reward_zero_std), so that nothing is learnt"
-            )
+            cause = "within each group all rewards are equal (frac_reward_zero_std)"
+            if row["frac_reward_zero_std"] != 1:
+                kind = self._session.config.algorithm.kind
+                cause = f"rewards differ too little for algorithm.kind={kind}"
+            why = f"no advantage in {self._most_silent} steps: {cause}, so that nothing is learnt"
         elif not self._silent_steps:
             self._told = False
         if why is None or self._told:
@@ -98,7 +99,7 @@ def _silent_steps(session: Session, most: int) -> int:
     series up to the checkpoint.
     """
     last = range(session.start, max(0, session.start - most), -1)
-    silent = (session.row(step)["frac_reward_zero_std"] == 1 for step in last)
+    silent = (session.row(step)["cov/mean"] == 0 for step in last)  # as all advantages are
     return sum(1 for _ in itertools.takewhile(bool, silent))
 
 

@@ -111,12 +111,14 @@ def with_all_options(config: RunConfig) -> RunConfig:
 
 
 def check(config: RunConfig) -> None:
-    """Raise ConfigError as the above do, where the algorithm cannot run with `config`, and where
-    none of the remedies could ever act.
+    """Raise ConfigError as the above do, where the algorithm or a remedy cannot run with `config`,
+    and where none of the remedies could ever act.
     """
     algorithm, chosen = algorithm_of(config), remedies_of(config)
     algorithm.check(config)
     _check_together(algorithm, chosen, config)
+    for remedy in chosen:
+        remedy.check(config)
     reasons = [remedy.idle(config) for remedy in chosen]
     if reasons and all(reasons):
         raise ConfigError(str(reasons[0]))
@@ -130,6 +132,9 @@ def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunC
             what = "redraws" if isinstance(remedy, Filling) else "leaves out"
             rule = f"must go with an algorithm that compares groups, since it {what} some"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
+        if remedy.needs_negative and not algorithm.has_negative:
+            rule = "must go with an algorithm whose advantages can be negative, since it leaves out"
+            raise ConfigError(f"remedy.methods.{remedy.name()} {rule} tokens of such, got {kind}")
         if isinstance(remedy, Ratio) and not algorithm.has_ratio:
             rule = "must go with an algorithm that has a ratio, since it shapes it"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")

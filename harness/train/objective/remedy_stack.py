@@ -134,12 +134,12 @@ class RemedyStack:
             if isinstance(remedy, Weight):
                 weights = remedy.weigh(given)
                 weight, chosen = weight * weights.weight, chosen | weights.chosen
-            elif isinstance(remedy, Term):
+            if isinstance(remedy, Term):
                 terms.append(remedy.prepare(given))
                 chosen = chosen | (remedy.chooses & (terms[-1] != 0))
-            elif isinstance(remedy, Shift):
+            if isinstance(remedy, Shift):
                 shifts.append(remedy.shift(given))
-            elif isinstance(remedy, Sharpening):
+            if isinstance(remedy, Sharpening):
                 factors.append(remedy.factors(given))
                 chosen = chosen | (factors[-1] != 1)
         return TokenSelection(

@@ -35,6 +35,11 @@ class Doubling(Adaptive, ABC):
                 f"{self.key()}.least must not exceed {self.key()}.most ({self.most:g}), "
                 f"got {self.least:g}"
             )
+        if not self.least <= abs(self.zeta) <= self.most:
+            raise ConfigError(
+                f"{self.key()}.zeta must be of a size from {self.key()}.least to "
+                f"{self.key()}.most ({self.least:g} to {self.most:g}), got {self.zeta:g}"
+            )
 
     @classmethod
     def key(cls) -> str:

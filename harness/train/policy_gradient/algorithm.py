@@ -40,6 +40,8 @@ class Algorithm(Options, ABC):
     has_ratio: ClassVar[bool] = True
     """Whether its loss goes by the ratio to the weights that drew the tokens, which a remedy may
     shape."""
+    has_negative: ClassVar[bool] = True
+    """Whether advantages can be negative."""
     needs_start: ClassVar[bool] = False
     """Whether `prepare` needs the tokens' log-probabilities under the start policy."""
 

@@ -104,6 +104,8 @@ class Remedy(Options):
     needs_start: ClassVar[bool] = False
     needs_groups: ClassVar[bool] = False
     """Whether it goes by groups of conversations: refused where the algorithm compares none."""
+    needs_negative: ClassVar[bool] = False
+    """Whether it goes by negative advantages alone: refused where the algorithm gives none."""
     needs_planning: ClassVar[bool] = False
     needs_distribution: ClassVar[bool] = False
     """Whether it needs `StepTokens.mean_discriminant`: one more pass of a language model."""
@@ -116,6 +118,9 @@ class Remedy(Options):
     def name(cls) -> str:
         """The remedy's name: that of its file."""
         return cls.__module__.rpartition(".")[2]
+
+    def check(self, config: RunConfig) -> None:
+        """Raise ConfigError, naming a key, where the remedy cannot run with `config` at all."""
 
     def idle(self, config: RunConfig) -> str | None:
         """Why the remedy cannot act in a run of `config`, naming a key; None if it can."""

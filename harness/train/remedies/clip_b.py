@@ -23,6 +23,7 @@ class ClipB(Weight):
     """How far from the mean a token is left out."""
 
     needs_entropies: ClassVar[bool] = True
+    needs_negative: ClassVar[bool] = True
     mu: Annotated[float, Between(0, 1000)] = 2.5
     """Standard deviations of S below its mean at which a bad token is left out."""
 

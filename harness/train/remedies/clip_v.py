@@ -23,6 +23,7 @@ class ClipV(Weight):
     """How far out a token is left out, and how many are at most."""
 
     needs_entropies: ClassVar[bool] = True
+    needs_negative: ClassVar[bool] = True
     needs_distribution: ClassVar[bool] = True
     mu: Annotated[float, Between(0, 1000)] = 8.5
     """Standard deviations of D at which a bad token is left out."""

@@ -11,6 +11,8 @@ share in each micro-batch, here it is of the step. It can always act.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import numpy as np
+
 from harness.config.ranges import Between
 from harness.train.policy_gradient.advantages import top
 from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
@@ -28,8 +30,11 @@ class ForkingTokens(Weight):
 
     def weigh(self, step: StepTokens) -> Weights:
         assert step.entropy_nats is not None
-        kept = top(step.entropy_nats, self.share)
-        return Weights(kept if self.normalise_by_all else kept / kept.mean(), kept == 0)
+        counted, kept = step.rewarded, np.zeros(len(step.logp))
+        kept[counted] = top(step.entropy_nats[counted], self.share)
+        if self.normalise_by_all or not counted.any():
+            return Weights(kept, kept == 0)
+        return Weights(kept / kept[counted].mean(), kept == 0)
 
 
 REMEDY = ForkingTokens

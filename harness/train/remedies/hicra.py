@@ -16,6 +16,7 @@ import numpy as np
 
 from harness.config.ranges import Between
 from harness.config.run import RunConfig
+from harness.errors import ConfigError
 from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
 
 
@@ -27,13 +28,12 @@ class Hicra(Weight):
     alpha: Annotated[float, Between(0, 1)] = 0.2
     """Share of its size by which the advantage of a planning token is raised."""
 
-    def idle(self, config: RunConfig) -> str | None:
-        if config.policy.kind != "tabular":
-            return None
-        return (
-            "policy.kind must be that of a language model for hicra, which tells planning tokens "
-            "from others where an act is nothing but planning, got tabular"
-        )
+    def check(self, config: RunConfig) -> None:
+        if config.policy.kind == "tabular":
+            raise ConfigError(
+                "policy.kind must be that of a language model for hicra, which tells planning "
+                "tokens from others where an act is nothing but planning, got tabular"
+            )
 
     def weigh(self, step: StepTokens) -> Weights:
         assert step.planning is not None

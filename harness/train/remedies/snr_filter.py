@@ -50,7 +50,7 @@ class SnrFilter(Weight):
         kept = self.keeps(step.spread[first])[step.group]
         if self.normalise_by_all or not kept.any():
             return Weights(kept.astype(np.float64), ~kept)
-        return Weights(kept / float(kept.mean()), ~kept)
+        return Weights(kept / float(kept[step.rewarded].mean()), ~kept)
 
     def keeps(self, spread: FloatArray) -> BoolArray:
         """Which groups are kept, by the standard deviations of their rewards, shape (groups,)."""

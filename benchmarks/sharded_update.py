@@ -31,7 +31,8 @@ from harness.config.run import AlgorithmConfig, RunConfig
 from harness.train.engines import scoring
 from harness.train.objective import language_loss, registry
 from harness.train.objective.language_loss import LossBatch, LossSettings
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.token_selection import TokenSelection
 from harness.train.ranks.team import by_tokens
 
 UPDATES, CONVERSATIONS, WORDS = 3, 13, 320

@@ -68,8 +68,8 @@ class PolicyConfig:
     """Scale of the LoRA adapters: their output is multiplied by lora_alpha / lora_rank."""
     start_model: Annotated[str, OneOf(START_MODELS), ANY_LANGUAGE_MODEL] = "always"
     """When the start model reads along, for kl and text/start_*: always, or only where_read, by
-    users that are no language models or by a remedy. simulator=served sets where_read: of a run
-    that trains all weights the start model is a second copy."""
+    users that are no language models, by a remedy or by the algorithm. policy=hf and the hub models
+    set where_read: of a run that trains all weights the start model is a second copy."""
     gradient_checkpointing: Annotated[bool, HF] = False
     """Recompute activations in the backward pass: less memory, more time."""
 

@@ -18,6 +18,7 @@ from harness.policy import huggingface
 from harness.train.engines import scoring
 from harness.train.engines.sampler import Sampler
 from harness.train.loop import memory, start
+from harness.train.objective import registry
 from harness.train.rollout.speaker import ReplyScore, StartJudge, typicality
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
@@ -76,10 +77,15 @@ def with_served_users(
 
 
 def test_a_sweep_with_served_users_has_the_start_model_where_it_is_read() -> None:
-    (point,) = planner.plan(["policy=qwen3_0_6b", "simulator=served"]).points
-    assert point.config.policy.start_model == "where_read"
-    (point,) = planner.plan(["policy=qwen3_0_6b"]).points
-    assert point.config.policy.start_model == "always"
+    for words, is_read in (
+        (["simulator=served"], False),
+        (["simulator=served", "policy.start_model=always"], True),
+        (["simulator=served", "remedy=reference_kl"], True),
+        (["simulator=served", "algorithm=kto", "trainer.engine=transformers"], True),
+        (["simulator=scripted"], True),
+    ):
+        (point,) = planner.plan(["policy=qwen3_0_6b", *words]).points
+        assert registry.reads_start_model(point.config) == is_read, words
 
 
 @pytest.mark.parametrize("lora_rank", [0, 4])

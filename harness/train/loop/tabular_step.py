@@ -182,7 +182,7 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
     """
     acts, temperature = batch.acts, batch.temperature
     old_logp = log_p_of_acts(policy, acts, temperature)
-    shares, norm, counted = [], 0.0, batch.selection.counted
+    shares, norm = [], 0.0
     done: list[Pass] = []
     for _ in range(passes):
         logp = log_p_of_acts(policy, acts, temperature)
@@ -191,8 +191,7 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
         done.append(_pass(policy, batch, stack, tokens, loss))
         gradient = done[-1].by_log_p(acts.seen, acts.act, slice(None), temperature)
         if batch.selection.has_bonus:
-            weights = counted * batch.selection.bonus / batch.denominator
-            gradient -= policy.entropy_gradient(acts.seen, temperature, weights)
+            gradient -= _bonus_gradient(policy, batch)
         norm = float(np.sqrt((gradient**2).sum()))
         policy = replace(policy, table=policy.table - stack.config.learning_rate * gradient)
         masks = (loss.policy.low, loss.policy.high, loss.acted)
@@ -200,6 +199,16 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
     low, high, _ = np.mean(shares, axis=0).tolist()
     acted = tuple(acted for _, _, acted in shares)
     return UpdateResult(policy, norm, low, high, acted, tuple(done))
+
+
+def _bonus_gradient(policy: TabularPolicy, batch: ActBatch) -> FloatArray:
+    """The gradient of what the entropy bonus adds."""
+    selection, temperature, seen = batch.selection, batch.temperature, batch.acts.seen
+    if isinstance(selection.bonus, float):  # multiplied last, as older runs were: to the last bit
+        whole = policy.entropy_gradient(seen, temperature, selection.counted)
+        return selection.bonus / batch.denominator * whole
+    weights = selection.counted * selection.bonus / batch.denominator
+    return policy.entropy_gradient(seen, temperature, weights)
 
 
 def _pass(

@@ -92,7 +92,8 @@ def reads_start_model(config: RunConfig) -> bool:
     """
     if config.policy.start_model == "always" or config.simulator.kind != "served":
         return True
-    return any(remedy.needs_start for remedy in remedies_of(config))
+    by_remedy = any(remedy.needs_start for remedy in remedies_of(config))
+    return by_remedy or algorithm_of(config).needs_start
 
 
 def with_all_options(config: RunConfig) -> RunConfig:

@@ -291,6 +291,24 @@ def test_the_first_row_speaks_of_what_the_policy_did_untold(tmp_path: Path) -> N
     assert rows["grpo"]["refined/replies"] is None
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("reward=mixed", "remedy=dynamic_sampling"),
+        ("reward=delta", "remedy=entropy_bonus"),
+        ("algorithm.null_control=true", "algorithm.options.critique=score", "simulator=second"),
+    ],
+)
+def test_it_goes_with_other_rewards_users_and_remedies(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    small = ("trainer.steps=2", "trainer.conversations=16", "policy=tabular", "difficulty=hard")
+    plan = planner.plan(["algorithm=critique_grpo", "seed=1", *small, *words])
+    last = rows_of(tmp_path / "r", plan.points[0].config)[-1]
+    assert last["refined/replies"] > 0
+    assert np.isfinite(last["grad_norm"])
+
+
 def test_what_it_cannot_do_is_refused_by_name() -> None:
     def refused(*words: str) -> str:
         with pytest.raises(ConfigError) as error:

@@ -17,6 +17,7 @@ NOT_MEANS = Unless("algorithm.kind", "gspo", "it takes the mean over conversatio
 NOT_KTO = Unless("algorithm.kind", "kto", "it takes the mean over conversations")
 CLIPS = Unless("algorithm.kind", "reinforce", "it does not clip")
 IMITATES = Unless("algorithm.kind", "expert_iteration", "it has no ratio to clip")
+SHAPES = Unless("algorithm.kind", "critique_grpo", "it does not clip")
 LABELS = Unless("algorithm.kind", "kto", "it does not clip")
 LATER_UPDATES = Unless("trainer.updates_per_batch", 1, "every ratio is 1 and nothing is clipped")
 
@@ -28,8 +29,8 @@ class AlgorithmConfig:
     name: Annotated[str, ByOption()] = "grpo"
     """Name of the algorithm, under which the run is filed."""
     kind: Annotated[str, ByOption()] = "grpo"
-    """dr_grpo, expert_iteration, grpo, gspo, kto, lite_ppo, max_rl, ppo, reinforce, rloo or the
-    algorithm of a plug-in."""
+    """critique_grpo, dr_grpo, expert_iteration, grpo, gspo, kto, lite_ppo, max_rl, ppo, reinforce,
+    rloo or the algorithm of a plug-in."""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     """Keys of the algorithm's own, as conf/algorithm/NAME.yaml lists them. One is set by
     algorithm.options.KEY=VALUE."""
@@ -54,9 +55,11 @@ class AlgorithmConfig:
     """Permute the advantages of whole conversations within each group, or within the batch for an
     algorithm without groups. The policy gets updates of the same size without any signal: a
     baseline for what noise alone does."""
-    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS, IMITATES, LABELS] = 0.2
+    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS, IMITATES, LABELS, SHAPES] = 0.2
     """Lower clip of the probability ratio: at 1 - clip_low."""
-    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS, IMITATES, LABELS] = 0.2
+    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS, IMITATES, LABELS, SHAPES] = (
+        0.2
+    )
     """Upper clip of the probability ratio: at 1 + clip_high."""
     adam_beta1: Annotated[float, Between(0, 0.9999), ANY_LANGUAGE_MODEL] = 0.9
     """Decay rate of Adam's first moment."""

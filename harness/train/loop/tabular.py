@@ -29,6 +29,7 @@ from harness.train.loop import tabular_ledger
 from harness.train.loop.session import Session
 from harness.train.loop.step_checks import RemedyWatch, SignalWatch
 from harness.train.loop.tabular_step import (
+    ActBatch,
     UpdateResult,
     act_batch,
     evaluated,
@@ -40,10 +41,11 @@ from harness.train.loop.tabular_step import (
 )
 from harness.train.metrics import card
 from harness.train.metrics.conversation_metrics import conversation_metrics
-from harness.train.metrics.token_metrics import entropy_metrics
+from harness.train.metrics.token_metrics import TokenTrace, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.critic import Critic
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import (
@@ -57,8 +59,12 @@ from harness.train.rollout.batch import (
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import learning_signal
+from harness.train.rollout.refinement import RefinedBatch, refine
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
+
+LEARNT_FROM = frozenset(("reward_std", "frac_reward_zero_std", "groups/below_floor", "cov/mean"))
+"""Columns that speak of the rewards and advantages learnt from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +110,9 @@ def _step(
     config, temperature = session.config, session.config.policy.temperature
     stack, algorithm = state.stack, state.stack.algorithm
     begin = time.monotonic()
-    filled, acts = _rollout(state, step, session.poll)
-    conversations, rollout_end = filled.conversations, time.monotonic()
+    filled, drawn = _rollout(state, step, session.poll)
+    refined = _refined(state, filled, drawn, step, session.poll)
+    conversations, acts, rollout_end = refined.conversations, refined.acts, time.monotonic()
     rewards = compute_rewards(conversations, config.reward)
     signal = learning_signal(algorithm, state.critic, rewards, replies_of(acts), config, step)
     trace = trace_of(state.policy, acts, signal.advantages, temperature)
@@ -113,12 +120,7 @@ def _step(
     session.judge_evaluation(step, measured)
     eval_end = time.monotonic()
     start_logp = log_p_of_acts(start_policy(config.policy), acts, temperature)
-    touched = filled.redrawn[acts.conversation]
-    lost = ~np.isfinite(rewards.total)[acts.conversation]
-    spread = stack.spread(rewards.total)
-    batch = act_batch(
-        stack, config, acts, trace, start_logp, step, touched, lost, state.policy, spread
-    )
+    batch = _to_learn_from(state, filled, refined, rewards.total, trace, start_logp, step)
     result = update(state.policy, batch, stack, config.trainer.updates_per_batch)
     remedy = remedy_stack.metrics(stack, batch.selection, result.acted, filled.groups_drawn)
     update_end = time.monotonic()
@@ -127,6 +129,7 @@ def _step(
         **conversation_metrics(conversations, rewards.total, *stack.groups()),
         **entropy_metrics(trace, config.algorithm.group_size),
         **curriculum.metrics(state.curriculum, conversations),
+        **refined.metrics,
         **measured,
         **entries,
         **update_metrics(result),
@@ -134,6 +137,8 @@ def _step(
         **signal.metrics,
         "kl": float((trace.logp - start_logp).mean()),
     }
+    if refined.spoken_again is not None:
+        values |= _as_drawn(state, filled.conversations, drawn)
     session.record(
         step,
         values,
@@ -145,13 +150,70 @@ def _step(
     )
     _check_finite(result, session, step)
     watch.check(step, remedy["remedy/acted"])
-    next_curriculum = curriculum.advanced(state.curriculum, conversations)
+    next_curriculum = curriculum.advanced(state.curriculum, filled.conversations)
     entropy_nats = float(trace.entropy_nats.mean())
     next_stack = remedy_stack.advanced(stack, entropy_nats, batch.selection)
     where = f"{session.run.path}: step {step}"
     critic = signal.critic_batch.fitted_critic(where) if signal.critic_batch else None
     unheard = signals.check(step, values, signal.advantages)
     return TrainState(result.policy, next_curriculum, next_stack, critic, ledger), unheard
+
+
+def _refined(
+    state: TrainState,
+    filled: FilledBatch,
+    acts: Acts,
+    step: int,
+    before_turn: Callable[[], None],
+) -> RefinedBatch:
+    """The batch in which the algorithm has had conversations spoken again, if it does so."""
+    critique, config = state.stack.algorithm.refines_by(), state.curriculum.config
+    return refine(critique, state.policy, filled.conversations, acts, config, step, before_turn)
+
+
+def _to_learn_from(
+    state: TrainState,
+    filled: FilledBatch,
+    refined: RefinedBatch,
+    rewards: FloatArray,
+    trace: TokenTrace,
+    start_logp: FloatArray,
+    step: int,
+) -> ActBatch:
+    """The batch with what the remedies choose; `rewards`: of each conversation."""
+    stack, owner = state.stack, refined.acts.conversation
+    return act_batch(
+        stack,
+        state.curriculum.config,
+        refined.acts,
+        trace,
+        start_logp,
+        step,
+        filled.redrawn[owner],
+        ~np.isfinite(rewards)[owner],
+        state.policy,
+        stack.spread(rewards),
+        refined.spoken_again,
+    )
+
+
+def _as_drawn(
+    state: TrainState, conversations: Sequence[Conversation], acts: Acts
+) -> dict[str, float | None]:
+    """What the policy did by itself, where it then spoke again: all columns of the batch but those
+    of what it learns from.
+    """
+    config, temperature = state.curriculum.config, state.curriculum.config.policy.temperature
+    rewards = compute_rewards(conversations, config.reward).total
+    trace = trace_of(state.policy, acts, np.zeros((len(conversations), MAX_TURNS)), temperature)
+    start_logp = log_p_of_acts(start_policy(config.policy), acts, temperature)
+    values = {
+        **conversation_metrics(conversations, rewards, *state.stack.groups()),
+        **entropy_metrics(trace, config.algorithm.group_size),
+        **curriculum.metrics(state.curriculum, conversations),
+        "kl": float((trace.logp - start_logp).mean()),
+    }
+    return {key: value for key, value in values.items() if key not in LEARNT_FROM}
 
 
 def _rollout(

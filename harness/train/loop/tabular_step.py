@@ -136,10 +136,11 @@ def act_batch(
     lost: BoolArray,
     policy: TabularPolicy,
     spread: FloatArray | None,
+    spoken_again: BoolArray | None = None,
 ) -> ActBatch:
     """The batch with what the remedies choose; `lost`: acts of conversations without a reward.
 
-    `spread`: of each conversation, see `StepTokens`.
+    `spread`: of each conversation, see `StepTokens`; `spoken_again`: likewise.
     """
     temperature = config.policy.temperature
     tokens = StepTokens(
@@ -157,6 +158,7 @@ def act_batch(
         mean_discriminant=(
             mean_discriminants(policy, acts.seen, temperature) if stack.needs_distribution else None
         ),
+        spoken_again=spoken_again,
         progress=remedy_stack.progress(config, step),
     )
     total = denominator(stack.algorithm, config, max(1, int((~lost).sum())))

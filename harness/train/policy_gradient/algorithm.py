@@ -78,6 +78,12 @@ class Algorithm(Options, ABC):
         """
         return ()
 
+    def refines_by(self) -> str | None:
+        """The critique after which the worst conversation of each group is spoken again: none,
+        score, reaction or reason. None: groups stay as they were drawn.
+        """
+        return None
+
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
         """The loss of each token under the current weights, before it is divided."""
         return clipped(

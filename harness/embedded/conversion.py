@@ -19,7 +19,6 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
-from gguf import GGUFReader
 from safetensors.torch import save_file
 from tokenizers import decoders
 from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence
@@ -61,6 +60,8 @@ def convert(source: Path, folder: Path) -> None:
 
 def _as_the_file_says(tokenizer: Any, source: Path) -> None:
     """Set what versions of transformers read differently: special tokens, and bytes to text."""
+    from gguf import GGUFReader  # a package of its own, which only making a folder needs
+
     pieces = tokenizer.backend_tokenizer
     pieces.pre_tokenizer = Sequence(
         [Digits(individual_digits=True), ByteLevel(add_prefix_space=False)]

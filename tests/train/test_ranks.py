@@ -198,6 +198,7 @@ if 'harness.train.loop.rank' in sys.orig_argv:
 them too."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "deadline_s", "why"),
     [
@@ -246,6 +247,7 @@ def with_room(folder: Path, tokens: int) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
 
 
+@pytest.mark.slow
 def test_an_out_of_memory_of_another_rank_is_told_and_kept(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", config(2, steps=1, eval_every=0), users=None)
     words = [sys.executable, "-m", "harness.train", str(run.path)]
@@ -263,6 +265,7 @@ def test_an_out_of_memory_of_another_rank_is_told_and_kept(tmp_path: Path) -> No
     assert json.loads(kept.read_text()) == {"tokens_at_once": most}
 
 
+@pytest.mark.slow
 def test_a_rank_without_room_for_one_conversation_ends_the_run_as_the_first_would(
     tmp_path: Path,
 ) -> None:

@@ -11,15 +11,15 @@ from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, Unless
 from harness.errors import ConfigError
 
 GRPO = Only("algorithm.kind", ("grpo", "gspo"))
-NOT_CONSTANT = Unless("algorithm.kind", "dr_grpo", "it divides by a constant")
-NOT_TOKENS = Unless("algorithm.kind", "lite_ppo", "it divides by the number of tokens")
-NOT_MEANS = Unless("algorithm.kind", "gspo", "it takes the mean over conversations")
-NOT_KTO = Unless("algorithm.kind", "kto", "it takes the mean over conversations")
-CLIPS = Unless("algorithm.kind", "reinforce", "it does not clip")
-IMITATES = Unless("algorithm.kind", "expert_iteration", "it has no ratio to clip")
-SHAPES = Unless("algorithm.kind", "critique_grpo", "it does not clip")
-LABELS = Unless("algorithm.kind", "kto", "it does not clip")
-LATER_UPDATES = Unless("trainer.updates_per_batch", 1, "every ratio is 1 and nothing is clipped")
+BY_CONVERSATION = Unless("algorithm.kind", ("gspo", "kto"), "it takes the mean over conversations")
+BY_TOKEN = Unless("algorithm.kind", ("lite_ppo",), "it divides by the number of tokens")
+BY_CONSTANT = Unless("algorithm.kind", ("dr_grpo",), "it divides by a constant")
+CLIPS = Unless(
+    "algorithm.kind",
+    ("reinforce", "expert_iteration", "kto", "critique_grpo"),
+    "it does not clip",
+)
+LATER_UPDATES = Unless("trainer.updates_per_batch", (1,), "every ratio is 1 and nothing is clipped")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class AlgorithmConfig:
     """The rewards whose standard deviation advantages are divided by: the group's or the whole
     batch's."""
     denominator: Annotated[
-        str, OneOf(("tokens", "constant")), NOT_CONSTANT, NOT_TOKENS, NOT_MEANS, NOT_KTO
+        str, OneOf(("tokens", "constant")), BY_CONSTANT, BY_TOKEN, BY_CONVERSATION
     ] = "tokens"
     """Divisor of the summed loss: the number of tokens (their mean), or a constant, the most tokens
     that a batch could hold."""
@@ -55,11 +55,9 @@ class AlgorithmConfig:
     """Permute the advantages of whole conversations within each group, or within the batch for an
     algorithm without groups. The policy gets updates of the same size without any signal: a
     baseline for what noise alone does."""
-    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS, IMITATES, LABELS, SHAPES] = 0.2
+    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS] = 0.2
     """Lower clip of the probability ratio: at 1 - clip_low."""
-    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS, IMITATES, LABELS, SHAPES] = (
-        0.2
-    )
+    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS] = 0.2
     """Upper clip of the probability ratio: at 1 + clip_high."""
     adam_beta1: Annotated[float, Between(0, 0.9999), ANY_LANGUAGE_MODEL] = 0.9
     """Decay rate of Adam's first moment."""

@@ -63,7 +63,7 @@ class PolicyConfig:
         int,
         Between(1, 10_000),
         HF,
-        Unless("policy.lora_rank", 0, "no adapters are trained"),
+        Unless("policy.lora_rank", (0,), "no adapters are trained"),
     ] = 32
     """Scale of the LoRA adapters: their output is multiplied by lora_alpha / lora_rank."""
     start_model: Annotated[str, OneOf(START_MODELS), ANY_LANGUAGE_MODEL] = "always"

@@ -147,21 +147,21 @@ class Only:
 
 @dataclass(frozen=True)
 class Unless:
-    """The key has no effect while the key `selector` has `value`, since `why`."""
+    """The key has no effect while the key `selector` has one of `values`, since `why`."""
 
     selector: str
-    value: Any
+    values: tuple[Any, ...]
     why: str
 
     def met(self, value: Any) -> bool:
-        return bool(value != self.value)
+        return value not in self.values
 
     def refusal(self, value: Any) -> str:
         """Why the key does nothing with this value of the selector."""
         return f"has no effect with {self.selector}={_written(value)}, since {self.why}"
 
     def __str__(self) -> str:
-        return f"{self.selector} other than {_written(self.value)}"
+        return f"{self.selector} other than {' or '.join(map(_written, self.values))}"
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ class Dependent(Reward):
     """Exponent."""
     limit: Annotated[float | None, Between(0, 9)] = None
     """Largest reward; null for none."""
-    soft: Annotated[bool, Unless("reward.options.limit", None, "nothing is limited")] = False
+    soft: Annotated[bool, Unless("reward.options.limit", (None,), "nothing is limited")] = False
     """Whether the limit is soft."""
     weights: list[float] = field(default_factory=list)
     """Weights."""

@@ -23,7 +23,7 @@ from harness.train.policy_gradient.critic import Critic, LinearCritic
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, unclipped
 from harness.train.policy_gradient.rewards import Rewards, by_reply
 
-WITH_CRITIC = Unless("algorithm.options.critic_rate", None, "there is no critic")
+WITH_CRITIC = Unless("algorithm.options.critic_rate", (None,), "there is no critic")
 
 
 @dataclass(frozen=True)

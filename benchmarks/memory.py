@@ -75,7 +75,8 @@ def measure(words: Sequence[str]) -> dict[str, tuple[int, int]]:
     size = trial.full_size(config)
     with computed_in(config.policy.dtype):
         talked = meter.over(lambda: trial.rollout(config, models, engine, size))
-        learnt = meter.over(lambda: trial.learn(config, models, talked.value, optimiser))
+        trained = trial.rollout(config, models, engine, trial.trained_size(config, size))
+        learnt = meter.over(lambda: trial.learn(config, models, trained, optimiser))
     folder, prompt = model_files.ensure(config.policy), len(models.chat.opening(""))
     estimated = memory.phases(config, folder, prompt_tokens=prompt, device="cpu")
     found = {"rollout": talked.peak_bytes or 0, "update": learnt.peak_bytes or 0}

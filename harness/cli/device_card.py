@@ -28,7 +28,7 @@ from harness.records import atomic, provenance
 from harness.utils import safe_text
 
 if TYPE_CHECKING:
-    from harness.train.trial.measure import Trial
+    from harness.train.trial.results import Trial
 
 SCHEMA = 1
 OUT = Path("device-card")

@@ -18,7 +18,7 @@ from harness.cli.device_card import NO_ESTIMATE, NO_GPU
 from harness.errors import DeviceError
 from harness.testing.commands import here
 from harness.train.trial import measure
-from harness.train.trial.measure import PhaseMemory, Trial
+from harness.train.trial.results import PhaseMemory, Trial
 from harness.train.trial.step import Size
 from tests.train.test_hugging_face import SMALL, config
 

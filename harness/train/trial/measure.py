@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from harness.train.loop.start import StartModels
 from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
 from harness.train.ranks.work import precision
 from harness.train.rollout.speaker import TokenTrajectory
+from harness.train.trial.results import EngineGap, Gpu, PhaseMemory, Precision, Trial
 from harness.train.trial.step import (
     Clock,
     CudaMeter,
@@ -36,6 +37,7 @@ from harness.train.trial.step import (
     learn,
     optimiser_of,
     rollout,
+    trained_size,
 )
 from harness.train.warm_start import start_model
 from harness.utils import safe_text
@@ -46,74 +48,6 @@ COMPARED = 8
 """Conversations whose precision and gap are measured."""
 FULL_RATE, ADAPTER_RATE = 1e-4, 1e-2
 """Learning rates of the one update: far more than a run's, so that stale weights would show."""
-
-
-@dataclass(frozen=True)
-class Precision:
-    """The start policy's own tokens, computed in float32 and in bfloat16; nats a token."""
-
-    entropy: float
-    """In float32."""
-    entropy_gap: float
-    """Mean of bfloat16 minus float32."""
-    logp_gap: float
-    """Mean distance between the two log-probabilities of a token."""
-    largest_logp_gap: float
-
-
-@dataclass(frozen=True)
-class EngineGap:
-    """Mean distance in nats between an engine's log-probability of a token and the trainer's."""
-
-    engine: str
-    sleeps: bool
-    before: float
-    """With the weights that the trial began with."""
-    after: float
-    """After an update, and after its weights were sent."""
-    stale: float
-    """What an engine that still had the old weights would show."""
-    send_s: float
-    """Seconds to wake the engine and send the weights."""
-
-
-@dataclass(frozen=True)
-class PhaseMemory:
-    """One phase's memory in bytes."""
-
-    name: str
-    estimated: int
-    peak: int | None
-    """As torch's allocator counts it; None without a GPU."""
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """The GPU of a trial."""
-
-    name: str
-    memory_bytes: int
-    cuda: str
-    """Version that torch was built for."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What was measured on one device."""
-
-    device: str
-    """cpu or cuda."""
-    gpu: Gpu | None
-    """None on a CPU."""
-    size: Size
-    precision: Precision
-    engine: EngineGap
-    phases: tuple[PhaseMemory, ...]
-    rollout_tokens_per_s: float
-    """The policy's own tokens."""
-    training_tokens_per_s: float
-    seconds: float
-    """Of the whole trial, the loading of models included."""
 
 
 def size_on(device: str, config: RunConfig) -> Size:
@@ -158,18 +92,17 @@ def _measure(config: RunConfig) -> Trial:
         meter = CudaMeter(_allocated(device) - before_engine)
     try:
         talked = meter.over(partial(rollout, config, models, engine, size))
-        lesson = talked.value
-        if size.turns > config.difficulty.turn_cap:  # only evaluations talk as long
-            trained = replace(size, turns=config.difficulty.turn_cap)
-            lesson = rollout(config, models, engine, trained)
-        before = _logp(config, models, lesson)
-        learnt = meter.over(partial(learn, config, models, lesson, optimiser))
-        stale = _logp(config, models, lesson)
-        gap = _gap(config, models, engine, size, (lesson, before, stale))
+        trained, shorter = talked.value, trained_size(config, size)
+        if shorter != size:
+            trained = rollout(config, models, engine, shorter)
+        before = _logp(config, models, trained)
+        learnt = meter.over(partial(learn, config, models, trained, optimiser))
+        stale = _logp(config, models, trained)
+        gap = _gap(config, models, engine, size, (trained, before, stale))
     finally:
         engine.close()
     del optimiser
-    trajectories = lesson[:COMPARED]
+    trajectories = trained[:COMPARED]
     prompt = len(models.chat.opening(""))
     del models, engine
     return Trial(
@@ -180,7 +113,7 @@ def _measure(config: RunConfig) -> Trial:
         engine=gap,
         phases=_phases(config, prompt, (talked, learnt)),
         rollout_tokens_per_s=_own_tokens(talked.value) / talked.seconds,
-        training_tokens_per_s=_own_tokens(lesson) / learnt.seconds,
+        training_tokens_per_s=_own_tokens(trained) / learnt.seconds,
         seconds=time.monotonic() - began,
     )
 

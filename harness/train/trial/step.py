@@ -96,6 +96,11 @@ def full_size(config: RunConfig) -> Size:
     return Size(config.trainer.conversations, turns, config.policy.max_turn_tokens)
 
 
+def trained_size(config: RunConfig, size: Size) -> Size:
+    """The part of `size` that a run learns from: its evaluations may have longer conversations."""
+    return replace(size, turns=min(size.turns, config.difficulty.turn_cap))
+
+
 def rollout(
     config: RunConfig, models: StartModels, engine: Engine, size: Size
 ) -> list[TokenTrajectory]:

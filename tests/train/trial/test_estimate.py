@@ -50,21 +50,28 @@ def test_the_count_of_bytes_is_that_of_the_cpu_allocator() -> None:
     assert counted - there == pytest.approx(max(totals), rel=0.01)
 
 
-@pytest.mark.parametrize(("rank", "again"), [(0, False), (0, True), (8, False), (8, True)])
+@pytest.mark.parametrize(
+    ("rank", "again", "turns"),
+    [(0, False, 4), (0, True, 4), (8, False, 4), (8, True, 4), (0, False, 1)],
+)
 def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
-    rank: int, again: bool
+    rank: int, again: bool, turns: int
 ) -> None:
+    """Also where the conversations of evaluations are longer than those that are learnt from."""
     policy = replace(SHAPE, lora_rank=rank, gradient_checkpointing=again, max_turn_tokens=24)
     given = config(policy)
+    given = replace(given, difficulty=replace(given.difficulty, turn_cap=turns))
     models = start.load(given, "cpu")
     optimiser = step.optimiser_of(given, models, 1e-6)
     meter = Tracked({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
     engine = Transformers(models.learner)
-    talked = meter.over(lambda: step.rollout(given, models, engine, step.full_size(given)))
-    learnt = meter.over(lambda: step.learn(given, models, talked.value, optimiser))
+    size = step.full_size(given)
+    drawn = meter.over(lambda: step.rollout(given, models, engine, size))
+    shorter = step.rollout(given, models, engine, step.trained_size(given, size))
+    learnt = meter.over(lambda: step.learn(given, models, shorter, optimiser))
     prompt = len(models.chat.opening(""))
     estimated = memory.phases(given, None, prompt_tokens=prompt, device="cpu")
-    for phase, measured in zip(estimated, (talked.peak_bytes, learnt.peak_bytes), strict=True):
+    for phase, measured in zip(estimated, (drawn.peak_bytes, learnt.peak_bytes), strict=True):
         assert phase.total == pytest.approx(measured, rel=0.15), str(phase)
 
 

@@ -20,7 +20,7 @@ LEADER = 0
 BUCKET = 2**24
 """Numbers that travel together, 64 MB of fp32: each transfer has a fixed cost."""
 LOOPBACK = "127.0.0.1"
-LOOKS_EVERY_S = 0.001
+POLL_S = 0.001
 
 
 class TransferTimeout(Exception):
@@ -30,7 +30,7 @@ class TransferTimeout(Exception):
 class Links:
     """One rank's ends of the links; made by all ranks at once.
 
-    While tensors travel this looks whether they still do: NCCL between GPUs of a machine does not
+    While tensors travel this checks that they still do: NCCL between GPUs of a machine does not
     notice that a process is gone.
     """
 
@@ -41,13 +41,13 @@ class Links:
         size: int,
         device: str,
         timeout_s: float,
-        look: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         """`folder`: empty and private, where the ranks find each other, NCCL's only when tensors
-        first travel; `timeout_s`: how long one waits for the others; `look`: called again and again
+        first travel; `timeout_s`: how long one waits for the others; `check`: called repeatedly
         while tensors travel, raises where that is in vain. Raises RuntimeError.
         """
-        self._timeout_s, self._look = timeout_s, look
+        self._timeout_s, self._check = timeout_s, check
         store = dist.FileStore(str(folder / "ranks"), size)
         later = timedelta(seconds=2 * timeout_s)  # so that what is told is that none took part
         self._group = _group(store, rank, size, device, later)
@@ -55,8 +55,8 @@ class Links:
     def gather_gradient(self, model: Any) -> None:
         """Add every rank's gradient up in rank 0's `grad`; the other ranks' is None afterwards.
 
-        Raises RuntimeError if a rank is lost, TransferTimeout if one takes no part, and what `look`
-        raises.
+        Raises RuntimeError if a rank is lost, TransferTimeout if one takes no part, and what
+        `check` raises.
         """
         options = dist.ReduceOptions()
         options.rootRank, options.reduceOp = LEADER, dist.ReduceOp.SUM
@@ -94,10 +94,10 @@ class Links:
         until = time.monotonic() + self._timeout_s
         try:
             while not work.is_completed():
-                self._look()
+                self._check()
                 if time.monotonic() > until:
                     raise TransferTimeout
-                time.sleep(LOOKS_EVERY_S)
+                time.sleep(POLL_S)
         except Exception:
             self._give_up()
             raise

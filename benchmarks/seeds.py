@@ -164,7 +164,10 @@ def ranges(studies: int) -> Iterator[str]:
         slopes = [[_slope(points) for points in level] for level in levels]
         within = scales.shared_range([points for level in levels for points in level])
         assert within is not None
-        shared = [[scales.slope_within(points, within) for points in level] for level in levels]
+        shared = [
+            [scales.slope(scales.within_range(points, within)) for points in level]
+            for level in levels
+        ]
         values = [[a.value for a in level if a] for level in slopes]
         hits_by_way = (
             _differ(*map(random_effects.unweighted, values)),

@@ -102,11 +102,6 @@ def within_range(points: Points, within: Range) -> Points:
     return points.where((h >= within[0]) & (h <= within[1]))
 
 
-def slope_within(points: Points, within: Range) -> Interval | None:
-    """a refit on these points."""
-    return slope(within_range(points, within))
-
-
 def slope(inside: Points) -> Interval | None:
     """a of points that lie within a range of H.
 

@@ -71,8 +71,8 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
         "imitates whole conversations, got turns"
     )
     assert refused("algorithm.clip_high=0.3", "trainer.updates_per_batch=2") == (
-        "algorithm.clip_high: has no effect with algorithm.kind=expert_iteration, since it has no "
-        "ratio to clip, got 0.3"
+        "algorithm.clip_high: has no effect with algorithm.kind=expert_iteration, since it does "
+        "not clip, got 0.3"
     )
     assert refused("remedy=gppo", "trainer.updates_per_batch=2") == (
         "remedy.methods.gppo must go with an algorithm that has a ratio, since it shapes it, got "

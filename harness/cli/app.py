@@ -39,6 +39,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("report", pages.report),
     ("watch", results.watch),
     ("view", conversations.view),
+    ("probe", models.probe),
     ("export", models.export),
     ("variance", results.variance),
     ("plan", questions.plan),

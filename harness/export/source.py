@@ -2,104 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from harness.config.run import RunConfig
-from harness.errors import ConfigError, DataError
-from harness.records import checkpoints, compatibility, manifest, run_folder
-from harness.records.checkpoints import Checkpoint
-from harness.records.provenance import Identity, MadeBy
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.errors import ConfigError
+from harness.records import run_folder, trained_run
+from harness.records.run_folder import RunFolder
+from harness.records.trained_run import TrainedRun as Source
 
-MOST_NAMED = 12
-"""Kept steps that are named where another is asked for."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A run and the checkpoint of it that is exported."""
-
-    run: RunFolder
-    config: RunConfig
-    status: RunStatus
-    checkpoint: Checkpoint
-    passed_over: tuple[str, ...] = ()
-    """Newer checkpoints that are damaged, and how."""
-
-    @property
-    def files(self) -> Path:
-        """The folder with weights and tokenizer, as the libraries saved them."""
-        return self.checkpoint.path / checkpoints.MODEL
-
-    @property
-    def is_adapted(self) -> bool:
-        """Whether only adapters were trained, so that the checkpoint holds nothing else."""
-        return self.config.policy.kind == "hf" and self.config.policy.lora_rank > 0
+__all__ = ["Source", "find"]
 
 
 def find(folder: Path, step: int | None) -> Source:
     """The run in `folder` and its checkpoint of `step`, by default the last whole one.
 
-    Raises ConfigError for a policy without weights that other programs load, for a config that was
-    changed, and where there is no such checkpoint, or none that is whole.
+    Raises ConfigError for a policy without weights that other programs load, and as
+    `trained_run.find` does.
     """
     run = RunFolder(folder)
-    status, config = run_folder.read_status(run), run_folder.read_config(run)
-    if config.policy.kind == "tabular":
+    if run_folder.read_config(run).policy.kind == "tabular":
         rule = "must be that of a language model, tiny or hf, for weights that other programs load"
         raise ConfigError(f"{run.config}: policy.kind {rule}, got tabular")
-    changed = compatibility.changed(run, status)
-    if changed:
-        raise ConfigError(changed)
-    try:
-        checkpoint, passed_over = _checkpoint(run, config, status, step)
-    except DataError as error:  # another run's, or another step's
-        raise ConfigError(str(error)) from error
-    return Source(run, config, status, checkpoint, tuple(passed_over))
-
-
-def _checkpoint(
-    run: RunFolder, config: RunConfig, status: RunStatus, step: int | None
-) -> tuple[Checkpoint, list[str]]:
-    identity = Identity(
-        status.config_hash,
-        config.seed if status.seed is None else status.seed,
-        status.start_model,
-        MadeBy(status.versions, status.git),
-    )
-    kept = checkpoints.all_in(run.checkpoints)
-    if not kept:
-        every = f"saved every {config.trainer.checkpoint_every} steps (trainer.checkpoint_every)"
-        raise ConfigError(f"{run.checkpoints}: must hold a checkpoint, {every}, got none")
-    if step is None:
-        newest, problems = checkpoints.newest(run.checkpoints, identity)
-        if newest is None:
-            raise ConfigError(f"{_whole(problems[-1])}; no other is whole")
-        return newest, problems
-    named = [path for path in kept if checkpoints.step_of(path) == step]
-    if not named:
-        rule = f"--step must be one whose checkpoint was kept, {_listed(kept)}"
-        raise ConfigError(
-            f"{run.checkpoints}: {rule}; got {step}: trainer.keep_every=N keeps every N-th"
-        )
-    problem = manifest.problem(named[0])
-    if problem is not None:
-        raise ConfigError(_whole(f"{named[0]}: {problem}"))
-    checkpoint = Checkpoint(step, named[0], checkpoints.identity_of(named[0]))
-    checkpoints.refuse_another(checkpoint, identity)
-    return checkpoint, []
-
-
-def _whole(problem: str) -> str:
-    """The sentence for a checkpoint that is not as it was saved; `problem`: PATH: WHAT."""
-    path, _, what = problem.rpartition(": ")
-    return f"{path}: a checkpoint must be as it was saved, got: {what}"
-
-
-def _listed(kept: list[Path]) -> str:
-    """`25, 50, 75`; of many the first and the last."""
-    steps = [str(checkpoints.step_of(path)) for path in kept]
-    if len(steps) <= MOST_NAMED:
-        return ", ".join(steps)
-    return f"{', '.join(steps[:MOST_NAMED])}, ... {steps[-1]}"
+    return trained_run.find(folder, step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from peft import get_peft_model_state_dict, set_peft_model_state_dict
 from safetensors.torch import load_file
@@ -21,12 +22,22 @@ def write(policy: PolicyConfig, base: Path | None, adapters: Path, folder: Path)
     """Write config and weights of `base` with the adapters saved in `adapters` into `folder`.
 
     The sum is made, and kept, in float32: in bfloat16 most of what adapters add would be rounded
-    away. `base`: the model's folder; None for the random weights that the config describes. Only
-    tensors are read of `adapters`; their shape is the config's. Raises ConfigError for adapters of
-    another model, OSError.
+    away. `base`: the model's folder; None for the random weights that the config describes. Raises
+    ConfigError for adapters of another model, OSError.
     """
     plain = huggingface.load_model(replace(policy, dtype="float32"), base, "cpu")
     model = huggingface.with_adapters(policy, plain)
+    put(model, adapters)
+    with atomic.pinned(folder) as here, saving():
+        model.merge_and_unload().save_pretrained(here)
+
+
+def put(model: Any, adapters: Path) -> None:
+    """Give a model with adapters the trained ones that are saved in the folder `adapters`.
+
+    Only tensors are read of it; their shape is the model's. Raises ConfigError for adapters of
+    another model, OSError.
+    """
     saved, own = load_file(adapters / WEIGHTS), get_peft_model_state_dict(model)
     unlike = sorted(
         name
@@ -39,5 +50,3 @@ def write(policy: PolicyConfig, base: Path | None, adapters: Path, folder: Path)
             f"policy.model names, got {len(unlike)} tensors that do not, {unlike[0]} among them"
         )
     set_peft_model_state_dict(model, saved)
-    with atomic.pinned(folder) as here, saving():
-        model.merge_and_unload().save_pretrained(here)

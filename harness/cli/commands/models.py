@@ -1,4 +1,4 @@
-"""Commands that take the trained model out of a run."""
+"""Commands that take the trained policy out of a run: to ask it, and to keep it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,57 @@ Merge = Annotated[
     bool,
     typer.Option("--merge", help="Add adapters to their model and write whole weights."),
 ]
+
+ProbeName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Question: drift, grounding or width.")
+]
+ProbedRun = Annotated[
+    Path, typer.Argument(metavar="RUN", parser=options.a_path, help="Folder of a run.")
+]
+Along = Annotated[
+    bool, typer.Option("--along", help="Ask every checkpoint that was kept, not the last alone.")
+]
+Against = Annotated[
+    str,
+    typer.Option("--against", metavar="start|RUN",
+                 help="What it is held against: the policy it began with, or another run's."),
+]  # fmt: skip
+Users = Annotated[
+    int, typer.Option("--users", metavar="N", min=3, max=4096, help="Held-out users a level.")
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option("--repeats", metavar="N", min=1, max=256, show_default="32 of width, else 4",
+                 help="Conversations with each user."),
+]  # fmt: skip
+ProbeResults = Annotated[
+    Path | None, options.path("--out", "PATH", "Results folder; by default RUN/probes/NAME.")
+]
+
+
+def probe(
+    name: ProbeName,
+    run: ProbedRun,
+    step: KeptStep = None,
+    along: Along = False,
+    against: Against = "start",
+    users: Users = 64,
+    repeats: Repeats = None,
+    out: ProbeResults = None,
+    picture_format: options.PictureFormat = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Ask what the policy of a run does, in new conversations with held-out users.
+
+    Its start, or another run's policy, meets the same users with the same draws.
+    Example: harness probe grounding runs/one
+    """
+    from harness.cli import probe as command
+
+    words = tuple(picture_format or ())
+    command.probe(
+        command.Wanted(name, run, step, along, against, users, repeats, out, as_json, words)
+    )
 
 
 def export(

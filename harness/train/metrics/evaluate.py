@@ -29,7 +29,7 @@ from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import Meeting, at_once, by_level, levels_of, meetings
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.batch import SideBySide
-from harness.train.rollout.conversation import Conversation, rollout
+from harness.train.rollout.conversation import Conversation, InWaves, Speaker, rollout
 
 OPENERS = 32
 MID_CONVERSATION = 32
@@ -198,8 +198,8 @@ def meet_here(config: RunConfig, speakers: Speakers, size: int | None = None) ->
 
     `size`: conversations at a time, `held_out.at_once` if None.
     """
-    every, size = levels_of(config).every, at_once(config) if size is None else size
-    users = {n: make(config.simulator, every[n]) for n in levels_of(config).met}
+    size = at_once(config) if size is None else size
+    users = HeldOutUsers(config)
 
     def meet(
         some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
@@ -209,14 +209,28 @@ def meet_here(config: RunConfig, speakers: Speakers, size: int | None = None) ->
         for slice_ in (some[first : first + size] for first in range(0, len(some), size)):
             if watch is not None:
                 watch(len(results), len(some))
-            here = sorted({meeting.level for meeting in slice_})
-            owners = [here.index(meeting.level) for meeting in slice_]
-            side_by_side = SideBySide([users[n] for n in here], owners)
-            held = rollout(side_by_side, speak(slice_), [meeting.key for meeting in slice_])
+            held = users.meet(slice_, speak(slice_))
             results |= dict(zip(slice_, map(_result, held), strict=True))
         return results
 
     return meet
+
+
+class HeldOutUsers:
+    """The held-out users of the levels that a run is evaluated at, in this process."""
+
+    def __init__(self, config: RunConfig) -> None:
+        levels = levels_of(config)
+        self._users = {n: make(config.simulator, levels.every[n]) for n in levels.met}
+
+    def meet(
+        self, some: Sequence[Meeting], speaker: Speaker | InWaves[Speaker]
+    ) -> list[Conversation]:
+        """Hold some conversations side by side, with the speaker that was made for them."""
+        here = sorted({meeting.level for meeting in some})
+        owners = [here.index(meeting.level) for meeting in some]
+        side_by_side = SideBySide([self._users[n] for n in here], owners)
+        return rollout(side_by_side, speaker, [meeting.key for meeting in some])
 
 
 def _result(conversation: Conversation) -> Result:

@@ -1,0 +1,91 @@
+"""The probe command: a question about a trained policy, answered in conversations."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.cli import exit_codes, one_run
+from harness.errors import ConfigError
+from harness.probes import ask, picture, registry, results, show
+from harness.probes.results import Probed
+from harness.report import formats, write
+from harness.report.figures import probe as figure
+from harness.report.tables import csv_files
+from harness.utils import safe_text
+
+FOLDER = "probes"
+"""Inside the run."""
+EVERY_S = 5.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Arguments of the command."""
+
+    name: str
+    run: Path
+    step: int | None = None
+    along: bool = False
+    against: str = ask.BY_START
+    users: int = 64
+    repeats: int | None = None
+    out: Path | None = None
+    as_json: bool = False
+    formats: tuple[str, ...] = ()
+
+
+def probe(wanted: Wanted) -> None:
+    """Answer the question, write and print the answer.
+
+    Raises ConfigError for what cannot be asked, DataError for a folder that is no run,
+    StorageError.
+    """
+    question = ask.Question(
+        registry.named(wanted.name),
+        wanted.run,
+        wanted.step,
+        wanted.along,
+        wanted.against,
+        wanted.users,
+        wanted.repeats,
+    )
+    pictures = formats.pictures(wanted.formats)
+    if wanted.along and wanted.step is not None:
+        raise ConfigError(f"--along asks every step, so it goes without --step, got {wanted.step}")
+    one_run.refuse_another(wanted.run, f"probe {wanted.name}")
+    probed = ask.ask(question, _progress())
+    out = wanted.out or wanted.run / FOLDER / wanted.name
+    _write(probed, out, pictures)
+    with exit_codes.tolerate_closed_stdout():
+        if wanted.as_json:
+            print(json.dumps(probed.to_json(), indent=1, allow_nan=False))
+        else:
+            show.show(probed, Console())
+    safe_text.say(f"results in {out}")
+
+
+def _progress() -> ask.Say:
+    """Says how far the conversations are, at most every EVERY_S seconds."""
+    last = time.monotonic()
+
+    def say(what: str, held: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY_S:
+            last = time.monotonic()
+            safe_text.say(f"{what}: {held} of {of} conversations")
+
+    return say
+
+
+def _write(probed: Probed, out: Path, pictures: tuple[str, ...]) -> None:
+    drawn = partial(figure.draw, picture.heading(probed), picture.panels(probed))
+    value = json.dumps(probed.to_json(), indent=1, allow_nan=False)
+    table = csv_files.table(results.COLUMNS, results.rows(probed))
+    texts = {"probe.json": value + "\n", "readings.csv": table}
+    write.write_drawing(drawn, figure.NAME, out, pictures, texts)

@@ -1,0 +1,169 @@
+"""Asks a probe's question of a run: which policies, the conversations with each, what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.config.run import LEVELS, RunConfig
+from harness.errors import ConfigError
+from harness.probes import over_users
+from harness.probes.quantity import Probe, Quantity, Setting
+from harness.probes.results import START, Probed, Reading
+from harness.records import run_folder, trained_run
+from harness.records.run_folder import RunFolder
+from harness.records.trained_run import TrainedRun
+from harness.train.metrics.held_out import levels_of
+from harness.train.saved_policy import conversing
+from harness.train.saved_policy.conversing import Held
+
+BY_START = "start"
+Say = Callable[[str, int, int], None]
+"""Called with what is held, the conversations so far, and all of them."""
+ByUser = Mapping[int, Sequence[Held]]
+Answers = Mapping[tuple[str, str], ByUser]
+"""Conversations by level and setting, and there by user."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a run."""
+
+    probe: Probe
+    run: Path
+    step: int | None = None
+    """None for the last."""
+    along: bool = False
+    """Ask every checkpoint that was kept."""
+    against: str = BY_START
+    """`start`, or the folder of another run, whose last checkpoint it is."""
+    users: int = 64
+    repeats: int | None = None
+    """None for the probe's own."""
+
+    @property
+    def conversations(self) -> int:
+        """With each user."""
+        return self.probe.repeats if self.repeats is None else self.repeats
+
+
+@dataclass(frozen=True)
+class _Policy:
+    """One policy that is asked."""
+
+    of: TrainedRun
+    step: int
+
+    @property
+    def checkpoint(self) -> Path | None:
+        return None if self.step == START else self.of.checkpoint.path
+
+
+def ask(question: Question, say: Say) -> Probed:
+    """Hold the conversations and measure them.
+
+    Raises ConfigError for what cannot be asked, before any conversation is held, DataError for a
+    folder that is no run.
+    """
+    last = _found(question.run, question.step)
+    policies = [_Policy(one, one.checkpoint.step) for one in _asked(question, last)]
+    reference = _reference(question, last)
+    before = _answers(question, reference, say)
+    readings: list[Reading] = []
+    for policy in policies:
+        answers = _answers(question, policy, say)
+        readings += _readings(question.probe, answers, policy.step, before)
+    held = sum(len(some) for by_user in before.values() for some in by_user.values())
+    return Probed(
+        probe=question.probe.name,
+        asks=question.probe.asks,
+        run=str(question.run),
+        against=question.against,
+        reference=tuple(_readings(question.probe, before, reference.step, None)),
+        steps=tuple(policy.step for policy in policies),
+        users=question.users,
+        repeats=question.conversations,
+        conversations=held * (1 + len(policies)),
+        readings=tuple(readings),
+    )
+
+
+def _asked(question: Question, last: TrainedRun) -> Iterable[TrainedRun]:
+    if not question.along:
+        return [last]
+    return trained_run.every(question.run)
+
+
+def _reference(question: Question, last: TrainedRun) -> _Policy:
+    """What the run's policies are held against."""
+    if question.against == BY_START:
+        return _Policy(last, START)
+    other = _found(Path(question.against), None)
+    names = [_names(one.config) for one in (last, other)]
+    if names[0] != names[1]:
+        raise ConfigError(
+            f"--against must be a run that is evaluated at {', '.join(names[0].values())}, got one "
+            f"that is at {', '.join(names[1].values())}"
+        )
+    return _Policy(other, other.checkpoint.step)
+
+
+def _found(folder: Path, step: int | None) -> TrainedRun:
+    run = RunFolder(folder)
+    if run_folder.read_config(run).simulator.kind == "served":
+        rule = "must be one that answers in this process, since a probe would pay for every answer"
+        raise ConfigError(f"{run.config}: simulator.kind {rule}, got served")
+    return trained_run.find(folder, step)
+
+
+def _names(config: RunConfig) -> Mapping[int, str]:
+    """The levels that a run is evaluated at, by number."""
+    own = config.difficulty.name or "own"
+    met = levels_of(config).met
+    return {number: LEVELS[number] if number < len(LEVELS) else own for number in met}
+
+
+def _answers(question: Question, policy: _Policy, say: Say) -> Answers:
+    held: dict[tuple[str, str], dict[int, list[Held]]] = {}
+    for setting in question.probe.settings:
+        for one in _held(question, policy, setting, say):
+            level = _names(policy.of.config)[one.meeting.level]
+            here = held.setdefault((level, setting.name), {})
+            here.setdefault(one.meeting.user, []).append(one)
+    return held
+
+
+def _held(question: Question, policy: _Policy, setting: Setting, say: Say) -> Sequence[Held]:
+    of, what = policy.of, "the start" if policy.step == START else f"step {policy.step}"
+    config = conversing.evaluated(
+        of.config, question.users, question.conversations, setting.temperature
+    )
+    speaking = conversing.of(config, policy.checkpoint, of.status.start_model)
+    shown = f"{what}, {setting.name}" if setting.name else what
+    return conversing.converse(speaking, lambda held, of: say(shown, held, of))
+
+
+def _readings(
+    probe: Probe, answers: Answers, step: int, before: Answers | None
+) -> Iterator[Reading]:
+    for (level, setting), by_user in answers.items():
+        for quantity in probe.quantities:
+            parts = _parts(quantity, by_user)
+            change = over_users.NOT_MEASURED
+            if before is not None:
+                change = over_users.change(_parts(quantity, before[level, setting]), parts)
+            yield Reading(
+                level=level,
+                quantity=quantity.name,
+                setting=setting,
+                unit=quantity.unit,
+                step=step,
+                estimate=over_users.ratio(parts),
+                change=change,
+                people=quantity.people,
+            )
+
+
+def _parts(quantity: Quantity, by_user: ByUser) -> over_users.Parts:
+    return [quantity.of_user(by_user[user]) for user in sorted(by_user)]

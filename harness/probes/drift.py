@@ -1,0 +1,36 @@
+"""Where has training moved the policy: to solving, and how far from where it began?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.probes.quantity import Probe, Quantity
+from harness.probes.turns import replies
+from harness.train.saved_policy.conversing import Held
+
+
+def _solving(held: Sequence[Held]) -> tuple[float, float]:
+    every = list(replies(held))
+    return float(sum(reply.solves for reply in every)), float(len(every))
+
+
+def _solving_after_feeling(held: Sequence[Held]) -> tuple[float, float]:
+    some = [reply for reply in replies(held) if reply.after_feeling]
+    return float(sum(reply.solves for reply in some)), float(len(some))
+
+
+def _divergence(held: Sequence[Held]) -> tuple[float, float]:
+    moved = [one.divergence for one in held]
+    return sum(one.nats for one in moved), float(sum(one.units for one in moved))
+
+
+PROBE = Probe(
+    "drift",
+    "Where has training moved the policy: to solving, and how far from where it began?",
+    (
+        Quantity("solving", "share of replies", _solving),
+        Quantity("solving just after a feeling", "share of replies", _solving_after_feeling),
+        Quantity("KL to the start", "nats an act or token", _divergence),
+    ),
+    repeats=4,
+)

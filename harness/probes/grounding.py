@@ -1,0 +1,78 @@
+"""Does the policy make sure that it understands, and does asking pay?
+
+Acts of grounding are questions, restatements and reflections (Shaikh et al., arXiv 2311.09144, find
+them in 77.5% fewer of the replies of preference-tuned models than of people's). A policy that is
+trained for reward may stop asking (arXiv 2603.12109): what users tell after a question, and after
+other replies, says what it would lose.
+
+People's figures are what the reader of the scripted user hears in utterances of human supporters:
+ESConv's dev split, `python -m benchmarks.grounding_anchor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness.probes.quantity import Probe, Quantity
+from harness.probes.turns import Reply, replies
+from harness.train.saved_policy.conversing import Held
+
+REPLIES = "per 100 replies"
+GROUNDING = ("question", "restate", "reflect")
+PEOPLE = {"acts of grounding": 46.8, "question": 28.1, "restate": 4.9, "reflect": 13.7,
+          "solving": 27.1}  # fmt: skip
+"""Of 100 utterances, measured on 3,000."""
+
+
+def _per_100(
+    counted: Callable[[Reply], float], among: Callable[[Reply], bool] = lambda _: True
+) -> Callable[[Sequence[Held]], tuple[float, float]]:
+    """What 100 replies have of something, among some of them."""
+
+    def of_user(held: Sequence[Held]) -> tuple[float, float]:
+        some = [reply for reply in replies(held) if among(reply)]
+        return 100.0 * sum(map(counted, some)), float(len(some))
+
+    return of_user
+
+
+def _facts(asks: bool) -> Callable[[Sequence[Held]], tuple[float, float]]:
+    """Facts told in answer to replies that ask, or to those that do not."""
+
+    def of_user(held: Sequence[Held]) -> tuple[float, float]:
+        told = [
+            reply.facts_told
+            for reply in replies(held)
+            if reply.facts_told is not None and ("question" in reply.strategies) == asks
+        ]
+        return float(sum(told)), float(len(told))
+
+    return of_user
+
+
+def _act(name: str) -> Quantity:
+    return Quantity(name, REPLIES, _per_100(lambda r: name in r.strategies), PEOPLE[name])
+
+
+PROBE = Probe(
+    "grounding",
+    "Does the policy make sure that it understands, and does asking pay?",
+    (
+        Quantity(
+            "acts of grounding",
+            REPLIES,
+            _per_100(lambda r: sum(name in r.strategies for name in GROUNDING)),
+            PEOPLE["acts of grounding"],
+        ),
+        *map(_act, GROUNDING),
+        Quantity("solving", REPLIES, _per_100(lambda r: r.solves), PEOPLE["solving"]),
+        Quantity(
+            "solving just after a feeling",
+            REPLIES,
+            _per_100(lambda r: r.solves, lambda r: r.after_feeling),
+        ),
+        Quantity("told after a question", "facts", _facts(asks=True)),
+        Quantity("told after other replies", "facts", _facts(asks=False)),
+    ),
+    repeats=4,
+)

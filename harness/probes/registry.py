@@ -1,0 +1,18 @@
+"""The probes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.errors import ConfigError
+from harness.probes import drift, grounding, width
+from harness.probes.quantity import Probe
+
+PROBES: Mapping[str, Probe] = {p.name: p for p in (drift.PROBE, grounding.PROBE, width.PROBE)}
+
+
+def named(name: str) -> Probe:
+    """Raises ConfigError for another name."""
+    if name not in PROBES:
+        raise ConfigError(f"NAME must be one of {', '.join(PROBES)}, got {name!r}")
+    return PROBES[name]

@@ -1,0 +1,84 @@
+"""What a probe found, as values and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.config.run import SCHEMA
+from harness.probes.over_users import NOT_MEASURED, Estimate
+
+START = 0
+"""The step of the policy that a run began with."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One quantity of one policy at one level."""
+
+    level: str
+    quantity: str
+    setting: str
+    """How it spoke: nothing for as its run has it."""
+    unit: str
+    step: int
+    estimate: Estimate
+    change: Estimate = NOT_MEASURED
+    """Since what it is held against; not measured of that itself."""
+    people: float | None = None
+    """Of human supporters."""
+
+    @property
+    def label(self) -> str:
+        """The quantity with its setting."""
+        return f"{self.quantity}, {self.setting}" if self.setting else self.quantity
+
+
+@dataclass(frozen=True)
+class Probed:
+    """The answer to one question about one run."""
+
+    probe: str
+    asks: str
+    run: str
+    against: str
+    """`start`, or the folder of another run."""
+    reference: tuple[Reading, ...]
+    """Of what the run is held against."""
+    steps: tuple[int, ...]
+    """Of the run's checkpoints that were probed."""
+    users: int
+    repeats: int
+    conversations: int
+    """Held in all."""
+    readings: tuple[Reading, ...]
+    """Of the run, step by step."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """In the order of measurement."""
+        return tuple(dict.fromkeys(reading.level for reading in self.readings))
+
+    def to_json(self) -> Mapping[str, Any]:
+        """The value of --json and probe.json; null for what was not measured."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+COLUMNS = (
+    "policy", "level", "quantity", "setting", "unit", "step",
+    "value", "low", "high", "change", "change_low", "change_high", "people",
+)  # fmt: skip
+
+
+def rows(probed: Probed) -> list[Mapping[str, Any]]:
+    """The rows of probe.csv; `policy` is run, or what the run is held against."""
+    known = [(probed.against, reading) for reading in probed.reference]
+    return [_row(*one) for one in (*known, *(("run", reading) for reading in probed.readings))]
+
+
+def _row(policy: str, reading: Reading) -> Mapping[str, Any]:
+    own, moved = reading.estimate, reading.change
+    values = (policy, reading.level, reading.quantity, reading.setting, reading.unit, reading.step)
+    numbers = (own.value, own.low, own.high, moved.value, moved.low, moved.high, reading.people)
+    return dict(zip(COLUMNS, (*values, *numbers), strict=True))

@@ -1,0 +1,54 @@
+"""What is the best of several conversations worth, and how sure is one of them?
+
+Training can raise the mean and leave the best of k where it was. Success is an emotion of 100;
+best of k, any of k and all of k are unbiased from more repeats than k (train/metrics/repeats.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from harness.probes.quantity import Probe, Quantity, Setting
+from harness.train.metrics import repeats
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.saved_policy.conversing import Held
+
+SIZES = (1, 2, 4, 8, 16, 32)
+GREEDY = 0.05
+"""The least temperature that a policy can have: all but its likeliest acts are ruled out."""
+BEST, ANY, ALL = "best of", "a success in", "all succeed of"
+MEASURES: dict[str, tuple[Callable[[FloatArray, int], float], tuple[int, ...]]] = {
+    BEST: (repeats.best_of, SIZES),
+    ANY: (repeats.success_any, (8, 32)),
+    ALL: (repeats.success_all, (2, 4)),
+}
+
+
+def _of_user(
+    measure: Callable[[FloatArray, int], float], k: int, held: Sequence[Held]
+) -> tuple[float, float]:
+    last = [one.conversation.last for one in held]
+    known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]
+    if len(known) < k:
+        return 0.0, 0.0
+    return measure(np.array([known]), k), 1.0
+
+
+PROBE = Probe(
+    "width",
+    "What is the best of several conversations worth, and how sure is one of them?",
+    tuple(
+        Quantity(
+            f"{name} {k}",
+            "reward" if name == BEST else "share of users",
+            partial(_of_user, measure, k),
+        )
+        for name, (measure, sizes) in MEASURES.items()
+        for k in sizes
+    ),
+    repeats=max(SIZES),
+    settings=(Setting("greedy", GREEDY), Setting("")),
+)

@@ -1,0 +1,111 @@
+"""A run and one checkpoint of it, found whole, for those who take its policy elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.config.run import RunConfig
+from harness.errors import ConfigError, DataError
+from harness.records import checkpoints, compatibility, manifest, run_folder
+from harness.records.checkpoints import Checkpoint
+from harness.records.provenance import Identity, MadeBy
+from harness.records.run_folder import RunFolder, RunStatus
+
+MOST_NAMED = 12
+"""Kept steps that are named where another is asked for."""
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run and one checkpoint of it."""
+
+    run: RunFolder
+    config: RunConfig
+    status: RunStatus
+    checkpoint: Checkpoint
+    passed_over: tuple[str, ...] = ()
+    """Newer checkpoints that are damaged, and how."""
+
+    @property
+    def files(self) -> Path:
+        """The folder with a language model's weights and tokenizer, as the libraries saved them."""
+        return self.checkpoint.path / checkpoints.MODEL
+
+    @property
+    def is_adapted(self) -> bool:
+        """Whether only adapters were trained, so that the checkpoint holds nothing else."""
+        return self.config.policy.kind == "hf" and self.config.policy.lora_rank > 0
+
+
+def find(folder: Path, step: int | None = None) -> TrainedRun:
+    """The run in `folder` and its checkpoint of `step`, by default the last whole one.
+
+    Raises ConfigError for a config that was changed, and where there is no such checkpoint, or none
+    that is whole.
+    """
+    run = RunFolder(folder)
+    status, config = run_folder.read_status(run), run_folder.read_config(run)
+    changed = compatibility.changed(run, status)
+    if changed:
+        raise ConfigError(changed)
+    try:
+        checkpoint, passed_over = _checkpoint(run, config, status, step)
+    except DataError as error:  # another run's, or another step's
+        raise ConfigError(str(error)) from error
+    return TrainedRun(run, config, status, checkpoint, tuple(passed_over))
+
+
+def every(folder: Path) -> list[TrainedRun]:
+    """The run in `folder` with each checkpoint that was kept, the earliest first.
+
+    Raises as `find` does; one that is damaged is an error here, since a gap would not be seen.
+    """
+    kept = checkpoints.all_in(RunFolder(folder).checkpoints)
+    return [find(folder, step) for step in sorted(checkpoints.step_of(path) for path in kept)]
+
+
+def _checkpoint(
+    run: RunFolder, config: RunConfig, status: RunStatus, step: int | None
+) -> tuple[Checkpoint, list[str]]:
+    identity = Identity(
+        status.config_hash,
+        config.seed if status.seed is None else status.seed,
+        status.start_model,
+        MadeBy(status.versions, status.git),
+    )
+    kept = checkpoints.all_in(run.checkpoints)
+    if not kept:
+        every = f"saved every {config.trainer.checkpoint_every} steps (trainer.checkpoint_every)"
+        raise ConfigError(f"{run.checkpoints}: must hold a checkpoint, {every}, got none")
+    if step is None:
+        newest, problems = checkpoints.newest(run.checkpoints, identity)
+        if newest is None:
+            raise ConfigError(f"{_whole(problems[-1])}; no other is whole")
+        return newest, problems
+    named = [path for path in kept if checkpoints.step_of(path) == step]
+    if not named:
+        rule = f"--step must be one whose checkpoint was kept, {_listed(kept)}"
+        raise ConfigError(
+            f"{run.checkpoints}: {rule}; got {step}: trainer.keep_every=N keeps every N-th"
+        )
+    problem = manifest.problem(named[0])
+    if problem is not None:
+        raise ConfigError(_whole(f"{named[0]}: {problem}"))
+    checkpoint = Checkpoint(step, named[0], checkpoints.identity_of(named[0]))
+    checkpoints.refuse_another(checkpoint, identity)
+    return checkpoint, []
+
+
+def _whole(problem: str) -> str:
+    """The sentence for a checkpoint that is not as it was saved; `problem`: PATH: WHAT."""
+    path, _, what = problem.rpartition(": ")
+    return f"{path}: a checkpoint must be as it was saved, got: {what}"
+
+
+def _listed(kept: list[Path]) -> str:
+    """`25, 50, 75`; of many the first and the last."""
+    steps = [str(checkpoints.step_of(path)) for path in kept]
+    if len(steps) <= MOST_NAMED:
+        return ", ".join(steps)
+    return f"{', '.join(steps[:MOST_NAMED])}, ... {steps[-1]}"

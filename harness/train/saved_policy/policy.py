@@ -1,0 +1,95 @@
+"""What a policy out of a run is asked for, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from harness.config.run import RunConfig
+from harness.simulator.scripted import judgements
+from harness.train.metrics.evaluate import HeldOutUsers
+from harness.train.metrics.held_out import Meeting, at_once, meetings
+from harness.train.rollout.conversation import Conversation
+
+Watch = Callable[[int, int], None]
+"""Called before each slice with the conversations held so far and all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """How far a policy is from the one that its run began with, in one conversation."""
+
+    nats: float
+    """Sum over its units of KL(policy || start): of a tabular policy exactly, of a language model
+    by log p - log p_start of the tokens drawn, which has the same mean."""
+    units: int
+    """Acts of a tabular policy, tokens of a language model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A conversation with a held-out user."""
+
+    meeting: Meeting
+    conversation: Conversation
+    divergence: Divergence
+
+
+class SavedPolicy(Protocol):
+    """A policy with fixed weights."""
+
+    @property
+    def config(self) -> RunConfig:
+        """How it speaks, and the evaluation that is asked for."""
+        ...
+
+    def speaking(self) -> AbstractContextManager[object]:
+        """A context in which it speaks."""
+        ...
+
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+        """Some conversations, held side by side; the draws are those of an evaluation."""
+        ...
+
+
+def of(config: RunConfig, checkpoint: Path | None, start_sum: str | None) -> SavedPolicy:
+    """The policy of a run's checkpoint, or with None the one that the run began with.
+
+    `start_sum`: the sha256 of the run's start model, None where none is recorded. Raises
+    ConfigError if the start model cannot be had or is another, and for what is no checkpoint of
+    this policy.
+    """
+    if config.policy.kind == "tabular":
+        from harness.train.saved_policy.tabular import SavedTabular
+
+        return SavedTabular.of(config, checkpoint)
+    from harness.train.saved_policy.language import SavedModel  # torch
+
+    return SavedModel.of(config, checkpoint, start_sum)
+
+
+def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:
+    """Every conversation of the evaluation that `saved.config` asks for."""
+    every, size, users = meetings(saved.config), at_once(saved.config), HeldOutUsers(saved.config)
+    held: list[Held] = []
+    keeping = judgements.kept() if saved.config.simulator.kind == "scripted" else nullcontext()
+    with keeping, saved.speaking():
+        for first in range(0, len(every), size):
+            if watch is not None:
+                watch(first, len(every))
+            held += saved.rollout(users, every[first : first + size])
+    return held
+
+
+def evaluated(
+    config: RunConfig, users: int, repeats: int, temperature: float | None = None
+) -> RunConfig:
+    """The config with another size of evaluation and, unless None, another temperature."""
+    policy = config.policy
+    if temperature is not None:
+        policy = replace(policy, temperature=temperature)
+    size = replace(config.eval, users=users, repeats=repeats)
+    return replace(config, policy=policy, eval=size)

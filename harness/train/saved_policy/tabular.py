@@ -1,0 +1,52 @@
+"""The tabular policy of a run, whose divergence from its start is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness.config.run import RunConfig
+from harness.policy.tabular import TabularPolicy
+from harness.train.loop import tabular
+from harness.train.metrics.evaluate import HeldOutUsers
+from harness.train.metrics.held_out import Meeting, TableDraws
+from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
+from harness.train.saved_policy.policy import Divergence, Held
+
+
+@dataclass(frozen=True)
+class SavedTabular:
+    """A table of logits that speaks through the phrase grammar."""
+
+    config: RunConfig
+    policy: TabularPolicy
+    start: TabularPolicy
+
+    @classmethod
+    def of(cls, config: RunConfig, checkpoint: Path | None) -> SavedTabular:
+        """Load the table. Raises DataError for what is none of this policy."""
+        start = tabular.start_policy(config.policy)
+        policy = start if checkpoint is None else tabular.load(checkpoint, start)
+        return cls(config, policy, start)
+
+    def speaking(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+        speaker = TabularSpeaker(self.policy, self.config.policy.temperature, TableDraws(some))
+        conversations = users.meet(some, speaker)
+        moved = self._moved(speaker.acts(), len(some))
+        return [Held(*one) for one in zip(some, conversations, moved, strict=True)]
+
+    def _moved(self, acts: Acts, count: int) -> list[Divergence]:
+        temperature = self.config.policy.temperature
+        log_p = self.policy.log_probabilities(acts.seen, temperature)
+        log_start = self.start.log_probabilities(acts.seen, temperature)
+        nats = (np.exp(log_p) * (log_p - log_start)).sum(axis=1)
+        sums = np.bincount(acts.conversation, nats, count).tolist()
+        units = np.bincount(acts.conversation, minlength=count).tolist()
+        return [Divergence(*one) for one in zip(sums, units, strict=True)]

@@ -1,0 +1,131 @@
+"""A probe holds the conversations of an evaluation: its numbers are those of the run's own rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.config.run import PolicyConfig, RunConfig
+from harness.errors import ConfigError
+from harness.probes import ask, registry
+from harness.probes.results import Probed, Reading
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
+from tests.train import test_language_run as language
+from tests.train.made import FEW, brief, go_on, make_run, short
+
+STEPS = 4
+LORA = PolicyConfig(
+    name="hf", kind="hf", init="random", hidden_size=32, attention_heads=2, layers=2,
+    vocabulary=600, lora_rank=4, max_turn_tokens=8,
+)  # fmt: skip
+
+
+def evaluated_each_step(config: RunConfig) -> RunConfig:
+    trainer = replace(config.trainer, steps=STEPS, eval_every=1, checkpoint_every=2, keep_every=2)
+    return replace(config, trainer=trainer)
+
+
+def trained(folder: Path, config: RunConfig) -> RunFolder:
+    run = make_run(folder, evaluated_each_step(config))
+    code, _, err = go_on(run)
+    assert code == 0, err
+    return run
+
+
+@pytest.fixture(scope="module")
+def tabular(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return trained(tmp_path_factory.mktemp("runs") / "tabular", brief())
+
+
+def probed(run: RunFolder, name: str = "width", **question: object) -> Probed:
+    asked = ask.Question(registry.named(name), run.path, users=FEW, repeats=1, **question)  # type: ignore[arg-type]
+    return ask.ask(asked, lambda what, held, of: None)
+
+
+def rewards(readings: Sequence[Reading]) -> Mapping[str, float | None]:
+    """The mean reward of the policy as it was trained, by level."""
+    return {
+        reading.level: reading.estimate.value
+        for reading in readings
+        if (reading.quantity, reading.setting) == ("best of 1", "")
+    }
+
+
+def of_row(run: RunFolder, step: int) -> Mapping[str, float]:
+    row = [json.loads(line) for line in run.metrics.read_text().splitlines()][step - 1]
+    return {name: row[f"eval/{name}/reward"] for name in ("easy", "medium", "hard")}
+
+
+def test_the_start_and_each_checkpoint_earn_what_the_rows_say(tabular: RunFolder) -> None:
+    found = probed(tabular, step=2)
+    assert rewards(found.reference) == pytest.approx(of_row(tabular, 1), abs=1e-12)
+    assert rewards(found.readings) == pytest.approx(of_row(tabular, 3), abs=1e-12)
+    assert found.steps == (2,)
+
+
+@pytest.mark.slow  # trains a language model
+def test_those_of_a_language_model_do_too(tmp_path: Path) -> None:
+    run = trained(tmp_path / "tiny", replace(language.config(), difficulty=short(2).hard))
+    found = probed(run, step=2)
+    assert rewards(found.reference) == pytest.approx(of_row(run, 1), abs=1e-6)
+    assert rewards(found.readings) == pytest.approx(of_row(run, 3), abs=1e-6)
+
+
+@pytest.mark.slow  # trains a language model
+def test_adapters_are_put_onto_the_model_that_they_were_trained_on(tmp_path: Path) -> None:
+    config = replace(brief(), policy=LORA, difficulty=short(2).easy, levels=short(2))
+    algorithm = replace(config.algorithm, learning_rate=0.05)
+    run = trained(tmp_path / "lora", replace(config, algorithm=algorithm))
+    found = probed(run, step=2)
+    assert rewards(found.readings) == pytest.approx(of_row(run, 3), abs=1e-6)
+    kl = {
+        reading.level: reading.estimate.value
+        for reading in probed(run, "drift").readings
+        if reading.quantity == "KL to the start"
+    }
+    assert all(value is not None and value > 1e-3 for value in kl.values())
+
+
+def test_along_asks_every_checkpoint(tabular: RunFolder) -> None:
+    found = probed(tabular, "drift", along=True)
+    assert found.steps == (2, 4)
+    kl = [r for r in found.readings if r.quantity == "KL to the start" and r.level == "medium"]
+    assert [reading.step for reading in kl] == [2, 4]
+    assert all((reading.estimate.value or 0) > 0 for reading in kl)
+    start = [r.estimate for r in found.reference if r.quantity == "KL to the start"]
+    assert {(one.value, one.low, one.high) for one in start} == {(0, 0, 0)}
+
+
+def test_a_run_against_itself_has_not_changed(tabular: RunFolder) -> None:
+    found = probed(tabular, "grounding", against=str(tabular.path))
+    known = [r.change for r in found.readings if r.estimate.value is not None]
+    assert known
+    assert {(one.value, one.low, one.high) for one in known} <= {(0, 0, 0), (None, None, None)}
+
+
+def test_served_users_are_not_asked(tabular: RunFolder, tmp_path: Path) -> None:
+    config = run_folder.read_config(tabular)
+    simulator = replace(config.simulator, kind="served", model="m")
+    served = make_run(tmp_path / "served", replace(config, simulator=simulator))
+    with pytest.raises(ConfigError) as error:
+        probed(served)
+    assert str(error.value) == (
+        f"{served.config}: simulator.kind must be one that answers in this process, since a probe "
+        "would pay for every answer, got served"
+    )
+
+
+def test_levels_must_be_the_same(tabular: RunFolder, tmp_path: Path) -> None:
+    config = brief()
+    fewer = replace(config, eval=replace(config.eval, levels=[]))
+    other = trained(tmp_path / "other", fewer)
+    with pytest.raises(ConfigError) as error:
+        probed(tabular, against=str(other.path))
+    assert str(error.value) == (
+        "--against must be a run that is evaluated at easy, medium, hard, got one that is at medium"
+    )

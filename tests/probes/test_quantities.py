@@ -1,0 +1,94 @@
+"""What the probes count, on conversations whose numbers are known."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from harness.probes import drift, grounding, width
+from harness.probes.quantity import Probe
+from harness.probes.turns import Reply, replies
+from harness.simulator.protocol import SupporterReply, UserTurn
+from harness.train.metrics.held_out import Meeting
+from harness.train.saved_policy.conversing import Divergence, Held
+from tests.train.made import conversation, user_turn
+
+FEELING = "Hm. I feel sad."
+FACT = "Hm. My sister moved out in May."
+Told = tuple[str, tuple[str, ...]]
+"""The user's answer, and the strategies that they heard in the reply to which it is one."""
+
+
+def held(*exchanges: Told, last: UserTurn | None = None, nats: float = 0.0) -> Held:
+    """A conversation whose opening tells no feeling."""
+    turns = [user_turn(50, text, strategies=heard) for text, heard in exchanges]
+    turns += [last] if last is not None else []
+    exchanged = [(SupporterReply("I see."), turn) for turn in turns]
+    return Held(Meeting(0, 0), conversation(0, 0, 40, exchanged), Divergence(nats, len(turns)))
+
+
+def measured(probe: Probe, name: str, some: Sequence[Held]) -> tuple[float, float]:
+    (quantity,) = [one for one in probe.quantities if one.name == name]
+    return quantity.of_user(some)
+
+
+TALK = held(
+    (FEELING, ("question",)),
+    (FACT, ("suggest",)),
+    ("Hm.", ("reflect", "question", "question")),
+    (FACT, ()),
+)
+
+
+def test_each_reply_has_what_was_heard_before_it_and_told_after_it() -> None:
+    assert list(replies([TALK])) == [
+        Reply(("question",), after_feeling=False, facts_told=0),
+        Reply(("suggest",), after_feeling=True, facts_told=1),
+        Reply(("reflect", "question", "question"), after_feeling=False, facts_told=0),
+        Reply((), after_feeling=False, facts_told=1),
+    ]
+
+
+def test_what_follows_a_failure_is_not_there() -> None:
+    lost = held((FEELING, ("inform",)), last=user_turn(50, "", ended="failed"))
+    assert [reply.strategies for reply in replies([lost])] == [("inform",)]
+
+
+def test_last_words_tell_no_fact() -> None:
+    ended = held(last=user_turn(100, FACT, ended="success", strategies=("affirm",)))
+    assert [reply.facts_told for reply in replies([ended])] == [None]
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("acts of grounding", (300.0, 4.0)),
+        ("question", (200.0, 4.0)),
+        ("reflect", (100.0, 4.0)),
+        ("restate", (0.0, 4.0)),
+        ("solving", (100.0, 4.0)),
+        ("solving just after a feeling", (100.0, 1.0)),
+        ("told after a question", (0.0, 2.0)),
+        ("told after other replies", (2.0, 2.0)),
+    ],
+)
+def test_grounding(name: str, parts: tuple[float, float]) -> None:
+    assert measured(grounding.PROBE, name, [TALK]) == parts
+    doubled = (2 * parts[0], 2 * parts[1])
+    assert measured(grounding.PROBE, name, [TALK, TALK]) == doubled
+
+
+def test_drift() -> None:
+    moved = held((FEELING, ("inform",)), ("Hm.", ("suggest", "inform")), nats=0.6)
+    assert measured(drift.PROBE, "solving", [TALK, moved]) == (3, 6)
+    assert measured(drift.PROBE, "solving just after a feeling", [TALK, moved]) == (2, 2)
+    assert measured(drift.PROBE, "KL to the start", [TALK, moved]) == (0.6, 6)
+
+
+def test_width() -> None:
+    finals = [100, 40, 60, 100]
+    met = [held(last=user_turn(final, ended="cap")) for final in finals]
+    met.append(held(last=user_turn(0, ended="failed")))
+    assert measured(width.PROBE, "best of 1", met) == pytest.approx((0.75, 1))
+    assert measured(width.PROBE, "best of 4", met) == pytest.approx((1.0, 1))
+    assert measured(width.PROBE, "best of 8", met) == (0, 0)
+    assert measured(width.PROBE, "all succeed of 2", met) == pytest.approx((1 / 6, 1))

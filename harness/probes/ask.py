@@ -15,8 +15,8 @@ from harness.records import run_folder, trained_run
 from harness.records.run_folder import RunFolder
 from harness.records.trained_run import TrainedRun
 from harness.train.metrics.held_out import levels_of
-from harness.train.saved_policy import conversing
-from harness.train.saved_policy.conversing import Held
+from harness.train.saved_policy import policy as saved_policy
+from harness.train.saved_policy.policy import Held
 
 BY_START = "start"
 Say = Callable[[str, int, int], None]
@@ -136,12 +136,12 @@ def _answers(question: Question, policy: _Policy, say: Say) -> Answers:
 
 def _held(question: Question, policy: _Policy, setting: Setting, say: Say) -> Sequence[Held]:
     of, what = policy.of, "the start" if policy.step == START else f"step {policy.step}"
-    config = conversing.evaluated(
+    config = saved_policy.evaluated(
         of.config, question.users, question.conversations, setting.temperature
     )
-    speaking = conversing.of(config, policy.checkpoint, of.status.start_model)
+    speaking = saved_policy.of(config, policy.checkpoint, of.status.start_model)
     shown = f"{what}, {setting.name}" if setting.name else what
-    return conversing.converse(speaking, lambda held, of: say(shown, held, of))
+    return saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
 
 
 def _readings(

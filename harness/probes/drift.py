@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.probes.quantity import Probe, Quantity
 from harness.probes.turns import replies
-from harness.train.saved_policy.conversing import Held
+from harness.train.saved_policy.policy import Held
 
 
 def _solving(held: Sequence[Held]) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from harness.probes.quantity import Probe, Quantity
 from harness.probes.turns import Reply, replies
-from harness.train.saved_policy.conversing import Held
+from harness.train.saved_policy.policy import Held
 
 REPLIES = "per 100 replies"
 GROUNDING = ("question", "restate", "reflect")

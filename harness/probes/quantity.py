@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.train.saved_policy.conversing import Held
+from harness.train.saved_policy.policy import Held
 
 
 @dataclass(frozen=True)

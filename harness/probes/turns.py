@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from harness.simulator.listening import listen
 from harness.train.rollout.rewards import SOLVING
-from harness.train.saved_policy.conversing import Held
+from harness.train.saved_policy.policy import Held
 
 
 @dataclass(frozen=True, slots=True)

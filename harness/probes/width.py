@@ -14,7 +14,7 @@ import numpy as np
 from harness.probes.quantity import Probe, Quantity, Setting
 from harness.train.metrics import repeats
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.saved_policy.conversing import Held
+from harness.train.saved_policy.policy import Held
 
 SIZES = (1, 2, 4, 8, 16, 32)
 GREEDY = 0.05

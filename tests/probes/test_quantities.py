@@ -9,7 +9,7 @@ from harness.probes.quantity import Probe
 from harness.probes.turns import Reply, replies
 from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.train.metrics.held_out import Meeting
-from harness.train.saved_policy.conversing import Divergence, Held
+from harness.train.saved_policy.policy import Divergence, Held
 from tests.train.made import conversation, user_turn
 
 FEELING = "Hm. I feel sad."

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
-from harness.probes import over_users
-from harness.probes.quantity import Probe, Quantity, Setting
+from harness.probes import readings
+from harness.probes.quantity import Probe, Setting
+from harness.probes.readings import Answers, Asked
 from harness.probes.results import START, Probed, Reading
 from harness.records import run_folder, trained_run
+from harness.records.outcomes import OWN
 from harness.records.run_folder import RunFolder
 from harness.records.trained_run import TrainedRun
 from harness.train.metrics.held_out import levels_of
@@ -21,9 +23,6 @@ from harness.train.saved_policy.policy import Held
 BY_START = "start"
 Say = Callable[[str, int, int], None]
 """Called with what is held, the conversations so far, and all of them."""
-ByUser = Mapping[int, Sequence[Held]]
-Answers = Mapping[tuple[str, str], ByUser]
-"""Conversations by level and setting, and there by user."""
 
 
 @dataclass(frozen=True)
@@ -69,23 +68,25 @@ def ask(question: Question, say: Say) -> Probed:
     last = _found(question.run, question.step)
     policies = [_Policy(one, one.checkpoint.step) for one in _asked(question, last)]
     reference = _reference(question, last)
-    before = _answers(question, reference, say)
-    readings: list[Reading] = []
+    settings = question.probe.settings(last.config)
+    asked = Asked.of(question.probe, last.config)
+    before = _answers(question, reference, settings, say)
+    found: list[Reading] = []
     for policy in policies:
-        answers = _answers(question, policy, say)
-        readings += _readings(question.probe, answers, policy.step, before)
+        answers = _answers(question, policy, settings, say)
+        found += readings.of(asked, answers, policy.step, before)
     held = sum(len(some) for by_user in before.values() for some in by_user.values())
     return Probed(
         probe=question.probe.name,
         asks=question.probe.asks,
         run=str(question.run),
         against=question.against,
-        reference=tuple(_readings(question.probe, before, reference.step, None)),
+        reference=tuple(readings.of(asked, before, reference.step, None)),
         steps=tuple(policy.step for policy in policies),
         users=question.users,
         repeats=question.conversations,
         conversations=held * (1 + len(policies)),
-        readings=tuple(readings),
+        readings=tuple(found),
     )
 
 
@@ -118,17 +119,17 @@ def _found(folder: Path, step: int | None) -> TrainedRun:
 
 
 def _names(config: RunConfig) -> Mapping[int, str]:
-    """The levels that a run is evaluated at, by number."""
-    own = config.difficulty.name or "own"
+    """The levels that a run is evaluated at, by number; `own` is none of the named ones."""
     met = levels_of(config).met
-    return {number: LEVELS[number] if number < len(LEVELS) else own for number in met}
+    return {number: LEVELS[number] if number < len(LEVELS) else OWN for number in met}
 
 
-def _answers(question: Question, policy: _Policy, say: Say) -> Answers:
+def _answers(question: Question, policy: _Policy, settings: Sequence[Setting], say: Say) -> Answers:
     held: dict[tuple[str, str], dict[int, list[Held]]] = {}
-    for setting in question.probe.settings:
+    for setting in settings:
+        names = _names(setting.changed(policy.of.config))
         for one in _held(question, policy, setting, say):
-            level = _names(policy.of.config)[one.meeting.level]
+            level = names[one.meeting.level]
             here = held.setdefault((level, setting.name), {})
             here.setdefault(one.meeting.user, []).append(one)
     return held
@@ -136,34 +137,8 @@ def _answers(question: Question, policy: _Policy, say: Say) -> Answers:
 
 def _held(question: Question, policy: _Policy, setting: Setting, say: Say) -> Sequence[Held]:
     of, what = policy.of, "the start" if policy.step == START else f"step {policy.step}"
-    config = saved_policy.evaluated(
-        of.config, question.users, question.conversations, setting.temperature
-    )
+    changed = setting.changed(of.config)
+    config = saved_policy.of_size(changed, question.users, question.conversations)
     speaking = saved_policy.of(config, policy.checkpoint, of.status.start_model)
     shown = f"{what}, {setting.name}" if setting.name else what
     return saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
-
-
-def _readings(
-    probe: Probe, answers: Answers, step: int, before: Answers | None
-) -> Iterator[Reading]:
-    for (level, setting), by_user in answers.items():
-        for quantity in probe.quantities:
-            parts = _parts(quantity, by_user)
-            change = over_users.NOT_MEASURED
-            if before is not None:
-                change = over_users.change(_parts(quantity, before[level, setting]), parts)
-            yield Reading(
-                level=level,
-                quantity=quantity.name,
-                setting=setting,
-                unit=quantity.unit,
-                step=step,
-                estimate=over_users.ratio(parts),
-                change=change,
-                people=quantity.people,
-            )
-
-
-def _parts(quantity: Quantity, by_user: ByUser) -> over_users.Parts:
-    return [quantity.of_user(by_user[user]) for user in sorted(by_user)]

@@ -24,13 +24,13 @@ def _divergence(held: Sequence[Held]) -> tuple[float, float]:
     return sum(one.nats for one in moved), float(sum(one.units for one in moved))
 
 
+QUANTITIES = (
+    Quantity("solving", "share of replies", _solving),
+    Quantity("solving just after a feeling", "share of replies", _solving_after_feeling),
+    Quantity("KL to the start", "nats an act or token", _divergence),
+)
 PROBE = Probe(
     "drift",
     "Where has training moved the policy: to solving, and how far from where it began?",
-    (
-        Quantity("solving", "share of replies", _solving),
-        Quantity("solving just after a feeling", "share of replies", _solving_after_feeling),
-        Quantity("KL to the start", "nats an act or token", _divergence),
-    ),
-    repeats=4,
+    lambda config: QUANTITIES,
 )

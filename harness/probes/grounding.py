@@ -54,25 +54,25 @@ def _act(name: str) -> Quantity:
     return Quantity(name, REPLIES, _per_100(lambda r: name in r.strategies), PEOPLE[name])
 
 
+QUANTITIES = (
+    Quantity(
+        "acts of grounding",
+        REPLIES,
+        _per_100(lambda r: sum(name in r.strategies for name in GROUNDING)),
+        PEOPLE["acts of grounding"],
+    ),
+    *map(_act, GROUNDING),
+    Quantity("solving", REPLIES, _per_100(lambda r: r.solves), PEOPLE["solving"]),
+    Quantity(
+        "solving just after a feeling",
+        REPLIES,
+        _per_100(lambda r: r.solves, lambda r: r.after_feeling),
+    ),
+    Quantity("told after a question", "facts", _facts(asks=True)),
+    Quantity("told after other replies", "facts", _facts(asks=False)),
+)
 PROBE = Probe(
     "grounding",
     "Does the policy make sure that it understands, and does asking pay?",
-    (
-        Quantity(
-            "acts of grounding",
-            REPLIES,
-            _per_100(lambda r: sum(name in r.strategies for name in GROUNDING)),
-            PEOPLE["acts of grounding"],
-        ),
-        *map(_act, GROUNDING),
-        Quantity("solving", REPLIES, _per_100(lambda r: r.solves), PEOPLE["solving"]),
-        Quantity(
-            "solving just after a feeling",
-            REPLIES,
-            _per_100(lambda r: r.solves, lambda r: r.after_feeling),
-        ),
-        Quantity("told after a question", "facts", _facts(asks=True)),
-        Quantity("told after other replies", "facts", _facts(asks=False)),
-    ),
-    repeats=4,
+    lambda config: QUANTITIES,
 )

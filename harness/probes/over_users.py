@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,18 +34,27 @@ NOT_MEASURED = Estimate(None)
 
 
 def ratio(parts: Parts) -> Estimate:
-    """sum of numerators / sum of denominators, with the interval of a delete-one-user jackknife and
-    Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1).
-    """
-    return _estimate(_ratios(parts))
+    """sum of numerators / sum of denominators; see `combined`."""
+    return combined([(1.0, parts)])
 
 
 def change(before: Parts, after: Parts) -> Estimate:
-    """The ratio of `after` minus that of `before`; the same user is left out of both at once."""
-    first, last = _ratios(before), _ratios(after)
-    if first is None or last is None:
+    """The ratio of `after` minus that of `before`; see `combined`."""
+    return combined([(1.0, after), (-1.0, before)])
+
+
+def combined(terms: Sequence[tuple[float, Parts]]) -> Estimate:
+    """A sum of factors times ratios, of the same users in the same order.
+
+    The interval is that of a delete-one-user jackknife, which leaves a user out of all ratios at
+    once, and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1).
+    """
+    ratios = [_ratios(parts) for _, parts in terms]
+    known = [values for values in ratios if values is not None]
+    if len(known) < len(terms):
         return NOT_MEASURED
-    return _estimate(last - first)
+    factors = [factor for factor, _ in terms]
+    return _estimate(sum(f * values for f, values in zip(factors, known, strict=True)))
 
 
 def _ratios(parts: Parts) -> NDArray[np.float64] | None:
@@ -58,9 +68,7 @@ def _ratios(parts: Parts) -> NDArray[np.float64] | None:
     return ratios
 
 
-def _estimate(ratios: NDArray[np.float64] | None) -> Estimate:
-    if ratios is None:
-        return NOT_MEASURED
+def _estimate(ratios: Any) -> Estimate:
     value, without = float(ratios[0]), ratios[1:]
     users = len(without)
     error = math.sqrt((users - 1) / users * float(((without - without.mean()) ** 2).sum()))

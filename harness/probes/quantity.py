@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from harness.config.run import RunConfig
 from harness.train.saved_policy.policy import Held
 
 
@@ -22,12 +23,15 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Setting:
-    """How the policy speaks while it is probed."""
+    """How the policy speaks, or whom it meets, while it is probed."""
 
     name: str
-    """Nothing for the policy as its run has it."""
-    temperature: float | None = None
-    """None for the run's own."""
+    """Nothing for as its run has it."""
+    changed: Callable[[RunConfig], RunConfig] = lambda config: config
+    """The config of the run in this setting."""
+
+
+AS_TRAINED = Setting("")
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,11 @@ class Probe:
     name: str
     asks: str
     """The question that it answers, for people."""
-    quantities: tuple[Quantity, ...]
-    repeats: int
+    quantities: Callable[[RunConfig], Sequence[Quantity]]
+    """Of a run with this config."""
+    repeats: int = 4
     """Conversations with each user unless the command says otherwise."""
-    settings: tuple[Setting, ...] = (Setting(""),)
+    settings: Callable[[RunConfig], Sequence[Setting]] = lambda config: (AS_TRAINED,)
+    """Those in which a run is asked. Raises ConfigError for a run that cannot be."""
+    gap: tuple[str, str] | None = None
+    """Two settings: what each quantity is in the second minus in the first is asked too."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.errors import ConfigError
-from harness.probes import drift, grounding, width
+from harness.probes import drift, grounding, novelty, understanding, width
 from harness.probes.quantity import Probe
 
-PROBES: Mapping[str, Probe] = {p.name: p for p in (drift.PROBE, grounding.PROBE, width.PROBE)}
+PROBES: Mapping[str, Probe] = {
+    probe.name: probe
+    for probe in (drift.PROBE, grounding.PROBE, novelty.PROBE, understanding.PROBE, width.PROBE)
+}
 
 
 def named(name: str) -> Probe:

@@ -7,11 +7,13 @@ best of k, any of k and all of k are unbiased from more repeats than k (train/me
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from harness.probes.quantity import Probe, Quantity, Setting
+from harness.config.run import RunConfig
+from harness.probes.quantity import AS_TRAINED, Probe, Quantity, Setting
 from harness.train.metrics import repeats
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.saved_policy.policy import Held
@@ -37,18 +39,25 @@ def _of_user(
     return measure(np.array([known]), k), 1.0
 
 
+QUANTITIES = tuple(
+    Quantity(
+        f"{name} {k}",
+        "reward" if name == BEST else "share of users",
+        partial(_of_user, measure, k),
+    )
+    for name, (measure, sizes) in MEASURES.items()
+    for k in sizes
+)
+
+
+def _greedy(config: RunConfig) -> RunConfig:
+    return replace(config, policy=replace(config.policy, temperature=GREEDY))
+
+
 PROBE = Probe(
     "width",
     "What is the best of several conversations worth, and how sure is one of them?",
-    tuple(
-        Quantity(
-            f"{name} {k}",
-            "reward" if name == BEST else "share of users",
-            partial(_of_user, measure, k),
-        )
-        for name, (measure, sizes) in MEASURES.items()
-        for k in sizes
-    ),
-    repeats=max(SIZES),
-    settings=(Setting("greedy", GREEDY), Setting("")),
+    lambda config: QUANTITIES,
+    max(SIZES),
+    lambda config: (Setting("greedy", _greedy), AS_TRAINED),
 )

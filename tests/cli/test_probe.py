@@ -64,7 +64,8 @@ def test_an_interval_that_does_not_hold_0_is_seen(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("truth", "one"), "NAME must be one of drift, grounding, width, got 'truth'"),
+        (("truth", "one"),
+         "NAME must be one of drift, grounding, novelty, understanding, width, got 'truth'"),
         (("drift", "one", "--step", "6", "--along"),
          "--along asks every step, so it goes without --step, got 6"),
         (("drift", "one", "--step", "4"), "--step must be one whose checkpoint was kept"),

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.config.run import PolicyConfig, RunConfig
+from harness.config.run import INTENTIONS, PolicyConfig, RunConfig
 from harness.errors import ConfigError
-from harness.probes import ask, registry
+from harness.probes import ask, novelty, registry
 from harness.probes.results import Probed, Reading
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
+from harness.simulator.factory import intention_of
+from harness.train.metrics.held_out import Meeting, levels_of
 from tests.train import test_language_run as language
 from tests.train.made import FEW, brief, go_on, make_run, short
 
@@ -128,4 +130,47 @@ def test_levels_must_be_the_same(tabular: RunFolder, tmp_path: Path) -> None:
         probed(tabular, against=str(other.path))
     assert str(error.value) == (
         "--against must be a run that is evaluated at easy, medium, hard, got one that is at medium"
+    )
+
+
+def test_novelty_compares_users_who_differ_in_nothing_but_what_they_came_for(
+    tmp_path: Path,
+) -> None:
+    config = brief()
+    some = INTENTIONS[:6]
+    difficulty = replace(config.difficulty, intentions=list(some))
+    run = trained(tmp_path / "some", replace(config, difficulty=difficulty))
+    found = probed(run, "novelty")
+    assert list(dict.fromkeys(reading.setting for reading in found.readings)) == [
+        novelty.MET,
+        novelty.NOT_MET,
+        f"{novelty.NOT_MET} minus {novelty.MET}",
+    ]
+    for readings in (found.reference, found.readings):
+        for level in found.levels:
+            met, others, gap = (r.estimate.value for r in readings if r.level == level)
+            assert met is not None
+            assert others is not None
+            assert gap == pytest.approx(others - met)
+
+
+def test_novelty_meets_users_who_came_for_one_of_some() -> None:
+    some = list(INTENTIONS[:6])
+    config = replace(brief(), difficulty=replace(brief().difficulty, intentions=some))
+    settings = novelty.PROBE.settings(config)
+    for setting, wanted in zip(settings, (some, INTENTIONS[6:]), strict=True):
+        changed = setting.changed(config)
+        for number in levels_of(changed).met:
+            level = levels_of(changed).every[number]
+            keys = [Meeting(0, user).key for user in range(64)]
+            came_for = {intention_of(key, level, changed.simulator) for key in keys}
+            assert came_for == set(wanted)
+
+
+def test_a_run_that_met_all_intentions_has_no_others(tabular: RunFolder) -> None:
+    with pytest.raises(ConfigError) as error:
+        probed(tabular, "novelty")
+    assert str(error.value) == (
+        "difficulty.intentions must leave some out for this probe, whose question is of those that "
+        "training did not meet; got all 8"
     )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.probes import drift, grounding, width
+from harness.config.run import INTENTIONS, RunConfig
+from harness.probes import drift, grounding, understanding, width
 from harness.probes.quantity import Probe
 from harness.probes.turns import Reply, replies
 from harness.simulator.protocol import SupporterReply, UserTurn
@@ -27,7 +28,7 @@ def held(*exchanges: Told, last: UserTurn | None = None, nats: float = 0.0) -> H
 
 
 def measured(probe: Probe, name: str, some: Sequence[Held]) -> tuple[float, float]:
-    (quantity,) = [one for one in probe.quantities if one.name == name]
+    (quantity,) = [one for one in probe.quantities(RunConfig()) if one.name == name]
     return quantity.of_user(some)
 
 
@@ -92,3 +93,19 @@ def test_width() -> None:
     assert measured(width.PROBE, "best of 4", met) == pytest.approx((1.0, 1))
     assert measured(width.PROBE, "best of 8", met) == (0, 0)
     assert measured(width.PROBE, "all succeed of 2", met) == pytest.approx((1 / 6, 1))
+
+
+def test_a_user_who_says_what_they_came_for_is_known() -> None:
+    """The user of this meeting came for what `intention_of` says; each cue names one intention."""
+    asked = held(("Hm. I only want to know what I can do.", ("question",)), ("Hm.", ("inform",)))
+    first = understanding.posterior(RunConfig(), False, asked)
+    last = understanding.posterior(RunConfig(), True, asked)
+    assert first is not None
+    assert last is not None
+    assert first[0] == last[0]
+    assert first[1] == pytest.approx([1 / 8] * 8)
+    assert sum(last[1]) == pytest.approx(1)
+    assert last[1][INTENTIONS.index("advice")] > 0.95
+    nats, count = measured(understanding.PROBE, "known before the first reply", [asked])
+    assert nats == pytest.approx(0, abs=1e-9)
+    assert count == 1

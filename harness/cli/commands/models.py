@@ -29,7 +29,10 @@ Merge = Annotated[
 ]
 
 ProbeName = Annotated[
-    str, typer.Argument(metavar="NAME", help="Question: drift, grounding or width.")
+    str,
+    typer.Argument(
+        metavar="NAME", help="Question: drift, grounding, novelty, understanding or width."
+    ),
 ]
 ProbedRun = Annotated[
     Path, typer.Argument(metavar="RUN", parser=options.a_path, help="Folder of a run.")

@@ -84,12 +84,6 @@ def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:
     return held
 
 
-def evaluated(
-    config: RunConfig, users: int, repeats: int, temperature: float | None = None
-) -> RunConfig:
-    """The config with another size of evaluation and, unless None, another temperature."""
-    policy = config.policy
-    if temperature is not None:
-        policy = replace(policy, temperature=temperature)
-    size = replace(config.eval, users=users, repeats=repeats)
-    return replace(config, policy=policy, eval=size)
+def of_size(config: RunConfig, users: int, repeats: int) -> RunConfig:
+    """The config with another size of evaluation."""
+    return replace(config, eval=replace(config.eval, users=users, repeats=repeats))

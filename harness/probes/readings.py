@@ -1,0 +1,70 @@
+"""From conversations to numbers: each quantity of a policy, and how it differs from another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.config.run import RunConfig
+from harness.probes import over_users
+from harness.probes.over_users import Parts
+from harness.probes.quantity import Probe, Quantity
+from harness.probes.results import Reading
+from harness.train.saved_policy.policy import Held
+
+ByUser = Mapping[int, Sequence[Held]]
+Answers = Mapping[tuple[str, str], ByUser]
+"""Conversations by level and setting, and there by user."""
+Terms = Sequence[tuple[float, str]]
+"""What a reading is made of: factors and settings."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a run."""
+
+    quantities: tuple[Quantity, ...]
+    terms: Mapping[str, Terms]
+    """By the name of the setting, or of the gap between two."""
+
+    @classmethod
+    def of(cls, probe: Probe, config: RunConfig) -> Asked:
+        """Of a run with this config. Raises as `Probe.settings` does."""
+        terms: dict[str, Terms] = {one.name: [(1.0, one.name)] for one in probe.settings(config)}
+        if probe.gap is not None:
+            first, second = probe.gap
+            terms[f"{second} minus {first}"] = [(1.0, second), (-1.0, first)]
+        return cls(tuple(probe.quantities(config)), terms)
+
+
+def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Iterator[Reading]:
+    """Level by level, setting by setting; the change is since `before`."""
+    for level in dict.fromkeys(level for level, _ in answers):
+        for setting, terms in asked.terms.items():
+            for quantity in asked.quantities:
+                own = _weighed(quantity, answers, level, terms)
+                change = over_users.NOT_MEASURED
+                if before is not None:
+                    held_against = _weighed(quantity, before, level, terms)
+                    taken_off = [(-factor, parts) for factor, parts in held_against]
+                    change = over_users.combined([*own, *taken_off])
+                yield Reading(
+                    level=level,
+                    quantity=quantity.name,
+                    setting=setting,
+                    unit=quantity.unit,
+                    step=step,
+                    estimate=over_users.combined(own),
+                    change=change,
+                    people=quantity.people if len(terms) == 1 else None,
+                )
+
+
+def _weighed(
+    quantity: Quantity, answers: Answers, level: str, terms: Terms
+) -> list[tuple[float, Parts]]:
+    return [(factor, _parts(quantity, answers[level, setting])) for factor, setting in terms]
+
+
+def _parts(quantity: Quantity, by_user: ByUser) -> Parts:
+    return [quantity.of_user(by_user[user]) for user in sorted(by_user)]

@@ -1,4 +1,4 @@
-"""Runs whose weights are sharded: the numbers of one process, a part of the memory, and refusals."""
+"""Runs whose weights are sharded: the numbers of one process, the memory, and refusals."""
 
 import json
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
+from harness.compose import planner
 from harness.config import engine_choice
 from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import ConfigError, DeviceError, StoppedError
@@ -20,7 +20,6 @@ from harness.records import checkpoints
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.train.loop import memory
-from harness.train.objective import micro_batches
 from harness.train.ranks.sharded import as_many
 from tests.train import test_ranks
 from tests.train.made import make_run, start, status, wait_for
@@ -149,7 +148,7 @@ def test_a_stop_while_ranks_draw_saves_the_last_step(alone: RunFolder, tmp_path:
     """Moments are gathered once the other rank has held its part of the evaluation."""
     run = make_run(tmp_path / "run", config(2), users=None)
     child = start(run)
-    wait_for(child, "step", 2)
+    wait_for(child, "evaluation", 3)
     child.send_signal(signal.SIGTERM)
     _, err = child.communicate(timeout=120)
     assert child.returncode == StoppedError.exit_code, err
@@ -201,6 +200,11 @@ def at_an_update():
     os.kill(os.getpid(), 9)
 """
 """No socket tells that it is gone, as none does between GPUs: a child of its own has them too."""
+SHORT_WAIT = """
+if 'harness.train' in sys.orig_argv:
+    from harness.train.loop import rank
+    rank.LINKED_WITHIN_S = 40.0
+"""
 STOPS = """
 def at_an_update():
     os.kill(os.getpid(), 19)
@@ -213,6 +217,7 @@ def at_an_update():
     [
         (IS_LOST_UNHEARD, None, "got rank 1 of 2 killed by signal 9; continue with"),
         (STOPS, 30.0, "after 30 s in it (trainer.deadline_s), waiting for rank 1 of 2"),
+        (SHORT_WAIT + STOPS, None, "got rank 1 of 2 taking no part in a transfer; continue with"),
     ],
 )
 def test_a_rank_that_the_first_waits_for_in_torch_is_named(
@@ -296,10 +301,34 @@ def test_a_refusal_makes_nothing(tmp_path: Path) -> None:
 
 def test_sharded_weights_draw_with_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_choice, "installed", lambda: "0.30")
-    given = config(2, ranks=None, gpus=2, shard="none")
+    given = replace(config(2), trainer=TrainerConfig(gpus=2))
     assert engine_choice.chosen(given) == engine_choice.COLOCATED
-    sharded = replace(given, trainer=replace(given.trainer, shard="full"))
+    sharded = replace(given, trainer=TrainerConfig(gpus=2, shard="full"))
     assert engine_choice.chosen(sharded) == engine_choice.TRANSFORMERS
+
+
+@pytest.mark.parametrize("ranks", [2, 8])
+def test_the_estimate_has_a_part_of_16_bytes_a_weight_and_what_is_gathered(ranks: int) -> None:
+    """By hand: Qwen2.5 7B is 28 layers of 233,057,792 weights, and 1,089,998,336 outside them; two
+    layers' weights, one's gradient and copies of two are 5 layers.
+    """
+    shard = ["policy.lora_rank=0", f"trainer.gpus={ranks}", "trainer.shard=full"]
+    given = planner.point(["policy=qwen2_5_7b", *shard]).config
+    talking, learning = memory.phases(given, None)
+    layer, outside = 233_057_792, 1_089_998_336
+    count = 28 * layer + outside
+    held = sum(learning.parts[part] for part in ("weights", "gradients", "optimiser"))
+    assert held == 16 * count // ranks
+    assert learning.parts["gathered weights and gradients"] == 4 * (2 * outside + 5 * layer)
+    assert talking.parts["weights"] + talking.parts["optimiser"] == 12 * count // ranks
+    assert talking.parts["gathered weights"] == talking.parts["start model"] == 4 * count
+    told = [phase.advice.startswith("trainer.shard=full") for phase in (talking, learning)]
+    assert told == [False, False]
+
+
+def test_where_weights_are_copies_the_estimate_names_the_key() -> None:
+    _, learning = memory.phases(config(2, shard="none"), None)
+    assert learning.advice.startswith("trainer.shard=full, policy.lora_rank=32, ")
 
 
 def test_of_one_rank_nothing_is_sharded() -> None:

@@ -148,7 +148,7 @@ def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 
 def _loopback() -> str:
     """The interface of this machine alone, `lo` or `lo0`."""
-    return next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
+    return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
 
 
 def _group(store: Any, rank: int, size: int, device: str, timeout: timedelta) -> Any:

@@ -101,9 +101,7 @@ class ShardedWeights:
         moments = {n: one | part for n, (one, part) in enumerate(zip(saved, parts, strict=True))}
         return state | {"state": moments}
 
-    def _together(
-        self, method: str, by_rank: Sequence[tuple[Any, ...]] | None = None
-    ) -> list[Any]:
+    def _together(self, method: str, by_rank: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
         """What each rank's `Shards` return of a method that all call at once; by rank."""
         arguments: Sequence[tuple[Any, ...]] = by_rank or [()] * self._calls.size
         self._calls.ask("shards", [(method, *some) for some in arguments])

@@ -9,6 +9,7 @@ docs/decisions/2026-11-26-sharded-weights.md.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forwar
 from torch.distributed.tensor import distribute_tensor
 
 from harness.config.run import AlgorithmConfig
+from harness.policy import huggingface
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import computes_again
 from harness.train.ranks.links import Links
@@ -25,8 +27,6 @@ from harness.train.ranks.work import Work
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """Of a weight, in AdamW's state."""
-WholeMoments = Mapping[str, Mapping[str, Tensor]]
-"""Moments by parameter."""
 
 
 class Shards:
@@ -37,7 +37,7 @@ class Shards:
         until `gather`. Raises RuntimeError.
         """
         self._work, self._learner = work, work.learner
-        self.model = _sharded(work.learner, links.world())
+        self.model = sharded(work.learner, links.world())
         """Computes gradients; its parameters are parts."""
         self._parts = dict(self.model.named_parameters())
         self.optimiser: Any = None
@@ -59,9 +59,9 @@ class Shards:
         self.is_whole = True
 
     def release(self) -> None:
-        """Take the learner's weights away."""
+        """Take the learner's weights away: they are one number, nan, in the old shape."""
         for parameter in self._learner.parameters():
-            parameter.data = parameter.data.new_empty(0)
+            parameter.data = parameter.data.new_full((1,), math.nan).expand(parameter.shape)
         self.is_whole = False
 
     def cut(self, lengths: Sequence[int]) -> list[list[int]]:
@@ -109,7 +109,8 @@ class Shards:
     def names(self) -> list[str]:
         """The parameters in the order of this rank's optimiser."""
         by_part = {id(part): name for name, part in self._parts.items()}
-        return [by_part[id(part)] for group in self.optimiser.param_groups for part in group["params"]]
+        groups = self.optimiser.param_groups
+        return [by_part[id(part)] for group in groups for part in group["params"]]
 
     @torch.no_grad()
     def moments(self, names: Sequence[str], keep: bool = False) -> list[dict[str, Tensor]]:
@@ -129,15 +130,17 @@ class Shards:
         """This rank's parts of rank 0's moments of the parameters `names`; `whole`: those, which
         rank 0 has.
         """
+
+        def part(like: Any, given: Tensor) -> Any:
+            there = given.to(like.to_local().device)
+            return distribute_tensor(there, like.device_mesh, like.placements)
+
         parts = []
         for number, name in enumerate(names):
             like = self._parts[name]
-            parts.append({})
-            for key in MOMENTS:
-                device = like.to_local().device
-                given = torch.empty(like.shape) if whole is None else whole[number][key]
-                mesh, placements = like.device_mesh, like.placements
-                parts[-1][key] = distribute_tensor(given.to(device), mesh, placements)
+            given = dict.fromkeys(MOMENTS, torch.empty(like.shape))  # which only tells the shape
+            given = given if whole is None else whole[number]
+            parts.append({key: part(like, given[key]) for key in MOMENTS})
         return parts
 
     def take_moments(self, names: Sequence[str], steps: Sequence[float]) -> None:
@@ -165,14 +168,12 @@ def adamw(model: Any, config: AlgorithmConfig) -> torch.optim.AdamW:
     )
 
 
-def _sharded(learner: Any, mesh: Any) -> Any:
+def sharded(learner: Any, mesh: Any) -> Any:
     """A model of the learner's layers over parts of its weights, without a copy of them."""
     shared = {id(p): torch.nn.Parameter(p.data, p.requires_grad) for p in learner.parameters()}
     model = copy.deepcopy(learner, shared)
-    blocks = set(model._no_split_modules or ())
-    for module in list(model.modules()):
-        if type(module).__name__ in blocks:
-            fully_shard(module, mesh=mesh)
+    for block in huggingface.blocks(model):
+        fully_shard(block, mesh=mesh)
     fully_shard(model, mesh=mesh, reshard_after_forward=False)
     for module in model.modules():
         if isinstance(module, FSDPModule):  # gradients are of sums, not of means

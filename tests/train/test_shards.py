@@ -219,6 +219,7 @@ def at_an_update():
         (STOPS, 30.0, "after 30 s in it (trainer.deadline_s), waiting for rank 1 of 2"),
         (SHORT_WAIT + STOPS, None, "got rank 1 of 2 taking no part in a transfer; continue with"),
     ],
+    ids=["lost", "late", "late_without_a_deadline"],
 )
 def test_a_rank_that_the_first_waits_for_in_torch_is_named(
     tmp_path: Path, does: str, deadline_s: float | None, why: str
@@ -307,14 +308,16 @@ def test_sharded_weights_draw_with_transformers(monkeypatch: pytest.MonkeyPatch)
     assert engine_choice.chosen(sharded) == engine_choice.TRANSFORMERS
 
 
-@pytest.mark.parametrize("ranks", [2, 8])
-def test_the_estimate_has_a_part_of_16_bytes_a_weight_and_what_is_gathered(ranks: int) -> None:
+@pytest.mark.parametrize(("ranks", "most_gb"), [(2, 126.7), (8, 87.9)])
+def test_the_estimate_has_a_part_of_16_bytes_a_weight_and_what_is_gathered(
+    ranks: int, most_gb: float
+) -> None:
     """By hand: Qwen2.5 7B is 28 layers of 233,057,792 weights, and 1,089,998,336 outside them; two
     layers' weights, one's gradient and copies of two are 5 layers.
     """
     shard = ["policy.lora_rank=0", f"trainer.gpus={ranks}", "trainer.shard=full"]
     given = planner.point(["policy=qwen2_5_7b", *shard]).config
-    talking, learning = memory.phases(given, None)
+    talking, learning = memory.phases(given, None, 80 * 10**9)
     layer, outside = 233_057_792, 1_089_998_336
     count = 28 * layer + outside
     held = sum(learning.parts[part] for part in ("weights", "gradients", "optimiser"))
@@ -322,6 +325,7 @@ def test_the_estimate_has_a_part_of_16_bytes_a_weight_and_what_is_gathered(ranks
     assert learning.parts["gathered weights and gradients"] == 4 * (2 * outside + 5 * layer)
     assert talking.parts["weights"] + talking.parts["optimiser"] == 12 * count // ranks
     assert talking.parts["gathered weights"] == talking.parts["start model"] == 4 * count
+    assert max(talking.total, learning.total) / 1e9 == pytest.approx(most_gb, abs=0.05)
     told = [phase.advice.startswith("trainer.shard=full") for phase in (talking, learning)]
     assert told == [False, False]
 

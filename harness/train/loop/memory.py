@@ -83,19 +83,11 @@ def phases(
     policy = config.policy
     model = huggingface.without_weights(policy, folder)
     count = sum(p.numel() for p in model.parameters())
-    kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
     adapters = _adapters(model, policy.lora_rank) if policy.lora_rank else 0
     learning = adapters or count
     head = model.get_output_embeddings().weight
-    is_sharded = config.trainer.shard != "none"
-    parts = config.trainer.world if is_sharded else 1
-    always = {
-        "weights": (count * kept_bytes + adapters * FULL_BYTES) // parts,
-        "start model": count * kept_bytes if _has_a_copy(config) else 0,
-        "optimiser": learning * 2 * FULL_BYTES // parts,
-        "rounded weights": _rounded(model, policy),
-        "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
-    }
+    is_sharded, parts = config.trainer.shard != "none", _parts(config)
+    always = _always(config, model, count, adapters)
     held = always["weights"] + learning * LEARNING_BYTES // parts
     longest = most_tokens(config, config.difficulty.turn_cap, prompt_tokens)
     rows, at_once = _at_once(config, model.config, longest, total_bytes, held, device)
@@ -128,6 +120,24 @@ def phases(
         Phase("rollout", always | rollout, "fewer trainer.conversations or policy.max_turn_tokens"),
         Phase("update", always | trained, SHARD * may_shard + LEARN_IN_LESS),
     )
+
+
+def _parts(config: RunConfig) -> int:
+    """Number of parts of the weights, of which a rank has one."""
+    return 1 if config.trainer.shard == "none" else config.trainer.world
+
+
+def _always(config: RunConfig, model: Any, count: int, adapters: int) -> dict[str, int]:
+    """Bytes by part, of a model of `count` weights without its adapters, that both phases have."""
+    policy, head = config.policy, model.get_output_embeddings().weight
+    kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
+    return {
+        "weights": (count * kept_bytes + adapters * FULL_BYTES) // _parts(config),
+        "start model": count * kept_bytes if _has_a_copy(config) else 0,
+        "optimiser": (adapters or count) * 2 * FULL_BYTES // _parts(config),
+        "rounded weights": _rounded(model, policy),
+        "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
+    }
 
 
 def _gathered(model: Any) -> int:

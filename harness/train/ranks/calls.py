@@ -76,7 +76,7 @@ class Calls:
         of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
         self.waits_for, began = of, time.monotonic()
         try:
-            with self._looked_for():
+            with self._watched():
                 yield
         except TransferTimeout as error:
             raise self.others[0].lost_touch(of) from error
@@ -91,7 +91,7 @@ class Calls:
             self.waits_for = None
 
     @contextmanager
-    def _looked_for(self) -> Iterator[None]:
+    def _watched(self) -> Iterator[None]:
         """A context in which a thread looks for ranks that are gone: where torch does not notice,
         as over NCCL, the run is ended from there.
         """
@@ -99,14 +99,14 @@ class Calls:
             yield
             return
         over = threading.Event()
-        looking = threading.Thread(target=self._look, args=(over, self._ended), daemon=True)
+        looking = threading.Thread(target=self._watch, args=(over, self._ended), daemon=True)
         looking.start()
         try:
             yield
         finally:
             over.set()
 
-    def _look(self, over: threading.Event, ended: Ended) -> None:
+    def _watch(self, over: threading.Event, ended: Ended) -> None:
         while not over.wait(POLL_S):
             if any(worker.exit_code is not None for worker in self.others):
                 if not over.wait(ENDS_WITHIN_S):

@@ -138,8 +138,8 @@ class Shards:
         parts = []
         for number, name in enumerate(names):
             like = self._parts[name]
-            given = dict.fromkeys(MOMENTS, torch.empty(like.shape))  # which only tells the shape
-            given = given if whole is None else whole[number]
+            shape = torch.empty(like.shape)
+            given = dict.fromkeys(MOMENTS, shape) if whole is None else whole[number]
             parts.append({key: part(like, given[key]) for key in MOMENTS})
         return parts
 

@@ -111,6 +111,7 @@ def test_sharded_ranks_give_the_numbers_of_one_with_a_part_of_the_memory_each(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_with_layers_computed_again_three_ranks_give_the_numbers_of_one(tmp_path: Path) -> None:
     """One update a batch, a tied head, and parts of unlike size."""
     again = replace(POLICY, tied_head=True, gradient_checkpointing=True)
@@ -120,6 +121,7 @@ def test_with_layers_computed_again_three_ranks_give_the_numbers_of_one(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_sharded_run_goes_on_with_one_rank_and_back(alone: RunFolder, tmp_path: Path) -> None:
     """With its moments: each of the first two attempts is killed when a step is saved."""
     run = make_run(tmp_path / "run", config(2, checkpoint_every=1), users=None)
@@ -144,6 +146,7 @@ def started(run: RunFolder, *words: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_stop_while_ranks_draw_saves_the_last_step(alone: RunFolder, tmp_path: Path) -> None:
     """Moments are gathered once the other rank has held its part of the evaluation."""
     run = make_run(tmp_path / "run", config(2), users=None)
@@ -160,6 +163,7 @@ def test_a_stop_while_ranks_draw_saves_the_last_step(alone: RunFolder, tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_sharded_rank_that_is_lost_is_named(alone: RunFolder, tmp_path: Path) -> None:
     """The run goes on from its last checkpoint: a part of the later steps is lost."""
     run = make_run(tmp_path / "run", config(2, checkpoint_every=2), users=None)

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -33,6 +32,8 @@ from harness.train.objective import language_loss, registry
 from harness.train.objective.language_loss import LossBatch, LossSettings
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.objective.token_selection import TokenSelection
+from harness.train.ranks.sharded import as_many
+from harness.train.ranks.shards import sharded
 from harness.train.ranks.team import by_tokens
 
 UPDATES, CONVERSATIONS, WORDS = 3, 13, 320
@@ -76,13 +77,9 @@ def learn(learner: Any, update: int, rank: int, ranks: int) -> None:
     """Add the gradient of a rank's conversations up over the ranks."""
     whole = batch(update)
     parts = by_tokens([len(row) for row in whole.ids], ranks)
-    passes = max(len(cut(whole, part)) for part in parts)
+    cuts = as_many([cut(whole, part) for part in parts])
     mine, own = whole.some(parts[rank]), settings(whole).some(whole.places(parts[rank]))
-    micro_batches = cut(whole, parts[rank])
-    language_loss._accumulated(learner, mine, own, micro_batches, lambda: None)
-    for _ in range(passes - len(micro_batches)):
-        nothing = torch.zeros((1, 2), dtype=torch.int64)
-        torch.autograd.backward(scoring.own_states(learner, nothing, nothing.bool()).sum())
+    language_loss.accumulate(learner, mine, own, cuts[rank])
 
 
 def clipped(learner: Any) -> None:
@@ -117,30 +114,13 @@ def trained(learner: Any, rank: int, ranks: int) -> tuple[list[dict[str, Any]], 
     return after, size
 
 
-def sharded() -> Any:
-    """The model with a part of each weight, which sums gradients up and gathers as it goes."""
-    learner = model()
-    mesh = dist.device_mesh.init_device_mesh("cpu", (dist.get_world_size(),))
-    for layer in learner.model.layers:
-        fully_shard(layer, mesh=mesh)
-    fully_shard(learner, mesh=mesh)
-    for module in learner.modules():
-        if hasattr(module, "set_gradient_divide_factor"):
-            module.set_gradient_divide_factor(1.0)
-            module.set_force_sum_reduction_for_comms(True)
-    decoder = learner.model
-    learner.decode = lambda **given: decoder(**given)  # the head's weight is gathered with it
-    register_fsdp_forward_method(learner, "decode")
-    learner.get_decoder = lambda: learner.decode
-    return learner
-
-
 def run(rank: int, ranks: int, folder: str) -> None:
     """One rank."""
     torch.set_num_threads(1)
     store = dist.FileStore(str(Path(folder) / "store"), ranks)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
-    after, size = trained(sharded(), rank, ranks)
+    mesh = dist.device_mesh.init_device_mesh("cpu", (ranks,))
+    after, size = trained(sharded(model(), mesh), rank, ranks)
     if rank == 0:
         torch.save((after, size), Path(folder) / "after.pt")
     dist.barrier()

@@ -25,11 +25,14 @@ and NCCL moves them between GPUs only."""
 
 
 def chosen(config: RunConfig) -> str:
-    """The engine of a run; `auto` is vLLM if it is installed and an hf policy has a GPU."""
+    """The engine of a run; `auto` is vLLM if it is installed and an hf policy has a GPU, but not
+    where weights are sharded: vLLM makes torch's default group, which FSDP2 needs for its own.
+    """
     engine = config.trainer.engine
     if engine != "auto":
         return engine
     is_on_gpu = config.policy.kind == "hf" and config.trainer.gpus
+    is_on_gpu = is_on_gpu and config.trainer.shard == "none"
     has_vllm = is_on_gpu and VLLM.contains(installed() or "0")
     return COLOCATED if has_vllm else TRANSFORMERS
 

@@ -88,6 +88,7 @@ class RunConfig:
                 "trainer.engine must be auto with policy.kind tabular, which draws no tokens, "
                 f"got {self.trainer.engine}"
             )
+        self._check_shard()
         self._check_ranks()
         self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)
 
@@ -102,8 +103,32 @@ class RunConfig:
         have nothing to share, or are too many.
         """
         gpus = ranks if self.trainer.gpus else 0
-        trainer = replace(self.trainer, gpus=gpus, ranks=None if gpus else ranks)
+        shard = self.trainer.shard if ranks > 1 else "none"
+        trainer = replace(self.trainer, gpus=gpus, ranks=None if gpus else ranks, shard=shard)
         return replace(self, trainer=trainer)
+
+    def _check_shard(self) -> None:
+        """Raise ConfigError where weights cannot be sharded."""
+        trainer, policy, key = self.trainer, self.policy, f"trainer.shard={self.trainer.shard}"
+        if trainer.shard == "none":
+            return
+        if policy.kind == "tabular":
+            raise ConfigError(f"{key} parts a language model's weights, got policy.kind=tabular")
+        if trainer.world == 1:
+            raise ConfigError(
+                f"{key} parts weights among ranks, got one rank; set trainer.gpus or trainer.ranks "
+                "to 2 or more"
+            )
+        if policy.lora_rank:
+            raise ConfigError(
+                f"{key} is for training all weights, policy.lora_rank=0, got "
+                f"policy.lora_rank={policy.lora_rank}"
+            )
+        if trainer.engine == "vllm_colocate":
+            raise ConfigError(
+                f"{key} draws with trainer.engine=transformers, got vllm_colocate, which needs "
+                "torch's default process group for itself"
+            )
 
     def _check_ranks(self) -> None:
         """Raise ConfigError where several ranks have nothing to share."""

@@ -15,6 +15,7 @@ MOST_RANKS = 64
 EVALUATIONS = 20
 """The fewest of a run that sets none and has the steps; 16 are the fewest that a verdict takes."""
 ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
+SHARDS = ("none", "full")
 STOP_RULES = ("flat", "collapsed")
 TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
 MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", "vllm_server"))
@@ -39,7 +40,7 @@ class TrainerConfig:
     ] = None
     """Most tokens, padding included, in one forward and backward of an update; one conversation
     alone may have more. null: as many as the memory estimate holds, of at most 8 conversations.
-    Where memory runs out, the run goes on with half as many."""
+    Where memory runs out, the run goes on with half as many, unless trainer.shard=full."""
     checkpoint_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
     """Steps between checkpoints."""
     keep_every: Annotated[int, Between(0, LAST_STEP), Unit("steps")] = 0
@@ -61,6 +62,11 @@ class TrainerConfig:
     )
     """Processes of one machine that share the work of a run: null for one a GPU, or one without.
     trainer.threads is the threads of each."""
+    shard: Annotated[str, OneOf(SHARDS), ANY_LANGUAGE_MODEL] = "none"
+    """Whether each rank has a part of the weights, gradients and moments in an update (full) or all
+    of them (none). With full, conversations are drawn with whole weights, which are gathered once a
+    step, and memory that runs out in an update ends the run. Needs several ranks and
+    policy.lora_rank=0, and draws with transformers."""
     report_to: Annotated[list[str], SomeOf(TRACKERS, may_be_empty=True)] = field(
         default_factory=list
     )
@@ -82,7 +88,7 @@ class TrainerConfig:
     engine: Annotated[str, OneOf(ENGINES)] = "auto"
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
     own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is
-    installed, else transformers."""
+    installed and trainer.shard=none, else transformers."""
     engine_url: Annotated[Any, Address(may_be_empty=True, may_be_several=True), Location()] = ""
     """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server. Of a
     list each run takes one that no other run has, as it takes a GPU, and waits until one is

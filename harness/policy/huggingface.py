@@ -116,6 +116,12 @@ def without_weights(policy: PolicyConfig, folder: Path | None) -> Any:
         return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
 
 
+def blocks(model: Any) -> list[Any]:
+    """The layers of a model, by its own list of what is never split; [] if it names none."""
+    names = set(model._no_split_modules or ())
+    return [module for module in model.modules() if type(module).__name__ in names]
+
+
 def with_adapters(policy: PolicyConfig, model: Any) -> Any:
     """`model` with LoRA adapters (arXiv 2106.09685) on its linear layers, which alone learn."""
     from peft import LoraConfig, get_peft_model

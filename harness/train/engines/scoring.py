@@ -34,6 +34,14 @@ def own_logits(model: Any, ids: Tensor, own: Tensor) -> Tensor:
     return head_logits(model.get_output_embeddings(), own_states(model, ids, own))
 
 
+def backward_of_nothing(model: Any) -> None:
+    """One forward and backward that adds 0 to every gradient: of a rank that has less to do than
+    others, but must gather weights, and give gradients away, as often as they do.
+    """
+    nothing = torch.zeros((1, 2), dtype=torch.int64, device=model.device)
+    torch.autograd.backward(own_logits(model, nothing, nothing.bool()).sum())
+
+
 def chunks(states: Tensor, head: Any) -> Sequence[slice]:
     """Slices of `states` with at most LOGITS_AT_ONCE logits each, fewer on a CPU."""
     is_cpu = states.device.type == "cpu"

@@ -33,9 +33,10 @@ class CheckpointCopy:
             state = {name: tensor for name, tensor in state.items() if name in learning}
         self._weights = copied(state, {})
 
-    def take_optimiser(self, optimiser: Any) -> None:
-        """Copy the optimiser's state."""
-        self._optimiser = copied(optimiser.state_dict(), {})
+    def take_optimiser(self, optimiser: Any, is_sharded: bool = False) -> None:
+        """Copy the optimiser's state; of sharded weights it is gathered, and so a copy already."""
+        state = optimiser.state_dict()
+        self._optimiser = state if is_sharded else copied(state, {})
 
     def take_files(self, folder: Path) -> None:
         """Keep the files that have been written to `folder`, and nothing below it."""

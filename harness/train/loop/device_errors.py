@@ -10,6 +10,7 @@ from harness.utils import safe_text
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
 NO_GPU = re.compile(r"\bCUDA\b|NVIDIA driver")
 LESS_MEMORY = "lower trainer.conversations or policy.max_turn_tokens"
+LESS_AT_ONCE = "lower trainer.tokens_at_once, which trainer.shard=full cannot do by itself"
 
 
 def explained(where: str, error: Exception) -> DeviceError | None:
@@ -18,7 +19,9 @@ def explained(where: str, error: Exception) -> DeviceError | None:
     """
     text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
-        return DeviceError(f"{where}: out of memory; {LESS_MEMORY} ({text})")
+        sharded = type(error).__name__ == "ShardedOutOfMemory"  # whose module has torch
+        advice = LESS_AT_ONCE if sharded else LESS_MEMORY
+        return DeviceError(f"{where}: out of memory; {advice} ({text})")
     if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):
         return DeviceError(f"{where}: the GPU cannot be used; see `harness doctor` ({text})")
     return None

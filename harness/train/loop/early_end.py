@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from harness.config.run import TrainerConfig
-from harness.errors import EXIT_INTERRUPTED_TWICE, StoppedError
+from harness.errors import EXIT_INTERRUPTED_TWICE, HarnessError, StoppedError
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.loop.progress_lines import Emit, say
@@ -89,6 +89,12 @@ class Leaving:
         waiting = f", waiting for {rank}" if rank else ""
         self.now(f"after {self._trainer.deadline_s:g} s in it (trainer.deadline_s){waiting}")
 
+    def on_error(self, error: Exception) -> None:
+        """End by an error that the run's own thread cannot raise, since it waits in a library."""
+        is_stop = isinstance(error, StoppedError)
+        code = error.exit_code if isinstance(error, HarnessError) else 1
+        self._leave(code, str(error), "", "stopped" if is_stop else "failed")
+
     def now(self, why: str) -> None:
         """End the process, to be resumed; may be called from any thread."""
         self._leave(StoppedError.exit_code, why)
@@ -101,21 +107,28 @@ class Leaving:
             StoppedError.exit_code, f"stopped by {name} {doing}; continue with {resume}", ""
         )
 
-    def _leave(self, exit_code: int, why: str, within: str = "ended within step {step}, ") -> None:
+    def _leave(
+        self,
+        exit_code: int,
+        why: str,
+        within: str = "ended within step {step}, ",
+        name: str = "stopped",
+    ) -> None:
         """End the process at once, with the reason in run.json and in the events."""
         safe_text.exit_within(LAST_WAIT_S, exit_code)
         rows = self._rows()
         reason = within.format(step=rows["last_step"] + 1) + why
-        ended = {"status": "stopped", "exit_code": exit_code}
+        ended = {"status": name, "exit_code": exit_code}
         try:
             status = run_folder.read_status(self._run)
             if status.status in run_folder.ENDED:  # only its last words were still to be taken
                 exit_code = exit_code if status.exit_code is None else status.exit_code
                 return
-            now = replace(status, status="stopped", exit_code=exit_code, reason=reason)
+            now = replace(status, status=name, exit_code=exit_code, reason=reason)
             run_folder.write_status(self._run, replace(now, **rows))
             self._emit({"event": "end", **ended})
-            say(f"harness: {self._run.path}: {reason}\n")
+            where = f"{self._run.path}: "
+            say(f"harness: {where}{reason.removeprefix(where)}\n")
         finally:
             os._exit(exit_code)
 

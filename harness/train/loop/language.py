@@ -104,7 +104,8 @@ class LanguageRun:
             with self.team.awake():
                 return self._rollout(step)
         except StoppedError:  # as where a server is out of reach
-            self._session.save_last()
+            if not self.team.is_sharded:  # where it is a rank that is lost, with its part
+                self._session.save_last()
             raise
 
     def _rollout(self, step: int) -> RolloutBatch:
@@ -191,7 +192,8 @@ class LanguageRun:
     def check_gradient(self, norm: float) -> None:
         """Raise DivergedError, with the row written, for a gradient that is not finite."""
         self._step.grad_norm = norm
-        if self._config.trainer.updates_per_batch > 1 and len(self._step.passes) == 1:
+        several = self._config.trainer.updates_per_batch > 1 and not self.team.is_sharded
+        if several and len(self._step.passes) == 1:  # a stop request is obeyed between them
             self._session.before_update()
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")

@@ -33,12 +33,16 @@ USER_TOKENS = 64
 LOGIT_COPIES = 4
 """Logits, their distribution, its gradient and the exponentials of the entropy."""
 FULL_BYTES = 4
+GATHERED_BLOCKS = 5
+"""Of sharded weights in an update, in layers: the weights of the one that computes and of the next,
+the gradient of the one, and what travels of both."""
 MOST_OVER = 1.3
 """Times the free memory up to which an estimate is only warned of: it is of conversations that are
 all as long as they can be."""
 LEARN_IN_LESS = (
     "policy.lora_rank=32, policy.gradient_checkpointing=true or a smaller trainer.tokens_at_once"
 )
+SHARD = "trainer.shard=full, "
 
 
 @dataclass(frozen=True)
@@ -73,23 +77,18 @@ def phases(
     They follow each other: keys and values are gone before there are gradients and activations.
     An evaluation is held in slices as large as a batch. `folder`: the model's files, None for
     random weights of the policy's shape; `total_bytes`: the GPU's memory, 0 where it is not known;
-    `prompt_tokens`: of the system prompt and the template around the first words.
+    `prompt_tokens`: of the system prompt and the template around the first words. Of several ranks
+    this is one's memory: of sharded weights it holds a part, beside what it gathers.
     """
     policy = config.policy
     model = huggingface.without_weights(policy, folder)
     count = sum(p.numel() for p in model.parameters())
-    kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
     adapters = _adapters(model, policy.lora_rank) if policy.lora_rank else 0
     learning = adapters or count
     head = model.get_output_embeddings().weight
-    always = {
-        "weights": count * kept_bytes + adapters * FULL_BYTES,
-        "start model": count * kept_bytes if _has_a_copy(config) else 0,
-        "optimiser": learning * 2 * FULL_BYTES,
-        "rounded weights": _rounded(model, policy),
-        "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
-    }
-    held = always["weights"] + learning * LEARNING_BYTES
+    is_sharded, parts = config.trainer.shard != "none", _parts(config)
+    always = _always(config, model, count, adapters)
+    held = always["weights"] + learning * LEARNING_BYTES // parts
     longest = most_tokens(config, config.difficulty.turn_cap, prompt_tokens)
     rows, at_once = _at_once(config, model.config, longest, total_bytes, held, device)
     engine = engine_choice.chosen(config)
@@ -101,19 +100,53 @@ def phases(
         "keys and values": _cache_bytes(config, model.config, prompt_tokens),
         "logits": width * LOGIT_COPIES * min(spoken, _piece(head.shape[0], device)),
         "vLLM": int(share * total_bytes),
+        "gathered weights": count * FULL_BYTES if is_sharded else 0,
     }
     behind = {
         "logits": width * LOGIT_COPIES * min(own, _piece(head.shape[0], device)),
-        "gradient of the head": 0 if adapters else head.numel() * FULL_BYTES,
+        "gradient of the head": 0 if adapters or is_sharded else head.numel() * FULL_BYTES,
     }
     if policy.gradient_checkpointing:  # a layer is computed again once the logits are gone
         a_layer = _layer_bytes(config, model.config, longest) * rows
         at_once -= min(a_layer, sum(behind.values()))
-    trained = {"gradients": learning * FULL_BYTES, "activations": int(at_once), **behind}
+    trained = {
+        "gradients": learning * FULL_BYTES // parts,
+        "gathered weights and gradients": _gathered(model) if is_sharded else 0,
+        "activations": int(at_once),
+        **behind,
+    }
+    may_shard = config.trainer.world > 1 and not (is_sharded or policy.lora_rank)
     return (
         Phase("rollout", always | rollout, "fewer trainer.conversations or policy.max_turn_tokens"),
-        Phase("update", always | trained, LEARN_IN_LESS),
+        Phase("update", always | trained, SHARD * may_shard + LEARN_IN_LESS),
     )
+
+
+def _parts(config: RunConfig) -> int:
+    """Number of parts of the weights, of which a rank has one."""
+    return 1 if config.trainer.shard == "none" else config.trainer.world
+
+
+def _always(config: RunConfig, model: Any, count: int, adapters: int) -> dict[str, int]:
+    """Bytes by part, of a model of `count` weights without its adapters, that both phases have."""
+    policy, head = config.policy, model.get_output_embeddings().weight
+    kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
+    return {
+        "weights": (count * kept_bytes + adapters * FULL_BYTES) // _parts(config),
+        "start model": count * kept_bytes if _has_a_copy(config) else 0,
+        "optimiser": (adapters or count) * 2 * FULL_BYTES // _parts(config),
+        "rounded weights": _rounded(model, policy),
+        "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
+    }
+
+
+def _gathered(model: Any) -> int:
+    """Bytes of the weights and gradients that a rank has whole while it updates sharded ones: of
+    what is outside the layers, the head among them, until the micro-batch is over.
+    """
+    sizes = [sum(p.numel() for p in block.parameters()) for block in huggingface.blocks(model)]
+    outside = sum(p.numel() for p in model.parameters()) - sum(sizes)
+    return int(FULL_BYTES * (2 * outside + GATHERED_BLOCKS * max(sizes, default=0)))
 
 
 def _layer_bytes(config: RunConfig, shape: Any, tokens: int) -> float:

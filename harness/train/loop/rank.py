@@ -26,8 +26,9 @@ from harness.errors import StoppedError
 from harness.train.loop import device_errors
 from harness.train.loop import start as starts
 from harness.train.loop.session import Session
-from harness.train.objective.language_loss import LossBatch, LossSettings
+from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
+from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Draw, Drawn, Limited, Work
@@ -60,7 +61,8 @@ def started(session: Session, note_entropies: bool) -> Iterator[Others]:
     """The other ranks of a run, which load their models while rank 0 loads its own; ended in the
     end. Rank 0 keeps the first of the run's GPUs for itself.
 
-    A rank that is lost costs the step at hand alone: the last whole one is saved.
+    A rank that is lost costs the step at hand alone: the last whole one is saved, unless weights
+    are sharded.
     """
     config, workers = session.config, list[Worker]()
     ranks = config.trainer.world
@@ -77,8 +79,10 @@ def started(session: Session, note_entropies: bool) -> Iterator[Others]:
         try:
             yield Others(workers, None if folder is None else Path(folder))
         except RankLost:
-            session.save_last()
-            if cards:
+            is_whole = config.trainer.shard == "none"
+            if is_whole:  # else a part of it is gone
+                session.save_last()
+            if cards or not is_whole:
                 safe_text.exit_within(ENDS_WITHIN_S, StoppedError.exit_code)
             raise
 
@@ -102,7 +106,9 @@ def joined(session: Session, own: Work, others: Others) -> Team:
         raise gone.lost() from error
     for worker in workers:
         worker.receive()
-    team = Team(own, workers, links)
+    sharded = session.config.trainer.shard != "none"
+    ended = session.leaving.on_error if sharded else None
+    team = Team(own, Calls(workers, ended, LINKED_WITHIN_S), links)
     session.others_cpu_s = lambda: team.others_cpu_s
     session.leaving.waits_for = lambda: team.waits_for
     return team
@@ -116,6 +122,11 @@ class Rank:
 
     def __init__(self) -> None:
         self._running, self._awake = ExitStack(), ExitStack()
+        self._shards: Any = None
+
+    def keeps_step(self) -> bool:
+        """Whether others wait for this rank in torch."""
+        return self._shards is not None
 
     def begin(self, config: RunConfig, note_entropies: bool) -> None:
         """Load models and engine. Prints nothing: rank 0 prints the same notices."""
@@ -143,6 +154,18 @@ class Rank:
         """Take rank 0's weights."""
         self._links.share_weights(self._work.learner, every)
 
+    def shard(self) -> None:
+        """Keep a part of the weights; see trainer.shard."""
+        from harness.train.ranks.shards import Shards  # and torch's FSDP2
+
+        self._shards = Shards(self._work, self._links)
+        self._shards.make_optimiser()
+
+    def shards(self, method: str, *arguments: Any) -> Any:
+        """Call a method of `Shards`; what it returns leaves the device."""
+        value = getattr(self._shards, method)(*arguments)
+        return on_cpu(value) if isinstance(value, LossResult) else value
+
     def gather_gradient(self) -> None:
         """Give the gradient away."""
         self._links.gather_gradient(self._work.learner)
@@ -158,9 +181,8 @@ class Rank:
         tokens at once, of which rank 0 decides.
         """
         self._work.limit.most = most
-        result = self._work.learn(batch, settings)
-        scored = [row.to(torch.device("cpu")) for row in result.scored]
-        return Limited(replace(result, scored=scored), self._work.limit.most)
+        result = on_cpu(self._work.learn(batch, settings))
+        return Limited(result, self._work.limit.most)
 
     def log_probabilities(self, most: int | None, *asked: Any) -> Limited:
         """See `Work.log_probabilities`, and `learn`."""
@@ -169,13 +191,20 @@ class Rank:
         return Limited(rows, self._work.limit.most)
 
 
+def on_cpu(result: LossResult) -> LossResult:
+    """A result whose measures of tokens can go by a socket."""
+    return replace(result, scored=[row.to(torch.device("cpu")) for row in result.scored])
+
+
 def main() -> None:
     descriptor, parent, run = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     for number in process.STOP_SIGNALS:  # a terminal sends them to every process: rank 0 obeys
         signal.signal(number, signal.SIG_IGN)
     process.die_with(parent)
     process.keep_private()
-    serve(Connection(descriptor), Rank(), partial(device_errors.explained, run))
+    rank = Rank()
+    explained = partial(device_errors.explained, run)
+    serve(Connection(descriptor), rank, explained, rank.keeps_step)
 
 
 def _go_on() -> None:

@@ -2,7 +2,8 @@
 
 TRL owns the loop, the optimiser, clipping and checkpoints. Our code enters at four places:
 `rollout_func` (conversations, with `env_mask` over the policy's own tokens), the advantages, the
-loss, and the gradient check before the optimiser's step.
+loss, and the gradient check before the optimiser's step. Where ranks have parts of the weights
+(trainer.shard), the optimiser is made of rank 0's and clipping is ours.
 
 What TRL 1.16 does that this file works around:
 
@@ -94,8 +95,8 @@ class Learner(Protocol):
 class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     """A GRPOTrainer whose samples are whole conversations."""
 
-    def __init__(self, learner: Learner, **given: Any) -> None:
-        self._learner = learner
+    def __init__(self, learner: Learner, is_sharded: bool, **given: Any) -> None:
+        self._learner, self._is_to_be_sharded = learner, is_sharded
         self._copying: CheckpointCopy | None = None
         super().__init__(rollout_func=_rollout, reward_funcs=_reward, **given)
         self.remove_callback(PrinterCallback)
@@ -105,7 +106,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         """Write weights, optimiser, scheduler and random state below `folder`. Raises OSError."""
         with atomic.pinned(folder) as here:
             self.args.output_dir = str(here)
-            with saving():
+            with saving(), self._learner.team.whole():
                 self._save_checkpoint(self.model, trial=None)
             (here / f"checkpoint-{self.state.global_step}").rename(here / checkpoints.MODEL)
 
@@ -113,7 +114,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         """Copy what `save` would write to the CPU's memory; what is returned writes the copy."""
         copy = self._copying = CheckpointCopy()
         try:
-            with tempfile.TemporaryDirectory() as folder, saving():
+            whole = self._learner.team.whole()
+            with tempfile.TemporaryDirectory() as folder, saving(), whole:
                 self.args.output_dir = folder
                 self._save_checkpoint(self.model, trial=None)
                 copy.take_files(Path(folder) / f"checkpoint-{self.state.global_step}")
@@ -137,7 +139,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         if self._copying is None:
             super()._save_optimizer_and_scheduler(output_dir)
             return
-        self._copying.take_optimiser(self.optimizer)
+        self._copying.take_optimiser(self.optimizer, self._learner.team.is_sharded)
         torch.save(self.lr_scheduler.state_dict(), Path(output_dir) / SCHEDULER_NAME)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
@@ -192,8 +194,21 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             kept[number, places] = logp
         return kept, None, None
 
+    def create_optimizer(self, model: Any = None) -> Any:
+        """The optimiser; of sharded weights it has rank 0's parts."""
+        if not self._is_to_be_sharded:
+            return super().create_optimizer(model)
+        make = super().create_optimizer
+        return self._learner.team.shard(lambda parts: make(parts))
+
+    def _clip_grad_norm(self, model: Any) -> Any:
+        norm = self._learner.team.clipped(self.args.max_grad_norm)
+        return super()._clip_grad_norm(model) if norm is None else norm
+
     def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
         """Let the learner check the gradient before the optimiser uses it."""
+        if grad_norm is None:  # algorithm.max_grad_norm=0
+            grad_norm = self._learner.team.clipped(float("inf"))
         norm = super()._get_grad_norm(model, grad_norm)
         self._learner.check_gradient(float(norm))
         return norm
@@ -221,6 +236,7 @@ def make_trainer(
     huggingface.quiet()
     return ConversationTrainer(
         learner,
+        config.trainer.shard != "none",
         model=model,
         args=arguments(config, scratch),
         train_dataset=dataset(config),

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from harness.train.engines.scoring import (
+    backward_of_nothing,
     chunks,
     drawn,
     entropies,
@@ -162,22 +163,27 @@ def accumulate_gradient(
     limit, lengths = limit or TokenLimit(), [len(row) for row in batch.ids]
     poll = limit.before_part
     return limit.within(
-        model, lengths, lambda parts: _accumulated(model, batch, settings, parts, poll), forget
+        model, lengths, lambda parts: accumulate(model, batch, settings, parts, poll), forget
     )
 
 
-def _accumulated(
+def accumulate(
     model: Any,
     batch: LossBatch,
     settings: LossSettings,
     parts: Sequence[list[int]],
-    before_part: Callable[[], None],
+    before_part: Callable[[], None] = lambda: None,
 ) -> LossResult:
-    """One pass over the batch, whose conversations are in `parts`."""
+    """One pass over the batch, whose conversations are in `parts`; of an empty part the passes are
+    made with no conversation.
+    """
     scored: list[Scored | None] = [None] * len(batch.ids)
     sums, count = _zeros(model), batch.tokens
     for members in parts:
         before_part()
+        if not members:
+            backward_of_nothing(model)
+            continue
         ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
         own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
         selection = settings.selection.at(batch.places(members))

@@ -45,6 +45,10 @@ Told = Callable[[int, int], None]
 """Called with tokens at once, and the number of a rank."""
 
 
+class ShardedOutOfMemory(Exception):
+    """Memory ran out in an update of sharded weights, which a rank cannot begin again alone."""
+
+
 class TokenLimit:
     """How many tokens of conversations pass through a model at once: trainer.tokens_at_once, or as
     many as the estimate says. Where memory runs out it is halved, and stays so.
@@ -150,8 +154,9 @@ def _budget(model: Any) -> int:
 
 
 def held_bytes(model: Any) -> int:
-    """Bytes of its weights, gradients and optimiser."""
-    return sum(p.nbytes + LEARNING_BYTES * p.numel() * p.requires_grad for p in model.parameters())
+    """Bytes of its weights, gradients and optimiser; of sharded ones, of this rank's parts."""
+    here = [p.to_local() if hasattr(p, "to_local") else p for p in model.parameters()]
+    return sum(p.nbytes + LEARNING_BYTES * p.numel() * p.requires_grad for p in here)
 
 
 def budget_of_a_gpu(total_bytes: int, held_bytes: int) -> int:

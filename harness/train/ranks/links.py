@@ -1,11 +1,14 @@
 """Tensors between the ranks of a run: gradients to rank 0, weights from it.
 
-Over a process group of the run's own: torch's default group is accelerate's and vLLM's.
+Over a process group of the run's own: torch's default group is accelerate's and vLLM's, unless
+weights are sharded.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -47,10 +50,29 @@ class Links:
         first travel; `timeout_s`: how long one waits for the others; `check`: called repeatedly
         while tensors travel, raises where that is in vain. Raises RuntimeError.
         """
-        self._timeout_s, self._check = timeout_s, check
+        self.timeout_s, self._check = timeout_s, check
+        self._folder, self._rank, self._size, self._device = folder, rank, size, device
         store = dist.FileStore(str(folder / "ranks"), size)
         later = timedelta(seconds=2 * timeout_s)  # so that what is told is that none took part
         self._group = _group(store, rank, size, device, later)
+
+    def world(self) -> Any:
+        """A mesh of all ranks over torch's default group, which is made: FSDP2 takes no other.
+
+        Raises RuntimeError.
+        """
+        store = dist.FileStore(str(self._folder / "world"), self._size)
+        backend = "nccl" if self._device == "cuda" else "gloo"
+        if backend == "gloo":  # which listens where the machine's name leads, unless it is told
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
+        dist.init_process_group(
+            backend,
+            store=store,
+            rank=self._rank,
+            world_size=self._size,
+            timeout=timedelta(seconds=self.timeout_s),
+        )
+        return dist.init_device_mesh(self._device, (self._size,))
 
     def gather_gradient(self, model: Any) -> None:
         """Add every rank's gradient up in rank 0's `grad`; the other ranks' is None afterwards.
@@ -91,7 +113,7 @@ class Links:
         """Wait for a transfer. The device waits for it only once it is over: a transfer that never
         ends would keep it from copying what is to be saved.
         """
-        until = time.monotonic() + self._timeout_s
+        until = time.monotonic() + self.timeout_s
         try:
             while not work.is_completed():
                 self._check()
@@ -122,6 +144,11 @@ def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
         bucket.append(tensor)
     if bucket:
         yield bucket
+
+
+def _loopback() -> str:
+    """The interface of this machine alone, `lo` or `lo0`."""
+    return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
 
 
 def _group(store: Any, rank: int, size: int, device: str, timeout: timedelta) -> Any:

@@ -6,9 +6,9 @@ if one rank had done it all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -17,54 +17,89 @@ from harness.train.metrics import deaf, evaluate
 from harness.train.metrics.evaluate import Result
 from harness.train.metrics.held_out import Meeting, at_once
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings, Scored
-from harness.train.ranks.links import Links, TransferTimeout
+from harness.train.ranks.calls import Calls
+from harness.train.ranks.links import Links
 from harness.train.ranks.work import Draw, Drawn, Limited, Work
-from harness.train.ranks.worker import Call, Worker, first_gone
 from harness.train.rollout.conversation import shares
 from harness.train.rollout.curriculum import CurriculumState
+
+if TYPE_CHECKING:
+    from harness.train.ranks.sharded import ShardedWeights
 
 
 class Team:
     """Rank 0 with its own work, and the others."""
 
-    def __init__(
-        self, own: Work, others: Sequence[Worker] = (), links: Links | None = None
-    ) -> None:
-        """`links`: those of rank 0; None if there are no others."""
-        self.own, self._others, self._links = own, others, links
-        self._met, self._asked = False, list[Worker]()
-        self.waits_for: str | None = None
-        """`rank 2 of 4` while its result is waited for, `ranks 1 to 3` while tensors travel."""
+    def __init__(self, own: Work, calls: Calls | None = None, links: Links | None = None) -> None:
+        """`calls` and `links`: those of rank 0; None if there are no others."""
+        self.own, self._links, self._met = own, links, False
+        self._calls = Calls(()) if calls is None else calls
+        self._sharded: ShardedWeights | None = None
 
     @property
     def size(self) -> int:
         """Number of ranks."""
-        return 1 + len(self._others)
+        return self._calls.size
+
+    @property
+    def waits_for(self) -> str | None:
+        """The rank or ranks that are waited for; None if none is."""
+        return self._calls.waits_for
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether each rank has a part of the weights; the learner has them in `whole` alone."""
+        return self._sharded is not None
 
     @property
     def others_cpu_s(self) -> float:
         """CPU time that the other ranks' processes have taken."""
-        return sum(worker.cpu_s for worker in self._others)
+        return sum(worker.cpu_s for worker in self._calls.others)
 
     @contextmanager
     def awake(self) -> Iterator[None]:
         """A context in which conversations are drawn, with rank 0's current weights."""
         self.share_weights()
-        self._ask_others("wake")
-        with self.own.awake():
-            self._take()
-            yield
-        self._ask_others("sleep")
-        self._take()
+        with self.whole():
+            self._calls.ask_others("wake")
+            with self.own.awake():
+                self._calls.take()
+                yield
+            self._calls.ask_others("sleep")
+            self._calls.take()
+
+    def shard(self, make_optimiser: Callable[[Any], Any]) -> Any:
+        """Part the weights among the ranks, as trainer.shard=full has it. Returns the optimiser,
+        which `make_optimiser` makes of a model of rank 0's parts, and which moves all ranks'.
+        """
+        if self._links is None:
+            raise ValueError("sharded weights need other ranks, got none")
+        from harness.train.ranks.sharded import ShardedWeights  # and torch's FSDP2
+
+        self.share_weights()
+        self._sharded = ShardedWeights(self.own, self._links, self._calls)
+        return self._sharded.made(make_optimiser)
+
+    def whole(self) -> AbstractContextManager[None]:
+        """A context in which each rank's learner has all weights."""
+        return nullcontext() if self._sharded is None else self._sharded.whole()
+
+    def clipped(self, most: float) -> float | None:
+        """Clip the gradient, of which each rank has a part, and return the norm that it had. None,
+        with nothing done, where rank 0 has it whole.
+        """
+        return None if self._sharded is None else self._sharded.clip(most)
 
     def share_weights(self) -> None:
-        """Give the other ranks rank 0's weights: at first all, then those that learn."""
-        if self._links is None:
+        """Give the other ranks rank 0's weights, unless each has parts of its own: at first all,
+        then those that learn.
+        """
+        if self._links is None or self._sharded is not None:
             return
-        self._ask_others("share_weights", not self._met)
-        with self._watching():
+        self._calls.ask_others("share_weights", not self._met)
+        with self._calls.watching():
             self._links.share_weights(self.own.learner, not self._met)
-        self._take()
+        self._calls.take()
         self._met = True
 
     def draw(
@@ -75,9 +110,9 @@ class Team:
             Draw(curriculum, step, attempt, tuple(groups), own) if own else None
             for own in shares(len(groups), self.size)
         ]
-        self._ask("draw", [None if task is None else (task,) for task in asked])
+        self._calls.ask("draw", [None if task is None else (task,) for task in asked])
         parts = [] if asked[0] is None else [self.own.draw(asked[0])]
-        parts += self._take()
+        parts += self._calls.take()
         return Drawn(
             [conversation for part in parts for conversation in part.conversations],
             [trajectory for part in parts for trajectory in part.trajectories],
@@ -99,10 +134,10 @@ class Team:
                 for part in parts
             ]
             asked = [(part, words, each) for part, words in zip(parts, heard, strict=True)]
-            self._ask("meet", [task if task[0] else None for task in asked])
+            self._calls.ask("meet", [task if task[0] else None for task in asked])
             seen = None if watch is None else lambda held, _: watch(held * self.size, len(some))
             results = dict(self.own.meet(parts[0], heard[0], each, seen))
-            for part in self._take():
+            for part in self._calls.take():
                 results |= part
             return {meeting: results[meeting] for meeting in some}
 
@@ -114,12 +149,15 @@ class Team:
             return self.own.learn(batch, settings)
         parts = by_tokens([len(row) for row in batch.ids], self.size)
         asked = [(batch.some(part), settings.some(batch.places(part))) for part in parts]
+        if self._sharded is not None:
+            results = self._sharded.learn(asked)
+            return _joined(batch, parts, results, self.own.learner.device)
         self._ask_limited("learn", asked)
         results = [self.own.learn(*asked[0]), *self._take_limited()]
-        self._ask_others("gather_gradient")
-        with self._watching():
+        self._calls.ask_others("gather_gradient")
+        with self._calls.watching():
             self._links.gather_gradient(self.own.learner)
-        self._take()
+        self._calls.take()
         return _joined(batch, parts, results, self.own.learner.device)
 
     def log_probabilities(
@@ -128,8 +166,9 @@ class Team:
         """Log-probabilities of each conversation's own tokens at the sampling temperature."""
         parts = by_tokens([len(row) for row in ids], self.size)
         asked = [([ids[i] for i in part], [own[i] for i in part]) for part in parts]
-        self._ask_limited("log_probabilities", asked)
-        results = [self.own.log_probabilities(*asked[0]), *self._take_limited()]
+        with self.whole():
+            self._ask_limited("log_probabilities", asked)
+            results = [self.own.log_probabilities(*asked[0]), *self._take_limited()]
         device = self.own.learner.device
         by_row = {
             i: row.to(device)
@@ -138,56 +177,17 @@ class Team:
         }
         return [by_row[i] for i in range(len(ids))]
 
-    def _ask_others(self, method: str, *arguments: Any) -> None:
-        self._ask(method, [None, *([arguments] * len(self._others))])
-
-    def _ask(self, method: str, by_rank: Sequence[tuple[Any, ...] | None]) -> None:
-        """Send each rank but the first its arguments; None for a rank that has nothing to do."""
-        self._asked = []
-        for worker, arguments in zip(self._others, by_rank[1:], strict=True):
-            if arguments is not None:
-                worker.send(Call(method, arguments))
-                self._asked.append(worker)
-
-    def _take(self) -> list[Any]:
-        """The values of those that were asked, rank by rank."""
-        values = []
-        for worker in self._asked:
-            self.waits_for = f"rank {worker.rank} of {self.size}"
-            values.append(worker.receive())
-        self.waits_for, self._asked = None, []
-        return values
-
     def _ask_limited(self, method: str, by_rank: Sequence[tuple[Any, ...]]) -> None:
         """As `_ask`, with what one rank may read at once, which is rank 0's to say."""
-        self._ask(method, [(self.own.limit.most, *arguments) for arguments in by_rank])
+        self._calls.ask(method, [(self.own.limit.most, *arguments) for arguments in by_rank])
 
     def _take_limited(self) -> list[Any]:
         """As `_take`; where memory ran out on a rank, none reads more at once than that one now."""
-        taken: list[Limited] = self._take()
-        for worker, limited in zip(self._others, taken, strict=True):
+        taken: list[Limited] = self._calls.take()
+        for worker, limited in zip(self._calls.others, taken, strict=True):
             if limited.most is not None:
                 self.own.limit.lower(limited.most, worker.rank)
         return [limited.value for limited in taken]
-
-    @contextmanager
-    def _watching(self) -> Iterator[None]:
-        """Raise RankLost, with the rank, where tensors cannot travel since one is gone, or takes
-        no part.
-        """
-        of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
-        self.waits_for = of
-        try:
-            yield
-        except TransferTimeout as error:
-            raise self._others[0].lost_touch(of) from error
-        except RuntimeError as error:
-            gone = first_gone(self._others)
-            if gone is None:
-                raise
-            raise gone.lost() from error
-        finally:
-            self.waits_for = None
 
 
 def by_tokens(lengths: Sequence[int], parts: int) -> list[list[int]]:

@@ -20,9 +20,14 @@ from harness.train.objective.language_loss import (
     LossBatch,
     LossResult,
     LossSettings,
+    accumulate,
     accumulate_gradient,
 )
-from harness.train.objective.micro_batches import TokenLimit, computes_again
+from harness.train.objective.micro_batches import (
+    ShardedOutOfMemory,
+    TokenLimit,
+    computes_again,
+)
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.rollout.batch import rollout_groups, waves
 from harness.train.rollout.conversation import Conversation, InWaves, shares
@@ -132,6 +137,21 @@ class Work:
         self.learner.train(computes_again(self.learner))  # after `awake`'s eval()
         with self.precision():
             return accumulate_gradient(self.learner, batch, settings, self.limit)
+
+    def learn_cut(
+        self, model: Any, batch: LossBatch, settings: LossSettings, parts: Sequence[list[int]]
+    ) -> LossResult:
+        """Put the gradient of the loss over a batch into the `grad` of `model`, whose weights are
+        sharded, in the micro-batches `parts`. Raises ShardedOutOfMemory.
+        """
+        with self.precision():
+            try:
+                return accumulate(model, batch, settings, parts)
+            except torch.OutOfMemoryError as error:
+                sizes = [max((len(batch.ids[i]) for i in part), default=0) for part in parts]
+                most = max(len(part) * size for part, size in zip(parts, sizes, strict=True))
+                said = f"out of memory with at most {most} tokens at once"
+                raise ShardedOutOfMemory(f"{said} ({error})") from error
 
     def log_probabilities(
         self, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]]

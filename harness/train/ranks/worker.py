@@ -44,6 +44,8 @@ class Answer:
     error: HarnessError | None = None
     bug: str | None = None
     """Of any other exception: its type, its message and its traceback."""
+    exit_code: int = 0
+    """That of the rank's process, where an error ends it."""
     cpu_s: float = 0.0
     """CPU time of the rank's process so far."""
 
@@ -104,6 +106,17 @@ class Worker:
             raise bug
         return answer.value
 
+    def cause(self) -> Exception:
+        """The error that ends the run since this rank's process is gone: the one that it answered
+        at the end, if it did.
+        """
+        if self._connection.poll():
+            try:
+                self.receive()
+            except Exception as error:
+                return error
+        return self.lost()
+
     @property
     def exit_code(self) -> int | None:
         """That of its process, -N if signal N ended it; None while it runs."""
@@ -145,7 +158,7 @@ class Worker:
 
 def first_gone(workers: Sequence[Worker]) -> Worker | None:
     """The worker whose process has ended, waited for a little. Of several the one that a signal
-    killed, if any: the others ended because it was gone.
+    killed, if any, else the lowest exit code: the others ended because it was gone, with 75.
     """
     until = time.monotonic() + ENDS_WITHIN_S
     while time.monotonic() < until:
@@ -156,27 +169,35 @@ def first_gone(workers: Sequence[Worker]) -> Worker | None:
     return None
 
 
-def serve(connection: Connection, rank: object, explained: Explained) -> None:
+def serve(
+    connection: Connection,
+    rank: object,
+    explained: Explained,
+    ends_by_error: Callable[[], bool] = lambda: False,
+) -> None:
     """Answer calls by the methods of `rank` until rank 0 is gone or closes the connection.
 
-    `explained`: a library's exception as ours, None for a bug.
+    `explained`: a library's exception as ours, None for a bug; `ends_by_error`: whether the process
+    ends by one, so that others do not wait for it in torch.
     """
     with contextlib.suppress(EOFError, OSError):
         while True:
             call: Call = pickle.loads(connection.recv_bytes())
-            connection.send_bytes(pickle.dumps(_answer(rank, call, explained)))
+            answer = _answer(rank, call, explained)
+            connection.send_bytes(pickle.dumps(answer))
+            if answer.exit_code and ends_by_error():
+                os._exit(answer.exit_code)
 
 
 def _answer(rank: object, call: Call, explained: Explained) -> Answer:
     try:
         value = getattr(rank, call.method)(*call.arguments)
         return Answer(value, cpu_s=time.process_time())
-    except HarnessError as error:
-        return Answer(error=error, cpu_s=time.process_time())
     except Exception as error:
-        ours = explained(error)
+        ours = error if isinstance(error, HarnessError) else explained(error)
         if ours is not None:
-            return Answer(error=ours, cpu_s=time.process_time())
+            return Answer(error=ours, exit_code=ours.exit_code, cpu_s=time.process_time())
         what = " ".join(f"{type(error).__name__}: {error}".split())
         bug = f"{what}\n{traceback.format_exc()}"
-        return Answer(bug=bug, cpu_s=time.process_time())
+        code = StoppedError.exit_code if isinstance(error, RuntimeError) else 1  # another is gone
+        return Answer(bug=bug, exit_code=code, cpu_s=time.process_time())

@@ -1,0 +1,116 @@
+"""Rank 0's calls of the other ranks: asked of all, then taken one by one.
+
+A rank that is gone, or does not answer, is named, whatever rank 0 waits in.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from harness.train.ranks.links import TransferTimeout
+from harness.train.ranks.worker import ENDS_WITHIN_S, POLL_S, Call, Worker, first_gone
+
+Ended = Callable[[Exception], None]
+"""Ends the process by an error."""
+
+
+class Calls:
+    """The calls of a run's other ranks; of a run of one rank there are none."""
+
+    def __init__(
+        self, others: Sequence[Worker], ended: Ended | None = None, longest_s: float = float("inf")
+    ) -> None:
+        """`ended` is called from a thread where a rank is gone and rank 0 waits in torch; None to
+        look for none. `longest_s`: how long torch waits for tensors of others.
+        """
+        self.others, self._ended, self._longest_s = others, ended, longest_s
+        self._asked, self._taken = list[Worker](), list[Any]()
+        self.waits_for: str | None = None
+        """`rank 2 of 4` while its result is waited for, `ranks 1 to 3` while tensors travel."""
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return 1 + len(self.others)
+
+    def ask(self, method: str, by_rank: Sequence[tuple[Any, ...] | None]) -> None:
+        """Send each rank but the first its arguments; None for a rank that has nothing to do."""
+        self._asked, self._taken = [], []
+        for worker, arguments in zip(self.others, by_rank[1:], strict=True):
+            if arguments is not None:
+                worker.send(Call(method, arguments))
+                self._asked.append(worker)
+
+    def ask_others(self, method: str, *arguments: Any) -> None:
+        """Send all ranks but the first the same arguments."""
+        self.ask(method, [None, *([arguments] * len(self.others))])
+
+    def take(self) -> list[Any]:
+        """The values of those that were asked, rank by rank."""
+        for worker in self._asked[len(self._taken) :]:
+            self.waits_for = f"rank {worker.rank} of {self.size}"
+            self._taken.append(worker.receive())
+        values, self._asked, self._taken = self._taken, [], []
+        self.waits_for = None
+        return values
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """A context for other calls where answers are still to come, as while conversations are
+        drawn. They are waited for, and `take` returns them afterwards.
+        """
+        asked = self._asked
+        taken = self.take()
+        yield
+        self._asked, self._taken = asked, taken
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Raise RankLost, with the rank, where tensors cannot travel since one is gone, or takes
+        no part; or the error that it ended with.
+        """
+        of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
+        self.waits_for, began = of, time.monotonic()
+        try:
+            with self._watched():
+                yield
+        except TransferTimeout as error:
+            raise self.others[0].lost_touch(of) from error
+        except RuntimeError as error:
+            gone = first_gone(self.others)
+            if gone is not None:
+                raise gone.cause() from error
+            if time.monotonic() - began >= self._longest_s:
+                raise self.others[0].lost_touch(of) from error
+            raise
+        finally:
+            self.waits_for = None
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """A context in which a thread looks for ranks that are gone: where torch does not notice,
+        as over NCCL, the run is ended from there.
+        """
+        if self._ended is None:
+            yield
+            return
+        over = threading.Event()
+        looking = threading.Thread(target=self._watch, args=(over, self._ended), daemon=True)
+        looking.start()
+        try:
+            yield
+        finally:
+            over.set()
+
+    def _watch(self, over: threading.Event, ended: Ended) -> None:
+        while not over.wait(POLL_S):
+            if any(worker.exit_code is not None for worker in self.others):
+                if not over.wait(ENDS_WITHIN_S):
+                    gone = first_gone(self.others)
+                    assert gone is not None
+                    ended(gone.cause())
+                return

@@ -1,0 +1,116 @@
+"""Weights that no rank holds whole in an update, as rank 0 has them; see trainer.shard.
+
+TRL's optimiser steps rank 0's parts. Whenever it steps, saves or loads, the other ranks do what
+belongs to theirs, so that a checkpoint's files are those of a run of one rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.ranks.calls import Calls
+from harness.train.ranks.links import Links
+from harness.train.ranks.shards import Shards
+from harness.train.ranks.work import Work
+
+State = dict[str, Any]
+"""An optimiser's `state_dict`."""
+
+
+class ShardedWeights:
+    """The parts of all ranks."""
+
+    def __init__(self, own: Work, links: Links, calls: Calls) -> None:
+        """Part the learner's weights, which all ranks have."""
+        self._calls = calls
+        calls.ask_others("shard")
+        with calls.watching():
+            self._shards = Shards(own, links)
+        calls.take()
+
+    def made(self, make_optimiser: Callable[[Any], Any]) -> Any:
+        """The optimiser, an AdamW, that is made of the model of rank 0's parts."""
+        self._shards.optimiser = optimiser = make_optimiser(self._shards.model)
+        optimiser.register_step_pre_hook(lambda *_: self._begin_step())
+        optimiser.register_step_post_hook(lambda *_: self._end_step())
+        optimiser.register_state_dict_post_hook(self._whole_state)
+        optimiser.register_load_state_dict_pre_hook(self._parted_state)
+        return optimiser
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """A context in which each rank's learner has all weights."""
+        if self._shards.is_whole:
+            yield
+            return
+        self._together("gather")
+        yield
+        self._together("release")
+
+    def learn(self, parts: Sequence[tuple[LossBatch, LossSettings]]) -> list[LossResult]:
+        """Put the gradient of the loss over all ranks' parts into that of the weights' parts.
+
+        All ranks make equally many forward and backward passes: each gathers weights from all.
+        """
+        cuts = [self._shards.cut([len(row) for row in batch.ids]) for batch, _ in parts]
+        tasks = zip(parts, as_many(cuts), strict=True)
+        return self._together("learn", [(*part, cut) for part, cut in tasks])
+
+    def clip(self, most: float) -> float:
+        """Clip the gradient to a norm of `most`, as torch.nn.utils.clip_grad_norm_ does; the norm
+        that it had.
+        """
+        norm = math.sqrt(sum(self._together("square")))
+        by = most / (norm + 1e-6) if math.isfinite(norm) else 1.0
+        if by < 1:
+            self._together("scale", [(by,)] * self._calls.size)
+        return norm
+
+    def _begin_step(self) -> None:
+        """Let the other ranks step their parts, as the optimiser of rank 0 is about to."""
+        self._calls.ask_others("shards", "step", self._shards.rate)
+
+    def _end_step(self) -> None:
+        self._shards.forget()
+        self._calls.take()
+
+    def _whole_state(self, _optimiser: Any, state: State) -> State | None:
+        """A state with whole moments, on the CPU; None where there are none yet."""
+        if not state["state"]:
+            return None
+        names = self._shards.names()
+        asked = [(names, rank == 0) for rank in range(self._calls.size)]
+        with self._calls.aside():
+            whole = self._together("moments", asked)[0]
+        return state | {"state": {n: state["state"][n] | one for n, one in enumerate(whole)}}
+
+    def _parted_state(self, _optimiser: Any, state: State) -> State | None:
+        """A saved state with rank 0's parts of the moments; the other ranks load theirs."""
+        saved = [state["state"][n] for n in sorted(state["state"])]
+        if not saved:
+            return None
+        names, steps = self._shards.names(), [float(one["step"]) for one in saved]
+        self._calls.ask_others("shards", "take_moments", names, steps)
+        with self._calls.watching():
+            parts = self._shards.parted(names, saved)
+        self._calls.take()
+        moments = {n: one | part for n, (one, part) in enumerate(zip(saved, parts, strict=True))}
+        return state | {"state": moments}
+
+    def _together(self, method: str, by_rank: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
+        """What each rank's `Shards` return of a method that all call at once; by rank."""
+        arguments: Sequence[tuple[Any, ...]] = by_rank or [()] * self._calls.size
+        self._calls.ask("shards", [(method, *some) for some in arguments])
+        with self._calls.watching():
+            own = getattr(self._shards, method)(*arguments[0])
+        return [own, *self._calls.take()]
+
+
+def as_many(cuts: Sequence[list[list[int]]]) -> list[list[list[int]]]:
+    """Each rank's micro-batches, with empty ones at the end where others have more."""
+    most = max(map(len, cuts))
+    return [[*cut, *([[]] * (most - len(cut)))] for cut in cuts]

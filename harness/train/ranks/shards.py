@@ -1,0 +1,186 @@
+"""One rank's parts of the weights, their gradients and moments, where none holds them whole.
+
+FSDP2 (torch's `fully_shard`) gathers a layer's weights for as long as the layer computes, and gives
+each rank its part of the gradient's sum. Conversations are drawn with whole weights, in the model
+that the run began with: gathering each layer for each token would be thousands of transfers a turn.
+docs/decisions/2026-11-26-sharded-weights.md.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import distribute_tensor
+
+from harness.config.run import AlgorithmConfig
+from harness.policy import huggingface
+from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.objective.micro_batches import computes_again
+from harness.train.ranks.links import Links
+from harness.train.ranks.work import Work
+
+MOMENTS = ("exp_avg", "exp_avg_sq")
+"""Of a weight, in AdamW's state."""
+
+
+class Shards:
+    """A rank's parts. All ranks call the methods that gather or scatter, together."""
+
+    def __init__(self, work: Work, links: Links) -> None:
+        """Part the learner's weights, which are the same on all ranks; the learner is left without,
+        until `gather`. Raises RuntimeError.
+        """
+        self._work, self._learner = work, work.learner
+        self.model = sharded(work.learner, links.world())
+        """Computes gradients; its parameters are parts."""
+        self._parts = dict(self.model.named_parameters())
+        self.optimiser: Any = None
+        """Steps the parts; rank 0's is TRL's."""
+        self.is_whole = True
+        """Whether the learner has its weights."""
+        self.release()
+
+    def make_optimiser(self) -> None:
+        """Make that of a rank but the first, with the settings of TRL's."""
+        self.optimiser = adamw(self.model, self._work.config.algorithm)
+
+    @torch.no_grad()
+    def gather(self) -> None:
+        """Give the learner all weights."""
+        whole = dict(self._learner.named_parameters())
+        for name, part in self._parts.items():
+            whole[name].data = part.full_tensor()
+        self.is_whole = True
+
+    def release(self) -> None:
+        """Take the learner's weights away: they are one number, nan, in the old shape."""
+        for parameter in self._learner.parameters():
+            parameter.data = parameter.data.new_full((1,), math.nan).expand(parameter.shape)
+        self.is_whole = False
+
+    def cut(self, lengths: Sequence[int]) -> list[list[int]]:
+        """The conversations of each forward and backward, by number; see `TokenLimit.cut`."""
+        with self._work.precision():
+            return self._work.limit.cut(self.model, lengths)
+
+    def learn(
+        self, batch: LossBatch, settings: LossSettings, cut: Sequence[list[int]]
+    ) -> LossResult:
+        """Put this rank's part of the gradient over all ranks' batches into the parts' `grad`.
+
+        `cut`: this rank's micro-batches, as many as the others have; the last may be empty. Raises
+        ShardedOutOfMemory.
+        """
+        self.model.train(computes_again(self.model))
+        return self._work.learn_cut(self.model, batch, settings, cut)
+
+    def square(self) -> float:
+        """The sum of the squares of this rank's part of the gradient."""
+        squares = [grad.to_local().double().square().sum() for grad in self._grads()]
+        return float(torch.stack(squares).sum())
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        return float(self.optimiser.param_groups[0]["lr"])
+
+    def scale(self, by: float) -> None:
+        """Multiply this rank's part of the gradient."""
+        for grad in self._grads():
+            grad.to_local().mul_(by)
+
+    def step(self, rate: float) -> None:
+        """Step the weights of this rank's part, and forget the gradient."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.step()
+        self.forget()
+
+    def forget(self) -> None:
+        """Free the gradient."""
+        self.model.zero_grad(set_to_none=True)
+
+    def names(self) -> list[str]:
+        """The parameters in the order of this rank's optimiser."""
+        by_part = {id(part): name for name, part in self._parts.items()}
+        groups = self.optimiser.param_groups
+        return [by_part[id(part)] for group in groups for part in group["params"]]
+
+    @torch.no_grad()
+    def moments(self, names: Sequence[str], keep: bool = False) -> list[dict[str, Tensor]]:
+        """The whole moments of the parameters `names`, on the CPU; nothing unless `keep`."""
+        kept = []
+        for name in names:
+            state = self.optimiser.state[self._parts[name]]
+            whole = {key: state[key].full_tensor() for key in MOMENTS}
+            if keep:
+                kept.append({key: tensor.cpu() for key, tensor in whole.items()})
+        return kept
+
+    @torch.no_grad()
+    def parted(
+        self, names: Sequence[str], whole: Sequence[Mapping[str, Tensor]] | None = None
+    ) -> list[dict[str, Tensor]]:
+        """This rank's parts of rank 0's moments of the parameters `names`; `whole`: those, which
+        rank 0 has.
+        """
+
+        def part(like: Any, given: Tensor) -> Any:
+            there = given.to(like.to_local().device)
+            return distribute_tensor(there, like.device_mesh, like.placements)
+
+        parts = []
+        for number, name in enumerate(names):
+            like = self._parts[name]
+            shape = torch.empty(like.shape)
+            given = dict.fromkeys(MOMENTS, shape) if whole is None else whole[number]
+            parts.append({key: part(like, given[key]) for key in MOMENTS})
+        return parts
+
+    def take_moments(self, names: Sequence[str], steps: Sequence[float]) -> None:
+        """Take this rank's parts of rank 0's moments, after `steps` steps of each parameter."""
+        taken = dict(zip(names, self.parted(names), strict=True))
+        for name, count in zip(names, steps, strict=True):
+            taken[name]["step"] = torch.tensor(count)
+        state = dict(enumerate(taken[name] for name in self.names()))
+        groups = self.optimiser.state_dict()["param_groups"]
+        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+    def _grads(self) -> list[Any]:
+        return [part.grad for part in self._parts.values() if part.grad is not None]
+
+
+def adamw(model: Any, config: AlgorithmConfig) -> torch.optim.AdamW:
+    """An optimiser with the settings that `trl_adapter.arguments` has."""
+    return torch.optim.AdamW(
+        model.parameters(),
+        lr=config.learning_rate,
+        betas=(config.adam_beta1, config.adam_beta2),
+        eps=config.adam_epsilon,
+        weight_decay=0.0,
+        fused=True,
+    )
+
+
+def sharded(learner: Any, mesh: Any) -> Any:
+    """A model of the learner's layers over parts of its weights, without a copy of them."""
+    shared = {id(p): torch.nn.Parameter(p.data, p.requires_grad) for p in learner.parameters()}
+    model = copy.deepcopy(learner, shared)
+    for block in huggingface.blocks(model):
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh, reshard_after_forward=False)
+    for module in model.modules():
+        if isinstance(module, FSDPModule):  # gradients are of sums, not of means
+            module.set_gradient_divide_factor(1.0)
+            module.set_force_sum_reduction_for_comms(True)
+    decoder = model.get_decoder()
+    model.decode = lambda **given: decoder(**given)  # the head's weight is gathered with it
+    register_fsdp_forward_method(model, "decode")
+    model.get_decoder = lambda: model.decode
+    return model

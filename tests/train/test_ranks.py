@@ -159,6 +159,7 @@ MET = {"learn": 5, "share_weights": 6, "log_probabilities": 3}
 """How often each is asked for until it is in the third step, between its updates if it can be."""
 
 
+@pytest.mark.slow  # it waits for a deadline
 def test_a_rank_that_hangs_is_named_at_the_deadline(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", config(2, deadline_s=12.0), users=None)
     child = start(run)

@@ -86,6 +86,7 @@ def ended(run: RunFolder, environment: dict[str, str]) -> subprocess.CompletedPr
     return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow  # a minute of CPU, most of it imports
 def test_sharded_ranks_give_the_numbers_of_one_with_a_part_of_the_memory_each(
     alone: RunFolder, tmp_path: Path
 ) -> None:

@@ -62,13 +62,11 @@ class SavedModel:
 
 def _here(config: RunConfig) -> RunConfig:
     """The config for one process of this machine: with one GPU, or without where there is none."""
-    gpus = min(1, config.trainer.gpus) if torch.cuda.is_available() else 0
-    dtype = config.policy.dtype if gpus else "float32"
-    return replace(
-        config,
-        trainer=replace(config.trainer, gpus=gpus, ranks=1),
-        policy=replace(config.policy, dtype=dtype),
-    )
+    config = config.on_ranks(1)
+    if config.trainer.gpus and torch.cuda.is_available():
+        return config
+    policy = replace(config.policy, dtype="float32")
+    return replace(config, policy=policy, trainer=replace(config.trainer, gpus=0))
 
 
 def _trained(policy: PolicyConfig, models: StartModels, saved: Path) -> Any:

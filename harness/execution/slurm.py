@@ -158,7 +158,7 @@ def wait(sweep: Path) -> None:
             news = f"Slurm does not answer, waiting: {error}"
         if news and news != told:
             safe_text.say(news)
-        told = news
+            told = news
         elapsed_s = time.monotonic() - began
         _pause(sweep, min(LONGEST_WAIT_S, max(SHORTEST_WAIT_S, elapsed_s / 20)))
 

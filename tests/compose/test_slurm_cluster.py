@@ -115,9 +115,14 @@ def test_a_job_that_slurm_queues_again_continues_its_run(
 
 def hurry(job: str) -> None:
     """Let a job begin that Slurm queued again: it would wait two minutes."""
-    words = ["scontrol", "update", f"JobId={job}", "StartTime=now"]
-    quiet = subprocess.DEVNULL
-    until(lambda: subprocess.run(words, stderr=quiet, check=False).returncode == 0, "the queue")
+    now = ["scontrol", "update", f"JobId={job}", "StartTime=now"]
+    state = ["squeue", "--noheader", f"--jobs={job}", "--format=%T"]
+
+    def runs() -> bool:
+        subprocess.run(now, capture_output=True, check=False)  # refused while the job still ends
+        return subprocess.check_output(state, text=True).strip() == "RUNNING"
+
+    until(runs, "the job's second start")
 
 
 def test_a_sweep_that_is_stopped_cancels_pending_jobs_and_is_resumed(

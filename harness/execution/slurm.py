@@ -134,9 +134,11 @@ def _said_by(words: Sequence[str]) -> str:
         done = subprocess.run(
             words, capture_output=True, text=True, timeout=ANSWER_S, check=True, errors="replace"
         )
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-        raise DeviceError(f"{words[0]}: {said[-1] if said else type(error).__name__}") from error
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip().splitlines() or [f"exit code {error.returncode}"]
+        raise DeviceError(f"{words[0]}: {said[-1]}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DeviceError(f"{words[0]}: {error}") from error
     return done.stdout
 
 

@@ -80,7 +80,8 @@ class Exactly:
 Rule = Count | Flag | Name | Exactly
 AUTO = "auto"
 QUEUE: Mapping[str, Rule] = {
-    **dict.fromkeys(("timeout_min", "tasks_per_node", "nodes"), Count(1)),
+    "timeout_min": Count(1),
+    **dict.fromkeys(("tasks_per_node", "nodes"), Exactly(1)),  # a run has one process to begin it
     **dict.fromkeys(("cpus_per_task", "gpus_per_node", "mem_gb"), Count()),
     "stderr_to_stdout": Flag(),
 }

@@ -13,9 +13,9 @@ import inspect
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
@@ -30,6 +30,7 @@ from harness.compose.launcher_settings import Launcher
 from harness.config.grant import Grant
 from harness.errors import FolderError
 from harness.execution import job as jobs
+from harness.execution import slurm
 from harness.execution.child_process import RunOutcome
 from harness.execution.retry import RetryPolicy
 from harness.records import atomic
@@ -46,24 +47,45 @@ def execute(
     runs_at_once: int,
     retry_policy: RetryPolicy,
     granted: frozenset[Grant] = frozenset(),
-) -> list[RunOutcome]:
+) -> None:
     """Execute the runs planned in `dirs` by the launcher that `overrides` choose.
 
-    Raises ConfigError for a launcher, or a setting of one, that no word or file may choose.
+    Raises ConfigError for a launcher, or a setting of one, that no word or file may choose;
+    DeviceError if Slurm refuses the jobs.
     """
     # joblib's tracker warns about what it cleans up after a sweep that is ended at once
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
     names = [str(path) for path in dirs]
-    task = functools.partial(_execute, names, os.getpid(), launcher.is_local, retry_policy, granted)
+    root = dirs[0].parent
+    if launcher.plugin == slurm.PLUGIN:
+        task = slurm.Task(tuple(names), retry_policy, granted)
+        with _scratch(root, launcher) as logs:
+            slurm.execute(task, _settings(launcher), root, logs)
+        return
+    work = functools.partial(_execute, names, os.getpid(), launcher.is_local, retry_policy, granted)
     with (
         planner.shipped_alone(),
         planner.opened(),
-        _scratch(dirs[0].parent, launcher) as scratch,
+        _scratch(root, launcher) as scratch,
         _stored(launcher, runs_at_once, len(dirs)) as chosen,
     ):
         words = [f"{LAUNCHERS}={chosen}", f"seed=range({len(dirs)})"]
-        return _multirun(task, words, str(scratch))
+        _multirun(work, words, str(scratch))
+
+
+def check(overrides: Sequence[str]) -> None:
+    """Raise DeviceError if the launcher that `overrides` choose lacks a program on this machine."""
+    if _launcher(overrides).plugin == slurm.PLUGIN:
+        slurm.check()
+
+
+def left_in_queue(overrides: Sequence[str], root: Path) -> int:
+    """How many jobs of an earlier launch of the sweep in `root` a cluster is still to end.
+
+    Raises ConfigError as `execute` does, DeviceError if Slurm does not answer.
+    """
+    return len(slurm.queued(root)) if _launcher(overrides).plugin == slurm.PLUGIN else 0
 
 
 @contextlib.contextmanager
@@ -105,13 +127,11 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
 
     Nobody can have put a file of that name into a conf/. No more workers are asked for than runs.
     """
-    node = OmegaConf.create(planner.installed()[launcher.plugin])
     workers = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
     settings = {**workers, **launcher.settings}
     if "n_jobs" in settings:
         settings["n_jobs"] = min(settings["n_jobs"], runs)
-    for key, value in settings.items():
-        OmegaConf.update(node, key, value, force_add=True)
+    node = _node(launcher.plugin, settings)
     name = f"{OURS}_{secrets.token_hex(8)}"
     store = ConfigStore.instance()
     store.store(group=LAUNCHERS, name=name, node=node, provider=OURS)
@@ -121,6 +141,19 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
         group, _, kind = LAUNCHERS.partition("/")
         entries: Any = store.repo[group]
         del entries[kind][f"{name}.yaml"]
+
+
+def _node(plugin: str, settings: Mapping[str, Any]) -> DictConfig:
+    """The plugin's own entry with these settings."""
+    node = OmegaConf.create(planner.installed()[plugin])
+    for key, value in settings.items():
+        OmegaConf.update(node, key, value, force_add=True)
+    return node
+
+
+def _settings(launcher: Launcher) -> dict[str, Any]:
+    """All settings of a launcher by name, interpolations as they are written."""
+    return cast(dict[str, Any], OmegaConf.to_container(_node(launcher.plugin, launcher.settings)))
 
 
 def _of_workers(runs_at_once: int) -> dict[str, Any]:

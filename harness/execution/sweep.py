@@ -35,6 +35,7 @@ from harness.execution import (
     progress,
     relaunch,
     retry,
+    slurm,
     start_model,
     stop_requests,
     user_validity,
@@ -65,7 +66,7 @@ def execute(
     with run_folder.hold(RunFolder(root)), debug_log.bugs_kept(root):
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
-        sweep = ledger.refresh(ledger.read(root))
+        sweep = _attended(ledger.refresh(ledger.read(root)))
         sweep, ready = _ready(sweep, only)
         local = launcher.is_local(sweep.command)
         if local:
@@ -73,7 +74,7 @@ def execute(
         sends = preflight.check(ready.values(), granted)
         preflight.tell(sends - granted)
         sweep, ready = _made(sweep, ready)
-        if ready:
+        if ready and not stop_requests.no_new_runs(root):
             dirs = sorted(ready, key=lambda path: gpu_lease.turn(ready[path]))
             configs = [ready[path] for path in dirs]
             with stop_requests.on_signals(root, dirs) as obey:
@@ -89,6 +90,24 @@ def execute(
         ):
             safe_text.say(retry.NO_MORE_STARTED)
         return sweep, _exit_code(root, chosen(sweep, only))
+
+
+def _attended(sweep: Sweep) -> Sweep:
+    """The sweep once its cluster has ended the jobs of an earlier launch: they outlive a sweep that
+    was killed, and a second job for a run would find it held.
+    """
+    root = Path(str(sweep.dir))
+    jobs = launcher.left_in_queue(sweep.command, root)
+    if not jobs:
+        return sweep
+    safe_text.say(f"waiting for {jobs} jobs of an earlier launch, which Slurm still has")
+    runs: dict[Path, RunConfig] = {}
+    for row in sweep.runs:
+        with contextlib.suppress(HarnessError):
+            runs[Path(str(row.dir))] = run_folder.read_config(RunFolder(Path(str(row.dir))))
+    with stop_requests.on_signals(root, [*runs]), _watched(sweep, [*runs], [*runs.values()]):
+        slurm.wait(root)
+    return ledger.refresh(sweep)
 
 
 def chosen(sweep: Sweep, only: Collection[str] | None) -> list[LedgerRow]:

@@ -1,0 +1,185 @@
+"""Slurm: one job per run, submitted through submitit and followed in Slurm's queue.
+
+A run's folder says what became of the run; the queue says whether a job is still to work on it. So
+a job that Slurm queues again, after a preemption or the loss of its node, is waited for like any
+other, and Slurm's accounting, which not every cluster keeps, is not needed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.compose.launcher_settings import QUEUE
+from harness.config.grant import Grant
+from harness.errors import DeviceError
+from harness.execution import job, stop_requests
+from harness.execution.child_process import RunOutcome
+from harness.execution.retry import RetryPolicy
+from harness.utils import safe_text
+
+PLUGIN = "submitit_slurm"
+SHARED = (*QUEUE, "name")
+"""Settings that submitit takes for every kind of cluster; others are prefixed."""
+OF_THE_PLUGIN = ("_target_", "submitit_folder", "max_num_timeout", "name")
+COLUMNS = {"JobArrayID": 64, "State": 32, "Reason": 128, "StdOut": 4096}
+"""What squeue prints of a job, and how wide: it cuts what is longer."""
+PENDING = "PENDING"
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
+"""Between two questions to Slurm, which asks its users not to hurry."""
+ANSWER_S = 120.0
+
+
+@dataclass(frozen=True)
+class QueuedJob:
+    """A job that has not ended."""
+
+    name: str
+    """Its number, in an array with that of the task: `12_0`."""
+    state: str
+    reason: str
+    """Why it is pending, in Slurm's words."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the jobs of one launch execute."""
+
+    dirs: tuple[str, ...]
+    retry_policy: RetryPolicy
+    granted: frozenset[Grant]
+
+    def __call__(self, number: int) -> RunOutcome:
+        return job.execute(self.dirs, number, 0, False, self.retry_policy, self.granted)
+
+    def checkpoint(self, number: int) -> Any:
+        """The same again: submitit asks for it before it has Slurm queue the job again."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self, number)
+
+
+def check() -> None:
+    """Raise DeviceError if Slurm's programs are not on this machine."""
+    for program in ("sbatch", "squeue", "scancel"):
+        if shutil.which(program) is None:
+            rule = "must be started on a machine of the cluster"
+            raise DeviceError(f"hydra/launcher=slurm: {rule}; {program} is not on the PATH")
+
+
+def execute(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) -> None:
+    """Submit a job per run of `task` and return once none of the sweep's is in the queue.
+
+    `settings`: those of the plugin, by name. `logs`: a folder for batch scripts and output.
+    Raises DeviceError if there is no Slurm or it refuses the jobs.
+    """
+    _submit(task, settings, sweep, logs)
+    wait(sweep)
+
+
+def _submit(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) -> None:
+    import submitit
+
+    given = {key: value for key, value in settings.items() if key not in OF_THE_PLUGIN}
+    words = {key if key in SHARED else f"slurm_{key}": value for key, value in given.items()}
+    name = settings.get("name") or ""
+    if not name or "${" in name:  # the plugin's own, which Hydra fills in
+        name = f"harness-{sweep.name}"
+    try:
+        executor = submitit.AutoExecutor(
+            logs / "%j", cluster="slurm", slurm_max_num_timeout=settings["max_num_timeout"]
+        )
+        executor.update_parameters(name=name, **words)
+        executor.map_array(task, range(len(task.dirs)))
+    except Exception as error:  # submitit has no common error
+        raise DeviceError(f"hydra/launcher=slurm: no job was submitted: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    """sbatch's own sentences, of what submitit puts around them."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line.split("error: ", 1)[1] for line in lines if line.startswith("sbatch: error: ")]
+    return "; ".join(dict.fromkeys(said)) or (lines[0] if lines else type(error).__name__)
+
+
+def queued(sweep: Path) -> list[QueuedJob]:
+    """This user's jobs, of any launch, that work on the sweep's runs or will.
+
+    They are known by where they write, which is below the sweep's folder: no file that somebody
+    may have sent names a job. Raises DeviceError if Slurm does not answer.
+    """
+    columns = ",".join(f"{name}:{width}" for name, width in COLUMNS.items())
+    words = ["squeue", "--noheader", "--array", f"--user={os.getuid()}", "--Format", columns]
+    below = f"{sweep.resolve()}{os.sep}"
+    rows = [_cells(line) for line in _said_by(words).splitlines()]
+    return [QueuedJob(*cells[:3]) for cells in rows if cells[3].startswith(below)]
+
+
+def _cells(line: str) -> list[str]:
+    cells, start = [], 0
+    for width in COLUMNS.values():
+        cells.append(line[start : start + width].strip())
+        start += width
+    return cells
+
+
+def _said_by(words: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=ANSWER_S, check=True, errors="replace"
+        )
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip().splitlines() or [f"exit code {error.returncode}"]
+        raise DeviceError(f"{words[0]}: {said[-1]}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DeviceError(f"{words[0]}: {error}") from error
+    return done.stdout
+
+
+def wait(sweep: Path) -> None:
+    """Return once no job of the sweep is in the queue. If the sweep is to start no more runs, jobs
+    that have not begun are cancelled; those that have begun stop their runs themselves.
+    """
+    told, began = "", time.monotonic()
+    while True:
+        try:
+            jobs = queued(sweep)
+            if not jobs:
+                return
+            if stop_requests.no_new_runs(sweep):
+                _cancel(pending := [one for one in jobs if one.state == PENDING])
+                jobs = [one for one in jobs if one not in pending]
+            news = _pending(jobs)
+        except DeviceError as error:
+            news = f"Slurm does not answer, waiting: {error}"
+        if news and news != told:
+            safe_text.say(news)
+            told = news
+        elapsed_s = time.monotonic() - began
+        _pause(sweep, min(LONGEST_WAIT_S, max(SHORTEST_WAIT_S, elapsed_s / 20)))
+
+
+def _pending(jobs: Sequence[QueuedJob]) -> str:
+    """How many jobs wait, and why; empty if none does, or Slurm has not looked for a reason yet."""
+    waiting = [one for one in jobs if one.state == PENDING and one.reason != "None"]
+    reasons = ", ".join(sorted({one.reason for one in waiting}))
+    return f"Slurm: {len(waiting)} of {len(jobs)} jobs pending ({reasons})" if waiting else ""
+
+
+def _cancel(jobs: Sequence[QueuedJob]) -> None:
+    """Cancel those of the jobs that still have not begun."""
+    if jobs:
+        _said_by(["scancel", f"--state={PENDING}", *(one.name for one in jobs)])
+
+
+def _pause(sweep: Path, wait_s: float) -> None:
+    """Wait, and no longer than a moment once the sweep is to end."""
+    until, before = time.monotonic() + wait_s, stop_requests.no_new_runs(sweep)
+    while time.monotonic() < until and stop_requests.no_new_runs(sweep) == before:
+        time.sleep(min(SHORTEST_WAIT_S, wait_s))

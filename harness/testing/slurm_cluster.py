@@ -1,0 +1,170 @@
+"""A Slurm cluster of one node on this machine, for tests: munged, slurmctld and slurmd.
+
+On Debian they come with `apt-get install slurmctld slurmd slurm-client munge`. They run as the
+current user on free ports, know nothing of a cluster that the machine may belong to, and end with
+the block that started them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+DAEMONS = ("munged", "slurmctld", "slurmd")
+CLIENTS = ("sbatch", "squeue", "scancel", "scontrol", "sinfo")
+START_S, STOP_S = 30.0, 30.0
+CPUS = 2
+"""Of the node, whatever the machine has: so many jobs run at once."""
+SETTINGS = """\
+ClusterName=one
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmdSpoolDir={folder}/spool
+StateSaveLocation={folder}/state
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+JobRequeue=1
+KillWait=30
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=4000
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def answers() -> bool:
+    """Whether a cluster answers on this machine."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        return (
+            subprocess.run(["sinfo"], capture_output=True, timeout=20, check=False).returncode == 0
+        )
+    return False
+
+
+def missing() -> list[str]:
+    """Programs of a cluster that are not installed."""
+    place = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    return [name for name in (*DAEMONS, *CLIENTS) if shutil.which(name, path=place) is None]
+
+
+@contextlib.contextmanager
+def one_node() -> Iterator[Path]:
+    """Start a cluster and yield its slurm.conf, for $SLURM_CONF; all of it is gone afterwards.
+
+    Raises TimeoutError, with the daemons' last lines, if no node becomes idle.
+    """
+    # a short path: the name of a socket may have 107 bytes
+    with tempfile.TemporaryDirectory(prefix="slurm-") as name, contextlib.ExitStack() as daemons:
+        folder = Path(name)
+        conf = _settle(folder)
+        environment = {**os.environ, "SLURM_CONF": str(conf)}
+        for words in _commands(folder, conf):
+            daemons.enter_context(_daemon(words, folder, environment))
+            if words[0] == "munged":
+                _until((folder / "munge.sock").exists, folder)
+        _until(lambda: "idle" in _said(["sinfo", "-h", "-o", "%T"], environment), folder)
+        try:
+            yield conf
+        finally:
+            _end_jobs(environment)
+
+
+def _settle(folder: Path) -> Path:
+    folder.chmod(0o755)  # munge's clients, of any user, must reach its socket
+    for name in ("spool", "state"):
+        (folder / name).mkdir()
+    key = folder / "munge.key"
+    key.touch(mode=0o600)
+    key.write_bytes(secrets.token_bytes(128))
+    host = socket.gethostname().partition(".")[0]
+    conf = folder / "slurm.conf"
+    conf.write_text(
+        SETTINGS.format(
+            host=host, user=getpass.getuser(), folder=folder, ports=_free_ports(), cpus=CPUS
+        )
+    )
+    return conf
+
+
+def _free_ports() -> list[int]:
+    with contextlib.ExitStack() as stack:
+        taken = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        return [server.getsockname()[1] for server in taken]
+
+
+def _commands(folder: Path, conf: Path) -> list[list[str]]:
+    munge = {"key-file": "munge.key", "socket": "munge.sock", "pid-file": "munged.pid",
+             "log-file": "munged.log", "seed-file": "munge.seed"}  # fmt: skip
+    places = [f"--{option}={folder / name}" for option, name in munge.items()]
+    return [
+        ["munged", "--foreground", "--force", *places],
+        ["slurmctld", "-D", "-f", str(conf)],
+        ["slurmd", "-D", "-f", str(conf)],
+    ]
+
+
+@contextlib.contextmanager
+def _daemon(words: Sequence[str], folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    place = os.pathsep.join((environment.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    program = shutil.which(words[0], path=place)
+    assert program is not None
+    with (
+        (folder / f"{words[0]}.out").open("wb") as out,
+        subprocess.Popen([program, *words[1:]], stdout=out, stderr=out, env=environment) as child,
+    ):
+        try:
+            yield
+        finally:
+            child.terminate()
+            try:
+                child.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+
+
+def _end_jobs(environment: dict[str, str]) -> None:
+    """Cancel what is left, so that no job outlives its cluster."""
+    user = f"--user={os.getuid()}"
+    _said(["scancel", user], environment)
+    deadline = time.monotonic() + STOP_S
+    while time.monotonic() < deadline and _said(["squeue", "-h", user], environment):
+        time.sleep(0.5)
+    _said(["scancel", "--signal=KILL", user], environment)
+
+
+def _said(words: Sequence[str], environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.stdout
+
+
+def _until(found: Callable[[], bool], folder: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while not found():
+        if time.monotonic() > deadline:
+            ends = [path.read_text(errors="replace")[-500:] for path in folder.glob("*.out")]
+            raise TimeoutError(f"no Slurm within {START_S:g} s: {' '.join(ends)}")
+        time.sleep(0.2)

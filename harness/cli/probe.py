@@ -84,7 +84,8 @@ def _progress() -> ask.Say:
 
 
 def _write(probed: Probed, out: Path, pictures: tuple[str, ...]) -> None:
-    drawn = partial(figure.draw, picture.heading(probed), picture.panels(probed))
+    panels = picture.panels(probed)
+    drawn = partial(figure.draw, picture.heading(probed), panels) if panels else None
     value = json.dumps(probed.to_json(), indent=1, allow_nan=False)
     table = csv_files.table(results.COLUMNS, results.rows(probed))
     texts = {"probe.json": value + "\n", "readings.csv": table}

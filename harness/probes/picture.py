@@ -9,6 +9,8 @@ from harness.probes import width
 from harness.probes.results import START, Probed, Reading
 from harness.report.figures.probe import Line, Panel, Point
 
+TRIES = "conversations with one user (k)"
+
 
 def heading(probed: Probed) -> str:
     """The question, and of which run."""
@@ -16,7 +18,7 @@ def heading(probed: Probed) -> str:
 
 
 def panels(probed: Probed) -> list[Panel]:
-    """At least one; quantities that were measured nowhere have none."""
+    """One a quantity or level; what was measured nowhere has none."""
     made = _over_tries(probed) if probed.probe == width.PROBE.name else _over_steps(probed)
     return [panel for panel in made if panel.lines]
 
@@ -56,9 +58,8 @@ def _over_tries(probed: Probed) -> Iterable[Panel]:
             before = _curve(probed.reference, level, setting)
             lines.append(Line(f"step {probed.steps[-1]}, {shown}", slot, after))
             lines.append(Line(f"{what}, {shown}", slot, before, is_reference=True))
-        yield Panel(
-            level, "conversations with one user (k)", "best reward of k", tuple(lines), doubles=True
-        )
+        known = tuple(line for line in lines if line.points)
+        yield Panel(level, TRIES, "best reward of k", known, doubles=True)
 
 
 def _curve(readings: Iterable[Reading], level: str, setting: str) -> tuple[Point, ...]:

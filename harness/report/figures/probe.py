@@ -57,7 +57,7 @@ def draw(heading: str, panels: Sequence[Panel]) -> Drawing:
     grid = canvas.grid(heading, [panel.title for panel in panels], 1, HEIGHT)
     entries: canvas.Legend = {}
     for panel, (axes,) in zip(panels, grid.panels, strict=True):
-        farthest = max(point.x for line in panel.lines for point in line.points) or 1.0
+        farthest = max((point.x for line in panel.lines for point in line.points), default=1.0)
         for number, line in enumerate(panel.lines):
             shift = ASIDE * farthest * (number - (len(panel.lines) - 1) / 2)
             _line(axes, line, 0.0 if panel.doubles else shift)

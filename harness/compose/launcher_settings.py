@@ -89,7 +89,7 @@ SLURM_WORDS = (
     "partition", "qos", "comment", "constraint", "exclude", "gres", "mem_per_gpu", "mem_per_cpu",
     "account", "name",
 )  # fmt: skip
-MORE_OF_SLURM = ("reservation", "nodelist", "licenses", "clusters", "time_min", "hint", "nice")
+MORE_OF_SLURM = ("reservation", "nodelist", "licenses", "time_min", "hint", "nice")
 ALLOWED: Mapping[str, Mapping[str, Rule]] = {
     "basic": {},
     "joblib": {"n_jobs": Count(1, 4096), "batch_size": Count(1, 4096), "verbose": Count(0, 100)},

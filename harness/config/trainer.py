@@ -56,7 +56,8 @@ class TrainerConfig:
     """CPU threads of one run. Results are byte-equal only with the same number of threads."""
     gpus: Annotated[int, Between(0, MOST_RANKS), Unit("GPUs")] = 0
     """GPUs reserved for the run. With several, each has a rank of the run: a process with a copy of
-    the model that draws its share of the conversations and of the gradient."""
+    the model (a part of it in updates with trainer.shard=full) that draws its share of the
+    conversations and of the gradient."""
     ranks: Annotated[int | None, Between(1, MOST_RANKS), Unit("processes"), ANY_LANGUAGE_MODEL] = (
         None
     )

@@ -98,7 +98,9 @@ def _submit(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) ->
         executor.update_parameters(name=name, **words)
         executor.map_array(task, range(len(task.dirs)))
     except Exception as error:  # submitit has no common error
-        raise DeviceError(f"hydra/launcher=slurm: no job was submitted: {_why(error)}") from error
+        left = queued(sweep)
+        what = f"{len(left)} jobs were left in the queue" if left else "no job was submitted"
+        raise DeviceError(f"hydra/launcher=slurm: {what}: {_why(error)}") from error
 
 
 def _why(error: Exception) -> str:
@@ -157,7 +159,7 @@ def wait(sweep: Path) -> None:
                 jobs = [one for one in jobs if one not in pending]
             news = _pending(jobs)
         except DeviceError as error:
-            news = f"Slurm does not answer, waiting: {error}"
+            news = f"Slurm does not answer, waiting (Ctrl-C twice ends the sweep): {error}"
         if news and news != told:
             safe_text.say(news)
             told = news

@@ -97,6 +97,9 @@ def _attended(sweep: Sweep) -> Sweep:
     was killed, and a second job for a run would find it held.
     """
     root = Path(str(sweep.dir))
+    if all(row.status == "done" for row in sweep.runs):
+        return sweep
+    launcher.check(sweep.command)
     jobs = launcher.left_in_queue(sweep.command, root)
     if not jobs:
         return sweep

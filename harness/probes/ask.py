@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
@@ -62,8 +63,8 @@ class _Policy:
 def ask(question: Question, say: Say) -> Probed:
     """Hold the conversations and measure them.
 
-    Raises ConfigError for what cannot be asked, before any conversation is held, DataError for a
-    folder that is no run.
+    Raises ConfigError for what cannot be asked, DataError for a folder that is no run and for a
+    checkpoint that cannot be loaded, which is found when its turn comes.
     """
     last = _found(question.run, question.step)
     policies = [_Policy(one, one.checkpoint.step) for one in _asked(question, last)]
@@ -101,12 +102,13 @@ def _reference(question: Question, last: TrainedRun) -> _Policy:
     if question.against == BY_START:
         return _Policy(last, START)
     other = _found(Path(question.against), None)
-    names = [_names(one.config) for one in (last, other)]
-    if names[0] != names[1]:
-        raise ConfigError(
-            f"--against must be a run that is evaluated at {', '.join(names[0].values())}, got one "
-            f"that is at {', '.join(names[1].values())}"
-        )
+    for key, met in _WHO_IS_MET.items():
+        own, others = (met(one.config) for one in (last, other))
+        if own != others:
+            raise ConfigError(
+                f"{other.run.config}: {key} must be as in {last.run.config}, since both meet the "
+                f"same users with --against, got {others} instead of {own}"
+            )
     return _Policy(other, other.checkpoint.step)
 
 
@@ -122,6 +124,22 @@ def _names(config: RunConfig) -> Mapping[int, str]:
     """The levels that a run is evaluated at, by number; `own` is none of the named ones."""
     met = levels_of(config).met
     return {number: LEVELS[number] if number < len(LEVELS) else OWN for number in met}
+
+
+def _levels(config: RunConfig) -> Any:
+    """All that the users of each level that is met follow from."""
+    every = levels_of(config).every
+    return {name: every[number].knobs() for number, name in _names(config).items()}
+
+
+_WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
+    "policy.kind": lambda config: config.policy.kind,
+    "simulator.kind": lambda config: config.simulator.kind,
+    "simulator.profiles": lambda config: config.simulator.profiles,
+    "eval.levels": lambda config: list(_names(config).values()),
+    "difficulty or levels": _levels,
+}
+"""By key: what two policies must have in common to be held against each other."""
 
 
 def _answers(question: Question, policy: _Policy, settings: Sequence[Setting], say: Say) -> Answers:

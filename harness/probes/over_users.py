@@ -47,24 +47,23 @@ def combined(terms: Sequence[tuple[float, Parts]]) -> Estimate:
     """A sum of factors times ratios, of the same users in the same order.
 
     The interval is that of a delete-one-user jackknife, which leaves a user out of all ratios at
-    once, and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1).
+    once, and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1). Where all users
+    are alike it has no width, though others may differ.
     """
-    ratios = [_ratios(parts) for _, parts in terms]
-    known = [values for values in ratios if values is not None]
-    if len(known) < len(terms):
+    asked = [np.array(parts, dtype=np.float64) for _, parts in terms]
+    telling = np.any([parts[:, 1] > 0 for parts in asked], axis=0)
+    told = [parts[telling] for parts in asked]
+    if any((parts[:, 1] > 0).sum() < FEWEST_USERS for parts in told):
         return NOT_MEASURED
     factors = [factor for factor, _ in terms]
-    return _estimate(sum(f * values for f, values in zip(factors, known, strict=True)))
+    return _estimate(sum(f * _ratios(parts) for f, parts in zip(factors, told, strict=True)))
 
 
-def _ratios(parts: Parts) -> NDArray[np.float64] | None:
-    """The ratio of all users, then that without each of them; None of too few users."""
-    above, below = (np.array(values, dtype=np.float64) for values in zip(*parts, strict=True))
-    if (below > 0).sum() < FEWEST_USERS:
-        return None
-    ratios: NDArray[np.float64] = np.concatenate(
-        [[above.sum() / below.sum()], (above.sum() - above) / (below.sum() - below)]
-    )
+def _ratios(parts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The ratio of all users, then that without each of them."""
+    above, below = parts.T
+    without = (above.sum() - above) / (below.sum() - below)
+    ratios: NDArray[np.float64] = np.concatenate([[above.sum() / below.sum()], without])
     return ratios
 
 

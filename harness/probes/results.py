@@ -72,7 +72,7 @@ COLUMNS = (
 
 
 def rows(probed: Probed) -> list[Mapping[str, Any]]:
-    """The rows of probe.csv; `policy` is run, or what the run is held against."""
+    """The rows of readings.csv; `policy` is run, or what the run is held against."""
     known = [(probed.against, reading) for reading in probed.reference]
     return [_row(*one) for one in (*known, *(("run", reading) for reading in probed.readings))]
 

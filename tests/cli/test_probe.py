@@ -53,7 +53,7 @@ def test_json_is_what_is_written(run: RunFolder, tmp_path: Path) -> None:
     assert json.loads(out) == json.loads((tmp_path / "out" / "probe.json").read_text())
 
 
-def test_an_interval_that_does_not_hold_0_is_seen(run: RunFolder) -> None:
+def test_what_takes_more_conversations_than_there_are_is_not_measured(run: RunFolder) -> None:
     code, out, err = asked(run, "width", "one", "--users", "4", "--repeats", "2")
     assert code == 0, err
     assert "best of 2 (reward)" in out

@@ -129,8 +129,18 @@ def test_levels_must_be_the_same(tabular: RunFolder, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         probed(tabular, against=str(other.path))
     assert str(error.value) == (
-        "--against must be a run that is evaluated at easy, medium, hard, got one that is at medium"
+        f"{other.config}: eval.levels must be as in {tabular.config}, since both meet the same "
+        "users with --against, got ['medium'] instead of ['easy', 'medium', 'hard']"
     )
+
+
+def test_levels_of_one_name_must_be_alike(tabular: RunFolder, tmp_path: Path) -> None:
+    config = brief()
+    levels = replace(config.levels, hard=replace(config.levels.hard, turn_cap=2))
+    other = trained(tmp_path / "other", replace(config, levels=levels))
+    with pytest.raises(ConfigError) as error:
+        probed(tabular, "understanding", against=str(other.path))
+    assert str(error.value).startswith(f"{other.config}: difficulty or levels must be as in")
 
 
 def test_novelty_compares_users_who_differ_in_nothing_but_what_they_came_for(

@@ -37,6 +37,23 @@ def test_too_few_users_measure_nothing() -> None:
     assert change([(1.0, 1.0)] * 3, [(0.0, 0.0)] * 3) == NOT_MEASURED
 
 
+def test_users_of_whom_there_is_nothing_make_nothing_surer() -> None:
+    few = [(0.1, 1.0), (0.9, 1.0), (0.5, 1.0)]
+    silent = [(0.0, 0.0)] * 61
+    assert ratio([*few, *silent]) == ratio(few)
+    assert change([*few, *silent], [*reversed(few), *silent]) == change(few, [*reversed(few)])
+
+
+def test_changes_hold_the_truth() -> None:
+    rng = np.random.default_rng(2_027)
+    held = 0
+    for _ in range(400):
+        chance = rng.beta(2, 3, 64)
+        before, after = rng.binomial(8, chance) / 8, rng.binomial(8, 0.5 * chance) / 8
+        held += change(of_means(before.tolist()), of_means(after.tolist())).holds(-0.2)
+    assert held / 400 > 0.92
+
+
 def test_the_same_users_differ_less_than_others() -> None:
     before = [float(n) for n in range(10)]
     after = [value + 1 + 0.01 * (-1) ** n for n, value in enumerate(before)]

@@ -116,6 +116,7 @@ def phases(
         **behind,
     }
     may_shard = config.trainer.world > 1 and not (is_sharded or policy.lora_rank)
+    may_shard = may_shard and config.trainer.engine in ("auto", "transformers")
     return (
         Phase("rollout", always | rollout, "fewer trainer.conversations or policy.max_turn_tokens"),
         Phase("update", always | trained, SHARD * may_shard + LEARN_IN_LESS),

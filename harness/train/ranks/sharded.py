@@ -86,7 +86,12 @@ class ShardedWeights:
         asked = [(names, rank == 0) for rank in range(self._calls.size)]
         with self._calls.aside():
             whole = self._together("moments", asked)[0]
-        return state | {"state": {n: state["state"][n] | one for n, one in enumerate(whole)}}
+        # the count of steps is the optimiser's own tensor, which the next step raises
+        steps = [{"step": state["state"][n]["step"].clone()} for n in range(len(whole))]
+        moments = zip(steps, whole, strict=True)
+        return state | {
+            "state": {n: state["state"][n] | step | one for n, (step, one) in enumerate(moments)}
+        }
 
     def _parted_state(self, _optimiser: Any, state: State) -> State | None:
         """A saved state with rank 0's parts of the moments; the other ranks load theirs."""

@@ -178,11 +178,11 @@ class Team:
         return [by_row[i] for i in range(len(ids))]
 
     def _ask_limited(self, method: str, by_rank: Sequence[tuple[Any, ...]]) -> None:
-        """As `_ask`, with what one rank may read at once, which is rank 0's to say."""
+        """As `Calls.ask`, with what one rank may read at once, which is rank 0's to say."""
         self._calls.ask(method, [(self.own.limit.most, *arguments) for arguments in by_rank])
 
     def _take_limited(self) -> list[Any]:
-        """As `_take`; where memory ran out on a rank, none reads more at once than that one now."""
+        """As `Calls.take`; none reads more at once than a rank on which memory ran out."""
         taken: list[Limited] = self._calls.take()
         for worker, limited in zip(self._calls.others, taken, strict=True):
             if limited.most is not None:

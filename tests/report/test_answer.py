@@ -205,3 +205,16 @@ def test_the_command_prints_the_answer_and_on_demand_the_tables(
     assert full.stdout.endswith(brief.stdout)
     assert "n = " in full.stdout
     assert here(*words, "--json", "--tables", cwd=tmp_path).stdout.startswith('{"schema"')
+
+
+def test_names_that_would_be_shortened_to_the_same_stay_whole(analysed: Analysis) -> None:
+    rows = answer.rows(analysed)
+    long = [
+        replace(rows[0], name=f"hard, acceptance=goal_fit, threshold={value}, std_floor=0.1")
+        for value in (0.0, 1.2)
+    ]
+    console = Console(width=200, file=io.StringIO(), record=True)
+    console.print(table.table(long, roomy=True))
+    said = console.export_text()
+    for row in long:
+        assert row.name in said

@@ -72,8 +72,7 @@ def table(shown: Sequence[Row], roomy: bool) -> Table:
     between = " " if roomy else "\n"
     for heading, numbers in HEADINGS:
         found.add_column(text_of((heading, between.join(numbers)), "\n"), overflow="fold")
-    for row in shown[:MOST_ROWS]:
-        name = shortened(row.name, LONGEST_NAME)
+    for row, name in zip(shown, _names(shown[:MOST_ROWS]), strict=False):
         cells = (
             [name, f"x{row.seeds}"],
             [_gain(row), _number(row.end)],
@@ -86,6 +85,14 @@ def table(shown: Sequence[Row], roomy: bool) -> Table:
     if len(shown) > MOST_ROWS:
         found.add_row(text(f"{len(shown) - MOST_ROWS} more in law.csv"))
     return found
+
+
+def _names(shown: Sequence[Row]) -> list[str]:
+    """The groups' names, shortened unless two would then be the same."""
+    short = [shortened(row.name, LONGEST_NAME) for row in shown]
+    return [
+        row.name if short.count(name) > 1 else name for row, name in zip(shown, short, strict=True)
+    ]
 
 
 def text_of(parts: Sequence[str], between: str) -> Text:

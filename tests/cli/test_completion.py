@@ -181,12 +181,17 @@ def test_nothing_heavy_is_imported_for_an_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "becomes"),
     [
-        ("harness sta\t", "harness status "),
-        ("harness sweep diffi\t=ea\t", None),
-        ("harness sweep difficulty=ea\t", "harness sweep difficulty=easy "),
         ("harness sweep difficulty=easy,me\t", "harness sweep difficulty=easy,medium "),
-        ("harness sweep trainer.step\t5", "harness sweep trainer.steps=5"),
-        ("harness status ru\t", "harness status runs/pilot "),
+        *(
+            pytest.param(typed, becomes, marks=pytest.mark.slow)
+            for typed, becomes in (
+                ("harness sta\t", "harness status "),
+                ("harness sweep diffi\t=ea\t", None),
+                ("harness sweep difficulty=ea\t", "harness sweep difficulty=easy "),
+                ("harness sweep trainer.step\t5", "harness sweep trainer.steps=5"),
+                ("harness status ru\t", "harness status runs/pilot "),
+            )
+        ),
     ],
 )
 def test_a_bash_completes_the_line(typed: str, becomes: str | None, tmp_path: Path) -> None:

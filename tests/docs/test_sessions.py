@@ -12,7 +12,7 @@ import pytest
 
 from tests.docs.pages import CHECKOUT, PAGES, agrees, session
 
-LONG = ("docs/tutorial.md", "docs/probes.md")
+LONG = ("docs/tutorial.md", "docs/probes.md", "docs/runs.md")
 """Pages whose commands take minutes."""
 TOLD = [
     pytest.param(page, marks=[pytest.mark.slow] if name in LONG else [], id=name)

@@ -106,6 +106,7 @@ def test_with_adapters_two_ranks_give_the_numbers_of_one(tmp_path: Path) -> None
     assert_close(two, one)
 
 
+@pytest.mark.slow  # three runs of two ranks
 def test_a_lost_rank_ends_the_run_which_goes_on_with_another_number(
     alone: RunFolder, tmp_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ def test_a_resume_that_stops_again_obeys_the_rule_at_the_next_evaluation(
     assert whole.startswith((copy / "metrics.jsonl").read_bytes())
 
 
+@pytest.mark.slow  # a sweep, and the same again
 def test_a_sweep_counts_it_as_done_and_does_not_go_on_with_it(tmp_path: Path) -> None:
     words = [word for word in SHORT if word != "seed=5"]
     swept = commands.harness("sweep", *words, "trainer.stop_when=flat", "seed=5,6", cwd=tmp_path)

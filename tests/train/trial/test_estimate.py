@@ -52,7 +52,14 @@ def test_the_count_of_bytes_is_that_of_the_cpu_allocator() -> None:
 
 @pytest.mark.parametrize(
     ("rank", "again", "turns"),
-    [(0, False, 4), (0, True, 4), (8, False, 4), (8, True, 4), (0, False, 1)],
+    [
+        (0, False, 4),
+        (8, True, 4),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in ((0, True, 4), (8, False, 4), (0, False, 1))
+        ),
+    ],
 )
 def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
     rank: int, again: bool, turns: int

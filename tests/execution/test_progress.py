@@ -199,7 +199,7 @@ def test_piped_output_is_plain_lines_from_start_to_end(
     stop.set()
     watching.join(10)
     lines = [line for line in stream.getvalue().splitlines() if line[1] == "-"]
-    assert lines[-2:] == [
+    assert sorted(lines[-2:]) == [  # a look may fall between the two ends
         "0-easy: done, 20/20 steps, H 1.23, batch R 0.46, emotion 46",
         "1-hard: failed, 0/20 steps, /x/metrics.jsonl: out of memory",
     ]

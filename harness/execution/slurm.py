@@ -97,10 +97,21 @@ def _submit(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) ->
         )
         executor.update_parameters(name=name, **words)
         executor.map_array(task, range(len(task.dirs)))
-    except Exception as error:  # submitit has no common error
-        left = queued(sweep)
-        what = f"{len(left)} jobs were left in the queue" if left else "no job was submitted"
-        raise DeviceError(f"hydra/launcher=slurm: {what}: {_why(error)}") from error
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:  # what submitit raises
+        raise DeviceError(f"hydra/launcher=slurm: {_left(sweep)}: {_why(error)}") from error
+
+
+def _left(sweep: Path) -> str:
+    """What a submission that failed has left in the queue."""
+    try:
+        left = len(queued(sweep))
+    except DeviceError:
+        return "it is not known whether a job was submitted"
+    return (
+        f"{left} jobs are in the queue, and not all were submitted"
+        if left
+        else "no job was submitted"
+    )
 
 
 def _why(error: Exception) -> str:

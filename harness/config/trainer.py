@@ -12,6 +12,7 @@ from harness.errors import ConfigError
 
 LAST_STEP = 10_000_000
 MOST_RANKS = 64
+MOST_ON_A_GPU = 32
 EVALUATIONS = 20
 """The fewest of a run that sets none and has the steps; 16 are the fewest that a verdict takes."""
 ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
@@ -19,6 +20,7 @@ SHARDS = ("none", "full")
 STOP_RULES = ("flat", "collapsed")
 TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
 MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", "vllm_server"))
+ONE_GPU = Only("trainer.gpus", (1,))
 SERVED_USERS = Only("simulator.kind", ("served",))
 MAY_BE_COLOCATED = Only("trainer.engine", ("auto", "vllm_colocate"))
 
@@ -58,6 +60,9 @@ class TrainerConfig:
     """GPUs reserved for the run. With several, each has a rank of the run: a process with a copy of
     the model (a part of it in updates with trainer.shard=full) that draws its share of the
     conversations and of the gradient."""
+    runs_per_gpu: Annotated[int, Between(1, MOST_ON_A_GPU), Unit("runs"), ONE_GPU] = 1
+    """Runs that may be on the run's GPU at once, this one among them. With several, a run has that
+    part of the GPU's memory, and vLLM reserves its cache without measuring what is free."""
     ranks: Annotated[int | None, Between(1, MOST_RANKS), Unit("processes"), ANY_LANGUAGE_MODEL] = (
         None
     )
@@ -105,7 +110,8 @@ class TrainerConfig:
     gpu_memory_share: Annotated[
         float, Between(0.01, 0.95), ANY_LANGUAGE_MODEL, MAY_BE_COLOCATED
     ] = 0.3
-    """Share of the GPU's memory that vLLM may use while it generates."""
+    """Share of the GPU's memory, or of the run's part of it, that vLLM may use while it
+    generates."""
 
     def __post_init__(self) -> None:
         ranges.check("trainer", self)

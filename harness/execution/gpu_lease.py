@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,7 @@ def runs_at_once(configs: Sequence[RunConfig]) -> int:
     servers = [engine_choice.addresses(config) for config in configs]
     if any(config.trainer.gpus for config in configs):
         room = len(gpus()) // max(config.trainer.gpus for config in configs)
+        room *= min(config.trainer.runs_per_gpu for config in configs if config.trainer.gpus)
     else:
         room = cores() // max(config.trainer.threads * config.trainer.world for config in configs)
     if all(servers):
@@ -89,9 +90,11 @@ def gpu_names() -> list[str]:
 
 
 @contextlib.contextmanager
-def lease(count: int, give_up: Callable[[], bool] = lambda: False) -> Iterator[Lease]:
+def lease(
+    count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: int = 1
+) -> Iterator[Lease]:
     """`take`, and give the GPUs back in the end."""
-    taken = take(count, give_up)
+    taken = take(count, give_up, runs_per_gpu)
     try:
         yield taken
     finally:
@@ -99,8 +102,9 @@ def lease(count: int, give_up: Callable[[], bool] = lambda: False) -> Iterator[L
             os.close(descriptor)
 
 
-def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
-    """Wait for `count` GPUs that nobody else leases, and lease them; the empty lease for 0.
+def take(count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: int = 1) -> Lease:
+    """Wait for `count` GPUs that nobody else leases, and lease them; the empty lease for 0. With
+    `runs_per_gpu`, for one that fewer runs share, all of which share theirs too.
 
     All at once: none is kept while others are waited for, so that no two runs wait for each other.
     Raises DeviceError where there are fewer in all, StoppedError once `give_up()` is true.
@@ -111,19 +115,45 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
     if len(names) < count:
         raise _too_few(count)
     folder, cards = user_folders.own_temporary("harness-gpus"), _cards(names)
+    locks = {name: folder / card.replace("/", "_") for name, card in cards.items()}
     while not give_up():
-        taken: dict[str, int] = {}
         with atomic.storage(folder):
-            for name, card in cards.items():
-                held = lock(folder / f"{card.replace('/', '_')}.lock")
-                if held is not None:
-                    taken[name] = held
-                if len(taken) == count:
-                    return Lease(",".join(taken), tuple(taken.values()))
-        for descriptor in taken.values():
-            os.close(descriptor)
+            taken = _whole(locks, count) if runs_per_gpu == 1 else _part(locks, runs_per_gpu)
+        if taken is not None:
+            return taken
         time.sleep(POLL_S)
     raise StoppedError(f"stopped while waiting for {'a free GPU' if count == 1 else 'free GPUs'}")
+
+
+def _whole(locks: Mapping[str, Path], count: int) -> Lease | None:
+    """A lease of `count` GPUs that no other run is on; None where there are not so many."""
+    taken: dict[str, int] = {}
+    for name, path in locks.items():
+        held = lock(path.with_name(f"{path.name}.lock"))
+        if held is not None:
+            taken[name] = held
+        if len(taken) == count:
+            return Lease(",".join(taken), tuple(taken.values()))
+    for descriptor in taken.values():
+        os.close(descriptor)
+    return None
+
+
+def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> Lease | None:
+    """A lease of one of the parts of a GPU, of the least used; None where all are taken.
+
+    Every run on a shared GPU has a shared lock of it, which keeps out those that want it whole.
+    """
+    for part in range(runs_per_gpu):
+        for name, path in locks.items():
+            card = lock(path.with_name(f"{path.name}.lock"), shared=True)
+            if card is None:
+                continue
+            held = lock(path.with_name(f"{path.name}.part{part}.lock"))
+            if held is not None:
+                return Lease(name, (card, held))
+            os.close(card)
+    return None
 
 
 def _too_few(count: int) -> DeviceError:
@@ -134,11 +164,13 @@ def _too_few(count: int) -> DeviceError:
     return DeviceError(f"trainer.gpus: {rule}, got {count}")
 
 
-def lock(path: Path) -> int | None:
-    """A descriptor that holds the lock of `path`; None while another process does."""
+def lock(path: Path, shared: bool = False) -> int | None:
+    """A descriptor that holds the lock of `path`; None while another has it, or has it alone where
+    it is `shared`.
+    """
     descriptor = atomic.open_to_append(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None

@@ -34,7 +34,7 @@ def take(
 
     Raises DeviceError where there are not so many GPUs, StoppedError once `give_up()` is true.
     """
-    gpu = gpu_lease.take(config.trainer.gpus, give_up)
+    gpu = gpu_lease.take(config.trainer.gpus, give_up, config.trainer.runs_per_gpu)
     try:
         return RunLease(gpu, engine_lease.take(config, give_up, tell))
     except BaseException:

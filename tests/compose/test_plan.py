@@ -47,6 +47,7 @@ def test_a_sweep_of_keys_that_tiny_does_not_have_exits_2(tmp_path: Path) -> None
         (["curriculum.medium_from=5"], "curriculum.medium_from"),
         (["reward=turns", "reward.mix=0.5"], "reward.mix"),
         (["trainer.engine=transformers", "trainer.gpu_memory_share=0.5"], "trainer.gpu_memory"),
+        (["trainer.runs_per_gpu=4"], "trainer.runs_per_gpu"),
         (["algorithm.clip_low=0.1"], "algorithm.clip_low"),
     ],
 )

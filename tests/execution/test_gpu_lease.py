@@ -1,5 +1,6 @@
 """GPUs that are a run's own, and as many runs as there is room for; names stand for the cards."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -23,8 +24,8 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
-def runs(count: int, gpus: int = 0, threads: int = 1) -> list[RunConfig]:
-    trainer = TrainerConfig(gpus=gpus, threads=threads)
+def runs(count: int, gpus: int = 0, threads: int = 1, per_gpu: int = 1) -> list[RunConfig]:
+    trainer = TrainerConfig(gpus=gpus, threads=threads, runs_per_gpu=per_gpu)
     return [RunConfig(seed=n, trainer=trainer) for n in range(count)]
 
 
@@ -176,6 +177,29 @@ def test_two_runs_that_want_most_of_the_gpus_never_wait_for_each_other(
         assert {len(got.split(",")) for got in pool.map(work, range(12), timeout=60)} == {2}
 
 
+def test_runs_that_share_gpus_take_the_least_used_and_no_more_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    with contextlib.ExitStack() as held:
+        parts = [held.enter_context(gpu_lease.lease(1, runs_per_gpu=2)) for _ in range(4)]
+        assert [part.visible for part in parts] == ["0", "1", "0", "1"]
+        with pytest.raises(StoppedError):
+            gpu_lease.take(1, iter([False, True]).__next__, runs_per_gpu=2)
+
+
+def test_a_shared_gpu_and_one_that_a_run_has_whole_keep_each_other_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with gpu_lease.lease(1, runs_per_gpu=2), pytest.raises(StoppedError):
+        gpu_lease.take(1, iter([False, True]).__next__)
+    with gpu_lease.lease(1), pytest.raises(StoppedError):
+        gpu_lease.take(1, iter([False, True]).__next__, runs_per_gpu=2)
+    with gpu_lease.lease(1, runs_per_gpu=2) as again:
+        assert again.visible == "0"
+
+
 @pytest.mark.parametrize("visible", ["", "-1"])
 def test_a_gpu_that_is_not_there_is_a_device_error(
     visible: str, monkeypatch: pytest.MonkeyPatch
@@ -200,6 +224,8 @@ def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(
     assert gpu_lease.runs_at_once(runs(20, gpus=1)) == 3
     assert gpu_lease.runs_at_once(runs(20, gpus=2)) == 1
     assert gpu_lease.runs_at_once([*runs(5), *runs(5, gpus=1)]) == 3
+    assert gpu_lease.runs_at_once(runs(20, gpus=1, per_gpu=4)) == 12
+    assert gpu_lease.runs_at_once([*runs(20, gpus=1, per_gpu=4), *runs(1, gpus=1)]) == 3
     assert gpu_lease.runs_at_once(runs(5)) == 5
 
 

@@ -31,14 +31,16 @@ def test_what_does_not_fit_is_told_by_phase_and_part() -> None:
     assert learning.parts["gradients"] == 4 * count
     most = max(talking.total, learning.total)
     assert memory.check((talking, learning), most) is None
-    told = r"needs about \d\.\d GB in the update \(weights .* GB free; policy.lora_rank=32, policy"
+    told = (
+        r"needs about \d\.\d GB in the update \(weights .* GB for it; policy.lora_rank=32, policy"
+    )
     warning = memory.check((talking, learning), most - 1)
     assert warning is not None
     assert re.search(f"{told}.*; it is tried all the same, since .* within 1.3 times", warning)
     assert memory.check((talking, learning), math.ceil(most / 1.3)) is not None
     with pytest.raises(DeviceError, match=told):
         memory.check((talking, learning), math.floor(most / 1.3) - 1)
-    with pytest.raises(DeviceError, match=r"in the rollout .* free; fewer trainer.conversations "):
+    with pytest.raises(DeviceError, match=r"in the rollout .* for it; fewer trainer.conversations "):
         memory.check((talking,), 0)
 
 

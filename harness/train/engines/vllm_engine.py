@@ -27,6 +27,7 @@ from harness.train.engines.engine import (
     TurnRequest,
     TurnSampler,
     in_time,
+    plain_model,
     plain_weights,
 )
 from harness.train.engines.sampler import SampledTurn
@@ -47,7 +48,7 @@ class Colocated:
         folder = vllm_model.folder(model)
         with _stdout_is_stderr(), self._in_time():
             try:
-                self._llm = LLM(str(folder), **_options(config, self.sleeps))
+                self._llm = LLM(str(folder), **_options(model, config))
             except (ValueError, RuntimeError, AssertionError) as error:  # that memory was freed
                 raise _refused(error) from error
         if self.sleeps:
@@ -106,8 +107,9 @@ class Colocated:
         return in_time(self._deadline_s, self._hung)
 
 
-def _options(config: RunConfig, sleeps: bool) -> dict[str, Any]:
+def _options(model: Any, config: RunConfig) -> dict[str, Any]:
     """vLLM's options. Weights start as dummies: the policy's come before the first turn."""
+    on_gpu, share = model.device.type == "cuda", config.trainer.gpu_memory_share
     return {
         "load_format": "dummy",
         "skip_tokenizer_init": True,
@@ -115,12 +117,34 @@ def _options(config: RunConfig, sleeps: bool) -> dict[str, Any]:
         "dtype": config.policy.dtype,
         "hf_overrides": vllm_model.overrides(engine_choice.installed()),
         "max_model_len": -1,  # what the cache can hold
-        "gpu_memory_utilization": config.trainer.gpu_memory_share,
+        "gpu_memory_utilization": share / config.trainer.runs_per_gpu,
+        "kv_cache_memory_bytes": _cache_bytes(model, config) if on_gpu else None,
         "enable_prefix_caching": True,
-        "enable_sleep_mode": sleeps,
+        "enable_sleep_mode": on_gpu,
         "logprobs_mode": "processed_logprobs",  # at the sampling temperature
         "seed": config.seed,
     }
+
+
+def _cache_bytes(model: Any, config: RunConfig) -> int | None:
+    """Bytes of vLLM's cache on a GPU that runs share; None where vLLM measures what is free.
+
+    To measure, vLLM needs memory that nobody else frees meanwhile, and ends where somebody does.
+    Raises DeviceError where the weights leave none.
+    """
+    trainer = config.trainer
+    if trainer.runs_per_gpu == 1:
+        return None
+    total = torch.cuda.get_device_properties(model.device).total_memory
+    size: int = getattr(torch, config.policy.dtype).itemsize
+    weights = size * sum(p.numel() for p in plain_model(model).parameters())
+    cache: int = int(trainer.gpu_memory_share * total / trainer.runs_per_gpu) - weights
+    if cache <= 0:
+        raise DeviceError(
+            f"trainer.gpu_memory_share: vLLM's part must hold the weights, {weights / 1e9:.1f} GB, "
+            f"got {trainer.gpu_memory_share:g} of a GPU for {trainer.runs_per_gpu} runs"
+        )
+    return cache
 
 
 def _sampling(request: TurnRequest, seed: int) -> SamplingParams:

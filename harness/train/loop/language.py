@@ -91,9 +91,9 @@ class LanguageRun:
         self._curriculum = curriculum.begin(session.config, _checkpoint(session))
         self._critic = self.stack.critic(_checkpoint(session))
         self._critic_batch: CriticBatch | None = None
-        most = session.config.trainer.tokens_at_once
-        checkpoint = _checkpoint(session)
-        self.limit = micro_batches.begin(most, checkpoint, self._halved, session.poll)
+        self.limit = micro_batches.begin(
+            session.config.trainer, _checkpoint(session), self._halved, session.poll
+        )
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
         self._planning = Planning(start.chat)

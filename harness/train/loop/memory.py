@@ -76,7 +76,7 @@ def phases(
 
     They follow each other: keys and values are gone before there are gradients and activations.
     An evaluation is held in slices as large as a batch. `folder`: the model's files, None for
-    random weights of the policy's shape; `total_bytes`: the GPU's memory, 0 where it is not known;
+    random weights of the policy's shape; `total_bytes`: the run's of the GPU, 0 where not known;
     `prompt_tokens`: of the system prompt and the template around the first words. Of several ranks
     this is one's memory: of sharded weights it holds a part, beside what it gathers.
     """
@@ -232,7 +232,7 @@ def check(needed: Sequence[Phase], free_bytes: int) -> str | None:
     if largest.total <= free_bytes:
         return None
     said = (
-        f"trainer.gpus: the run needs about {largest}, and the GPU has {_gb(free_bytes)} free; "
+        f"trainer.gpus: the run needs about {largest}, and the GPU has {_gb(free_bytes)} for it; "
         f"{largest.advice} need less"
     )
     if largest.total > MOST_OVER * free_bytes:

@@ -101,9 +101,10 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
         free_bytes, total_bytes = torch.cuda.mem_get_info()
-        needed = memory.phases(config, folder, total_bytes, len(chat.opening("")))
+        part_bytes = total_bytes // config.trainer.runs_per_gpu
+        needed = memory.phases(config, folder, part_bytes, len(chat.opening("")))
         print(memory.summary(needed), file=sys.stderr)
-        warning = memory.check(needed, free_bytes)
+        warning = memory.check(needed, min(free_bytes, part_bytes))
         if warning is not None:
             safe_text.say(warning)
     model = huggingface.load_model(policy, folder, device)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from harness.config.trainer import TrainerConfig
 from harness.records import atomic
 from harness.train.engines.scoring import by_length
 
@@ -59,13 +60,16 @@ class TokenLimit:
         most: int | None = None,
         told: Told = lambda tokens, rank: None,
         before_part: Callable[[], None] = lambda: None,
+        runs_per_gpu: int = 1,
     ) -> None:
         """`told` is called with each new limit after an out-of-memory, and the rank that had it;
-        `before_part` before each micro-batch of an update: it may raise to stop.
+        `before_part` before each micro-batch of an update: it may raise to stop. `runs_per_gpu`:
+        runs that share the GPU's memory.
         """
         self.most = most
         """Tokens, padding included; a conversation alone may have more. None: the estimate's."""
         self._told, self.before_part = told, before_part
+        self._runs_per_gpu = runs_per_gpu
 
     def cut(self, model: Any, lengths: Sequence[int]) -> list[list[int]]:
         """The conversations of each forward and backward, by number, of similar length.
@@ -73,7 +77,7 @@ class TokenLimit:
         A pass without gradients has the same ones, so that its log-probabilities are the same bits.
         """
         if self.most is None:
-            return by_length(lengths, ROWS_AT_ONCE, tokens_at_once(model))
+            return by_length(lengths, ROWS_AT_ONCE, tokens_at_once(model, self._runs_per_gpu))
         return by_length(lengths, len(lengths), self.most)
 
     def within(
@@ -110,15 +114,16 @@ class TokenLimit:
 
 
 def begin(
-    most: int | None,
+    trainer: TrainerConfig,
     checkpoint: Path | None,
     told: Told = lambda tokens, rank: None,
     before_part: Callable[[], None] = lambda: None,
 ) -> TokenLimit:
-    """The limit at the start of a run, whose config has `most`, or as saved in `checkpoint`."""
+    """The limit at the start of a run with this config, or as saved in `checkpoint`."""
+    most = trainer.tokens_at_once
     if checkpoint is not None and (checkpoint / FILE).is_file():
         most = int(json.loads((checkpoint / FILE).read_text(encoding="utf-8"))["tokens_at_once"])
-    return TokenLimit(most, told, before_part)
+    return TokenLimit(most, told, before_part, trainer.runs_per_gpu)
 
 
 def save(limit: TokenLimit, folder: Path) -> None:
@@ -128,14 +133,14 @@ def save(limit: TokenLimit, folder: Path) -> None:
         atomic.write_text(folder / FILE, text, durable=False)  # which the checkpoint sees to
 
 
-def tokens_at_once(model: Any) -> int:
+def tokens_at_once(model: Any, runs_per_gpu: int = 1) -> int:
     """Most tokens of a forward and backward of `model` on its device, padding included."""
     device = model.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
     has_adapters = not all(p.requires_grad for p in model.parameters())
     computed = "bfloat16" if dtype == torch.bfloat16 else "float32"
     size = activation_bytes(model.config, computed, has_adapters, computes_again(model))
-    return int(_budget(model) // size)
+    return int(_budget(model, runs_per_gpu) // size)
 
 
 def computes_again(model: Any) -> bool:
@@ -145,12 +150,12 @@ def computes_again(model: Any) -> bool:
     return bool(model.is_gradient_checkpointing)
 
 
-def _budget(model: Any) -> int:
+def _budget(model: Any, runs_per_gpu: int) -> int:
     """Bytes of activations on the device of `model`."""
     if model.device.type != "cuda":
         return ACTIVATIONS_AT_ONCE_ON_A_CPU
     total: int = torch.cuda.get_device_properties(model.device).total_memory
-    return budget_of_a_gpu(total, held_bytes(model))
+    return budget_of_a_gpu(total // runs_per_gpu, held_bytes(model))
 
 
 def held_bytes(model: Any) -> int:

@@ -173,7 +173,8 @@ def _phases(
     """
     if config.policy.kind != "hf":
         return ()
-    total = torch.cuda.mem_get_info()[1] if config.trainer.gpus else 0
+    trainer = config.trainer
+    total = torch.cuda.mem_get_info()[1] // trainer.runs_per_gpu if trainer.gpus else 0
     folder = model_files.ensure(config.policy)
     estimated = memory.phases(config, folder, total, prompt_tokens)
     return tuple(

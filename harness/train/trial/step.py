@@ -158,7 +158,7 @@ def learn(
     """One update on conversations whose rewards are random."""
     learner: Any = models.learner
     learner.train(micro_batches.computes_again(learner))
-    limit = micro_batches.begin(config.trainer.tokens_at_once, None)
+    limit = micro_batches.begin(config.trainer, None)
     with precision(config.policy, learner.device.type):
         batch, settings = _batch(config, models, trajectories, limit)
         result = accumulate_gradient(learner, batch, settings, limit)

@@ -12,6 +12,7 @@ import torch
 from transformers import AutoConfig
 
 from harness.compose import planner
+from harness.config.run import TrainerConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.engines.sampler import Reader
@@ -40,7 +41,9 @@ def test_what_does_not_fit_is_told_by_phase_and_part() -> None:
     assert memory.check((talking, learning), math.ceil(most / 1.3)) is not None
     with pytest.raises(DeviceError, match=told):
         memory.check((talking, learning), math.floor(most / 1.3) - 1)
-    with pytest.raises(DeviceError, match=r"in the rollout .* for it; fewer trainer.conversations "):
+    with pytest.raises(
+        DeviceError, match=r"in the rollout .* for it; fewer trainer.conversations "
+    ):
         memory.check((talking,), 0)
 
 
@@ -170,3 +173,12 @@ def test_a_config_that_leaves_its_head_size_out_is_estimated_too(
     kept = getattr(known, "num_key_value_heads", None) or 4
     wanted = 2 * 2 * known.num_hidden_layers * kept * 8 * 4 * 8 * tokens
     assert parts["keys and values"] == wanted
+
+
+def test_on_a_shared_gpu_vllm_is_in_memory_while_the_policy_learns() -> None:
+    alone = TrainerConfig(gpus=1, engine="vllm_colocate")
+    for trainer, vllm in ((alone, 0), (replace(alone, runs_per_gpu=6), 3 * 10**9)):
+        given = replace(config(SMALL), trainer=trainer)
+        rollout, update = memory.phases(given, None, 10 * 10**9)
+        assert rollout.parts["vLLM"] == 3 * 10**9
+        assert update.parts.get("vLLM", 0) == vllm

@@ -36,7 +36,11 @@ STDOUT, STDERR = 1, 2
 
 
 class Colocated:
-    """vLLM beside the trainer; on a GPU it sleeps while the trainer learns."""
+    """vLLM beside the trainer; on a GPU of its own it sleeps while the trainer learns.
+
+    Where runs share a GPU it keeps its part: its sleep ends with an assertion where another process
+    takes memory meanwhile.
+    """
 
     corrected = True
 
@@ -44,11 +48,11 @@ class Colocated:
         """`hung` ends the run. Raises ConfigError if vLLM refuses this model."""
         self._model, self._hung = model, hung
         self._deadline_s = config.trainer.engine_deadline_s
-        self.sleeps = model.device.type == "cuda"
+        self.sleeps = model.device.type == "cuda" and config.trainer.runs_per_gpu == 1
         folder = vllm_model.folder(model)
         with _stdout_is_stderr(), self._in_time():
             try:
-                self._llm = LLM(str(folder), **_options(model, config))
+                self._llm = LLM(str(folder), **_options(model, config, self.sleeps))
             except (ValueError, RuntimeError, AssertionError) as error:  # that memory was freed
                 raise _refused(error) from error
         if self.sleeps:
@@ -107,9 +111,9 @@ class Colocated:
         return in_time(self._deadline_s, self._hung)
 
 
-def _options(model: Any, config: RunConfig) -> dict[str, Any]:
+def _options(model: Any, config: RunConfig, sleeps: bool) -> dict[str, Any]:
     """vLLM's options. Weights start as dummies: the policy's come before the first turn."""
-    on_gpu, share = model.device.type == "cuda", config.trainer.gpu_memory_share
+    trainer, on_gpu = config.trainer, model.device.type == "cuda"
     return {
         "load_format": "dummy",
         "skip_tokenizer_init": True,
@@ -117,10 +121,10 @@ def _options(model: Any, config: RunConfig) -> dict[str, Any]:
         "dtype": config.policy.dtype,
         "hf_overrides": vllm_model.overrides(engine_choice.installed()),
         "max_model_len": -1,  # what the cache can hold
-        "gpu_memory_utilization": share / config.trainer.runs_per_gpu,
+        "gpu_memory_utilization": trainer.gpu_memory_share / trainer.runs_per_gpu,
         "kv_cache_memory_bytes": _cache_bytes(model, config) if on_gpu else None,
         "enable_prefix_caching": True,
-        "enable_sleep_mode": on_gpu,
+        "enable_sleep_mode": sleeps,
         "logprobs_mode": "processed_logprobs",  # at the sampling temperature
         "seed": config.seed,
     }

@@ -89,17 +89,18 @@ def phases(
     is_sharded, parts = config.trainer.shard != "none", _parts(config)
     always = _always(config, model, count, adapters)
     held = always["weights"] + learning * LEARNING_BYTES // parts
-    longest = most_tokens(config, config.difficulty.turn_cap, prompt_tokens)
-    rows, at_once = _at_once(config, model.config, longest, total_bytes, held, device)
     engine = engine_choice.chosen(config)
     share = config.trainer.gpu_memory_share if engine == engine_choice.COLOCATED else 0
+    vllm = {"vLLM": int(share * total_bytes)}
+    longest = most_tokens(config, config.difficulty.turn_cap, prompt_tokens)
+    rows, at_once = _at_once(config, model.config, longest, total_bytes, held, device)
     spoken = policy.max_turn_tokens * config.conversations_of_a_rank
     own = policy.max_turn_tokens * config.difficulty.turn_cap * rows
     width = head.shape[0] * FULL_BYTES
     rollout = {
         "keys and values": _cache_bytes(config, model.config, prompt_tokens),
         "logits": width * LOGIT_COPIES * min(spoken, _piece(head.shape[0], device)),
-        "vLLM": int(share * total_bytes),
+        **vllm,
         "gathered weights": count * FULL_BYTES if is_sharded else 0,
     }
     behind = {
@@ -110,6 +111,7 @@ def phases(
         a_layer = _layer_bytes(config, model.config, longest) * rows
         at_once -= min(a_layer, sum(behind.values()))
     trained = {
+        **(vllm if config.trainer.runs_per_gpu > 1 else {}),  # where it does not sleep
         "gradients": learning * FULL_BYTES // parts,
         "gathered weights and gradients": _gathered(model) if is_sharded else 0,
         "activations": int(at_once),

@@ -42,6 +42,14 @@ ID_TOKENS = ("bos", "eos", "pad")
 """Those whose ids a config holds."""
 
 
+WITHOUT_UNKNOWN = {
+    "unk_token": None, "continuing_subword_prefix": "", "end_of_word_suffix": "",
+    "fuse_unk": False, "byte_fallback": False,
+}  # fmt: skip
+"""Of a tokenizer that knows every byte; what versions of transformers write here differs, and a
+run goes on only from the tokenizer that it began with."""
+
+
 def convert(source: Path, folder: Path) -> None:
     """Write the model in the GGUF file `source` into `folder`, which is there.
 
@@ -68,6 +76,8 @@ def _as_the_file_says(tokenizer: Any, source: Path) -> None:
     )
     pieces.decoder = decoders.ByteLevel()
     pieces.normalizer = None
+    for name, value in WITHOUT_UNKNOWN.items():
+        setattr(pieces.model, name, value)
     fields = GGUFReader(source).fields
     for name, key in SPECIAL_TOKENS.items():
         token = int(fields[f"tokenizer.ggml.{key}_token_id"].contents())

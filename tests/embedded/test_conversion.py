@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from harness.config.run import PolicyConfig
-from harness.embedded.conversion import convert
+from harness.embedded.conversion import WITHOUT_UNKNOWN, convert
 from harness.policy import huggingface
 from harness.policy.chat import chat_of
 from tests.embedded import made
@@ -36,6 +36,12 @@ def test_the_model_is_the_one_in_the_file(folder: Path) -> None:
         wanted = made.model()(ids).logits
         got = huggingface.load_model(policy(folder), folder, "cpu")(ids).logits
     assert torch.allclose(got, wanted, atol=1e-6)
+
+
+def test_its_tokenizer_is_written_alike_by_every_transformers(folder: Path) -> None:
+    """5.17 writes an unknown token and byte fallback here, 5.23 neither; no run may tell them."""
+    written = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    assert {key: written[key] for key in WITHOUT_UNKNOWN} == WITHOUT_UNKNOWN
 
 
 def test_its_tokenizer_reads_numbers_digit_by_digit_and_frames_a_chat(folder: Path) -> None:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
-from harness.probes import readings
-from harness.probes.quantity import Probe, Setting
-from harness.probes.readings import Answers, Asked
+from harness.probes import readings, source
+from harness.probes.quantity import Answers, Battery, ItemChoice, Probe, Setting
+from harness.probes.readings import Asked
 from harness.probes.results import START, Probed, Reading
-from harness.records import run_folder, trained_run
+from harness.probes.source import Source
 from harness.records.outcomes import OWN
-from harness.records.run_folder import RunFolder
-from harness.records.trained_run import TrainedRun
 from harness.train.metrics.held_out import levels_of
 from harness.train.saved_policy import policy as saved_policy
 from harness.train.saved_policy.policy import Held
 
 BY_START = "start"
 Say = Callable[[str, int, int], None]
-"""Called with what is held, the conversations so far, and all of them."""
+"""Called with what is held, the conversations or items so far, and all of them."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class Question:
     users: int = 64
     repeats: int | None = None
     """None for the probe's own."""
+    choice: ItemChoice = ItemChoice()
+    """Of a probe that asks items."""
 
     @property
     def conversations(self) -> int:
@@ -48,38 +48,28 @@ class Question:
         return self.probe.repeats if self.repeats is None else self.repeats
 
 
-@dataclass(frozen=True)
-class _Policy:
-    """One policy that is asked."""
-
-    of: TrainedRun
-    step: int
-
-    @property
-    def checkpoint(self) -> Path | None:
-        return None if self.step == START else self.of.checkpoint.path
-
-
 def ask(question: Question, say: Say) -> Probed:
-    """Hold the conversations and measure them.
+    """Hold the conversations, or ask the items, and measure them.
 
     Raises ConfigError for what cannot be asked, DataError for a folder that is no run and for a
     checkpoint that cannot be loaded, which is found when its turn comes.
     """
-    last = _found(question.run, question.step)
-    policies = [_Policy(one, one.checkpoint.step) for one in _asked(question, last)]
+    probe = question.probe
+    last = _found(question.run, question.step, probe)
+    policies = source.every(question.run) if question.along else [last]
     reference = _reference(question, last)
-    settings = question.probe.settings(last.config)
-    asked = Asked.of(question.probe, last.config)
-    before = _answers(question, reference, settings, say)
+    asked = Asked.of(probe, last.config)
+    battery = None if probe.battery is None else probe.battery(last.config, question.choice)
+    answers_of = _answers_of(question, battery, say)
+    before = answers_of(reference) if asked.quantities else {}
     found: list[Reading] = []
     for policy in policies:
-        answers = _answers(question, policy, settings, say)
+        answers = answers_of(policy) if asked.quantities else {}
         found += readings.of(asked, answers, policy.step, before)
-    held = sum(len(some) for by_user in before.values() for some in by_user.values())
+    held = 0 if battery else sum(len(some) for users in before.values() for some in users.values())
     return Probed(
-        probe=question.probe.name,
-        asks=question.probe.asks,
+        probe=probe.name,
+        asks=probe.asks,
         run=str(question.run),
         against=question.against,
         reference=tuple(readings.of(asked, before, reference.step, None)),
@@ -88,36 +78,33 @@ def ask(question: Question, say: Say) -> Probed:
         repeats=question.conversations,
         conversations=held * (1 + len(policies)),
         readings=tuple(found),
+        items=None if battery is None else battery.items,
+        not_measured=tuple(probe.not_measured(last.config)),
+        verdict=probe.verdict([one for one in found if one.step == policies[-1].step]),
     )
 
 
-def _asked(question: Question, last: TrainedRun) -> Iterable[TrainedRun]:
-    if not question.along:
-        return [last]
-    return trained_run.every(question.run)
-
-
-def _reference(question: Question, last: TrainedRun) -> _Policy:
+def _reference(question: Question, last: Source) -> Source:
     """What the run's policies are held against."""
     if question.against == BY_START:
-        return _Policy(last, START)
-    other = _found(Path(question.against), None)
-    for key, met in _WHO_IS_MET.items():
+        return last.start
+    other = _found(Path(question.against), None, question.probe)
+    for key, met in (_WHO_IS_MET if question.probe.battery is None else _WHO_IS_ASKED).items():
         own, others = (met(one.config) for one in (last, other))
         if own != others:
             raise ConfigError(
-                f"{other.run.config}: {key} must be as in {last.run.config}, since both meet the "
+                f"{other.where}: {key} must be as in {last.where}, since both meet the "
                 f"same users with --against, got {others} instead of {own}"
             )
-    return _Policy(other, other.checkpoint.step)
+    return other
 
 
-def _found(folder: Path, step: int | None) -> TrainedRun:
-    run = RunFolder(folder)
-    if run_folder.read_config(run).simulator.kind == "served":
+def _found(folder: Path, step: int | None, probe: Probe) -> Source:
+    config, where = source.config_of(folder)
+    if config.simulator.kind == "served" and probe.battery is None:
         rule = "must be one that answers in this process, since a probe would pay for every answer"
-        raise ConfigError(f"{run.config}: simulator.kind {rule}, got served")
-    return trained_run.find(folder, step)
+        raise ConfigError(f"{where}: simulator.kind {rule}, got served")
+    return source.of(folder, step)
 
 
 def _names(config: RunConfig) -> Mapping[int, str]:
@@ -132,8 +119,11 @@ def _levels(config: RunConfig) -> Any:
     return {name: every[number].knobs() for number, name in _names(config).items()}
 
 
-_WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
+_WHO_IS_ASKED: Mapping[str, Callable[[RunConfig], Any]] = {
     "policy.kind": lambda config: config.policy.kind,
+}
+_WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
+    **_WHO_IS_ASKED,
     "simulator.kind": lambda config: config.simulator.kind,
     "simulator.profiles": lambda config: config.simulator.profiles,
     "eval.levels": lambda config: list(_names(config).values()),
@@ -142,21 +132,38 @@ _WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
 """By key: what two policies must have in common to be held against each other."""
 
 
-def _answers(question: Question, policy: _Policy, settings: Sequence[Setting], say: Say) -> Answers:
-    held: dict[tuple[str, str], dict[int, list[Held]]] = {}
-    for setting in settings:
-        names = _names(setting.changed(policy.of.config))
-        for one in _held(question, policy, setting, say):
-            level = names[one.meeting.level]
-            here = held.setdefault((level, setting.name), {})
-            here.setdefault(one.meeting.user, []).append(one)
-    return held
+def _answers_of(
+    question: Question, battery: Battery | None, say: Say
+) -> Callable[[Source], Answers]:
+    """What asks one policy."""
+
+    def from_items(policy: Source) -> Answers:
+        assert battery is not None
+        speaking = saved_policy.of(policy.config, policy.weights, policy.start_model)
+        return battery.ask(speaking, lambda done, of: say(_shown(policy), done, of))
+
+    def from_users(policy: Source) -> Answers:
+        held: dict[tuple[str, str], dict[int, list[Held]]] = {}
+        for setting in question.probe.settings(policy.config):
+            names = _names(setting.changed(policy.config))
+            for one in _held(question, policy, setting, say):
+                level = names[one.meeting.level]
+                here = held.setdefault((level, setting.name), {})
+                here.setdefault(one.meeting.user, []).append(one)
+        return held
+
+    return from_users if battery is None else from_items
 
 
-def _held(question: Question, policy: _Policy, setting: Setting, say: Say) -> Sequence[Held]:
-    of, what = policy.of, "the start" if policy.step == START else f"step {policy.step}"
-    changed = setting.changed(of.config)
+def _held(question: Question, policy: Source, setting: Setting, say: Say) -> Sequence[Held]:
+    changed = setting.changed(policy.config)
     config = saved_policy.of_size(changed, question.users, question.conversations)
-    speaking = saved_policy.of(config, policy.checkpoint, of.status.start_model)
+    speaking = saved_policy.of(config, policy.weights, policy.start_model)
+    what = _shown(policy)
     shown = f"{what}, {setting.name}" if setting.name else what
-    return saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
+    held = saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
+    return question.probe.then(speaking, held)
+
+
+def _shown(policy: Source) -> str:
+    return "the start" if policy.step == START else f"step {policy.step}"

@@ -58,5 +58,5 @@ PROBE = Probe(
     "Does what was learnt hold with users unlike those of training?",
     _quantities,
     settings=_settings,
-    gap=(MET, NOT_MET),
+    gaps=((MET, NOT_MET),),
 )

@@ -13,7 +13,6 @@ import torch
 from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.policy import huggingface, merged, tiny
-from harness.records import checkpoints
 from harness.train.engines.engine import Transformers
 from harness.train.loop import start as starts
 from harness.train.loop.start import StartModels
@@ -32,7 +31,7 @@ class SavedModel:
     work: Work
 
     @classmethod
-    def of(cls, config: RunConfig, checkpoint: Path | None, start_sum: str | None) -> SavedModel:
+    def of(cls, config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedModel:
         """Load the model. See `saved_policy.of`."""
         config = _here(config)
         torch.set_num_threads(config.trainer.threads)
@@ -43,8 +42,8 @@ class SavedModel:
                 f"{str(start_sum)[:12]}, got {str(models.sum)[:12]}"
             )
         learner = models.learner
-        if checkpoint is not None:
-            learner = _trained(config.policy, models, checkpoint / checkpoints.MODEL)
+        if weights is not None:
+            learner = _trained(config.policy, models, weights)
         engine = Transformers(learner)
         return cls(config, Work(config, learner, models.judge, models.chat, engine))
 

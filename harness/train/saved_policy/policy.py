@@ -55,9 +55,11 @@ class SavedPolicy(Protocol):
         ...
 
 
-def of(config: RunConfig, checkpoint: Path | None, start_sum: str | None) -> SavedPolicy:
-    """The policy of a run's checkpoint, or with None the one that the run began with.
+def of(config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedPolicy:
+    """A policy with the weights of a run's checkpoint, or with None those that the run began with.
 
+    `weights`: of a language model the folder that the libraries saved, of a tabular policy the
+    checkpoint.
     `start_sum`: the sha256 of the run's start model, None where none is recorded. Raises
     ConfigError if the start model cannot be had or is another, and for what is no checkpoint of
     this policy.
@@ -65,10 +67,10 @@ def of(config: RunConfig, checkpoint: Path | None, start_sum: str | None) -> Sav
     if config.policy.kind == "tabular":
         from harness.train.saved_policy.tabular import SavedTabular
 
-        return SavedTabular.of(config, checkpoint)
+        return SavedTabular.of(config, weights)
     from harness.train.saved_policy.language import SavedModel  # torch
 
-    return SavedModel.of(config, checkpoint, start_sum)
+    return SavedModel.of(config, weights, start_sum)
 
 
 def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:

@@ -20,6 +20,7 @@ from harness.train.saved_policy import policy as saved_policy
 from harness.train.saved_policy.policy import Held
 
 BY_START = "start"
+USERS = 64
 Say = Callable[[str, int, int], None]
 """Called with what is held, the conversations or items so far, and all of them."""
 
@@ -36,7 +37,7 @@ class Question:
     """Ask every checkpoint that was kept."""
     against: str = BY_START
     """`start`, or the folder of another run, whose last checkpoint it is."""
-    users: int = 64
+    users: int = USERS
     repeats: int | None = None
     """None for the probe's own."""
     choice: ItemChoice = ItemChoice()

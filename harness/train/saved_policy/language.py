@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from harness.train.metrics.held_out import Meeting
 from harness.train.ranks.work import Work
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.saved_policy.policy import Divergence, Held
+from harness.train.saved_policy.words import ModelWords
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class SavedModel:
             learner = _trained(config.policy, models, weights)
         engine = Transformers(learner)
         return cls(config, Work(config, learner, models.judge, models.chat, engine))
+
+    @cached_property
+    def words(self) -> ModelWords:
+        return ModelWords(self.work.learner, self.work.chat, self.work.engine, self.config.policy)
 
     @contextmanager
     def speaking(self) -> Iterator[None]:

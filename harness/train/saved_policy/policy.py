@@ -38,8 +38,31 @@ class Held:
     divergence: Divergence
 
 
+Turns = Sequence[tuple[str, str]]
+"""(speaker, text), `user` first and last, `policy` between."""
+
+
+class Words(Protocol):
+    """What a policy says, or how likely it is to say given words, without any user."""
+
+    def replies(self, openings: Sequence[str]) -> list[str]:
+        """One reply to each opening, drawn at the policy's temperature; every policy is given the
+        same random numbers.
+        """
+        ...
+
+    def scores(self, turns: Turns, options: Sequence[str]) -> list[float]:
+        """Mean log-probability a token of each option as the reply to `turns`, in nats."""
+        ...
+
+
 class SavedPolicy(Protocol):
     """A policy with fixed weights."""
+
+    @property
+    def words(self) -> Words | None:
+        """None of a policy that chooses strategies and leaves the words to a grammar."""
+        ...
 
     @property
     def config(self) -> RunConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ class Question:
     users: int = USERS
     repeats: int | None = None
     """None for the probe's own."""
-    choice: ItemChoice = ItemChoice()
+    choice: ItemChoice = field(default_factory=ItemChoice)
     """Of a probe that asks items."""
 
     @property
@@ -90,12 +90,15 @@ def _reference(question: Question, last: Source) -> Source:
     if question.against == BY_START:
         return last.start
     other = _found(Path(question.against), None, question.probe)
-    for key, met in (_WHO_IS_MET if question.probe.battery is None else _WHO_IS_ASKED).items():
+    alike, why = _WHO_IS_MET, "meet the same users"
+    if question.probe.battery is not None:
+        alike, why = _WHO_IS_ASKED, "are asked the same items"
+    for key, met in alike.items():
         own, others = (met(one.config) for one in (last, other))
         if own != others:
             raise ConfigError(
-                f"{other.where}: {key} must be as in {last.where}, since both meet the "
-                f"same users with --against, got {others} instead of {own}"
+                f"{other.where}: {key} must be as in {last.where}, since both {why} with "
+                f"--against, got {others} instead of {own}"
             )
     return other
 

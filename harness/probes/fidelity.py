@@ -66,8 +66,7 @@ class Told:
         return " ".join(said)
 
     def taken_up(self, reply: str) -> str:
-        """TRUE, FALSE or NONE: a reply that holds the changed fact is false whatever else is in it.
-        """
+        """TRUE, FALSE or NONE: the changed fact makes a reply false whatever else it holds."""
         words = reply.lower()
         if _turned_round(self.changed) in words:
             return FALSE
@@ -75,8 +74,7 @@ class Told:
 
 
 def items(count: int = COUNT) -> tuple[Told, ...]:
-    """`count` items, one persona after the other; always the same. There are some more than COUNT.
-    """
+    """`count` items, one of each persona in turn, always the same; there are more than COUNT."""
     by_persona = [_of_persona(persona) for persona in PERSONAS[HELD_OUT]]
     return tuple(islice(_in_turns(by_persona), count))
 

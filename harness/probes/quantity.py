@@ -1,4 +1,4 @@
-"""What a probe measures: quantities that are ratios of sums over a user's conversations or items."""
+"""What a probe measures: quantities, ratios of sums over a user's conversations or over items."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ AS_TRAINED = Setting("")
 Answers = Mapping[tuple[str, str], Mapping[int, Sequence[Any]]]
 """By level and setting, and there by user or item: conversations, or what else was answered."""
 
+Terms = Sequence[tuple[float, str]]
+"""What a reading is a sum of: factors and settings."""
+
 
 @dataclass(frozen=True)
 class Battery:
@@ -80,8 +83,8 @@ class Probe:
     """Conversations with each user unless the command says otherwise."""
     settings: Callable[[RunConfig], Sequence[Setting]] = lambda config: (AS_TRAINED,)
     """Those in which a run is asked. Raises ConfigError for a run that cannot be."""
-    gaps: tuple[tuple[str, str], ...] = ()
-    """Pairs of settings: what each quantity is in the second minus in the first is asked too."""
+    combined: Callable[[RunConfig], Mapping[str, Terms]] = lambda config: {}
+    """What is asked of several settings together, such as a gap between two, by name."""
     then: Callable[[SavedPolicy, Sequence[Held]], Sequence[Held]] = _as_they_are
     """What the policy itself is asked after its conversations."""
     battery: Callable[[RunConfig, ItemChoice], Battery] | None = None

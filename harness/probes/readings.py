@@ -9,11 +9,8 @@ from typing import Any
 from harness.config.run import RunConfig
 from harness.probes import over_users
 from harness.probes.over_users import Parts
-from harness.probes.quantity import Answers, Probe, Quantity
+from harness.probes.quantity import Answers, Probe, Quantity, Terms
 from harness.probes.results import Reading
-
-Terms = Sequence[tuple[float, str]]
-"""What a reading is made of: factors and settings."""
 
 
 @dataclass(frozen=True)
@@ -22,14 +19,13 @@ class Asked:
 
     quantities: tuple[Quantity, ...]
     terms: Mapping[str, Terms]
-    """By the name of the setting, or of the gap between two."""
+    """By the name of the setting, or of what is asked of several."""
 
     @classmethod
     def of(cls, probe: Probe, config: RunConfig) -> Asked:
         """Of a run with this config. Raises as `Probe.settings` does."""
         terms: dict[str, Terms] = {one.name: [(1.0, one.name)] for one in probe.settings(config)}
-        for first, second in probe.gaps:
-            terms[f"{second} minus {first}"] = [(1.0, second), (-1.0, first)]
+        terms |= probe.combined(config)
         return cls(tuple(probe.quantities(config)), terms)
 
 

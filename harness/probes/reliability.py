@@ -8,12 +8,21 @@ model is asked questions of an item file (knowledge.py). A tabular policy is ask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
-from harness.probes import fidelity
-from harness.probes.quantity import AS_TRAINED, Battery, ItemChoice, Probe, Quantity, Setting
+from harness.probes import fidelity, knowledge, warmth
+from harness.probes.quantity import (
+    AS_TRAINED,
+    Battery,
+    ItemChoice,
+    Probe,
+    Quantity,
+    Setting,
+    Terms,
+)
+from harness.probes.results import Reading
 
 TABULAR = (
     "policy.kind=tabular: it chooses strategies, and the phrase grammar which of the user's facts "
@@ -24,11 +33,18 @@ TABULAR = (
 def _settings(config: RunConfig) -> Sequence[Setting]:
     if config.policy.kind == "tabular":
         return (AS_TRAINED,)
+    if config.policy.kind == "hf":
+        return tuple(map(Setting, (warmth.SETTING, *knowledge.FRAMINGS)))
     return tuple(map(Setting, fidelity.FRAMINGS))
 
 
+def _combined(config: RunConfig) -> Mapping[str, Terms]:
+    return knowledge.COMBINED if config.policy.kind == "hf" else {}
+
+
 def _quantities(config: RunConfig) -> Sequence[Quantity]:
-    return () if config.policy.kind == "tabular" else fidelity.QUANTITIES
+    of_kind = {"tabular": (), "tiny": fidelity.QUANTITIES, "hf": knowledge.QUANTITIES}
+    return of_kind[config.policy.kind]
 
 
 def _battery(config: RunConfig, choice: ItemChoice) -> Battery:
@@ -39,7 +55,15 @@ def _battery(config: RunConfig, choice: ItemChoice) -> Battery:
         )
     if config.policy.kind == "tabular":
         return Battery(0, lambda saved, watch: {})
+    if config.policy.kind == "hf":
+        return knowledge.battery(choice)
     return fidelity.battery(choice.first)
+
+
+def _verdict(readings: Sequence[Reading]) -> str:
+    """One of what warmth has cost; of a tiny policy the changes speak for themselves."""
+    of_questions = any(one.level == knowledge.ALL for one in readings)
+    return knowledge.verdict(readings) if of_questions else ""
 
 
 PROBE = Probe(
@@ -47,6 +71,8 @@ PROBE = Probe(
     "Does the policy stay true to the facts, when its user is sad and when they are wrong?",
     _quantities,
     settings=_settings,
+    combined=_combined,
     battery=_battery,
+    verdict=_verdict,
     not_measured=lambda config: (TABULAR,) if config.policy.kind == "tabular" else (),
 )

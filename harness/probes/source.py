@@ -52,6 +52,4 @@ def config_of(folder: Path) -> tuple[RunConfig, Path]:
 
 def _of_run(one: TrainedRun) -> Source:
     weights = one.checkpoint.path if one.config.policy.kind == "tabular" else one.files
-    return Source(
-        one.config, one.run.config, weights, one.checkpoint.step, one.status.start_model
-    )
+    return Source(one.config, one.run.config, weights, one.checkpoint.step, one.status.start_model)

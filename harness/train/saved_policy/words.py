@@ -65,7 +65,9 @@ class ModelWords:
         log_p = drawn(log_distribution(logits, 1.0), tokens)
         return [float(part.mean()) for part in torch.split(log_p, rows)]
 
-    def _states(self, prompt: Sequence[int], options: Sequence[Sequence[int]]) -> tuple[Tensor, list[int]]:
+    def _states(
+        self, prompt: Sequence[int], options: Sequence[Sequence[int]]
+    ) -> tuple[Tensor, list[int]]:
         """Hidden states from which each option's tokens are drawn, option by option.
 
         What all prompts begin with is read once, the rest of the prompt once for all options.

@@ -15,6 +15,7 @@ from harness.errors import ConfigError
 from harness.probes import ask, picture, registry, results, show
 from harness.probes.quantity import ItemChoice, Probe
 from harness.probes.results import Probed
+from harness.records import policy_file
 from harness.report import formats, write
 from harness.report.figures import probe as figure
 from harness.report.tables import csv_files
@@ -53,7 +54,8 @@ def probe(wanted: Wanted) -> None:
     pictures = formats.pictures(wanted.formats)
     if wanted.along and wanted.step is not None:
         raise ConfigError(f"--along asks every step, so it goes without --step, got {wanted.step}")
-    one_run.refuse_another(wanted.run, f"probe {wanted.name}")
+    if not policy_file.is_model(wanted.run):
+        one_run.refuse_another(wanted.run, f"probe {wanted.name}")
     probed = ask.ask(question, _progress())
     out = wanted.out or wanted.run / FOLDER / wanted.name
     _write(probed, out, pictures)

@@ -12,7 +12,7 @@ from harness.errors import ConfigError
 from harness.probes import readings, source
 from harness.probes.quantity import Answers, Battery, ItemChoice, Probe, Setting
 from harness.probes.readings import Asked
-from harness.probes.results import START, Probed, Reading
+from harness.probes.results import Probed, Reading
 from harness.probes.source import Source
 from harness.records.outcomes import OWN
 from harness.train.metrics.held_out import levels_of
@@ -27,7 +27,7 @@ Say = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a run."""
+    """What is asked of a run, or of the model in a folder."""
 
     probe: Probe
     run: Path
@@ -36,7 +36,7 @@ class Question:
     along: bool = False
     """Ask every checkpoint that was kept."""
     against: str = BY_START
-    """`start`, or the folder of another run, whose last checkpoint it is."""
+    """`start`, or a folder: of another run, whose last checkpoint it is, or of a model."""
     users: int = USERS
     repeats: int | None = None
     """None for the probe's own."""
@@ -108,7 +108,15 @@ def _found(folder: Path, step: int | None, probe: Probe) -> Source:
     if config.simulator.kind == "served" and probe.battery is None:
         rule = "must be one that answers in this process, since a probe would pay for every answer"
         raise ConfigError(f"{where}: simulator.kind {rule}, got served")
-    return source.of(folder, step)
+    found = source.of(folder, step)
+    if probe.needs_start and not found.knows_start:
+        rule = f"policy.model must name what the policy began with for {probe.name}"
+        raise ConfigError(f"{where}: {rule}, got nothing")
+    unknown = [key for key in found.left_out if key.startswith(OF_USERS)]
+    if unknown and probe.battery is None:
+        rule = f"left_out must name nothing that users follow from, as {unknown[0]} does"
+        raise ConfigError(f"{where}: {rule}: put its value into config, and take it off that list")
+    return found
 
 
 def _names(config: RunConfig) -> Mapping[int, str]:
@@ -123,6 +131,8 @@ def _levels(config: RunConfig) -> Any:
     return {name: every[number].knobs() for number, name in _names(config).items()}
 
 
+OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")
+"""Keys that begin so decide which users are met."""
 _WHO_IS_ASKED: Mapping[str, Callable[[RunConfig], Any]] = {
     "policy.kind": lambda config: config.policy.kind,
 }
@@ -144,7 +154,7 @@ def _answers_of(
     def from_items(policy: Source) -> Answers:
         assert battery is not None
         speaking = saved_policy.of(policy.config, policy.weights, policy.start_model)
-        return battery.ask(speaking, lambda done, of: say(_shown(policy), done, of))
+        return battery.ask(speaking, lambda done, of: say(policy.shown, done, of))
 
     def from_users(policy: Source) -> Answers:
         held: dict[tuple[str, str], dict[int, list[Held]]] = {}
@@ -163,11 +173,6 @@ def _held(question: Question, policy: Source, setting: Setting, say: Say) -> Seq
     changed = setting.changed(policy.config)
     config = saved_policy.of_size(changed, question.users, question.conversations)
     speaking = saved_policy.of(config, policy.weights, policy.start_model)
-    what = _shown(policy)
-    shown = f"{what}, {setting.name}" if setting.name else what
+    shown = f"{policy.shown}, {setting.name}" if setting.name else policy.shown
     held = saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
     return question.probe.then(speaking, held)
-
-
-def _shown(policy: Source) -> str:
-    return "the start" if policy.step == START else f"step {policy.step}"

@@ -36,7 +36,7 @@ COMBINED: Mapping[str, Terms] = {
 }
 PUBLISHED = {PLAIN: 7.43, SAD: 11.9, BELIEF: 11.0}
 """Points of error: mean over four sets of questions, with sadness, with a false belief."""
-PERCENT = "% of items"
+PERCENT = "%"
 
 
 def _plain(item: Item) -> str:

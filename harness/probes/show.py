@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.probes.over_users import Estimate
-from harness.probes.results import Probed, Reading
+from harness.probes.results import START, Probed, Reading
 from harness.report.tables.grid import grid
 from harness.report.text import wording
 from harness.utils.safe_text import text
@@ -51,7 +51,8 @@ def _size(probed: Probed) -> str:
 
 def _table(probed: Probed, level: str) -> Table:
     others = [name for name in (PEOPLE, PUBLISHED) if _has(probed, name)]
-    headings = [_against(probed), f"step {probed.steps[-1]}", "change"]
+    step = probed.steps[-1]
+    headings = [_against(probed), "model" if step == START else f"step {step}", "change"]
     table = grid(level, *headings, *others)
     last = {r.label: r for r in probed.readings if r.level == level}  # of the last step
     for reading in probed.reference:

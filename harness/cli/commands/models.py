@@ -36,15 +36,18 @@ ProbeName = Annotated[
     ),
 ]
 ProbedRun = Annotated[
-    Path, typer.Argument(metavar="RUN", parser=options.a_path, help="Folder of a run.")
+    Path,
+    typer.Argument(
+        metavar="PATH", parser=options.a_path, help="Folder of a run, or of an exported model."
+    ),
 ]
 Along = Annotated[
     bool, typer.Option("--along", help="Ask every checkpoint that was kept, not the last alone.")
 ]
 Against = Annotated[
     str,
-    typer.Option("--against", metavar="start|RUN",
-                 help="What it is held against: the policy it began with, or another run's."),
+    typer.Option("--against", metavar="start|PATH",
+                 help="What it is held against: the policy it began with, or that of a folder."),
 ]  # fmt: skip
 Users = Annotated[
     int | None,
@@ -66,7 +69,7 @@ First = Annotated[
                  help="Ask so many items of reliability, from the first on."),
 ]  # fmt: skip
 ProbeResults = Annotated[
-    Path | None, options.path("--out", "PATH", "Results folder; by default RUN/probes/NAME.")
+    Path | None, options.path("--out", "PATH", "Results folder; by default PATH/probes/NAME.")
 ]
 
 
@@ -84,9 +87,9 @@ def probe(
     picture_format: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask what the policy of a run does, in new conversations with held-out users.
+    """Ask what the policy of a run or a folder does, in new conversations or by fixed items.
 
-    Its start, or another run's policy, meets the same users with the same draws.
+    Its start, or another policy, is asked the same with the same draws.
     Example: harness probe grounding runs/one
     """
     from harness.cli import probe as command

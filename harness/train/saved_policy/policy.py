@@ -36,6 +36,10 @@ class Held:
     meeting: Meeting
     conversation: Conversation
     divergence: Divergence
+    choice: tuple[float, ...] = ()
+    """What the policy itself, asked afterwards, takes the user to have come for: a score of each
+    intention. Nothing where it was not asked, or has no words of its own.
+    """
 
 
 Turns = Sequence[tuple[str, str]]

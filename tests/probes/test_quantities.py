@@ -143,12 +143,10 @@ class Guesser:
 def test_a_policy_s_own_choice_is_what_it_hears_beyond_what_it_likes_to_say() -> None:
     """The user of this meeting came for what `intention_of` says; their cue names advice."""
     cue, bare = "Hm. I only want to know what I can do.", "Hm."
-    told, silent = (
-        held((first, ("question",)), (bare, ("inform",))) for first in (cue, bare)
-    )  # fmt: skip
+    told, silent = (held((one, ("question",)), (bare, ("inform",))) for one in (cue, bare))
     asked, unheard = understanding.with_choice(Guesser(), [told, silent])
-    assert asked.choice == tuple(9.0 * (name == "advice") for name in INTENTIONS)
-    assert unheard.choice == (0,) * 8
+    assert list(asked.choice) == [9.0 * (name == "advice") for name in INTENTIONS]
+    assert list(unheard.choice) == [0] * 8
     found = understanding.posterior(RunConfig(), True, told)
     assert found is not None
     right = float(INTENTIONS[found[0]] == "advice")
@@ -160,7 +158,7 @@ def test_a_policy_s_own_choice_is_what_it_hears_beyond_what_it_likes_to_say() ->
 def test_the_last_answer_is_not_heard_before_the_last_reply() -> None:
     late = held(("Hm.", ("question",)), ("Hm. I only want to know what I can do.", ("inform",)))
     (asked,) = understanding.with_choice(Guesser(), [late])
-    assert asked.choice == (0,) * 8
+    assert list(asked.choice) == [0] * 8
 
 
 def test_each_intention_has_a_sentence_of_its_own() -> None:

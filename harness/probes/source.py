@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.probes.results import START
@@ -77,12 +78,20 @@ def config_of(folder: Path) -> tuple[RunConfig, Path]:
 
 
 def _read(folder: Path) -> PolicyFile:
+    """What the folder's file says, with the shipped levels where it describes none."""
     if not (folder / policy_file.NAME).is_file():
         raise ConfigError(
             f"{folder}: the folder of a model must have {policy_file.NAME} in it, which says how "
             "the policy speaks, got none: `harness export` writes it, docs/probes.md shows one"
         )
-    return policy_file.read(folder)
+    told = policy_file.read(folder)
+    if not told.levels_lacking:
+        return told
+    with planner.shipped_alone():
+        shipped = planner.point(["policy=tabular"]).config.levels
+    made = {name: getattr(shipped, name) for name in told.levels_lacking}
+    config = replace(told.config, levels=replace(told.config.levels, **made))
+    return replace(told, config=config)
 
 
 def _of_run(one: TrainedRun) -> Source:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from harness.config import locations
-from harness.config.run import SCHEMA, RunConfig
+from harness.config.run import LEVELS, SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError
 from harness.records import atomic, config_file, plain_file
 
@@ -40,6 +40,8 @@ class PolicyFile:
     """sha256 of the model that training began with."""
     left_out: tuple[str, ...] = ()
     """Dotted keys whose values say where something is on the machine that trained."""
+    levels_lacking: tuple[str, ...] = ()
+    """Named levels that the file does not describe, so that `config` has none of its own there."""
 
 
 def write(folder: Path, config: RunConfig, step: int, start_model: str | None, named: bool) -> None:
@@ -87,7 +89,9 @@ def read(folder: Path) -> PolicyFile:
         raise ConfigError(f"{path}: start_model must be text or null, got {model!r:.60}")
     if not isinstance(left_out, list) or not all(isinstance(key, str) for key in left_out):
         raise ConfigError(f"{path}: left_out must be a list of keys, got {left_out!r:.60}")
-    return PolicyFile(config, step, model, tuple(left_out))
+    levels = values["config"].get("levels") or {}
+    lacking = tuple(name for name in LEVELS if name not in levels)
+    return PolicyFile(config, step, model, tuple(left_out), lacking)
 
 
 def is_model(folder: Path) -> bool:

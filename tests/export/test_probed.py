@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from harness.config.run import DifficultyConfig
+from harness.probes import source
 from harness.records import policy_file
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
@@ -108,6 +110,21 @@ def test_a_folder_that_does_not_say_how_it_speaks_is_refused(
     code, _, err = probed(folder, "drift")
     assert code == 2
     assert f"{folder}: the folder of a model must have harness.yaml in it" in err
+
+
+def test_a_file_without_levels_means_the_shipped_ones(exported: Path, tmp_path: Path) -> None:
+    folder = rewritten(exported, tmp_path / "model")
+    path = folder / policy_file.NAME
+    values = yaml.safe_load(path.read_text())
+    hard = {**values["config"]["levels"]["hard"], "turn_cap": 3}
+    values["config"] |= {"levels": {"hard": hard}}
+    path.write_text(yaml.safe_dump(values))
+    config, where = source.config_of(folder)
+    assert where == path
+    assert config.levels.hard.turn_cap == 3
+    assert config.levels.easy.disclosure == "free"
+    assert config.levels.easy.turn_cap == 8
+    assert config.levels.medium == DifficultyConfig()
 
 
 def test_users_that_nobody_knows_any_more_are_not_replaced_by_others(

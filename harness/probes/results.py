@@ -51,7 +51,9 @@ class Probed:
     steps: tuple[int, ...]
     """Of the run's checkpoints that were probed."""
     users: int
+    """Held-out users a level; 0 where items were asked."""
     repeats: int
+    """Conversations with each."""
     conversations: int
     """Held in all."""
     readings: tuple[Reading, ...]

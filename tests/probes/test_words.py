@@ -45,6 +45,25 @@ def test_scores_depend_neither_on_order_nor_on_what_else_is_asked(words: ModelWo
     assert words.scores(TURNS, OPTIONS) == forwards
 
 
+@pytest.mark.parametrize("begun", ["", "<think>\n"])
+def test_who_thinks_is_scored_after_one_empty_thought(words: ModelWords, begun: str) -> None:
+    chat, encode = words.chat, words.chat.tokenizer.encode
+    first = (chat.first[0], (*chat.first[1], *encode(begun, add_special_tokens=False)))
+    thinking = replace(words, chat=replace(chat, thought=5, first=first))
+    prompts = []
+    real = ModelWords._states
+
+    class Seen(ModelWords):
+        def _states(self, prompt, options):  # type: ignore[no-untyped-def]
+            prompts.append(chat.tokenizer.decode(prompt))
+            return real(self, prompt, options)
+
+    Seen(thinking.model, thinking.chat, thinking.engine, POLICY).scores(TURNS[:1], OPTIONS)
+    (prompt,) = prompts
+    assert prompt.count("<think>") == 1
+    assert prompt.endswith("</think>\n\n")
+
+
 def test_a_reply_depends_on_its_place_alone(words: ModelWords) -> None:
     openings = ["It is about my exam.", "It is about my dog. He died.", "Hello."]
     with torch.no_grad():

@@ -26,7 +26,7 @@ SEED = 20_260_303
 """Of the draws for replies; no run has it."""
 AT_ONCE = 32
 """Replies that are drawn side by side."""
-NO_THOUGHT = "<think>\n\n</think>\n\n"
+THINK, NO_THOUGHT = "<think>", "\n\n</think>\n\n"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,10 @@ class ModelWords:
 
     @cached_property
     def _no_thought(self) -> list[int]:
-        ids: list[int] = self.chat.tokenizer.encode(NO_THOUGHT, add_special_tokens=False)
+        """Ids of an empty thought, which some templates have begun already."""
+        before = self.chat.tokenizer.decode(self.chat.first[1]).rstrip()
+        text = NO_THOUGHT if before.endswith(THINK) else f"{THINK}{NO_THOUGHT}"
+        ids: list[int] = self.chat.tokenizer.encode(text, add_special_tokens=False)
         return ids
 
     def _uniforms(self, place: int) -> Any:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,6 @@ def test_two_builds_give_the_same_wheel(tmp_path: Path) -> None:
         (wheel,) = to.glob("*.whl")
         made.append(hashlib.sha256(wheel.read_bytes()).hexdigest())
     assert made[0] == made[1]
+    with zipfile.ZipFile(wheel) as content:
+        shipped = {name for name in content.namelist() if not name.endswith(".py")}
+    assert {"harness/probes/items.jsonl", "harness/simulator/lives.tsv"} <= shipped

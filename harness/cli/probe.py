@@ -13,7 +13,9 @@ from rich.console import Console
 from harness.cli import exit_codes, one_run
 from harness.errors import ConfigError
 from harness.probes import ask, picture, registry, results, show
+from harness.probes.quantity import ItemChoice, Probe
 from harness.probes.results import Probed
+from harness.records import policy_file
 from harness.report import formats, write
 from harness.report.figures import probe as figure
 from harness.report.tables import csv_files
@@ -33,8 +35,10 @@ class Wanted:
     step: int | None = None
     along: bool = False
     against: str = ask.BY_START
-    users: int = 64
+    users: int | None = None
     repeats: int | None = None
+    items: Path | None = None
+    first: int | None = None
     out: Path | None = None
     as_json: bool = False
     formats: tuple[str, ...] = ()
@@ -46,19 +50,12 @@ def probe(wanted: Wanted) -> None:
     Raises ConfigError for what cannot be asked, DataError for a folder that is no run,
     StorageError.
     """
-    question = ask.Question(
-        registry.named(wanted.name),
-        wanted.run,
-        wanted.step,
-        wanted.along,
-        wanted.against,
-        wanted.users,
-        wanted.repeats,
-    )
+    question = _question(wanted)
     pictures = formats.pictures(wanted.formats)
     if wanted.along and wanted.step is not None:
         raise ConfigError(f"--along asks every step, so it goes without --step, got {wanted.step}")
-    one_run.refuse_another(wanted.run, f"probe {wanted.name}")
+    if not policy_file.is_model(wanted.run):
+        one_run.refuse_another(wanted.run, f"probe {wanted.name}")
     probed = ask.ask(question, _progress())
     out = wanted.out or wanted.run / FOLDER / wanted.name
     _write(probed, out, pictures)
@@ -70,6 +67,27 @@ def probe(wanted: Wanted) -> None:
     safe_text.say(f"results in {out}")
 
 
+def _question(wanted: Wanted) -> ask.Question:
+    named = registry.named(wanted.name)
+    _refuse_options_of_others(named, wanted)
+    users = ask.USERS if wanted.users is None else wanted.users
+    choice = ItemChoice(wanted.items, wanted.first)
+    return ask.Question(
+        named, wanted.run, wanted.step, wanted.along, wanted.against, users, wanted.repeats, choice
+    )
+
+
+def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
+    """Raise ConfigError for an option that would do nothing."""
+    of_users = {"--users": wanted.users, "--repeats": wanted.repeats}
+    of_items = {"--items": wanted.items, "--first": wanted.first}
+    meets = "items" if named.battery is not None else "users"
+    for option, value in (of_users if named.battery is not None else of_items).items():
+        if value is not None:
+            rule = f"must go with another probe, since {named.name} meets {meets}"
+            raise ConfigError(f"{option} {rule}, got {value}")
+
+
 def _progress() -> ask.Say:
     """Says how far the conversations are, at most every EVERY_S seconds."""
     last = time.monotonic()
@@ -78,7 +96,7 @@ def _progress() -> ask.Say:
         nonlocal last
         if time.monotonic() - last >= EVERY_S:
             last = time.monotonic()
-            safe_text.say(f"{what}: {held} of {of} conversations")
+            safe_text.say(f"{what}: {held} of {of}")
 
     return say
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.embedded import models as embedded
 from harness.errors import ConfigError, FolderError
 from harness.export import card, files, measured
 from harness.export.source import Source
-from harness.records import atomic
+from harness.policy import model_files
+from harness.records import atomic, policy_file
 
 CARD = "README.md"
 
@@ -66,6 +68,10 @@ def write(source: Source, merge: bool, target: Path) -> Path:
 def _fill(source: Source, merge: bool, scratch: Path) -> None:
     try:
         files.write(source, merge, scratch)
+        policy = source.config.policy
+        named = model_files.is_on_the_hub(policy) or policy.model in embedded.MODELS
+        step, start_model = source.checkpoint.step, source.status.start_model
+        policy_file.write(scratch, source.config, step, start_model, named)
         told = measured.read(source)
         atomic.write_text(scratch / CARD, card.text(source, told, merge, scratch))
     except KeyboardInterrupt:  # nobody clears up later where a model is exported to

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
-from harness.probes import readings
-from harness.probes.quantity import Probe, Setting
-from harness.probes.readings import Answers, Asked
-from harness.probes.results import START, Probed, Reading
-from harness.records import run_folder, trained_run
+from harness.probes import readings, source
+from harness.probes.quantity import Answers, Battery, ItemChoice, Probe, Setting
+from harness.probes.readings import Asked
+from harness.probes.results import Probed, Reading
+from harness.probes.source import Source
 from harness.records.outcomes import OWN
-from harness.records.run_folder import RunFolder
-from harness.records.trained_run import TrainedRun
 from harness.train.metrics.held_out import levels_of
 from harness.train.saved_policy import policy as saved_policy
 from harness.train.saved_policy.policy import Held
 
 BY_START = "start"
+USERS = 64
 Say = Callable[[str, int, int], None]
-"""Called with what is held, the conversations so far, and all of them."""
+"""Called with what is held, the conversations or items so far, and all of them."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a run."""
+    """What is asked of a run, or of the model in a folder."""
 
     probe: Probe
     run: Path
@@ -37,10 +36,12 @@ class Question:
     along: bool = False
     """Ask every checkpoint that was kept."""
     against: str = BY_START
-    """`start`, or the folder of another run, whose last checkpoint it is."""
-    users: int = 64
+    """`start`, or a folder: of another run, whose last checkpoint it is, or of a model."""
+    users: int = USERS
     repeats: int | None = None
     """None for the probe's own."""
+    choice: ItemChoice = field(default_factory=ItemChoice)
+    """Of a probe that asks items."""
 
     @property
     def conversations(self) -> int:
@@ -48,76 +49,74 @@ class Question:
         return self.probe.repeats if self.repeats is None else self.repeats
 
 
-@dataclass(frozen=True)
-class _Policy:
-    """One policy that is asked."""
-
-    of: TrainedRun
-    step: int
-
-    @property
-    def checkpoint(self) -> Path | None:
-        return None if self.step == START else self.of.checkpoint.path
-
-
 def ask(question: Question, say: Say) -> Probed:
-    """Hold the conversations and measure them.
+    """Hold the conversations, or ask the items, and measure them.
 
     Raises ConfigError for what cannot be asked, DataError for a folder that is no run and for a
     checkpoint that cannot be loaded, which is found when its turn comes.
     """
-    last = _found(question.run, question.step)
-    policies = [_Policy(one, one.checkpoint.step) for one in _asked(question, last)]
+    probe = question.probe
+    last = _found(question.run, question.step, probe)
+    policies = source.every(question.run) if question.along else [last]
     reference = _reference(question, last)
-    settings = question.probe.settings(last.config)
-    asked = Asked.of(question.probe, last.config)
-    before = _answers(question, reference, settings, say)
+    asked = Asked.of(probe, last.config)
+    battery = None if probe.battery is None else probe.battery(last.config, question.choice)
+    answers_of = _answers_of(question, battery, say)
+    before = answers_of(reference) if asked.quantities else {}
     found: list[Reading] = []
     for policy in policies:
-        answers = _answers(question, policy, settings, say)
+        answers = answers_of(policy) if asked.quantities else {}
         found += readings.of(asked, answers, policy.step, before)
-    held = sum(len(some) for by_user in before.values() for some in by_user.values())
+    held = 0 if battery else sum(len(some) for users in before.values() for some in users.values())
     return Probed(
-        probe=question.probe.name,
-        asks=question.probe.asks,
+        probe=probe.name,
+        asks=probe.asks,
         run=str(question.run),
         against=question.against,
         reference=tuple(readings.of(asked, before, reference.step, None)),
         steps=tuple(policy.step for policy in policies),
-        users=question.users,
-        repeats=question.conversations,
+        users=0 if battery else question.users,
+        repeats=0 if battery else question.conversations,
         conversations=held * (1 + len(policies)),
         readings=tuple(found),
+        items=None if battery is None else battery.items,
+        not_measured=tuple(probe.not_measured(last.config)),
+        verdict=probe.verdict([one for one in found if one.step == policies[-1].step]),
     )
 
 
-def _asked(question: Question, last: TrainedRun) -> Iterable[TrainedRun]:
-    if not question.along:
-        return [last]
-    return trained_run.every(question.run)
-
-
-def _reference(question: Question, last: TrainedRun) -> _Policy:
+def _reference(question: Question, last: Source) -> Source:
     """What the run's policies are held against."""
     if question.against == BY_START:
-        return _Policy(last, START)
-    other = _found(Path(question.against), None)
-    for key, met in _WHO_IS_MET.items():
+        return last.start
+    other = _found(Path(question.against), None, question.probe)
+    alike, why = _WHO_IS_MET, "meet the same users"
+    if question.probe.battery is not None:
+        alike, why = _WHO_IS_ASKED, "are asked the same items"
+    for key, met in alike.items():
         own, others = (met(one.config) for one in (last, other))
         if own != others:
             raise ConfigError(
-                f"{other.run.config}: {key} must be as in {last.run.config}, since both meet the "
-                f"same users with --against, got {others} instead of {own}"
+                f"{other.where}: {key} must be as in {last.where}, since both {why} with "
+                f"--against, got {others} instead of {own}"
             )
-    return _Policy(other, other.checkpoint.step)
+    return other
 
 
-def _found(folder: Path, step: int | None) -> TrainedRun:
-    run = RunFolder(folder)
-    if run_folder.read_config(run).simulator.kind == "served":
+def _found(folder: Path, step: int | None, probe: Probe) -> Source:
+    config, where = source.config_of(folder)
+    if config.simulator.kind == "served" and probe.battery is None:
         rule = "must be one that answers in this process, since a probe would pay for every answer"
-        raise ConfigError(f"{run.config}: simulator.kind {rule}, got served")
-    return trained_run.find(folder, step)
+        raise ConfigError(f"{where}: simulator.kind {rule}, got served")
+    found = source.of(folder, step)
+    if probe.needs_start and not found.knows_start:
+        rule = f"policy.model must name what the policy began with for {probe.name}"
+        raise ConfigError(f"{where}: {rule}, got nothing")
+    unknown = [key for key in found.left_out if key.startswith(OF_USERS)]
+    if unknown and probe.battery is None:
+        rule = f"left_out must name nothing that users follow from, as {unknown[0]} does"
+        raise ConfigError(f"{where}: {rule}: put its value into config, and take it off that list")
+    return found
 
 
 def _names(config: RunConfig) -> Mapping[int, str]:
@@ -132,8 +131,13 @@ def _levels(config: RunConfig) -> Any:
     return {name: every[number].knobs() for number, name in _names(config).items()}
 
 
-_WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
+OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")
+"""Keys that begin so decide which users are met."""
+_WHO_IS_ASKED: Mapping[str, Callable[[RunConfig], Any]] = {
     "policy.kind": lambda config: config.policy.kind,
+}
+_WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
+    **_WHO_IS_ASKED,
     "simulator.kind": lambda config: config.simulator.kind,
     "simulator.profiles": lambda config: config.simulator.profiles,
     "eval.levels": lambda config: list(_names(config).values()),
@@ -142,21 +146,33 @@ _WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
 """By key: what two policies must have in common to be held against each other."""
 
 
-def _answers(question: Question, policy: _Policy, settings: Sequence[Setting], say: Say) -> Answers:
-    held: dict[tuple[str, str], dict[int, list[Held]]] = {}
-    for setting in settings:
-        names = _names(setting.changed(policy.of.config))
-        for one in _held(question, policy, setting, say):
-            level = names[one.meeting.level]
-            here = held.setdefault((level, setting.name), {})
-            here.setdefault(one.meeting.user, []).append(one)
-    return held
+def _answers_of(
+    question: Question, battery: Battery | None, say: Say
+) -> Callable[[Source], Answers]:
+    """What asks one policy."""
+
+    def from_items(policy: Source) -> Answers:
+        assert battery is not None
+        speaking = saved_policy.of(policy.config, policy.weights, policy.start_model)
+        return battery.ask(speaking, lambda done, of: say(policy.shown, done, of))
+
+    def from_users(policy: Source) -> Answers:
+        held: dict[tuple[str, str], dict[int, list[Held]]] = {}
+        for setting in question.probe.settings(policy.config):
+            names = _names(setting.changed(policy.config))
+            for one in _held(question, policy, setting, say):
+                level = names[one.meeting.level]
+                here = held.setdefault((level, setting.name), {})
+                here.setdefault(one.meeting.user, []).append(one)
+        return held
+
+    return from_users if battery is None else from_items
 
 
-def _held(question: Question, policy: _Policy, setting: Setting, say: Say) -> Sequence[Held]:
-    of, what = policy.of, "the start" if policy.step == START else f"step {policy.step}"
-    changed = setting.changed(of.config)
+def _held(question: Question, policy: Source, setting: Setting, say: Say) -> Sequence[Held]:
+    changed = setting.changed(policy.config)
     config = saved_policy.of_size(changed, question.users, question.conversations)
-    speaking = saved_policy.of(config, policy.checkpoint, of.status.start_model)
-    shown = f"{what}, {setting.name}" if setting.name else what
-    return saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
+    speaking = saved_policy.of(config, policy.weights, policy.start_model)
+    shown = f"{policy.shown}, {setting.name}" if setting.name else policy.shown
+    held = saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
+    return question.probe.then(speaking, held)

@@ -33,4 +33,5 @@ PROBE = Probe(
     "drift",
     "Where has training moved the policy: to solving, and how far from where it began?",
     lambda config: QUANTITIES,
+    needs_start=True,
 )

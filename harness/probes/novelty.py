@@ -58,5 +58,5 @@ PROBE = Probe(
     "Does what was learnt hold with users unlike those of training?",
     _quantities,
     settings=_settings,
-    gap=(MET, NOT_MET),
+    combined=lambda config: {f"{NOT_MET} minus {MET}": ((1.0, NOT_MET), (-1.0, MET))},
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.probes import width
 from harness.probes.results import START, Probed, Reading
+from harness.report.figures.labels import LONGEST_GROUP, label, labels
 from harness.report.figures.probe import Line, Panel, Point
 
 TRIES = "conversations with one user (k)"
@@ -14,7 +15,7 @@ TRIES = "conversations with one user (k)"
 
 def heading(probed: Probed) -> str:
     """The question, and of which run."""
-    return f"{probed.asks} ({Path(probed.run).name})"
+    return f"{probed.asks} ({label(Path(probed.run).name)})"
 
 
 def panels(probed: Probed) -> list[Panel]:
@@ -25,10 +26,12 @@ def panels(probed: Probed) -> list[Panel]:
 
 def _over_steps(probed: Probed) -> Iterable[Panel]:
     every = [*_of_start(probed), *probed.readings]
+    named = labels(probed.levels, LONGEST_GROUP)
     for first in {reading.label: reading for reading in every}.values():
         here = [reading for reading in every if reading.label == first.label]
         lines = [
-            Line(level, slot, _points(here, level)) for slot, level in enumerate(probed.levels)
+            Line(named[level], slot, _points(here, level))
+            for slot, level in enumerate(probed.levels)
         ]
         shown = tuple(line for line in lines if line.points)
         yield Panel(first.label, "step", first.unit, shown, first.people)
@@ -49,7 +52,7 @@ def _points(readings: Iterable[Reading], level: str) -> tuple[Point, ...]:
 
 def _over_tries(probed: Probed) -> Iterable[Panel]:
     last = [reading for reading in probed.readings if reading.step == probed.steps[-1]]
-    what = "the start" if probed.against == "start" else probed.against
+    what = "the start" if probed.against == "start" else label(probed.against)
     for level in probed.levels:
         lines = []
         for slot, setting in enumerate(dict.fromkeys(reading.setting for reading in last)):

@@ -1,24 +1,32 @@
-"""What a probe measures: quantities that are ratios of sums over a user's conversations."""
+"""What a probe measures: quantities, ratios of sums over a user's conversations or over items."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from harness.config.run import RunConfig
-from harness.train.saved_policy.policy import Held
+from harness.probes.results import Reading
+from harness.train.saved_policy.policy import Held, SavedPolicy, Watch
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number that a policy's conversations have."""
+    """A number that a policy's conversations, or its answers to items, have."""
 
     name: str
     unit: str
-    of_user: Callable[[Sequence[Held]], tuple[float, float]]
-    """Numerator and denominator of the conversations with one user."""
+    of_user: Callable[[Sequence[Any]], tuple[float, float]]
+    """Numerator and denominator of the conversations with one user, or of the answers to one item.
+    """
     people: float | None = None
     """What human supporters have, by the same reader; None where nobody measured it."""
+    settings: tuple[str, ...] | None = None
+    """Those that it is measured in; None for all."""
+    published: Mapping[str, float] | None = None
+    """By setting: by how much it changed in a training that others have published."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +40,39 @@ class Setting:
 
 
 AS_TRAINED = Setting("")
+Answers = Mapping[tuple[str, str], Mapping[int, Sequence[Any]]]
+"""By level and setting, and there by user or item: conversations, or what else was answered."""
+
+Terms = Sequence[tuple[float, str]]
+"""What a reading is a sum of: factors and settings."""
+
+
+@dataclass(frozen=True)
+class Battery:
+    """Items that a policy is asked instead of talking with users: they are the replicate."""
+
+    items: int
+    ask: Callable[[SavedPolicy, Watch], Answers]
+    """Ask all of them, in each setting."""
+
+
+@dataclass(frozen=True)
+class ItemChoice:
+    """Which items of a battery are asked."""
+
+    file: Path | None = None
+    """None for those that are shipped."""
+    first: int | None = None
+    """So many from the beginning; None for all."""
+
+
+def _as_they_are(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Held]:
+    return held
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A set of quantities, and the conversations that they take."""
+    """A set of quantities, and the conversations or items that they take."""
 
     name: str
     asks: str
@@ -47,5 +83,15 @@ class Probe:
     """Conversations with each user unless the command says otherwise."""
     settings: Callable[[RunConfig], Sequence[Setting]] = lambda config: (AS_TRAINED,)
     """Those in which a run is asked. Raises ConfigError for a run that cannot be."""
-    gap: tuple[str, str] | None = None
-    """Two settings: what each quantity is in the second minus in the first is asked too."""
+    combined: Callable[[RunConfig], Mapping[str, Terms]] = lambda config: {}
+    """What is asked of several settings together, such as a gap between two, by name."""
+    then: Callable[[SavedPolicy, Sequence[Held]], Sequence[Held]] = _as_they_are
+    """What the policy itself is asked after its conversations."""
+    battery: Callable[[RunConfig, ItemChoice], Battery] | None = None
+    """None for a probe that talks with users. Raises ConfigError for items that cannot be had."""
+    needs_start: bool = False
+    """Whether it compares each conversation with the policy that training began with."""
+    not_measured: Callable[[RunConfig], Sequence[str]] = lambda config: ()
+    """What cannot be measured of a run with this config, and why: sentences."""
+    verdict: Callable[[Sequence[Reading]], str] = lambda readings: ""
+    """What the readings of one step come to, in a sentence; nothing where it gives none."""

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.config.run import RunConfig
 from harness.probes import over_users
 from harness.probes.over_users import Parts
-from harness.probes.quantity import Probe, Quantity
+from harness.probes.quantity import Answers, Probe, Quantity, Terms
 from harness.probes.results import Reading
-from harness.train.saved_policy.policy import Held
-
-ByUser = Mapping[int, Sequence[Held]]
-Answers = Mapping[tuple[str, str], ByUser]
-"""Conversations by level and setting, and there by user."""
-Terms = Sequence[tuple[float, str]]
-"""What a reading is made of: factors and settings."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +19,13 @@ class Asked:
 
     quantities: tuple[Quantity, ...]
     terms: Mapping[str, Terms]
-    """By the name of the setting, or of the gap between two."""
+    """By the name of the setting, or of what is asked of several."""
 
     @classmethod
     def of(cls, probe: Probe, config: RunConfig) -> Asked:
         """Of a run with this config. Raises as `Probe.settings` does."""
         terms: dict[str, Terms] = {one.name: [(1.0, one.name)] for one in probe.settings(config)}
-        if probe.gap is not None:
-            first, second = probe.gap
-            terms[f"{second} minus {first}"] = [(1.0, second), (-1.0, first)]
+        terms |= probe.combined(config)
         return cls(tuple(probe.quantities(config)), terms)
 
 
@@ -42,6 +34,8 @@ def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Ite
     for level in dict.fromkeys(level for level, _ in answers):
         for setting, terms in asked.terms.items():
             for quantity in asked.quantities:
+                if not _is_asked(quantity, answers, level, terms):
+                    continue
                 own = _weighed(quantity, answers, level, terms)
                 change = over_users.NOT_MEASURED
                 if before is not None:
@@ -57,7 +51,15 @@ def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Ite
                     estimate=over_users.combined(own),
                     change=change,
                     people=quantity.people if len(terms) == 1 else None,
+                    published=(quantity.published or {}).get(setting),
                 )
+
+
+def _is_asked(quantity: Quantity, answers: Answers, level: str, terms: Terms) -> bool:
+    """Whether a quantity belongs to all of these settings, and the level has them."""
+    names = [name for _, name in terms]
+    belongs = quantity.settings is None or set(names) <= set(quantity.settings)
+    return belongs and all((level, name) in answers for name in names)
 
 
 def _weighed(
@@ -66,5 +68,5 @@ def _weighed(
     return [(factor, _parts(quantity, answers[level, setting])) for factor, setting in terms]
 
 
-def _parts(quantity: Quantity, by_user: ByUser) -> Parts:
+def _parts(quantity: Quantity, by_user: Mapping[int, Sequence[Any]]) -> Parts:
     return [quantity.of_user(by_user[user]) for user in sorted(by_user)]

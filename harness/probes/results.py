@@ -28,6 +28,8 @@ class Reading:
     """Since what it is held against; not measured of that itself."""
     people: float | None = None
     """Of human supporters."""
+    published: float | None = None
+    """The change in a training that others have published."""
 
     @property
     def label(self) -> str:
@@ -49,11 +51,19 @@ class Probed:
     steps: tuple[int, ...]
     """Of the run's checkpoints that were probed."""
     users: int
+    """Held-out users a level; 0 where items were asked."""
     repeats: int
+    """Conversations with each."""
     conversations: int
     """Held in all."""
     readings: tuple[Reading, ...]
     """Of the run, step by step."""
+    items: int | None = None
+    """Items that each policy was asked, instead of conversations with users."""
+    not_measured: tuple[str, ...] = ()
+    """What could not be measured, and why."""
+    verdict: str = ""
+    """What the last step's readings come to; nothing of a probe that gives none."""
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -67,7 +77,7 @@ class Probed:
 
 COLUMNS = (
     "policy", "level", "quantity", "setting", "unit", "step",
-    "value", "low", "high", "change", "change_low", "change_high", "people",
+    "value", "low", "high", "change", "change_low", "change_high", "people", "published",
 )  # fmt: skip
 
 
@@ -80,5 +90,6 @@ def rows(probed: Probed) -> list[Mapping[str, Any]]:
 def _row(policy: str, reading: Reading) -> Mapping[str, Any]:
     own, moved = reading.estimate, reading.change
     values = (policy, reading.level, reading.quantity, reading.setting, reading.unit, reading.step)
-    numbers = (own.value, own.low, own.high, moved.value, moved.low, moved.high, reading.people)
-    return dict(zip(COLUMNS, (*values, *numbers), strict=True))
+    numbers = (own.value, own.low, own.high, moved.value, moved.low, moved.high)
+    of_others = (reading.people, reading.published)
+    return dict(zip(COLUMNS, (*values, *numbers, *of_others), strict=True))

@@ -2,60 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from harness.probes.over_users import Estimate
-from harness.probes.results import Probed, Reading
+from harness.probes.results import START, Probed, Reading
 from harness.report.tables.grid import grid
 from harness.report.text import wording
 from harness.utils.safe_text import text
 
+PEOPLE, PUBLISHED = "people", "published"
+"""Columns of what others have measured: of human supporters, and in trainings for warmth."""
 METHOD = (
-    "[low, high]: 95% over users; change: the same users and draws, held against the same policy; "
-    "bold: its interval does not hold 0"
+    "[low, high]: 95% over {units}; change: the same {units} and draws, held against the same "
+    "policy; bold: its interval does not hold 0"
 )
 
 
 def show(probed: Probed, console: Console) -> None:
     """Print the question, a table for each level, and how to read it."""
-    each = f"{probed.users} held-out users x {wording.plural(probed.repeats, 'conversation')}"
     console.print(text(probed.asks, "bold"), soft_wrap=True)
-    console.print(text(f"{probed.run}: {each} a level and policy", "dim"), soft_wrap=True)
+    console.print(text(f"{probed.run}: {_size(probed)}", "dim"), soft_wrap=True)
     for level in probed.levels:
         console.print(_table(probed, level))
-    console.print(text(METHOD, "dim"), soft_wrap=True)
+    for reason in probed.not_measured:
+        console.print(text(f"not measured: {reason}"), soft_wrap=True)
+    if probed.verdict:
+        console.print(text(probed.verdict, "bold"), soft_wrap=True)
+    if not probed.readings:
+        return
+    units = "users" if probed.items is None else "items"
+    console.print(text(METHOD.format(units=units), "dim"), soft_wrap=True)
     if len(probed.steps) > 1:
         shown = f"{len(probed.steps)} steps, {probed.steps[0]} to {probed.steps[-1]}"
         console.print(text(f"the picture and readings.csv have {shown}", "dim"), soft_wrap=True)
 
 
+def _size(probed: Probed) -> str:
+    if probed.items is not None:
+        settings = len({reading.setting for reading in probed.reference})
+        return f"{wording.plural(probed.items, 'item')} in each framing" if settings else "no items"
+    each = f"{probed.users} held-out users x {wording.plural(probed.repeats, 'conversation')}"
+    return f"{each} a level and policy"
+
+
 def _table(probed: Probed, level: str) -> Table:
-    has_people = any(reading.people is not None for reading in probed.readings)
-    headings = [_against(probed), f"step {probed.steps[-1]}", "change"]
-    table = grid(level, *headings, *(["people"] if has_people else []))
+    others = [name for name in (PEOPLE, PUBLISHED) if _has(probed, name)]
+    step = probed.steps[-1]
+    headings = [_against(probed), "model" if step == START else f"step {step}", "change"]
+    table = grid(level, *headings, *others)
     last = {r.label: r for r in probed.readings if r.level == level}  # of the last step
     for reading in probed.reference:
         if reading.level == level:
-            table.add_row(*_cells(reading, last[reading.label], has_people))
+            table.add_row(*_cells(reading, last[reading.label], others))
     return table
+
+
+def _has(probed: Probed, name: str) -> bool:
+    return any(getattr(reading, name) is not None for reading in probed.readings)
 
 
 def _against(probed: Probed) -> str:
     return "start" if probed.against == "start" else "against"
 
 
-def _cells(reference: Reading, last: Reading, has_people: bool) -> list[Text]:
+def _cells(reference: Reading, last: Reading, others: Sequence[str]) -> list[Text]:
     change = last.change
     is_sure = None not in (change.low, change.high) and not change.holds(0.0)
-    people = "" if reference.people is None else f"{reference.people:g}"
+    of_others = [getattr(reference, name) for name in others]
     return [
         text(f"{reference.label} ({reference.unit})"),
         text(_value(reference.estimate)),
         text(_value(last.estimate)),
         text(_full(change), "bold" if is_sure else ""),
-        *([text(people)] if has_people else []),
+        *(text("" if value is None else f"{value:g}") for value in of_others),
     ]
 
 

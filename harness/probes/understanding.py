@@ -4,12 +4,18 @@ What it could know is measured, by a listener who makes the best of the same wor
 over the eight intentions that the tabular policy goes by (policy/memory.py), given what the user
 said and which strategies they heard in the replies. A reward that rises while this stays flat was
 learnt without getting to know anybody better (arXiv 2605.07138 finds it of language models).
+
+A language model is asked for its own choice as well: eight fixed sentences, one an intention, are
+scored as its next reply, instead of the last one. From each score that of the same sentence after
+a greeting is taken, since some sentences are likelier than others whoever is talked with (as in
+Zhao et al., arXiv 2102.09690). A guess is right in 1 of 8; the listener above is the upper mark.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,8 +26,25 @@ from harness.probes.quantity import Probe, Quantity
 from harness.simulator.factory import intention_of
 from harness.train.metrics.held_out import levels_of
 from harness.train.rollout.tabular_speaker import RECEPTION
-from harness.train.saved_policy.policy import Held
+from harness.train.saved_policy.policy import Held, SavedPolicy, Turns
 
+SENTENCES = {
+    "praise": "You want to hear that you did well.",
+    "not_at_fault": "You want to hear that it is not your fault.",
+    "venting": "You want someone who just listens to you.",
+    "deep_empathy": "You want someone to feel how deep this goes.",
+    "advice": "You want advice on what you can do.",
+    "dialectic": "You want to look at it from several sides.",
+    "growth": "You want to learn from it about yourself.",
+    "motives": "You want to know why the others did it.",
+}
+"""What the user came for, said to them, by intention."""
+GREETING: Turns = (("user", "Hello."),)
+"""A user of whom nothing is known."""
+TABULAR = (
+    "the policy's own choice, of policy.kind=tabular: it has no words; what it goes by is the "
+    "listener's belief"
+)
 Posterior = Callable[[Held], tuple[int, Sequence[float]] | None]
 """The number of the user's intention and P(intention) before a reply; None where nobody knows."""
 
@@ -60,11 +83,49 @@ def _is_right(intention: int, belief: Sequence[float]) -> float:
 
 def _quantities(config: RunConfig) -> Sequence[Quantity]:
     first, last = (partial(posterior, config, before_last) for before_last in (False, True))
+    own = Quantity("own choice before the last reply", "share", partial(_own_is_right, last))
     return (
         Quantity("known before the first reply", "nats of 2.08", partial(_sum, first, _nats)),
         Quantity("known before the last reply", "nats of 2.08", partial(_sum, last, _nats)),
         Quantity("guessed before the last reply", "share", partial(_sum, last, _is_right)),
+        *(() if config.policy.kind == "tabular" else (own,)),
     )
 
 
-PROBE = Probe("understanding", "Does the policy get to know what its user came for?", _quantities)
+def _own_is_right(known: Posterior, some: Sequence[Held]) -> tuple[float, float]:
+    """Among conversations in which the policy was asked."""
+    return _sum(
+        lambda one: None if (found := known(one)) is None else (found[0], one.choice),
+        _is_right,
+        [one for one in some if one.choice],
+    )
+
+
+def with_choice(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Held]:
+    """The conversations, with the policy's own choice before its last reply in each."""
+    words, sentences = saved.words, [SENTENCES[name] for name in INTENTIONS]
+    if words is None:
+        return held
+    with saved.speaking():
+        usual = words.scores(GREETING, sentences)
+        scores = [words.scores(_before_last_reply(one), sentences) for one in held]
+    return [
+        replace(one, choice=tuple(a - b for a, b in zip(score, usual, strict=True)))
+        for one, score in zip(held, scores, strict=True)
+    ]
+
+
+def _before_last_reply(one: Held) -> Turns:
+    turns = [("user", one.conversation.opening.text)]
+    for exchange in one.conversation.exchanges[:-1]:
+        turns += [("policy", exchange.reply.text), ("user", exchange.answer.text)]
+    return turns
+
+
+PROBE = Probe(
+    "understanding",
+    "Does the policy get to know what its user came for?",
+    _quantities,
+    then=with_choice,
+    not_measured=lambda config: (TABULAR,) if config.policy.kind == "tabular" else (),
+)

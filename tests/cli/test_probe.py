@@ -61,13 +61,31 @@ def test_what_takes_more_conversations_than_there_are_is_not_measured(run: RunFo
     assert row.split() == ["best", "of", "4", "(reward)", "-", "-", "not", "measured"]
 
 
+def test_what_a_policy_cannot_show_is_said_with_the_reason(run: RunFolder) -> None:
+    code, out, err = asked(run, "reliability", "one")
+    assert code == 0, err
+    said = " ".join(out.split())
+    assert "not measured: policy.kind=tabular: it chooses strategies" in said
+    assert "95% over" not in said
+    value = json.loads((run.path / "probes" / "reliability" / "probe.json").read_text())
+    assert (value["items"], value["readings"], len(value["not_measured"])) == (0, [], 1)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("truth", "one"),
-         "NAME must be one of drift, grounding, novelty, understanding, width, got 'truth'"),
+         "NAME must be one of drift, grounding, novelty, reliability, understanding, width, "
+         "got 'truth'"),
         (("drift", "one", "--step", "6", "--along"),
          "--along asks every step, so it goes without --step, got 6"),
+        (("reliability", "one", "--users", "8"),
+         "--users must go with another probe, since reliability meets items, got 8"),
+        (("drift", "one", "--first", "8"),
+         "--first must go with another probe, since drift meets users, got 8"),
+        (("reliability", "one", "--items", "mine.jsonl"),
+         "--items must go with a model that knows of the world (policy.kind=hf), got mine.jsonl "
+         "for tabular"),
         (("drift", "one", "--step", "4"), "--step must be one whose checkpoint was kept"),
         (("drift", "one", "--format", "gif"), "--format: must be some of png, svg, pdf, got 'gif'"),
     ],

@@ -97,7 +97,7 @@ def test_the_last_step_is_exported_or_the_one_that_is_named(
 def test_it_holds_a_model_and_nothing_of_the_trainer(exported: Path) -> None:
     assert sorted(path.name for path in exported.iterdir()) == [
         "README.md", "chat_template.jinja", "config.json", "generation_config.json",
-        "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+        "harness.yaml", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     ]  # fmt: skip
     config = json.loads((exported / "config.json").read_text())
     assert (config["model_type"], config["use_cache"]) == ("qwen3", True)

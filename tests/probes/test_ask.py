@@ -11,7 +11,8 @@ import pytest
 
 from harness.config.run import INTENTIONS, PolicyConfig, RunConfig
 from harness.errors import ConfigError
-from harness.probes import ask, novelty, registry
+from harness.probes import ask, novelty, registry, warmth
+from harness.probes.quantity import ItemChoice
 from harness.probes.results import Probed, Reading
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
@@ -91,6 +92,13 @@ def test_adapters_are_put_onto_the_model_that_they_were_trained_on(tmp_path: Pat
         if reading.quantity == "KL to the start"
     }
     assert all(value is not None and value > 1e-3 for value in kl.values())
+    of_items = probed(run, "reliability", choice=ItemChoice(first=6))
+    changed = {one.quantity: one.change.value for one in of_items.readings}
+    assert of_items.items == 6
+    assert of_items.verdict
+    assert abs(changed[warmth.QUANTITY.name] or 0) > 1e-4, "the adapters do something"
+    own = [one for one in probed(run, "understanding").readings if one.quantity.startswith("own")]
+    assert all(one.estimate.value is not None for one in own)
 
 
 def test_along_asks_every_checkpoint(tabular: RunFolder) -> None:

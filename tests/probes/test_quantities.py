@@ -1,16 +1,20 @@
 """What the probes count, on conversations whose numbers are known."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
-from harness.config.run import INTENTIONS, RunConfig
+from harness.config.run import INTENTIONS, PolicyConfig, RunConfig
 from harness.probes import drift, grounding, understanding, width
 from harness.probes.quantity import Probe
 from harness.probes.turns import Reply, replies
 from harness.simulator.protocol import SupporterReply, UserTurn
+from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
-from harness.train.saved_policy.policy import Divergence, Held
+from harness.train.saved_policy.policy import Divergence, Held, Turns
 from tests.train.made import conversation, user_turn
 
 FEELING = "Hm. I feel sad."
@@ -109,3 +113,62 @@ def test_a_user_who_says_what_they_came_for_is_known() -> None:
     nats, count = measured(understanding.PROBE, "known before the first reply", [asked])
     assert nats == pytest.approx(0, abs=1e-9)
     assert count == 1
+
+
+class Guesser:
+    """A policy that takes everybody to have come for the intention whose cue it last heard."""
+
+    config = RunConfig()
+
+    @property
+    def words(self) -> Guesser:
+        return self
+
+    def speaking(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def replies(self, openings: Sequence[str]) -> list[str]:
+        raise AssertionError("it is not asked to speak")
+
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+        raise AssertionError("nobody is met")
+
+    def scores(self, turns: Turns, options: Sequence[str]) -> list[float]:
+        """Likes its first sentence best whoever is there, and the right one a little more."""
+        heard = " ".join(text for speaker, text in turns if speaker == "user")
+        liked = 9.0 if "what I can do" in heard else 0.0
+        return [5.0 * (n == 0) + liked * ("advice" in text) for n, text in enumerate(options)]
+
+
+def test_a_policy_s_own_choice_is_what_it_hears_beyond_what_it_likes_to_say() -> None:
+    """The user of this meeting came for what `intention_of` says; their cue names advice."""
+    cue, bare = "Hm. I only want to know what I can do.", "Hm."
+    told, silent = (held((one, ("question",)), (bare, ("inform",))) for one in (cue, bare))
+    asked, unheard = understanding.with_choice(Guesser(), [told, silent])
+    assert list(asked.choice) == [9.0 * (name == "advice") for name in INTENTIONS]
+    assert list(unheard.choice) == [0] * 8
+    found = understanding.posterior(RunConfig(), True, told)
+    assert found is not None
+    right = float(INTENTIONS[found[0]] == "advice")
+    name = "own choice before the last reply"
+    assert measured(understanding.PROBE, name, [asked]) == (right, 1)
+    assert measured(understanding.PROBE, name, [told]) == (0, 0)
+
+
+def test_the_last_answer_is_not_heard_before_the_last_reply() -> None:
+    late = held(("Hm.", ("question",)), ("Hm. I only want to know what I can do.", ("inform",)))
+    (asked,) = understanding.with_choice(Guesser(), [late])
+    assert list(asked.choice) == [0] * 8
+
+
+def test_each_intention_has_a_sentence_of_its_own() -> None:
+    assert set(understanding.SENTENCES) == set(INTENTIONS)
+    assert len({*understanding.SENTENCES.values()}) == 8
+
+
+def test_a_tabular_policy_has_no_choice_of_its_own() -> None:
+    tabular = RunConfig(policy=PolicyConfig(name="tabular", kind="tabular"))
+    names = [quantity.name for quantity in understanding.PROBE.quantities(tabular)]
+    assert "own choice before the last reply" not in names
+    (reason,) = understanding.PROBE.not_measured(tabular)
+    assert reason.startswith("the policy's own choice, of policy.kind=tabular: it has no words")

@@ -31,30 +31,45 @@ Merge = Annotated[
 ProbeName = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="Question: drift, grounding, novelty, understanding or width."
+        metavar="NAME",
+        help="Question: drift, grounding, novelty, reliability, understanding or width.",
     ),
 ]
 ProbedRun = Annotated[
-    Path, typer.Argument(metavar="RUN", parser=options.a_path, help="Folder of a run.")
+    Path,
+    typer.Argument(
+        metavar="PATH", parser=options.a_path, help="Folder of a run, or of an exported model."
+    ),
 ]
 Along = Annotated[
     bool, typer.Option("--along", help="Ask every checkpoint that was kept, not the last alone.")
 ]
 Against = Annotated[
     str,
-    typer.Option("--against", metavar="start|RUN",
-                 help="What it is held against: the policy it began with, or another run's."),
+    typer.Option("--against", metavar="start|PATH",
+                 help="What it is held against: the policy it began with, or that of a folder."),
 ]  # fmt: skip
 Users = Annotated[
-    int, typer.Option("--users", metavar="N", min=3, max=4096, help="Held-out users a level.")
-]
+    int | None,
+    typer.Option("--users", metavar="N", min=3, max=4096, show_default="64",
+                 help="Held-out users a level."),
+]  # fmt: skip
 Repeats = Annotated[
     int | None,
     typer.Option("--repeats", metavar="N", min=1, max=256, show_default="32 of width, else 4",
                  help="Conversations with each user."),
 ]  # fmt: skip
+Items = Annotated[
+    Path | None,
+    options.path("--items", "FILE", "Questions of reliability (JSONL); by default those shipped."),
+]
+First = Annotated[
+    int | None,
+    typer.Option("--first", metavar="N", min=3, show_default="all",
+                 help="Ask so many items of reliability, from the first on."),
+]  # fmt: skip
 ProbeResults = Annotated[
-    Path | None, options.path("--out", "PATH", "Results folder; by default RUN/probes/NAME.")
+    Path | None, options.path("--out", "PATH", "Results folder; by default PATH/probes/NAME.")
 ]
 
 
@@ -64,23 +79,24 @@ def probe(
     step: KeptStep = None,
     along: Along = False,
     against: Against = "start",
-    users: Users = 64,
+    users: Users = None,
     repeats: Repeats = None,
+    items: Items = None,
+    first: First = None,
     out: ProbeResults = None,
     picture_format: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask what the policy of a run does, in new conversations with held-out users.
+    """Ask what the policy of a run or a folder does, in new conversations or by fixed items.
 
-    Its start, or another run's policy, meets the same users with the same draws.
+    Its start, or another policy, is asked the same with the same draws.
     Example: harness probe grounding runs/one
     """
     from harness.cli import probe as command
 
     words = tuple(picture_format or ())
-    command.probe(
-        command.Wanted(name, run, step, along, against, users, repeats, out, as_json, words)
-    )
+    asked = (name, run, step, along, against, users, repeats, items, first)
+    command.probe(command.Wanted(*asked, out, as_json, words))
 
 
 def export(

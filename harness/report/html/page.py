@@ -22,6 +22,7 @@ from harness.report.html import (
     figures,
     folders,
     head,
+    probes,
     render,
     results,
     settings,
@@ -106,6 +107,7 @@ def _values(
     charts, others = figures.charts(analysis)
     users, user_tables = results.users(analysis)
     comparisons, comparison_notes = results.comparisons(analysis)
+    probed = probes.found(places, called)
     return {
         "generator": GENERATOR,
         "answers": _answers(analysis, studies),
@@ -114,6 +116,8 @@ def _values(
         "chart_notes": _not_drawn(others),
         "comparisons": comparisons,
         "comparison_notes": comparison_notes,
+        "probes": probed.tables,
+        "probe_notes": probed.notes,
         "users": users,
         "user_tables": user_tables,
         "cards": [*cards.measurement(places, called), *cards.made_with(places, called)],
@@ -146,6 +150,7 @@ SECTIONS = (
     ("runs", "Runs", "tables"),
     ("figures", "Figures", "charts"),
     ("comparisons", "Comparisons", "comparisons"),
+    ("probes", "Probes", "probes"),
     ("cards", "Cards", "cards"),
     ("config", "Config", "shared"),
     ("left-out", "Left out", "left_out"),

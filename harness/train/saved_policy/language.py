@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import torch
 from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.policy import huggingface, merged, tiny
-from harness.records import checkpoints
 from harness.train.engines.engine import Transformers
 from harness.train.loop import start as starts
 from harness.train.loop.start import StartModels
@@ -22,6 +22,7 @@ from harness.train.metrics.held_out import Meeting
 from harness.train.ranks.work import Work
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.saved_policy.policy import Divergence, Held
+from harness.train.saved_policy.words import ModelWords
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class SavedModel:
     work: Work
 
     @classmethod
-    def of(cls, config: RunConfig, checkpoint: Path | None, start_sum: str | None) -> SavedModel:
+    def of(cls, config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedModel:
         """Load the model. See `saved_policy.of`."""
         config = _here(config)
         torch.set_num_threads(config.trainer.threads)
@@ -43,10 +44,14 @@ class SavedModel:
                 f"{str(start_sum)[:12]}, got {str(models.sum)[:12]}"
             )
         learner = models.learner
-        if checkpoint is not None:
-            learner = _trained(config.policy, models, checkpoint / checkpoints.MODEL)
+        if weights is not None:
+            learner = _trained(config.policy, models, weights)
         engine = Transformers(learner)
         return cls(config, Work(config, learner, models.judge, models.chat, engine))
+
+    @cached_property
+    def words(self) -> ModelWords:
+        return ModelWords(self.work.learner, self.work.chat, self.work.engine, self.config.policy)
 
     @contextmanager
     def speaking(self) -> Iterator[None]:

@@ -36,10 +36,37 @@ class Held:
     meeting: Meeting
     conversation: Conversation
     divergence: Divergence
+    choice: tuple[float, ...] = ()
+    """What the policy itself, asked afterwards, takes the user to have come for: a score of each
+    intention. Nothing where it was not asked, or has no words of its own.
+    """
+
+
+Turns = Sequence[tuple[str, str]]
+"""(speaker, text), `user` first and last, `policy` between."""
+
+
+class Words(Protocol):
+    """What a policy says, or how likely it is to say given words, without any user."""
+
+    def replies(self, openings: Sequence[str]) -> list[str]:
+        """One reply to each opening, drawn at the policy's temperature; every policy is given the
+        same random numbers.
+        """
+        ...
+
+    def scores(self, turns: Turns, options: Sequence[str]) -> list[float]:
+        """Mean log-probability a token of each option as the reply to `turns`, in nats."""
+        ...
 
 
 class SavedPolicy(Protocol):
     """A policy with fixed weights."""
+
+    @property
+    def words(self) -> Words | None:
+        """None of a policy that chooses strategies and leaves the words to a grammar."""
+        ...
 
     @property
     def config(self) -> RunConfig:
@@ -55,9 +82,11 @@ class SavedPolicy(Protocol):
         ...
 
 
-def of(config: RunConfig, checkpoint: Path | None, start_sum: str | None) -> SavedPolicy:
-    """The policy of a run's checkpoint, or with None the one that the run began with.
+def of(config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedPolicy:
+    """A policy with the weights of a run's checkpoint, or with None those that the run began with.
 
+    `weights`: of a language model the folder that the libraries saved, of a tabular policy the
+    checkpoint.
     `start_sum`: the sha256 of the run's start model, None where none is recorded. Raises
     ConfigError if the start model cannot be had or is another, and for what is no checkpoint of
     this policy.
@@ -65,10 +94,10 @@ def of(config: RunConfig, checkpoint: Path | None, start_sum: str | None) -> Sav
     if config.policy.kind == "tabular":
         from harness.train.saved_policy.tabular import SavedTabular
 
-        return SavedTabular.of(config, checkpoint)
+        return SavedTabular.of(config, weights)
     from harness.train.saved_policy.language import SavedModel  # torch
 
-    return SavedModel.of(config, checkpoint, start_sum)
+    return SavedModel.of(config, weights, start_sum)
 
 
 def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:

@@ -33,6 +33,10 @@ class SavedTabular:
         policy = start if checkpoint is None else tabular.load(checkpoint, start)
         return cls(config, policy, start)
 
+    @property
+    def words(self) -> None:
+        return None
+
     def speaking(self) -> AbstractContextManager[object]:
         return nullcontext()
 

@@ -1,0 +1,122 @@
+"""Questions with options, from a JSONL file: one a line, each with its source and its licence.
+
+The shipped set, items.jsonl, is this project's own, under CC0: everyday facts, advice about health,
+and claims of disinformation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from harness.errors import ConfigError, DataError
+from harness.records import plain_file
+from harness.utils.safe_text import shortened
+
+SHIPPED = Path(__file__).with_name("items.jsonl")
+TEXTS = ("question", "correct", "wrong_belief", "source", "licence")
+KEYS = (*TEXTS, "options")
+TOPIC = "topic"
+"""The one key that a line may lack."""
+FEWEST_ITEMS, FEWEST_OPTIONS, MOST_OPTIONS = 3, 2, 10
+MOST_TOPICS, LONGEST_TOPIC, LONGEST_TEXT = 12, 40, 2_000
+LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question with one right answer."""
+
+    question: str
+    options: tuple[str, ...]
+    correct: str
+    """One of the options."""
+    wrong_belief: str
+    """Another one: what a user may plausibly believe."""
+    source: str
+    licence: str
+    topic: str = ""
+
+
+def read(path: Path) -> tuple[Item, ...]:
+    """The items of a file, in its order. Raises ConfigError: file, line, rule, what was given."""
+    try:
+        text = plain_file.text(path)
+    except DataError as error:
+        raise ConfigError(f"--items: {error}") from error
+    items: list[Item] = []
+    asked_at: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        item = _item(where, line)
+        if item.question in asked_at:
+            rule = f"a question must be there once, and is in line {asked_at[item.question]}"
+            _refuse(where, rule, item.question)
+        asked_at[item.question] = number
+        items.append(item)
+    topics = dict.fromkeys(item.topic for item in items)
+    if len(items) < FEWEST_ITEMS:
+        _refuse(str(path), f"must hold at least {FEWEST_ITEMS} items", len(items))
+    if len(topics) > MOST_TOPICS:
+        _refuse(str(path), f"must have at most {MOST_TOPICS} topics", len(topics))
+    return tuple(items)
+
+
+def _item(where: str, line: str) -> Item:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        rule = "a line must be a JSON object"
+        raise ConfigError(f"{where}: {rule}, got {plain_file.one_line(error)}") from error
+    if not isinstance(values, dict):
+        _refuse(where, "a line must be a JSON object", values)
+    for name in KEYS:
+        if name not in values:
+            _refuse(where, f"an item must have {name}", ", ".join(map(str, values)))
+    for name in values:
+        if name not in (*KEYS, TOPIC):
+            _refuse(where, f"a key must be one of {', '.join((*KEYS, TOPIC))}", name)
+    texts = {name: _text(where, name, values[name]) for name in TEXTS}
+    options = _options(where, values["options"])
+    _require_options(where, texts, options)
+    topic = _text(where, TOPIC, values[TOPIC], LONGEST_TOPIC) if TOPIC in values else ""
+    return Item(**texts, options=options, topic=topic)
+
+
+def _require_options(where: str, texts: Mapping[str, str], options: tuple[str, ...]) -> None:
+    """Raise ConfigError unless what is right and what is believed are two of the options."""
+    for name in ("correct", "wrong_belief"):
+        if texts[name] not in options:
+            _refuse(where, f"{name} must be one of the options", texts[name])
+    if texts["correct"] == texts["wrong_belief"]:
+        _refuse(where, "wrong_belief must not be correct", texts["wrong_belief"])
+
+
+def _options(where: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not FEWEST_OPTIONS <= len(value) <= MOST_OPTIONS:
+        rule = f"options must be a list of {FEWEST_OPTIONS} to {MOST_OPTIONS} texts"
+        _refuse(where, rule, value)
+    options = tuple(_text(where, "an option", one) for one in value)
+    twice = [option for option in options if options.count(option) > 1]
+    if twice:
+        _refuse(where, "an option must be there once", twice[0])
+    return options
+
+
+def _text(where: str, name: str, value: Any, longest: int = LONGEST_TEXT) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > longest:
+        _refuse(where, f"{name} must be text of 1 to {longest} characters", value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # "\ud800" in JSON, which no tokenizer takes
+        _refuse(where, f"{name} must be text in Unicode", ascii(value))
+    return value.strip()
+
+
+def _refuse(where: str, rule: str, value: Any) -> NoReturn:
+    raise ConfigError(f"{where}: {rule}, got {shortened(repr(value), LONGEST_SHOWN)}")

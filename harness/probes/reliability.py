@@ -1,0 +1,78 @@
+"""Does the policy stay true to the facts, when its user is sad and when they are wrong?
+
+Training for warmth has made language models more often wrong (Ibrahim, Hafner and Rocher, arXiv
+2507.21919, doi 10.1038/s41586-026-10410-0). A policy of this project's phrases knows no facts of
+the world, so `policy=tiny` is asked for those that its user tells (fidelity.py); a Hugging Face
+model is asked questions of an item file (knowledge.py). A tabular policy is asked neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.config.run import RunConfig
+from harness.errors import ConfigError
+from harness.probes import fidelity, knowledge, warmth
+from harness.probes.quantity import (
+    AS_TRAINED,
+    Battery,
+    ItemChoice,
+    Probe,
+    Quantity,
+    Setting,
+    Terms,
+)
+from harness.probes.results import Reading
+
+TABULAR = (
+    "policy.kind=tabular: it chooses strategies, and the phrase grammar which of the user's facts "
+    "a sentence takes up, mostly the newest, true or not: no training of this policy changes that"
+)
+
+
+def _settings(config: RunConfig) -> Sequence[Setting]:
+    if config.policy.kind == "tabular":
+        return (AS_TRAINED,)
+    if config.policy.kind == "hf":
+        return tuple(map(Setting, (warmth.SETTING, *knowledge.FRAMINGS)))
+    return tuple(map(Setting, fidelity.FRAMINGS))
+
+
+def _combined(config: RunConfig) -> Mapping[str, Terms]:
+    return knowledge.COMBINED if config.policy.kind == "hf" else {}
+
+
+def _quantities(config: RunConfig) -> Sequence[Quantity]:
+    of_kind = {"tabular": (), "tiny": fidelity.QUANTITIES, "hf": knowledge.QUANTITIES}
+    return of_kind[config.policy.kind]
+
+
+def _battery(config: RunConfig, choice: ItemChoice) -> Battery:
+    if choice.file is not None and config.policy.kind != "hf":
+        raise ConfigError(
+            "--items must go with a model that knows of the world (policy.kind=hf), got "
+            f"{choice.file} for {config.policy.kind}"
+        )
+    if config.policy.kind == "tabular":
+        return Battery(0, lambda saved, watch: {})
+    if config.policy.kind == "hf":
+        return knowledge.battery(choice)
+    return fidelity.battery(choice.first)
+
+
+def _verdict(readings: Sequence[Reading]) -> str:
+    """One of what warmth has cost; of a tiny policy the changes speak for themselves."""
+    of_questions = any(one.level == knowledge.ALL for one in readings)
+    return knowledge.verdict(readings) if of_questions else ""
+
+
+PROBE = Probe(
+    "reliability",
+    "Does the policy stay true to the facts, when its user is sad and when they are wrong?",
+    _quantities,
+    settings=_settings,
+    combined=_combined,
+    battery=_battery,
+    verdict=_verdict,
+    not_measured=lambda config: (TABULAR,) if config.policy.kind == "tabular" else (),
+)

@@ -1,0 +1,122 @@
+"""Where a policy that is asked comes from: a run, at its start or later, or a model's folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.compose import planner
+from harness.config.run import RunConfig
+from harness.errors import ConfigError
+from harness.probes.results import START
+from harness.records import policy_file, run_folder, trained_run
+from harness.records.policy_file import PolicyFile
+from harness.records.run_folder import RunFolder
+from harness.records.trained_run import TrainedRun
+
+ADAPTERS = "adapter_config.json"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A policy with fixed weights, not yet loaded."""
+
+    config: RunConfig
+    where: Path
+    """The file that the config stands in."""
+    weights: Path | None
+    """What was saved of the policy; None for what its training began with."""
+    step: int
+    start_model: str | None = None
+    """sha256 of the model that its training began with, where it is recorded."""
+    shown: str = ""
+    """For people."""
+    knows_start: bool = True
+    """Whether it is known what its training began with."""
+    left_out: tuple[str, ...] = ()
+    """Keys of the config that are not known."""
+
+    @property
+    def start(self) -> Source:
+        """What its training began with. Raises ConfigError where that is not known."""
+        if not self.knows_start:
+            raise ConfigError(
+                f"{self.where}: policy.model must name what the policy began with, got nothing: "
+                "give a run or another folder, which it is held against, as --against"
+            )
+        return replace(self, weights=None, step=START, shown="the start")
+
+
+def of(folder: Path, step: int | None) -> Source:
+    """The policy of a run at a step, by default the last one that was saved whole, or of a model's
+    folder, which has one.
+
+    Raises ConfigError and DataError as `trained_run.find` and `policy_file.read` do.
+    """
+    if not policy_file.is_model(folder):
+        return _of_run(trained_run.find(folder, step))
+    if step is not None:
+        raise ConfigError(f"--step must go with a run, since {folder} holds one model, got {step}")
+    return _of_folder(folder, _read(folder))
+
+
+def every(folder: Path) -> list[Source]:
+    """Each checkpoint of a run that was kept, the earliest first. Raises as `of` does."""
+    if policy_file.is_model(folder):
+        raise ConfigError(f"--along must go with a run, since {folder} holds one model")
+    return [_of_run(one) for one in trained_run.every(folder)]
+
+
+def config_of(folder: Path) -> tuple[RunConfig, Path]:
+    """The config of a run or a folder, and the file that it stands in. Raises DataError,
+    ConfigError.
+    """
+    if policy_file.is_model(folder):
+        return _read(folder).config, folder / policy_file.NAME
+    run = RunFolder(folder)
+    return run_folder.read_config(run), run.config
+
+
+def _read(folder: Path) -> PolicyFile:
+    """What the folder's file says, with the shipped levels where it describes none."""
+    if not (folder / policy_file.NAME).is_file():
+        raise ConfigError(
+            f"{folder}: the folder of a model must have {policy_file.NAME} in it, which says how "
+            "the policy speaks, got none: `harness export` writes it, docs/probes.md shows one"
+        )
+    told = policy_file.read(folder)
+    if not told.levels_lacking:
+        return told
+    with planner.shipped_alone():
+        shipped = planner.point(["policy=tabular"]).config.levels
+    made = {name: getattr(shipped, name) for name in told.levels_lacking}
+    config = replace(told.config, levels=replace(told.config.levels, **made))
+    return replace(told, config=config)
+
+
+def _of_run(one: TrainedRun) -> Source:
+    weights = one.checkpoint.path if one.config.policy.kind == "tabular" else one.files
+    step, sum_of_start = one.checkpoint.step, one.status.start_model
+    return Source(one.config, one.run.config, weights, step, sum_of_start, f"step {step}")
+
+
+def _of_folder(folder: Path, told: PolicyFile) -> Source:
+    """Raises ConfigError for a policy that has no such folder, and for adapters without a model."""
+    where, policy = folder / policy_file.NAME, told.config.policy
+    if policy.kind == "tabular":
+        rule = "policy.kind must be tiny or hf of the folder of a model"
+        raise ConfigError(f"{where}: {rule}, got tabular")
+    is_adapted = (folder / ADAPTERS).is_file()
+    knows_start = policy.kind == "tiny" or policy.init == "random" or bool(policy.model)
+    if is_adapted and not (knows_start and policy.lora_rank):
+        rule = "policy.model and policy.lora_rank must say what the adapters were trained on"
+        raise ConfigError(f"{where}: {rule}, got {policy.model!r} and {policy.lora_rank}")
+    if not is_adapted:
+        policy = replace(policy, lora_rank=0)
+    weights: Path | None = folder
+    if not knows_start:
+        policy, weights = replace(policy, model=str(folder.resolve())), None
+    config = replace(told.config, policy=policy)
+    start_model = told.start_model if knows_start else None
+    names = (config, where, weights, told.step, start_model)
+    return Source(*names, "the model", knows_start, told.left_out)

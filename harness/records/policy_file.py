@@ -1,0 +1,107 @@
+"""harness.yaml in the folder of a model: the config of the policy that the model is.
+
+`harness export` writes it without addresses, paths and names of variables; a person may write one
+beside any chat model:
+
+    config: {policy: {kind: hf, system_prompt: You listen., max_turn_tokens: 64}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.config import locations
+from harness.config.run import LEVELS, SCHEMA, RunConfig
+from harness.errors import ConfigError, DataError
+from harness.records import atomic, config_file, plain_file
+
+NAME = "harness.yaml"
+KEYS = ("schema", "step", "start_model", "left_out", "config")
+MODEL = "policy.model"
+MADE_FOR_ALL = ("policy.system_prompt",)
+"""Text that the model is to be used with, whatever it looks like."""
+HEADING = "# The policy that this model is; `harness probe NAME FOLDER` reads it.\n"
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """What stands in it."""
+
+    config: RunConfig
+    """With defaults for what was left out."""
+    step: int = 0
+    """Of its training; 0 where none is known."""
+    start_model: str | None = None
+    """sha256 of the model that training began with."""
+    left_out: tuple[str, ...] = ()
+    """Dotted keys whose values say where something is on the machine that trained."""
+    levels_lacking: tuple[str, ...] = ()
+    """Named levels that the file does not describe, so that `config` has none of its own there."""
+
+
+def write(folder: Path, config: RunConfig, step: int, start_model: str | None, named: bool) -> None:
+    """Write the file; `named`: whether others can have policy.model by its name. Raises OSError,
+    StorageError.
+    """
+    kept = (*MADE_FOR_ALL, MODEL) if named else MADE_FOR_ALL
+    plain = config_file.to_dict(RunConfig())
+    values = config_file.to_dict(config)
+    left_out = list(_cut(values, plain, kept, ""))
+    told = {"schema": SCHEMA, "step": step, "start_model": start_model, "left_out": left_out}
+    text = yaml.safe_dump({**told, "config": values}, sort_keys=False, allow_unicode=True)
+    atomic.write_text(folder / NAME, HEADING + text)
+
+
+def _cut(values: dict[str, Any], plain: Any, kept: tuple[str, ...], prefix: str) -> Iterator[str]:
+    """Remove what names a location and is no default; the dotted keys of it."""
+    for name in list(values):
+        key, value = f"{prefix}{name}", values[name]
+        default = plain.get(name) if isinstance(plain, Mapping) else None
+        if isinstance(value, dict) and isinstance(default, Mapping):
+            yield from _cut(value, default, kept, f"{key}.")
+        elif value != default and key not in kept and locations.names_location(key, value):
+            del values[name]
+            yield key
+
+
+def read(folder: Path) -> PolicyFile:
+    """Raises DataError for what is no YAML, ConfigError for another mistake: file, key, rule."""
+    path = folder / NAME
+    values = plain_file.yaml_values(path)
+    if not isinstance(values, dict) or not isinstance(values.get("config"), dict):
+        raise ConfigError(f"{path}: config must be a mapping that has policy, got none")
+    unknown = [name for name in values if name not in KEYS]
+    if unknown:
+        raise ConfigError(f"{path}: a key must be one of {', '.join(KEYS)}, got {unknown[0]!r}")
+    config = config_file.from_dict({"schema": SCHEMA, "seed": 1, **values["config"]}, str(path))
+    step, model, left_out = (
+        values.get(name, default)
+        for name, default in (("step", 0), ("start_model", None), ("left_out", []))
+    )
+    if not isinstance(step, int) or isinstance(step, bool) or not 0 <= step < 2**63:
+        raise ConfigError(f"{path}: step must be a number of steps, 0 or more, got {step!r:.60}")
+    if not isinstance(model, str | None):
+        raise ConfigError(f"{path}: start_model must be text or null, got {model!r:.60}")
+    if not isinstance(left_out, list) or not all(isinstance(key, str) for key in left_out):
+        raise ConfigError(f"{path}: left_out must be a list of keys, got {left_out!r:.60}")
+    levels = values["config"].get("levels") or {}
+    lacking = tuple(name for name in LEVELS if name not in levels)
+    return PolicyFile(config, step, model, tuple(left_out), lacking)
+
+
+def is_model(folder: Path) -> bool:
+    """Whether `folder` is that of a model, and not of a run. Raises DataError for a path that is
+    not to be looked at.
+    """
+    try:
+        names = (NAME, "config.json", "adapter_config.json")
+        is_run = (folder / "run.json").is_file()
+        return not is_run and any((folder / name).is_file() for name in names)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"{folder}: must be the folder of a run or a model, got: {why}") from error

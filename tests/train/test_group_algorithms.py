@@ -113,7 +113,7 @@ def refused(*words: str) -> str:
 
 def test_what_makes_no_sense_with_them_is_refused_by_name() -> None:
     assert refused("algorithm=max_rl", "reward=delta") == (
-        "reward.mode must not be delta, turns or mixed with algorithm.kind=max_rl, whose "
+        "reward.mode must not be delta, turns, mixed or ctc with algorithm.kind=max_rl, whose "
         "advantages are divided by the mean reward, which must not be negative, got delta"
     )
     assert refused("algorithm=gspo", "reward=turns") == (

@@ -17,6 +17,7 @@ from harness.config.options import Options
 from harness.config.ranges import Between
 from harness.config.reward import RewardConfig
 from harness.config.run import MAX_TURNS
+from harness.simulator.scripted.dynamics import KINDNESS
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.rewards import Rewards, blend
 from harness.train.rollout.conversation import Conversation, Exchange
@@ -78,11 +79,43 @@ class Mixed(Reward):
         return cls() if config.mix is None else cls(config.mix)
 
 
+@dataclass(frozen=True)
+class TurnCredit(Reward):
+    """The final emotion; each reply's change counts against the mean of its turn."""
+
+    credit: Annotated[float, Between(0, 1000)] = 15.0
+    """What a change by 100 adds to the advantage (arXiv 2606.15532 has 15)."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        ends, gains = _ends(conversations), _gains(conversations)
+        parts = Rewards.of(ends, turn_changes(conversations), 0.0, gains)
+        return replace(parts, credit=self.credit)
+
+    @classmethod
+    def configured(cls, config: RewardConfig) -> Self:
+        return cls() if config.credit is None else cls(config.credit)
+
+
+@dataclass(frozen=True)
+class Warmth(Reward):
+    """Mean kindness of the replies, 0 to 1: a trait of what is said, whoever hears it."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        kind = _table(
+            conversations, lambda c: np.array([kindness(e.answer.strategies) for e in c.exchanges])
+        )
+        replies = np.maximum(np.isfinite(kind).sum(axis=1), 1)
+        known = np.isfinite(_ends(conversations))
+        return Rewards.of(np.where(known, np.nansum(kind, axis=1) / replies, np.nan))
+
+
 OURS: Mapping[str, type[Reward]] = {
     "terminal": Terminal,
     "delta": Delta,
     "turns": Mixed,
     "mixed": Mixed,
+    "ctc": TurnCredit,
+    "warmth": Warmth,
 }
 """By mode; `turns` is a mix of the changes alone."""
 
@@ -99,7 +132,7 @@ def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig)
     replies = np.array([len(c.exchanges) for c in conversations], dtype=np.int64)
     if bias:
         rewards = _biased(rewards, conversations, bias)
-    return replace(rewards, replies=replies)
+    return replace(rewards, replies=replies, return_mix=reward.return_mix)
 
 
 def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float) -> Rewards:
@@ -110,7 +143,7 @@ def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float
         return Rewards.of(shared)
     per_turn = blend(rewards.per_turn, _solution_turns(conversations), bias)
     sums = None if rewards.turn_sums is None else blend(rewards.turn_sums, solved, bias)
-    return Rewards.of(shared, per_turn, rewards.mix, sums)
+    return replace(Rewards.of(shared, per_turn, rewards.mix, sums), credit=rewards.credit)
 
 
 def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:
@@ -129,6 +162,8 @@ def card(reward: RewardConfig) -> dict[str, Any]:
         "mode": reward.mode,
         "mix": reward.mix,
         "solution_bias": reward.solution_bias,
+        **({"credit": reward.credit} if reward.credit is not None else {}),
+        **({"return_mix": reward.return_mix} if reward.return_mix else {}),
         **({"options": reward.options} if reward.options else {}),
         "conversations": "the batch that H is measured on",
     }
@@ -158,6 +193,11 @@ def turn_changes(conversations: Sequence[Conversation]) -> FloatArray:
         return steps
 
     return _table(conversations, changes)
+
+
+def kindness(strategies: Sequence[str]) -> float:
+    """Mean kindness of what was recognised in a reply, 0 to 1; 0 where nothing was."""
+    return sum(KINDNESS[strategy] for strategy in strategies) / max(len(strategies), 1)
 
 
 def solves(exchange: Exchange) -> bool:

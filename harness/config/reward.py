@@ -9,7 +9,9 @@ from harness.config import ranges
 from harness.config.ranges import Between, ByOption, OfPlugIns, OneOf, Only
 from harness.errors import ConfigError
 
-MODES = ("terminal", "delta", "turns", "mixed", "ctc", "warmth")
+MODES = ("terminal", "delta", "turns", "mixed", "ctc", "warmth", "alliance")
+SHARED = ("terminal", "delta", "warmth", "alliance")
+"""Those of them in which all replies of a conversation earn the same."""
 BY_TURN = ("turns", "mixed", "ctc")
 """Modes in which replies of a conversation earn differently."""
 
@@ -24,7 +26,8 @@ class RewardConfig:
     """terminal (final emotion as reported / 100), delta (final minus initial emotion, / 100), turns
     (the change by each reply, credited to that reply), mixed (terminal and turns combined), ctc
     (terminal, and the change by each reply against the mean of its turn), warmth (mean kindness of
-    the strategies in each reply, whoever the user is), or a plug-in's reward."""
+    the strategies in each reply, whoever the user is), alliance (mean of bond, goal and task, as
+    far as the user keeps account of them), or a plug-in's reward."""
     mix: Annotated[float | None, Between(0, 1), Only("reward.mode", ("mixed",))] = None
     """Weight of turns; terminal has the rest. null unless reward=mixed."""
     credit: Annotated[float | None, Between(0, 1000), Only("reward.mode", ("ctc",))] = None

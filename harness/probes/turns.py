@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.simulator.alliance import SOLVING
 from harness.simulator.listening import listen
-from harness.train.rollout.rewards import SOLVING
 from harness.train.saved_policy.policy import Held
 
 

@@ -65,7 +65,8 @@ def test_what_takes_more_conversations_than_there_are_is_not_measured(run: RunFo
     ("words", "sentence"),
     [
         (("truth", "one"),
-         "NAME must be one of drift, grounding, novelty, understanding, width, got 'truth'"),
+         "NAME must be one of alliance, drift, grounding, novelty, understanding, width, got "
+         "'truth'"),
         (("drift", "one", "--step", "6", "--along"),
          "--along asks every step, so it goes without --step, got 6"),
         (("drift", "one", "--step", "4"), "--step must be one whose checkpoint was kept"),

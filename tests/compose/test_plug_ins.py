@@ -108,7 +108,8 @@ def test_its_keys_are_refused_by_name_when_a_sweep_is_planned() -> None:
         ),
         (
             ("reward=main",),
-            "reward must be one of ctc, delta, mine, mixed, terminal, turns, warmth, got 'main'",
+            "reward must be one of alliance, ctc, delta, mine, mixed, terminal, turns, warmth, "
+            "got 'main'",
         ),
     ],
 )

@@ -118,6 +118,7 @@ USED = {
     "reward=mixed": "solution_bias mix return_mix",
     "reward=ctc": "solution_bias credit return_mix",
     "reward=warmth": "solution_bias",
+    "reward=alliance": "solution_bias",
     "reward=x": "solution_bias options",
     "simulator=x": "options",
 }
@@ -138,7 +139,7 @@ KINDS = {
     },
     **{
         f"reward={mode}": RunConfig(reward=RewardConfig(mode, mode))
-        for mode in ("terminal", "delta", "turns", "warmth")
+        for mode in ("terminal", "delta", "turns", "warmth", "alliance")
     },
     "reward=ctc": RunConfig(reward=RewardConfig("ctc", "ctc", credit=15.0)),
     "reward=mixed": RunConfig(reward=RewardConfig("mixed", "mixed", mix=0.5)),

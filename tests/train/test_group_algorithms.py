@@ -117,8 +117,8 @@ def test_what_makes_no_sense_with_them_is_refused_by_name() -> None:
         "advantages are divided by the mean reward, which must not be negative, got delta"
     )
     assert refused("algorithm=gspo", "reward=turns") == (
-        "reward.mode must not be turns or mixed with algorithm.kind=gspo, whose replies share one "
-        "ratio and one advantage, got turns"
+        "reward.mode must not be turns, mixed or ctc with algorithm.kind=gspo, whose replies share "
+        "one ratio and one advantage, got turns"
     )
     assert refused("algorithm=gspo", "remedy=forking_tokens") == (
         "remedy.methods.forking_tokens must go with a ratio of tokens, since it weighs or shapes "

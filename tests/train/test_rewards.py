@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from harness.config.reward import MODES, RewardConfig
-from harness.config.run import RunConfig
+from harness.config.run import RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
+from harness.simulator.alliance import alliance
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.testing.reward_contract import RewardContract
@@ -28,11 +29,14 @@ from harness.train.rollout.rewards import (
     Terminal,
     TurnCredit,
     Warmth,
+    WorkingAlliance,
     card,
     compute_rewards,
     turn_changes,
+    turns_of,
 )
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
+from harness.utils import extensions
 from tests.train import made
 from tests.train.test_tabular import update
 
@@ -195,6 +199,26 @@ def test_warmth_is_what_was_said_whoever_heard_it() -> None:
         assert earned == pytest.approx(0.7 / 2)  # a reply in which nothing is recognised has 0
 
 
+def test_alliance_is_the_mean_of_the_parts_that_a_user_keeps() -> None:
+    reward = RewardConfig(mode="alliance")
+    level = replace(made.LEVELS.medium, turn_cap=4)
+    conversations, _ = rolled_out(made.tabular(level, conversations=16))
+    parts = [alliance(turns_of(one)) for one in conversations]
+    wanted = [sum((p.bond or 0.0, p.goal or 0.0, p.task or 0.0)) / 3 for p in parts]
+    earned = compute_rewards(conversations, reward).total
+    np.testing.assert_allclose(earned, wanted, atol=1e-12)
+    assert np.ptp(earned) > 0.2
+
+
+def test_alliance_is_refused_where_nobody_knows_what_users_came_for() -> None:
+    with extensions.registered("simulator", "x", 0), pytest.raises(ConfigError) as caught:
+        RunConfig(reward=RewardConfig(mode="alliance"), simulator=SimulatorConfig("x", "x"))
+    assert str(caught.value) == (
+        "reward.mode must not be alliance with simulator.kind=x, whose users' goals are not known "
+        "here, got alliance"
+    )
+
+
 def test_solving_is_credited_to_the_reply_that_solves() -> None:
     biased = RewardConfig(mode="turns", solution_bias=1.0)
     advantages = made.advantages_of(
@@ -299,7 +323,8 @@ def test_unlike_rewards_have_unlike_cards() -> None:
     [
         (
             {"mode": "final"},
-            "reward.mode must be one of terminal, delta, turns, mixed, ctc, warmth, got 'final'",
+            "reward.mode must be one of terminal, delta, turns, mixed, ctc, warmth, alliance, got "
+            "'final'",
         ),
         ({"solution_bias": 1.5}, "reward.solution_bias must lie between 0 and 1, got 1.5"),
         ({"mode": "mixed"}, "reward.mix must be a number if reward.mode is mixed, got null"),
@@ -317,7 +342,16 @@ def test_a_wrong_reward_is_refused(values: dict[str, Any], message: str) -> None
 
 class TestOurs(RewardContract):
     @pytest.fixture(
-        params=[Terminal(), Delta(), Mixed(), Mixed(0.5), TurnCredit(), Warmth()], ids=repr
+        params=[
+            Terminal(),
+            Delta(),
+            Mixed(),
+            Mixed(0.5),
+            TurnCredit(),
+            Warmth(),
+            WorkingAlliance(),
+        ],
+        ids=repr,
     )
     def reward(self, request: pytest.FixtureRequest) -> Reward:
         reward: Reward = request.param

@@ -17,13 +17,12 @@ from harness.config.options import Options
 from harness.config.ranges import Between
 from harness.config.reward import RewardConfig
 from harness.config.run import MAX_TURNS
+from harness.simulator.alliance import SOLVING, alliance
+from harness.simulator.protocol import UserTurn
 from harness.simulator.scripted.dynamics import KINDNESS
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.rewards import Rewards, blend
 from harness.train.rollout.conversation import Conversation, Exchange
-
-SOLVING = frozenset(("suggest", "inform"))
-"""Strategies that work on the problem, and not on how it feels."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +108,21 @@ class Warmth(Reward):
         return Rewards.of(np.where(known, np.nansum(kind, axis=1) / replies, np.nan))
 
 
+@dataclass(frozen=True)
+class WorkingAlliance(Reward):
+    """Mean of bond, goal and task, 0 to 1, as far as the user keeps account of them."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        found = [alliance(turns_of(c)).mean for c in conversations]
+        values = np.array([np.nan if one is None else one for one in found])
+        return Rewards.of(np.where(np.isfinite(_ends(conversations)), values, np.nan))
+
+
+def turns_of(conversation: Conversation) -> list[UserTurn]:
+    """The user's turns, from the one that the policy first replies to."""
+    return [conversation.opening, *(e.answer for e in conversation.exchanges)]
+
+
 OURS: Mapping[str, type[Reward]] = {
     "terminal": Terminal,
     "delta": Delta,
@@ -116,6 +130,7 @@ OURS: Mapping[str, type[Reward]] = {
     "mixed": Mixed,
     "ctc": TurnCredit,
     "warmth": Warmth,
+    "alliance": WorkingAlliance,
 }
 """By mode; `turns` is a mix of the changes alone."""
 
@@ -187,8 +202,7 @@ def turn_changes(conversations: Sequence[Conversation]) -> FloatArray:
     """
 
     def changes(conversation: Conversation) -> FloatArray:
-        turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
-        reported = np.array([turn.reported_emotion / 100 for turn in turns])
+        reported = np.array([turn.reported_emotion / 100 for turn in turns_of(conversation)])
         steps: FloatArray = reported[1:] - reported[:-1]
         return steps
 

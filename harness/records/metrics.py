@@ -105,6 +105,8 @@ MEASURED = {
         for t in TEMPERAMENTS
     },
     "grounding/per_100_turns": "questions, restatements, mere acknowledgements, per 100 replies",
+    "grounding/question_value": "facts told after a question less those after other replies",
+    "solving/after_feeling": "share of replies to a told feeling that suggest or inform",
     "text/start_nll": "mean negative log-likelihood a token under the frozen start policy",
     "text/start_z": "mean over replies of their surprise beyond the start policy's own, in sd",
     "text/flagged": "share of replies the user took for not being language",

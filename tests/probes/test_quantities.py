@@ -7,9 +7,10 @@ import pytest
 from harness.config.run import INTENTIONS, RunConfig
 from harness.probes import alliance, drift, grounding, understanding, width
 from harness.probes.quantity import Probe
-from harness.probes.turns import Reply, replies
+from harness.probes.turns import replies
 from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.train.metrics.held_out import Meeting
+from harness.train.metrics.replies import Reply
 from harness.train.saved_policy.policy import Divergence, Held
 from tests.train.made import conversation, user_turn
 

@@ -11,6 +11,7 @@ import pytest
 from harness.config.run import TEMPERAMENTS
 from harness.simulator.protocol import SupporterReply
 from harness.train.metrics.conversation_metrics import strategy_metrics
+from harness.train.metrics.replies import reply_metrics
 from harness.train.rollout.conversation import Conversation
 from tests.train.made import conversation, rows_of, tabular, user_turn
 
@@ -40,6 +41,30 @@ def test_grounding_and_entropy_by_temperament_equal_those_worked_out_by_hand() -
     assert measured["strategy/entropy_by_temperament/negative"] == pytest.approx(wanted)
     assert measured["strategy/entropy_by_temperament/passive"] == 0
     assert measured["strategy/entropy_by_temperament/avoidant"] is None
+
+
+def test_what_asking_is_worth_and_what_meets_a_feeling_equal_those_worked_out_by_hand() -> None:
+    told = {"fact": "Hm. My sister moved out in May.", "feeling": "Hm. I feel sad.", "": "Hm."}
+
+    def talk(sample: int, *replies: tuple[str, str]) -> Conversation:
+        exchanges = [
+            (SupporterReply("Hm."), user_turn(40, told[answer], strategies=(strategy,)))
+            for strategy, answer in replies
+        ]
+        return conversation(0, sample, 40, exchanges)
+
+    measured = reply_metrics(
+        [
+            talk(0, ("question", "fact"), ("affirm", "feeling"), ("suggest", "")),
+            talk(1, ("question", ""), ("question", "feeling"), ("reflect", "fact")),
+        ]
+    )
+    # one fact of three questions, one of three other replies; two feelings, one met by advice
+    assert measured == {"grounding/question_value": 0.0, "solving/after_feeling": 0.5}
+    asked_alone = reply_metrics([talk(0, ("question", "fact"))])
+    assert asked_alone == {"grounding/question_value": None, "solving/after_feeling": None}
+    worth = reply_metrics([talk(0, ("question", "fact"), ("affirm", ""))])
+    assert worth["grounding/question_value"] == 1.0
 
 
 def test_a_run_counts_each_temperament_apart(tmp_path: Path) -> None:

@@ -29,7 +29,10 @@ medium comes first: there neither a floor nor a ceiling of emotion squeezes what
 """
 PROBE = "entropy/probe"
 FAILED = "sim/failed"
-ENDS = ("strategy/suggest", "strategy/inform")
+SOLVING = ("strategy/suggest", "strategy/inform")
+GROUNDING, QUESTION_VALUE = "grounding/per_100_turns", "grounding/question_value"
+SOLVING_AFTER_FEELING, DIVERGENCE = "solving/after_feeling", "kl"
+ENDS = (*SOLVING, GROUNDING, QUESTION_VALUE, SOLVING_AFTER_FEELING, DIVERGENCE)
 """Columns whose mean over the last tenth of the run a study may ask for."""
 COLUMNS = (*COMMON, PROBE, FAILED, *ENDS)
 

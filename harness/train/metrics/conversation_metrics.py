@@ -15,6 +15,7 @@ import numpy as np
 
 from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.config.simulator import LANGUAGE_RULES, SIMULATOR_FAULTS
+from harness.train.metrics.replies import reply_metrics
 from harness.train.metrics.token_metrics import Metrics, mean_or_none
 from harness.train.policy_gradient.advantages import FloatArray, group_stds
 from harness.train.rollout.conversation import Conversation, Exchange
@@ -40,6 +41,7 @@ def conversation_metrics(
         **_reward_metrics(rewards, group_size, std_floor),
         **_emotion_metrics(conversations),
         **strategy_metrics(conversations),
+        **reply_metrics(conversations),
         "turns/mean": len(exchanges) / len(conversations),
         "completions/clipped_ratio": mean_or_none([e.reply.cut for e in exchanges]),
         **language_metrics(exchanges),

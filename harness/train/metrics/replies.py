@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.simulator.alliance import SOLVING
-from harness.simulator.listening import listen
+from harness.simulator.listening import told
 from harness.train.metrics.token_metrics import Metrics, mean_or_none
 from harness.train.rollout.conversation import Conversation
 
@@ -40,14 +40,14 @@ class Reply:
 def replies(conversations: Iterable[Conversation]) -> Iterator[Reply]:
     """Every reply of some conversations but those whose user could not answer."""
     for conversation in conversations:
-        before = conversation.opening
+        after_feeling = told(conversation.opening.text)[1]
         for exchange in conversation.exchanges:
             answer = exchange.answer
             if answer.ended == "failed":
                 break
-            facts = None if answer.ended else len(listen([answer.text]).facts)
-            yield Reply(answer.strategies, bool(listen([before.text]).feelings), facts)
-            before = answer
+            facts, feeling = told(answer.text)
+            yield Reply(answer.strategies, after_feeling, None if answer.ended else facts)
+            after_feeling = feeling
 
 
 def reply_metrics(conversations: Sequence[Conversation]) -> Metrics:

@@ -58,6 +58,7 @@ WORDS = {
     "watch": ["watch", "run", "--once"],
     "report": ["report", "run"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
+    "diagnose": ["diagnose", "run"],
     "variance": ["variance", "run"],
     "export": ["export", "run", "model"],
     "probe": ["probe", "drift", "run", "--users", "3", "--repeats", "1"],

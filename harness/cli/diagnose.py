@@ -23,8 +23,7 @@ from harness.report.tables import diagnosis as table
 def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> None:
     """Print a line for each run at or below `paths`; nothing is written.
 
-    Raises DataError where no finished run could be read, and for an answer of the probe
-    `reliability` that is none.
+    Raises DataError where no finished run could be read.
     """
     found, left_out = law.diagnose(paths)
     if not found:

@@ -14,14 +14,18 @@ from rich.console import Console
 
 from benchmarks.diagnose import PLANTS, Plant, flags_of, row
 from harness.cli import diagnose as command
+from harness.cli import report
 from harness.errors import DataError
+from harness.law import analysis
 from harness.law.diagnosis import fidelity
-from harness.law.diagnosis.diagnose import diagnose
+from harness.law.diagnosis.diagnose import diagnose, of_members
 from harness.law.diagnosis.results import FLAGS, MECHANISMS, Sign
+from harness.law.io.columns import Choice
 from harness.law.reading_results import Skipped
 from harness.law.results import Interval
 from harness.report.tables import diagnosis as table
 from harness.testing.commands import here
+from tests.report.html.made_runs import Page
 from tests.train.made import brief, go_on, make_run
 
 
@@ -110,6 +114,47 @@ def test_names_and_answers_of_others_are_shown_as_they_are(runs: Path) -> None:
     for shown in ("runs/[red]", "[bold]", "[link=x]"):
         assert shown in said
     assert "false facts -0.30 [-0.40, -0.20]" in said
+
+
+def test_an_answer_that_is_none_leaves_its_run_out_and_says_why(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = runs / "one" / fidelity.ANSWER
+    answer.parent.mkdir(parents=True, exist_ok=True)
+    answer.write_text("{")
+    rule = f"{answer}: must be JSON; got "
+    try:
+        command.diagnose((runs,), as_json=True)
+        with pytest.raises(DataError) as caught:
+            command.diagnose((runs / "one",), as_json=False)
+        assert report.report(report.Wanted((runs,), runs.parent / "bad.html"), as_json=True) == 0
+    finally:
+        answer.unlink()
+    value, end = json.JSONDecoder().raw_decode(printed := capsys.readouterr().out)
+    assert [Path(one["run"]).name for one in value["runs"]] == ["shuffled"]
+    assert value["left_out"][0]["reason"].startswith(rule)
+    assert f"needs a finished run, found {rule}" in str(caught.value)
+    assert printed[end:].strip()
+    shown = " ".join(Page((runs.parent / "bad.html").read_bytes()).texts)
+    assert f"no diagnosis: {rule}" in shown
+
+
+def test_the_report_has_it_as_a_section(runs: Path) -> None:
+    out = runs.parent / "page.html"
+    assert report.report(report.Wanted((runs,), out), as_json=True) == 0
+    shown = Page(out.read_bytes())
+    assert ("section", {"id": "diagnosis"}) in shown.elements
+    said = " ".join(" ".join(shown.texts).split())
+    assert "What went wrong in each run" in said
+    assert re.search(r"shuffled noise -?0\.\d+ \[", said)
+
+
+def test_one_reading_serves_the_law_and_the_diagnosis(runs: Path) -> None:
+    analysed, members = analysis.with_members([runs], Choice(None, None, None))
+    alone = analysis.analyse([runs])
+    assert analysed.runs == alone.runs
+    assert analysed.groups == alone.groups
+    assert of_members(members)[0] == diagnose([runs])[0]
 
 
 def test_sixty_columns_break_no_word(runs: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.errors import DataError
 from harness.law import analysis
 from harness.law.compare import replicates
 from harness.law.compare.groups import Member
@@ -49,17 +50,26 @@ TRAINING = "reward"
 def diagnose(
     paths: Sequence[Path], pool: Executor | None = None
 ) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
-    """The finished runs at or below `paths`, and why others are left out.
-
-    Raises DataError for an answer of the probe `reliability` that is none.
-    """
+    """The finished runs at or below `paths`, and why others are left out."""
     members, others = analysis.members_and_others(paths, pool)
-    skipped = tuple(Skipped(run, why) for run, why in others.items())
-    return tuple(map(of_run, members)), skipped
+    found, damaged = of_members(members)
+    skipped = (Skipped(run, why) for run, why in others.items())
+    return found, (*skipped, *damaged)
+
+
+def of_members(members: Sequence[Member]) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
+    """The runs, but those in which an answer of the probe `reliability` is none."""
+    found, skipped = list[Diagnosis](), list[Skipped]()
+    for member in members:
+        try:
+            found.append(of_run(member))
+        except DataError as error:
+            skipped.append(Skipped(member.result.run, str(error)))
+    return tuple(found), tuple(skipped)
 
 
 def of_run(member: Member) -> Diagnosis:
-    """One run."""
+    """One run. Raises DataError for an answer of the probe `reliability` that is none."""
     result = member.result
     followed = obeyed.obeyed(Path(result.run))
     return Diagnosis(

@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.law.diagnosis.results import EXPLORATION, MECHANISMS, Diagnosis, Finding, Sign
+from harness.law.diagnosis.results import (
+    EXPLORATION,
+    MECHANISMS,
+    RELIABILITY,
+    Diagnosis,
+    Finding,
+    Sign,
+)
 from harness.law.reading_results import Skipped
 from harness.law.results import Interval
 from harness.report.tables.grid import grid
@@ -30,23 +37,34 @@ UNASKED = "reliability is measured by `harness probe reliability RUN`"
 
 def show(found: Sequence[Diagnosis], left_out: Sequence[Skipped], console: Console) -> None:
     """Print the line of each run, what its flags say, and why others are left out."""
-    table = grid("run", *MECHANISMS)
-    for one in found:
-        table.add_row(text(one.run), *(cell(finding, one.regime) for finding in one.findings))
-    console.print(table)
+    console.print(table(found, {one.run: one.run for one in found}))
     if len(found) == 1:
         console.print(_signs(found[0]))
-    raised = {flag for one in found for flag in one.flags}
-    for flag, meaning in MEANS.items():
-        if flag in raised:
-            console.print(text(f"{wording.plain(flag)}: {meaning}", "dim"), soft_wrap=True)
-    if raised:
-        console.print(text(METHOD, "dim"), soft_wrap=True)
-    if not any(one.findings[1].measured for one in found):
-        console.print(text(UNASKED, "dim"), soft_wrap=True)
+    for line in notes(found):
+        console.print(text(line, "dim"), soft_wrap=True)
     for reason, count in Counter(skipped.reason for skipped in left_out).items():
         line = f"{wording.plural(count, 'path')} left out: {reason}"
         console.print(text(line, "dim"), soft_wrap=True)
+
+
+def table(found: Sequence[Diagnosis], called: Mapping[str, str]) -> Table:
+    """A row a run, by the name that it is called."""
+    rows = grid("run", *MECHANISMS)
+    for one in found:
+        findings = (cell(finding, one.regime) for finding in one.findings)
+        rows.add_row(text(called[one.run]), *findings)
+    return rows
+
+
+def notes(found: Sequence[Diagnosis]) -> list[str]:
+    """What the flags that are raised say, and how to have more measured."""
+    raised = {flag for one in found for flag in one.flags}
+    lines = [
+        f"{wording.plain(flag)}: {meaning}" for flag, meaning in MEANS.items() if flag in raised
+    ]
+    lines += [METHOD] if raised else []
+    asked = any(f.measured for one in found for f in one.findings if f.mechanism == RELIABILITY)
+    return lines if asked else [*lines, UNASKED]
 
 
 def cell(finding: Finding, regime: str | None) -> Text:

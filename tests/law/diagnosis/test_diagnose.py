@@ -49,7 +49,11 @@ def run(
 
 
 def member(replicate: Replicate, *nulls: Replicate, **values: Any) -> Member:
-    known: dict[str, Any] = {"gain": STAYS, "silent_share": Interval(0.1, 0.05, 0.15), "regime": "drifting"}
+    known: dict[str, Any] = {
+        "gain": STAYS,
+        "silent_share": Interval(0.1, 0.05, 0.15),
+        "regime": "drifting",
+    }
     config = {"trainer": {"conversations": 64, "steps": STEPS}}
     result = RunResult("run", "ok", None, STEPS, {}, config=config, **(known | values))
     return Member(result, Identity(config), replicate, nulls)

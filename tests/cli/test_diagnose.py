@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import harness
 from benchmarks.diagnose import PLANTS, Plant, flags_of, row
 from harness.cli import diagnose as command
 from harness.cli import report
@@ -33,7 +34,7 @@ from tests.train.made import brief, go_on, make_run
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run, and one whose advantages are shuffled."""
     folder = tmp_path_factory.mktemp("diagnosed") / "runs"
-    config = brief(steps=18, conversations=64, conversations_every=4, eval_every=1)
+    config = brief(steps=18, conversations=32, conversations_every=3, eval_every=1)
     for name, is_null in (("one", False), ("shuffled", True)):
         algorithm = replace(config.algorithm, null_control=is_null)
         code, _, err = go_on(make_run(folder / name, replace(config, algorithm=algorithm)))
@@ -147,6 +148,16 @@ def test_the_report_has_it_as_a_section(runs: Path) -> None:
     said = " ".join(" ".join(shown.texts).split())
     assert "What went wrong in each run" in said
     assert re.search(r"shuffled noise -?0\.\d+ \[", said)
+
+
+def test_python_gets_a_row_a_run_and_mechanism(runs: Path) -> None:
+    frame = harness.diagnose(runs)
+    assert len(frame) == 2 * len(MECHANISMS)
+    (flagged,) = frame[frame.flag.notna()].to_dict("records")
+    assert (Path(flagged["run"]).name, flagged["mechanism"]) == ("shuffled", "exploration")
+    assert flagged["low"] < flagged["value"] < flagged["high"] < 0.5
+    assert not frame[frame.mechanism == "reliability"].measured.any()
+    assert frame.equals(harness.diagnose(harness.load(runs)))
 
 
 def test_one_reading_serves_the_law_and_the_diagnosis(runs: Path) -> None:

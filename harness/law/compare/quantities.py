@@ -229,6 +229,9 @@ QUANTITIES: Mapping[str, Quantity] = {
         null=True,
         every_step=True,
     ),
+    "alliance": Quantity(
+        "alliance at the end", SHARE, _at_end(replicates.ALLIANCE), null=True, every_step=True
+    ),
     "divergence": Quantity(
         "KL to the start at the end",
         "nats a token",
@@ -241,7 +244,8 @@ CONTRASTED = ("a", "ceiling", "onset", "gain", "fall")
 """Quantities of a contrast, in the order of contrasts.csv."""
 STUDIED = (
     "gain", "final_reward", "probe_fall", "entropy_lost", "probe_onset", "lead", "starved_share",
-    "solving", "solving_after_feeling", "grounding", "question_value", "divergence",
+    "solving", "solving_after_feeling", "grounding", "question_value", "alliance",
+    "divergence",
 )  # fmt: skip
 """Quantities of a link; H is that of the probe, whose states are the same for every level."""
 OLD_NAMES: Mapping[str, str] = {"entropy_fall": "probe_fall", "onset": "probe_onset"}

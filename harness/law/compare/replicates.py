@@ -32,8 +32,8 @@ PROBE = "entropy/probe"
 FAILED = "sim/failed"
 SOLVING = ("strategy/suggest", "strategy/inform")
 GROUNDING, QUESTION_VALUE = "grounding/per_100_turns", "grounding/question_value"
-SOLVING_AFTER_FEELING, DIVERGENCE = "solving/after_feeling", "kl"
-ENDS = (*SOLVING, GROUNDING, QUESTION_VALUE, SOLVING_AFTER_FEELING, DIVERGENCE)
+SOLVING_AFTER_FEELING, DIVERGENCE, ALLIANCE = "solving/after_feeling", "kl", "alliance/mean"
+ENDS = (*SOLVING, GROUNDING, QUESTION_VALUE, SOLVING_AFTER_FEELING, DIVERGENCE, ALLIANCE)
 """Columns whose mean over the last tenth of the run a study may ask for."""
 COLUMNS = (*COMMON, PROBE, FAILED, *ENDS, *entropy_ledger.COLUMNS)
 

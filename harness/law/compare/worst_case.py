@@ -26,6 +26,7 @@ SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
     "solving_after_feeling": (0.0, 1.0),
     "grounding": (0.0, math.inf),
     "question_value": (-math.inf, math.inf),
+    "alliance": (0.0, 1.0),
     "divergence": (-math.inf, math.inf),
 }
 """The ranges of quantities of links: a reward of an evaluation is an emotion over 100."""

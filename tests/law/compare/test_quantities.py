@@ -134,6 +134,7 @@ def _at_steps(h: Floats) -> Points:
         ("solving_after_feeling", 0.01 * (80 - 3.5)),
         ("grounding", 0.01 * (80 - 3.5)),
         ("question_value", 0.01 * (80 - 3.5)),
+        ("alliance", 0.01 * (80 - 3.5)),
         ("divergence", 0.01 * (80 - 3.5)),
     ],
 )

@@ -24,8 +24,6 @@ SOLVING = frozenset(("suggest", "inform"))
 """Strategies that work on the problem, and not on how it feels."""
 SERVES = ("partly", "fully")
 """What a served user says of a reply that gives what they came for."""
-Replied = Sequence[tuple[UserTurn, UserTurn]]
-"""Each reply's turn before and after it; those that were answered."""
 
 
 @record

@@ -45,7 +45,9 @@ QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
     "profiles from-rlver", "trust", "list",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "view", "watch", "report", "resume", "rm", "probe")
+OF_A_RUN = (
+    "status", "verify", "view", "watch", "report", "resume", "rm", "probe", "diagnose",
+)  # fmt: skip
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate", "demo", "export")
 SMALL = (*TABULAR, "trainer.steps=2")
 TINY = ("policy=tiny_smoke", "trainer.steps=1", "trainer.conversations=8", "trainer.eval_every=0")

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 
@@ -131,18 +132,23 @@ def reliability(run: Path) -> Finding:
     """Whether facts are kept, as the probe of that name found."""
     signs = fidelity.read(run)
     measured = [sign for sign in signs if sign.value is not None]
-    worse = next((sign for sign in measured if _is_worse(sign)), None)
+    worse = next((sign for sign in measured if _is_worse(sign, len(measured))), None)
     flag = None if worse is None else "false_facts"
     return Finding(RELIABILITY, bool(measured), flag, worse, signs)
 
 
-def _is_worse(sign: Sign) -> bool:
-    """Whether true facts are surely taken up less, or false ones more."""
+def _is_worse(sign: Sign, tried: int) -> bool:
+    """Whether true facts are surely taken up less, or false ones more; by an interval that is wider
+    the more signs are tried, so that together they err no more often than one (Bonferroni).
+    """
     if sign.value is None:
         return False
+    normal = NormalDist()
+    widened = normal.inv_cdf(1 - 0.025 / tried) / normal.inv_cdf(0.975)
+    half = widened * interval.half_width(sign.value)
     if sign.name.startswith(fidelity.TRUE_FACT):
-        return sign.value.high < 0
-    return sign.value.low > 0
+        return sign.value.value + half < 0
+    return sign.value.value - half > 0
 
 
 def direction(member: Member, followed: Interval | None) -> Finding:

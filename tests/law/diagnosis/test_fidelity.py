@@ -61,6 +61,15 @@ def test_fewer_true_facts_or_more_false_ones_are_flagged(
         assert found.because.value == Interval(*(true if true is FALL else false).values())
 
 
+def test_many_framings_are_no_more_chances_to_be_flagged(tmp_path: Path) -> None:
+    """An interval that just leaves 0 out counts where it is alone, and not among six."""
+    just = {"value": -0.11, "low": -0.21, "high": -0.01}
+    alone = [reading(fidelity.TRUE_FACT, just)]
+    assert diagnose.reliability(answered(tmp_path, alone)).flag == "false_facts"
+    six = [reading(fidelity.TRUE_FACT, just, setting=str(n)) for n in range(6)]
+    assert diagnose.reliability(answered(tmp_path, six)).flag is None
+
+
 def test_of_several_steps_the_last_counts(tmp_path: Path) -> None:
     asked = [reading(fidelity.TRUE_FACT, FALL, 20), reading(fidelity.TRUE_FACT, OPEN, 60)]
     assert diagnose.reliability(answered(tmp_path, asked)).flag is None

@@ -14,8 +14,8 @@ from pathlib import Path
 from harness.calibration.interval import mean
 from harness.calibration.validity import esconv
 from harness.probes.grounding import GROUNDING
+from harness.simulator.alliance import SOLVING
 from harness.simulator.scripted.sentence_reader import recognise
-from harness.train.rollout.rewards import SOLVING
 
 
 def main(path: Path) -> None:

@@ -9,6 +9,7 @@ In a script or a notebook:
     law = harness.fit(runs)            # R = -a*exp(H) + b for each run
     law.runs                           # pandas.DataFrame, one row a run
     law.plot("entropy_law")            # matplotlib figure
+    harness.diagnose(runs)             # what went wrong in each run: pandas.DataFrame
     harness.register.figure(...)       # and other extensions: docs/plugins.md
 
 All of it is imported on first use: `import harness` alone imports nothing else.
@@ -17,10 +18,10 @@ All of it is imported on first use: `import harness` alone imports nothing else.
 TYPE_CHECKING = False  # typing's own would be an import, from wherever Python was started
 if TYPE_CHECKING:
     from harness import register
-    from harness.api import Law, Runs, fit, load
+    from harness.api import Law, Runs, diagnose, fit, load
 
 __version__ = "0.2.0"
-__all__ = ["Law", "Runs", "__version__", "fit", "load", "register"]
+__all__ = ["Law", "Runs", "__version__", "diagnose", "fit", "load", "register"]
 
 
 def __getattr__(name: str) -> object:

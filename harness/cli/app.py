@@ -41,6 +41,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("view", conversations.view),
     ("probe", models.probe),
     ("export", models.export),
+    ("diagnose", results.diagnose),
     ("variance", results.variance),
     ("plan", questions.plan),
     ("study", questions.study),

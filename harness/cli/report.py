@@ -12,7 +12,9 @@ from harness.cli import exit_codes, options
 from harness.config.run import SCHEMA
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
+from harness.law.diagnosis import diagnose
 from harness.law.group_results import Analysis
+from harness.law.io.columns import Choice
 from harness.law.io.discover import is_folder
 from harness.records import atomic, study_file
 from harness.report.html import page
@@ -47,14 +49,8 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
     """
     declared = options.reward_range(wanted.reward_range)
     out = _file(wanted)
-    analysed = analysis.analyse(
-        wanted.paths,
-        reward=wanted.reward,
-        entropy=wanted.entropy,
-        step=wanted.step,
-        pool=pool,
-        reward_range=declared,
-    )
+    choice = Choice(wanted.reward, wanted.entropy, None, wanted.step, declared)
+    analysed, members = analysis.with_members(wanted.paths, choice, pool)
     readable = [run.status == "ok" for run in analysed.runs]
     for line in dropped_rows.lines(analysed):
         safe_text.say(line)
@@ -67,8 +63,16 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
     helpers = pool if many else None
     studies, damaged = _studies(wanted.paths, helpers)
     title = _title(wanted.paths)
+    diagnoses, without = diagnose.of_members(members)
     made = page.report(
-        title, wanted.paths, analysed, studies, damaged, helpers, made_unix_s=time.time()
+        title,
+        wanted.paths,
+        analysed,
+        studies,
+        [*damaged, *(f"no diagnosis: {skipped.reason}" for skipped in without)],
+        helpers,
+        made_unix_s=time.time(),
+        diagnoses=diagnoses,
     )
     with atomic.storage(out):
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ from harness.config.evaluation import EvalConfig
 from harness.config.policy import PolicyConfig
 from harness.config.ranges import Between
 from harness.config.reward import RewardConfig
-from harness.config.simulator import SimulatorConfig
+from harness.config.simulator import KINDS, SimulatorConfig
 from harness.config.trainer import TrainerConfig
 from harness.errors import ConfigError
 
@@ -87,6 +87,11 @@ class RunConfig:
             raise ConfigError(
                 "trainer.engine must be auto with policy.kind tabular, which draws no tokens, "
                 f"got {self.trainer.engine}"
+            )
+        if self.reward.mode == "alliance" and self.simulator.kind not in KINDS:
+            raise ConfigError(
+                f"reward.mode must not be alliance with simulator.kind={self.simulator.kind}, "
+                "whose users' goals are not known here, got alliance"
             )
         self._check_shard()
         self._check_ranks()

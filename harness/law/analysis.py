@@ -112,18 +112,32 @@ def analyse(
     gives one needs `if __name__ == "__main__":`, since each of them imports it.
     """
     choice = Choice(reward, entropy, forecast_from, step, reward_range)
-    read = _read(paths, choice, _Counting(pool_unlike, with_unfinished), pool)
-    members, series = read.members, read.series
-    grouping = groups.group(members, pool_unlike, with_unfinished)
-    compared = contrasts.contrasted(
-        grouping.groups, members, margins or DEFAULT_MARGINS, pool_unlike, primary
-    )
+    counting = _Counting(pool_unlike, with_unfinished)
+    read = _read(paths, choice, counting, pool)
+    return _compared(read, counting, margins or DEFAULT_MARGINS, primary)
+
+
+def with_members(
+    paths: Sequence[Path], choice: Choice, pool: Executor | None = None
+) -> tuple[Analysis, tuple[Member, ...]]:
+    """`analyse` with its defaults, and the runs that `members` gives, of one reading."""
+    counting = _Counting(False, False)
+    read = _read(paths, choice, counting, pool)
+    return _compared(read, counting, DEFAULT_MARGINS, None), _finished(read)
+
+
+def _compared(
+    read: _Read, counting: _Counting, margins: Mapping[str, float], primary: str | None
+) -> Analysis:
+    members, unlike = read.members, counting.pool_unlike
+    grouping = groups.group(members, unlike, counting.with_unfinished)
+    compared = contrasts.contrasted(grouping.groups, members, margins, unlike, primary)
     repeated = tuple(Skipped(path, f"repeat of {chosen}") for path, chosen in read.repeats.items())
     return Analysis(
         runs=read.runs,
         groups=levels.described(compared, members),
         skipped=(*read.skipped, *repeated, *grouping.skipped),
-        series=series,
+        series=read.series,
     )
 
 
@@ -137,11 +151,15 @@ def members_and_others(
 ) -> tuple[tuple[Member, ...], dict[str, str]]:
     """The same, and for each of the other runs why it is none of them."""
     read = _read(paths, Choice(None, None, None), _Counting(False, False), pool)
-    counted = tuple(member for member in read.members if groups.counts(member, False))
+    counted = _finished(read)
     inside = {member.result.run for member in counted}
     others = {run.run: _why_not(run) for run in read.runs if run.run not in inside}
     others |= {run: f"a repeat of {chosen}" for run, chosen in read.repeats.items()}
     return counted, others
+
+
+def _finished(read: _Read) -> tuple[Member, ...]:
+    return tuple(member for member in read.members if groups.counts(member, False))
 
 
 def _why_not(run: RunResult) -> str:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from harness.probes.quantity import Probe, Quantity
-from harness.probes.turns import Reply, replies
+from harness.probes.turns import replies
+from harness.train.metrics.replies import Reply
 from harness.train.saved_policy.policy import Held
 
 REPLIES = "per 100 replies"
@@ -43,7 +44,7 @@ def _facts(asks: bool) -> Callable[[Sequence[Held]], tuple[float, float]]:
         told = [
             reply.facts_told
             for reply in replies(held)
-            if reply.facts_told is not None and ("question" in reply.strategies) == asks
+            if reply.facts_told is not None and reply.asks == asks
         ]
         return float(sum(told)), float(len(told))
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.errors import ConfigError
-from harness.probes import drift, grounding, novelty, reliability, understanding, width
+from harness.probes import (
+    alliance,
+    drift,
+    grounding,
+    novelty,
+    reliability,
+    understanding,
+    width,
+)
 from harness.probes.quantity import Probe
 
 PROBES: Mapping[str, Probe] = {
     probe.name: probe
     for probe in (
+        alliance.PROBE,
         drift.PROBE,
         grounding.PROBE,
         novelty.PROBE,

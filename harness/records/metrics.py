@@ -105,6 +105,12 @@ MEASURED = {
         for t in TEMPERAMENTS
     },
     "grounding/per_100_turns": "questions, restatements, mere acknowledgements, per 100 replies",
+    "grounding/question_value": "facts told after a question less those after other replies",
+    "alliance/bond": "trust at the end over the most there is; of users who keep trust",
+    "alliance/goal": "share of replies that serve what the user came for",
+    "alliance/task": "share of replies that work on what the user wants worked on",
+    "alliance/mean": "mean of these, of those that there are",
+    "solving/after_feeling": "share of replies to a told feeling that suggest or inform",
     "text/start_nll": "mean negative log-likelihood a token under the frozen start policy",
     "text/start_z": "mean over replies of their surprise beyond the start policy's own, in sd",
     "text/flagged": "share of replies the user took for not being language",

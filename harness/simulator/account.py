@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.simulator.protocol import SupporterReply, UserTurn
+from harness.simulator.protocol import SupporterReply, UserTurn, memory_of
 from harness.simulator.second.memory import Memory
 from harness.simulator.state import State
 from harness.utils.record import record
@@ -59,7 +59,7 @@ def traits_of(turn: UserTurn) -> Traits:
 
     None for what it does not name.
     """
-    user = getattr(turn.state, "user", None)
+    user = getattr(memory_of(turn), "user", None)
     persona, profile = getattr(user, "persona", None), getattr(user, "profile", None)
     name = getattr(profile, "id", None) or getattr(persona, "name", None) or persona
     return Traits(
@@ -83,7 +83,7 @@ def taken_up(before: UserTurn, reply: SupporterReply, after: UserTurn) -> tuple[
     """
     if after.ended == "failed":
         return None
-    state = before.state
+    state = memory_of(before)
     if isinstance(state, State):
         from harness.simulator.scripted import appraisal
 
@@ -121,10 +121,11 @@ def _effects(
 ) -> tuple[dict[str, float], str | None, float | None]:
     """Effects by part, their unit, and the chance of a rise."""
     parts = {key: value for key, value in after.why.items() if not isinstance(value, str)}
-    if isinstance(before.state, State) and "logit" in parts:
-        return _of_scripted(parts, before.state)
-    if isinstance(before.state, Memory):
-        return _of_second(parts, before.state, after.state)
+    state = memory_of(before)
+    if isinstance(state, State) and "logit" in parts:
+        return _of_scripted(parts, state)
+    if isinstance(state, Memory):
+        return _of_second(parts, state, memory_of(after))
     return parts, None, None
 
 

@@ -81,13 +81,21 @@ def listen(turns: Sequence[str]) -> ListenerNotes:
     )
 
 
+def told(turn: str) -> tuple[int, bool]:
+    """Return how many facts a turn tells, and whether it tells a feeling, as `listen` has them."""
+    kinds = [kind for kind, _ in _lines(turn)]
+    return kinds.count("fact"), "feeling" in kinds
+
+
 @lru_cache(maxsize=16384)
 def _lines(turn: str) -> tuple[tuple[str, str], ...]:
     """Return (kind, value) of each line after the first, which is the topic or a reaction."""
     return tuple(map(_line, sentences(expanded(turn))[1:]))
 
 
+@lru_cache(maxsize=16384)
 def _line(line: str) -> tuple[str, str]:
+    """Return (kind, value) of a line; cached, since users say the same of themselves again."""
     need, shown = _named(line, _NEED_PATTERNS), _named(line, _KIND_PATTERNS)
     if need or shown:
         return ("need", need) if need else ("kind", str(shown))

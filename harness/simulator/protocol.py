@@ -77,6 +77,19 @@ class UserTurn:
         return changed(self, "state", state)
 
 
+@record
+class Owned:
+    """The state of a user who is met beside users of other simulators: whose it is, and it."""
+
+    simulator: int
+    state: Any
+
+
+def memory_of(turn: UserTurn) -> Any:
+    """Return what the turn's own simulator remembers, whoever is met beside it."""
+    return turn.state.state if isinstance(turn.state, Owned) else turn.state
+
+
 class UserSimulator(Protocol):
     """The users of one difficulty level."""
 

@@ -75,8 +75,8 @@ def test_what_a_policy_cannot_show_is_said_with_the_reason(run: RunFolder) -> No
     ("words", "sentence"),
     [
         (("truth", "one"),
-         "NAME must be one of drift, grounding, novelty, reliability, understanding, width, "
-         "got 'truth'"),
+         "NAME must be one of alliance, drift, grounding, novelty, reliability, understanding, "
+         "width, got 'truth'"),
         (("drift", "one", "--step", "6", "--along"),
          "--along asks every step, so it goes without --step, got 6"),
         (("reliability", "one", "--users", "8"),

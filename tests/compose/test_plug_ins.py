@@ -106,7 +106,11 @@ def test_its_keys_are_refused_by_name_when_a_sweep_is_planned() -> None:
             ("simulator=mine", "simulator.profiles=p"),
             "simulator.profiles: has no effect with simulator.kind=mine",
         ),
-        (("reward=main",), "reward must be one of delta, mine, mixed, terminal, turns, got 'main'"),
+        (
+            ("reward=main",),
+            "reward must be one of alliance, ctc, delta, mine, mixed, terminal, turns, warmth, "
+            "got 'main'",
+        ),
     ],
 )
 def test_what_does_nothing_or_is_not_there_is_refused(words: tuple[str, ...], message: str) -> None:

@@ -114,8 +114,11 @@ USED = {
     "curriculum=reverse": "start_share whole_from",
     "reward=terminal": "solution_bias",
     "reward=delta": "solution_bias",
-    "reward=turns": "solution_bias",
-    "reward=mixed": "solution_bias mix",
+    "reward=turns": "solution_bias return_mix",
+    "reward=mixed": "solution_bias mix return_mix",
+    "reward=ctc": "solution_bias credit return_mix",
+    "reward=warmth": "solution_bias",
+    "reward=alliance": "solution_bias",
     "reward=x": "solution_bias options",
     "simulator=x": "options",
 }
@@ -136,8 +139,9 @@ KINDS = {
     },
     **{
         f"reward={mode}": RunConfig(reward=RewardConfig(mode, mode))
-        for mode in ("terminal", "delta", "turns")
+        for mode in ("terminal", "delta", "turns", "warmth", "alliance")
     },
+    "reward=ctc": RunConfig(reward=RewardConfig("ctc", "ctc", credit=15.0)),
     "reward=mixed": RunConfig(reward=RewardConfig("mixed", "mixed", mix=0.5)),
     **{
         f"algorithm={kind}": RunConfig(algorithm=AlgorithmConfig(kind, kind))

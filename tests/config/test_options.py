@@ -261,8 +261,9 @@ def test_an_unknown_name_is_refused_with_those_of_plug_ins() -> None:
     with extensions.registered("reward", "scaled", Scaled), pytest.raises(ConfigError) as caught:
         RewardConfig("scald", "scald")
     assert str(caught.value) == (
-        "reward.mode must be one of terminal, delta, turns, mixed, scaled, got 'scald'; "
-        "nearest: scaled"
+        "reward.mode must be one of terminal, delta, turns, mixed, ctc, warmth, "
+        "alliance, scaled, got "
+        "'scald'; nearest: scaled"
     )
 
 

@@ -45,7 +45,9 @@ QUICK = (
     "doctor", "config", "plan", "chat", "probe-simulator", "profiles check",
     "profiles from-rlver", "trust", "list",
 )  # fmt: skip
-OF_A_RUN = ("status", "verify", "view", "watch", "report", "resume", "rm", "probe")
+OF_A_RUN = (
+    "status", "verify", "view", "watch", "report", "resume", "rm", "probe", "diagnose",
+)  # fmt: skip
 SLOW = (*OF_A_RUN, "train", "sweep", "study", "calibrate", "demo", "export")
 SMALL = (*TABULAR, "trainer.steps=2")
 TINY = ("policy=tiny_smoke", "trainer.steps=1", "trainer.conversations=8", "trainer.eval_every=0")
@@ -58,6 +60,7 @@ WORDS = {
     "watch": ["watch", "run", "--once"],
     "report": ["report", "run"],
     "plan": ["plan", "policy=tabular", "difficulty=easy,hard"],
+    "diagnose": ["diagnose", "run"],
     "variance": ["variance", "run"],
     "export": ["export", "run", "model"],
     "probe": ["probe", "drift", "run", "--users", "3", "--repeats", "1"],

@@ -8,12 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 
 from harness.config.run import INTENTIONS, PolicyConfig, RunConfig
-from harness.probes import drift, grounding, understanding, width
+from harness.probes import alliance, drift, grounding, understanding, width
 from harness.probes.quantity import Probe
-from harness.probes.turns import Reply, replies
+from harness.probes.turns import replies
 from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
+from harness.train.metrics.replies import Reply
 from harness.train.saved_policy.policy import Divergence, Held, Turns
 from tests.train.made import conversation, user_turn
 
@@ -87,6 +88,12 @@ def test_drift() -> None:
     assert measured(drift.PROBE, "solving", [TALK, moved]) == (3, 6)
     assert measured(drift.PROBE, "solving just after a feeling", [TALK, moved]) == (2, 2)
     assert measured(drift.PROBE, "KL to the start", [TALK, moved]) == (0.6, 6)
+
+
+def test_an_alliance_that_no_user_keeps_account_of_is_not_measured() -> None:
+    """The users of these conversations have no memory; those that have one: test_alliance.py."""
+    for name in ("bond", "goal", "task", "alliance"):
+        assert measured(alliance.PROBE, name, [TALK]) == (0, 0)
 
 
 def test_width() -> None:

@@ -3,14 +3,17 @@
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from harness.config.run import TEMPERAMENTS
-from harness.simulator.protocol import SupporterReply
-from harness.train.metrics.conversation_metrics import strategy_metrics
+from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.simulator.state import Disclosed, State, User
+from harness.train.metrics.conversation_metrics import alliance_metrics, strategy_metrics
+from harness.train.metrics.replies import reply_metrics
 from harness.train.rollout.conversation import Conversation
 from tests.train.made import conversation, rows_of, tabular, user_turn
 
@@ -40,6 +43,47 @@ def test_grounding_and_entropy_by_temperament_equal_those_worked_out_by_hand() -
     assert measured["strategy/entropy_by_temperament/negative"] == pytest.approx(wanted)
     assert measured["strategy/entropy_by_temperament/passive"] == 0
     assert measured["strategy/entropy_by_temperament/avoidant"] is None
+
+
+def test_what_asking_is_worth_and_what_meets_a_feeling_equal_those_worked_out_by_hand() -> None:
+    told = {"fact": "Hm. My sister moved out in May.", "feeling": "Hm. I feel sad.", "": "Hm."}
+
+    def talk(sample: int, *replies: tuple[str, str]) -> Conversation:
+        exchanges = [
+            (SupporterReply("Hm."), user_turn(40, told[answer], strategies=(strategy,)))
+            for strategy, answer in replies
+        ]
+        return conversation(0, sample, 40, exchanges)
+
+    measured = reply_metrics(
+        [
+            talk(0, ("question", "fact"), ("affirm", "feeling"), ("suggest", "")),
+            talk(1, ("question", ""), ("question", "feeling"), ("reflect", "fact")),
+        ]
+    )
+    # one fact of three questions, one of three other replies; two feelings, one met by advice
+    assert measured == {"grounding/question_value": 0.0, "solving/after_feeling": 0.5}
+    asked_alone = reply_metrics([talk(0, ("question", "fact"))])
+    assert asked_alone == {"grounding/question_value": None, "solving/after_feeling": None}
+    worth = reply_metrics([talk(0, ("question", "fact"), ("affirm", ""))])
+    assert worth["grounding/question_value"] == 1.0
+
+
+def test_the_alliance_is_the_mean_of_conversations_that_have_it() -> None:
+    def talk(sample: int, intention: str, trust: int, strategy: str) -> Conversation:
+        state = State(
+            ConversationKey(1, 1, 0, sample), User(0, intention, "passive"), 40, 40.0, Disclosed()
+        )
+        answer = user_turn(40, strategies=(strategy,), state=replace(state, trust=trust))
+        made = conversation(0, sample, 40, [(SupporterReply("Hm."), answer)])
+        return replace(made, opening=made.opening.with_state(state))
+
+    served, unserved = talk(0, "deep_empathy", 3, "reflect"), talk(1, "advice", 0, "affirm")
+    nobody = conversation_of(2, "passive", ("affirm",))  # whose user has no memory
+    assert alliance_metrics([served, unserved, nobody]) == pytest.approx(
+        {"alliance/bond": 0.5, "alliance/goal": 0.5, "alliance/task": 0.5, "alliance/mean": 0.5}
+    )
+    assert alliance_metrics([served])["alliance/mean"] == 1.0
 
 
 def test_a_run_counts_each_temperament_apart(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
         "algorithm.options.keep must lie between 0.001 and 1, got 0"
     )
     assert refused("reward=turns") == (
-        "reward.mode must not be turns or mixed with algorithm.kind=expert_iteration, which "
-        "imitates whole conversations, got turns"
+        "reward.mode must not be turns, mixed or ctc with algorithm.kind=expert_iteration, "
+        "which imitates whole conversations, got turns"
     )
     assert refused("algorithm.clip_high=0.3", "trainer.updates_per_batch=2") == (
         "algorithm.clip_high: has no effect with algorithm.kind=expert_iteration, since it does "

@@ -113,12 +113,12 @@ def refused(*words: str) -> str:
 
 def test_what_makes_no_sense_with_them_is_refused_by_name() -> None:
     assert refused("algorithm=max_rl", "reward=delta") == (
-        "reward.mode must not be delta, turns or mixed with algorithm.kind=max_rl, whose "
+        "reward.mode must not be delta, turns, mixed or ctc with algorithm.kind=max_rl, whose "
         "advantages are divided by the mean reward, which must not be negative, got delta"
     )
     assert refused("algorithm=gspo", "reward=turns") == (
-        "reward.mode must not be turns or mixed with algorithm.kind=gspo, whose replies share one "
-        "ratio and one advantage, got turns"
+        "reward.mode must not be turns, mixed or ctc with algorithm.kind=gspo, whose replies share "
+        "one ratio and one advantage, got turns"
     )
     assert refused("algorithm=gspo", "remedy=forking_tokens") == (
         "remedy.methods.forking_tokens must go with a ratio of tokens, since it weighs or shapes "

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from harness.config.reward import MODES, RewardConfig
-from harness.config.run import RunConfig
+from harness.config.run import RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
+from harness.simulator.alliance import alliance
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.testing.reward_contract import RewardContract
 from harness.train.loop import tabular_step
 from harness.train.metrics import evaluate
+from harness.train.objective import registry
+from harness.train.policy_gradient.rewards import returns
 from harness.train.rollout.batch import keys_of, rng_of
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.rewards import (
@@ -24,16 +27,23 @@ from harness.train.rollout.rewards import (
     Mixed,
     Reward,
     Terminal,
+    TurnCredit,
+    Warmth,
+    WorkingAlliance,
     card,
     compute_rewards,
     turn_changes,
+    turns_of,
 )
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
+from harness.utils import extensions
 from tests.train import made
 from tests.train.test_tabular import update
 
 TURNS = RewardConfig(mode="turns")
 MIXED = RewardConfig(mode="mixed", mix=0.25)
+CTC = RewardConfig(mode="ctc", credit=15.0)
+WARMTH = RewardConfig(mode="warmth")
 
 
 def conversation_of(
@@ -73,6 +83,9 @@ def config_of(reward: RewardConfig, **algorithm: object) -> RunConfig:
         # all, half and none of the replies solve
         (RewardConfig(solution_bias=0.5), [0.8, 0.45, 0.15]),
         (RewardConfig(mode="turns", solution_bias=1.0), [1.0, 0.5, 0.0]),
+        (CTC, [0.6, 0.4, 0.3]),
+        # suggest and inform are kind to .1, question to .4, affirm to .7, whatever became of it
+        (WARMTH, [(0.1 + (0.4 + 0.1) / 2) / 2, (0.1 + 0.7) / 2, 0.4]),
     ],
 )
 def test_rewards_equal_those_worked_out_by_hand(reward: RewardConfig, wanted: list[float]) -> None:
@@ -114,6 +127,96 @@ def test_a_mix_is_between_terminal_and_turns_and_ends_in_them() -> None:
     np.testing.assert_array_equal(none, terminal)
     np.testing.assert_array_equal(all_, turns)
     assert (terminal == terminal[:, :1]).all()
+
+
+def test_turn_credit_adds_what_a_reply_changed_against_the_mean_of_its_turn() -> None:
+    config = config_of(CTC, std_floor=0.1)
+    advantages = made.advantages_of(compute_rewards(GROUP, CTC), config, 1)
+    terminal = made.advantages_of(compute_rewards(GROUP, RewardConfig()), config, 1)
+    # first replies .1, 0, -.1 about 0; second .1 and 0 about .05; nothing is divided
+    own = np.zeros((4, 20))
+    own[:3, 0], own[:2, 1] = [0.1, 0, -0.1], [0.05, -0.05]
+    np.testing.assert_allclose(advantages, terminal + 15 * own, atol=1e-12)
+    none = replace(CTC, credit=0.0)
+    np.testing.assert_array_equal(
+        made.advantages_of(compute_rewards(GROUP, none), config, 1), terminal
+    )
+
+
+@pytest.mark.parametrize("kind", ["grpo", "lite_ppo", "rloo", "dr_grpo", "reinforce"])
+def test_turn_credit_is_centred_for_every_algorithm(kind: str) -> None:
+    """Where all replies of a turn change the emotion alike, no turn has credit."""
+    alike = [conversation_of(n, (50, 60)) for n in range(3)] + [conversation_of(3, (50, 30))]
+    advantages = made.advantages_of(compute_rewards(alike, CTC), config_of(CTC, kind=kind), 1)
+    terminal = RewardConfig()
+    shared = made.advantages_of(compute_rewards(alike, terminal), config_of(terminal, kind=kind), 1)
+    np.testing.assert_allclose(advantages[:, 0], shared[:, 0], atol=1e-12)
+    factor = 4 / 3 if kind == "rloo" else 1.0  # against the others
+    np.testing.assert_allclose(
+        advantages[:, 1] - shared[:, 1], 15 * factor * np.array([0.075] * 3 + [-0.225])
+    )
+
+
+def test_a_reply_answers_for_later_turns_by_the_return_mix() -> None:
+    def by_turn(mix: float) -> np.ndarray:
+        reward = replace(TURNS, return_mix=mix)
+        return made.advantages_of(
+            compute_rewards(GROUP, reward), config_of(reward, std_floor=None), 1
+        )
+
+    # from the first reply on .2, 0, -.1 about .1/3; from the second on .1 and 0, as alone
+    wanted = np.zeros((4, 20))
+    wanted[:3, 0] = np.array([0.2, 0.0, -0.1]) - 0.1 / 3
+    wanted[:2, 1] = [0.05, -0.05]
+    np.testing.assert_allclose(by_turn(1.0), wanted, atol=1e-12)
+    np.testing.assert_allclose(by_turn(0.25), 0.75 * by_turn(0.0) + 0.25 * wanted, atol=1e-12)
+
+
+def test_the_return_is_what_a_reply_and_all_later_ones_have() -> None:
+    nan = np.nan
+    parts = np.array([[1.0, 2.0, 4.0], [3.0, -1.0, nan], [nan, nan, nan]])
+    np.testing.assert_array_equal(returns(parts), [[7, 6, 4], [2, -1, nan], [nan, nan, nan]])
+
+
+def test_algorithms_that_cannot_credit_turns_refuse_them() -> None:
+    for kind, reward, sentence in (
+        ("ppo", CTC, "reward.mode must not be ctc with algorithm.kind=ppo, whose critic stands"),
+        ("ppo", replace(TURNS, return_mix=0.5), "reward.return_mix must be 0 with algorithm.kind="),
+        ("max_rl", CTC, "reward.mode must not be delta, turns, mixed or ctc with"),
+        ("kto", CTC, "reward.mode must not be turns, mixed or ctc with algorithm.kind=kto"),
+        ("gspo", CTC, "reward.mode must not be turns, mixed or ctc with algorithm.kind=gspo"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            registry.check(config_of(reward, kind=kind))
+        assert sentence in str(caught.value)
+
+
+def test_warmth_is_what_was_said_whoever_heard_it() -> None:
+    """It goes by strategies alone: emotions and intentions may be any."""
+    said = [("affirm", "reflect"), ()]
+    for emotions in ((10, 0), (90, 100)):
+        (earned,) = compute_rewards([conversation_of(0, emotions, said)], WARMTH).total
+        assert earned == pytest.approx(0.7 / 2)  # a reply in which nothing is recognised has 0
+
+
+def test_alliance_is_the_mean_of_the_parts_that_a_user_keeps() -> None:
+    reward = RewardConfig(mode="alliance")
+    level = replace(made.LEVELS.medium, turn_cap=4)
+    conversations, _ = rolled_out(made.tabular(level, conversations=16))
+    parts = [alliance(turns_of(one)) for one in conversations]
+    wanted = [sum((p.bond or 0.0, p.goal or 0.0, p.task or 0.0)) / 3 for p in parts]
+    earned = compute_rewards(conversations, reward).total
+    np.testing.assert_allclose(earned, wanted, atol=1e-12)
+    assert np.ptp(earned) > 0.2
+
+
+def test_alliance_is_refused_where_nobody_knows_what_users_came_for() -> None:
+    with extensions.registered("simulator", "x", 0), pytest.raises(ConfigError) as caught:
+        RunConfig(reward=RewardConfig(mode="alliance"), simulator=SimulatorConfig("x", "x"))
+    assert str(caught.value) == (
+        "reward.mode must not be alliance with simulator.kind=x, whose users' goals are not known "
+        "here, got alliance"
+    )
 
 
 def test_solving_is_credited_to_the_reply_that_solves() -> None:
@@ -210,7 +313,8 @@ def test_evaluation_knows_of_no_reward() -> None:
 
 def test_unlike_rewards_have_unlike_cards() -> None:
     rewards = [RewardConfig(), RewardConfig(mode="delta"), TURNS, MIXED, replace(MIXED, mix=0.5)]
-    rewards.append(RewardConfig(solution_bias=0.1))
+    rewards += [RewardConfig(solution_bias=0.1), CTC, replace(CTC, credit=1.0), WARMTH]
+    rewards.append(replace(TURNS, return_mix=0.5))
     assert len({repr(card(reward)) for reward in rewards}) == len(rewards)
 
 
@@ -219,11 +323,15 @@ def test_unlike_rewards_have_unlike_cards() -> None:
     [
         (
             {"mode": "final"},
-            "reward.mode must be one of terminal, delta, turns, mixed, got 'final'",
+            "reward.mode must be one of terminal, delta, turns, mixed, ctc, warmth, alliance, got "
+            "'final'",
         ),
         ({"solution_bias": 1.5}, "reward.solution_bias must lie between 0 and 1, got 1.5"),
         ({"mode": "mixed"}, "reward.mix must be a number if reward.mode is mixed, got null"),
         ({"mode": "mixed", "mix": -1}, "reward.mix must lie between 0 and 1, got -1"),
+        ({"mode": "ctc"}, "reward.credit must be a number if reward.mode is ctc, got null"),
+        ({"mode": "ctc", "credit": -1.0}, "reward.credit must lie between 0 and 1000, got -1"),
+        ({"mode": "turns", "return_mix": 2.0}, "reward.return_mix must lie between 0 and 1"),
     ],
 )
 def test_a_wrong_reward_is_refused(values: dict[str, Any], message: str) -> None:
@@ -233,7 +341,18 @@ def test_a_wrong_reward_is_refused(values: dict[str, Any], message: str) -> None
 
 
 class TestOurs(RewardContract):
-    @pytest.fixture(params=[Terminal(), Delta(), Mixed(), Mixed(0.5)], ids=repr)
+    @pytest.fixture(
+        params=[
+            Terminal(),
+            Delta(),
+            Mixed(),
+            Mixed(0.5),
+            TurnCredit(),
+            Warmth(),
+            WorkingAlliance(),
+        ],
+        ids=repr,
+    )
     def reward(self, request: pytest.FixtureRequest) -> Reward:
         reward: Reward = request.param
         return reward

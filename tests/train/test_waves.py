@@ -159,7 +159,7 @@ def test_users_of_several_levels_are_ready_when_all_are() -> None:
     assert len(pending.futures) == 2
     done: Awaited[UserTurn] = Awaited(list, (), lambda: None)
     assert first_ready([pending, done]) == 1
-    assert [turn.state[0] for turn in pending()] == [0, 1]
+    assert [turn.state.simulator for turn in pending()] == [0, 1]
 
 
 @pytest.mark.parametrize("attempt", [0, 2])
@@ -202,7 +202,7 @@ def test_users_of_all_levels_think_at_once() -> None:
     log.clear()
     answers = both.ask(turns, [SupporterReply("You did your best.")] * 4)
     assert log == ["1 thinks", "1 thinks"]
-    assert [turn.state[0] for turn in answers()] == [0, 1, 0, 1]
+    assert [turn.state.simulator for turn in answers()] == [0, 1, 0, 1]
 
 
 @pytest.mark.slow

@@ -182,6 +182,18 @@ def watch(
     )  # fmt: skip
 
 
+def diagnose(paths: options.Logs, as_json: options.AsJson = False) -> None:
+    """Say of each run which of three mechanisms has gone wrong, if any.
+
+    Exploration (nothing left to learn from), reliability (facts are lost) and direction (it solves
+    where comfort is asked for): a flag with its 95% interval, or "not measured".
+    Example: harness diagnose runs/
+    """
+    from harness.cli import diagnose as command
+
+    command.diagnose(tuple(paths), as_json=as_json)
+
+
 def variance(
     paths: options.Logs,
     as_json: options.AsJson = False,

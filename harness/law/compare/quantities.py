@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.law.compare import scales
+from harness.law.compare import replicates, scales
 from harness.law.compare.footing import Footing
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.random_effects import Sample, sample, unweighted
-from harness.law.compare.replicates import ENDS, mean_of_measured
+from harness.law.compare.replicates import mean_of_measured
 from harness.law.estimate import null_control, numbers, onset, regime
 from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Points
@@ -161,11 +161,16 @@ def _silent_share(member: Member, footing: Footing) -> Interval | None:
     return member.result.silent_share
 
 
-def _solving(member: Member, footing: Footing) -> Interval | None:
-    columns = [footing.cut(member.replicate.ends.get(name, NO_SERIES)) for name in ENDS]
-    shares = [mean_of_measured(numbers.last_tenth(column.values)) for column in columns]
-    measured = [share for share in shares if share is not None]
-    return _without_error(sum(measured)) if len(measured) == len(shares) else None
+def _at_end(*names: str) -> OfRun:
+    """The sum of columns, each its mean over the last tenth of the steps; None without one."""
+
+    def of_run(member: Member, footing: Footing) -> Interval | None:
+        columns = [footing.cut(member.replicate.ends.get(name, NO_SERIES)) for name in names]
+        ends = [mean_of_measured(numbers.last_tenth(column.values)) for column in columns]
+        measured = [end for end in ends if end is not None]
+        return _without_error(sum(measured)) if len(measured) == len(ends) else None
+
+    return of_run
 
 
 def _end(values: Floats) -> float:
@@ -197,14 +202,50 @@ QUANTITIES: Mapping[str, Quantity] = {
         "share of groups that teach nothing", SHARE, _silent_share, every_step=True
     ),
     "solving": Quantity(
-        "share that suggests or informs at the end", SHARE, _solving, null=True, every_step=True
+        "share that suggests or informs at the end",
+        SHARE,
+        _at_end(*replicates.SOLVING),
+        null=True,
+        every_step=True,
+    ),
+    "solving_after_feeling": Quantity(
+        "share that suggests or informs just after a feeling, at the end",
+        SHARE,
+        _at_end(replicates.SOLVING_AFTER_FEELING),
+        null=True,
+        every_step=True,
+    ),
+    "grounding": Quantity(
+        "acts of grounding at the end",
+        "per 100 replies",
+        _at_end(replicates.GROUNDING),
+        null=True,
+        every_step=True,
+    ),
+    "question_value": Quantity(
+        "facts told for asking at the end",
+        "facts",
+        _at_end(replicates.QUESTION_VALUE),
+        null=True,
+        every_step=True,
+    ),
+    "alliance": Quantity(
+        "alliance at the end", SHARE, _at_end(replicates.ALLIANCE), null=True, every_step=True
+    ),
+    "divergence": Quantity(
+        "KL to the start at the end",
+        "nats a token",
+        _at_end(replicates.DIVERGENCE),
+        null=True,
+        every_step=True,
     ),
 }
 CONTRASTED = ("a", "ceiling", "onset", "gain", "fall")
 """Quantities of a contrast, in the order of contrasts.csv."""
 STUDIED = (
     "gain", "final_reward", "probe_fall", "entropy_lost", "probe_onset", "lead", "starved_share",
-    "solving",
+    "solving", "solving_after_feeling", "grounding", "question_value", "alliance",
+    "divergence",
 )  # fmt: skip
 """Quantities of a link; H is that of the probe, whose states are the same for every level."""
 OLD_NAMES: Mapping[str, str] = {"entropy_fall": "probe_fall", "onset": "probe_onset"}

@@ -10,7 +10,8 @@ import numpy as np
 
 from harness.config.run import LEVELS
 from harness.law import law_span
-from harness.law.estimate import identifiability, onset
+from harness.law.estimate import entropy_ledger, identifiability, onset
+from harness.law.estimate.entropy_ledger import EntropyLedger
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io import clean
@@ -29,9 +30,12 @@ medium comes first: there neither a floor nor a ceiling of emotion squeezes what
 """
 PROBE = "entropy/probe"
 FAILED = "sim/failed"
-ENDS = ("strategy/suggest", "strategy/inform")
+SOLVING = ("strategy/suggest", "strategy/inform")
+GROUNDING, QUESTION_VALUE = "grounding/per_100_turns", "grounding/question_value"
+SOLVING_AFTER_FEELING, DIVERGENCE, ALLIANCE = "solving/after_feeling", "kl", "alliance/mean"
+ENDS = (*SOLVING, GROUNDING, QUESTION_VALUE, SOLVING_AFTER_FEELING, DIVERGENCE, ALLIANCE)
 """Columns whose mean over the last tenth of the run a study may ask for."""
-COLUMNS = (*COMMON, PROBE, FAILED, *ENDS)
+COLUMNS = (*COMMON, PROBE, FAILED, *ENDS, *entropy_ledger.COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class Replicate:
     """Conversations without a reward, mean over steps; None where the log does not say."""
     ends: Mapping[str, ColumnSeries] = field(default_factory=dict)
     """Each of ENDS at every step, NaN where it was not measured."""
+    ledger: EntropyLedger | None = None
+    """What became of H on the probe; None where the run kept no ledger."""
     judging: Judging | None = None
     """None: no law of it is judged."""
     _spans: dict[str, Span] = field(default_factory=dict, repr=False, compare=False)
@@ -134,6 +140,7 @@ def of(
         last_step=float(headline.steps[-1]),
         failed_a_step=mean_of_measured(table.columns[FAILED]),
         ends={name: _at_every_step(table, name) for name in ENDS},
+        ledger=entropy_ledger.read(table.columns),
         judging=judging,
         _spans=dict(spans),
     )

@@ -23,6 +23,11 @@ SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
     "lead": (-1.0, 1.0),
     "starved_share": (0.0, 1.0),
     "solving": (0.0, 1.0),
+    "solving_after_feeling": (0.0, 1.0),
+    "grounding": (0.0, math.inf),
+    "question_value": (-math.inf, math.inf),
+    "alliance": (0.0, 1.0),
+    "divergence": (-math.inf, math.inf),
 }
 """The ranges of quantities of links: a reward of an evaluation is an emotion over 100."""
 UNBOUNDED = (-math.inf, math.inf)

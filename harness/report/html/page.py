@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from harness.law.diagnosis.results import Diagnosis
 from harness.law.group_results import Analysis
 from harness.records import plain_file
 from harness.report.html import (
@@ -68,15 +69,17 @@ def report(
     notes: Sequence[str] = (),
     pool: Executor | None = None,
     made_unix_s: float | None = None,
+    diagnoses: Sequence[Diagnosis] = (),
 ) -> Report:
     """Make the page of what is at `paths`, as it was analysed; studies come first.
 
     `notes`: what else is left out, a sentence each. `made_unix_s`: the time that the page says it
-    was made at. Processes of the `pool` take part.
+    was made at; `diagnoses`: of finished runs. Processes of the `pool` take part.
     """
     places = folders.places(paths, analysis)
     shown = _values(places, analysis, studies)
     shown["head"] = head.head(title, places, analysis, studies, made_unix_s)
+    shown["diagnosis"] = results.diagnosis(analysis, diagnoses)
     shown["left_out"] = [*notes, *shown["left_out"]]
     shown["sections"] = _sections(shown)
     nothing = Selection((), (), ())
@@ -148,6 +151,7 @@ def _not_drawn(others: Sequence[str]) -> list[str]:
 SECTIONS = (
     ("answer", "Answer", "answers"),
     ("runs", "Runs", "tables"),
+    ("diagnosis", "Diagnosis", "diagnosis"),
     ("figures", "Figures", "charts"),
     ("comparisons", "Comparisons", "comparisons"),
     ("probes", "Probes", "probes"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from harness.law.diagnosis.results import Diagnosis
 from harness.law.group_results import Analysis
 from harness.records.outcomes import OWN
 from harness.report.html.blocks import Table, from_rich
 from harness.report.tables import contrasts, listening, population, summary, validity
+from harness.report.tables import diagnosis as diagnoses
 from harness.report.text import alternatives, dropped_rows, naming
 
 ROOM = 160
@@ -31,6 +35,15 @@ def runs(analysis: Analysis) -> list[Table]:
         heading, shown = population.heading(levels), population.table(levels)
         tables.append(from_rich(heading, shown, population.FOOTNOTES))
     return tables
+
+
+def diagnosis(analysis: Analysis, found: Sequence[Diagnosis]) -> list[Table]:
+    """Which of three mechanisms has gone wrong, run by run; nothing where none was measured."""
+    measured = [one for one in found if any(finding.measured for finding in one.findings)]
+    if not measured:
+        return []
+    shown = diagnoses.table(measured, naming.names(analysis))
+    return [from_rich("What went wrong in each run", shown, diagnoses.notes(measured))]
 
 
 def comparisons(analysis: Analysis) -> tuple[list[Table], list[str]]:

@@ -23,7 +23,11 @@ class Grpo(Algorithm):
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
         size, floor, over = config.group_size, config.std_floor, config.std_over
-        return by_reply(rewards, lambda column: group_relative(column, size, floor, over))
+        return by_reply(
+            rewards,
+            lambda column: group_relative(column, size, floor, over),
+            lambda column: group_relative(column, size, None),
+        )
 
     def std_floor(self, config: AlgorithmConfig) -> float | None:
         return config.std_floor

@@ -20,7 +20,11 @@ class LitePpo(Algorithm):
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
         size = config.group_size
-        return by_reply(rewards, lambda column: group_relative(column, size, 0.0, "batch"))
+        return by_reply(
+            rewards,
+            lambda column: group_relative(column, size, 0.0, "batch"),
+            lambda column: group_relative(column, size, None),
+        )
 
     def denominator(self, config: AlgorithmConfig) -> str:
         return "tokens"

@@ -13,6 +13,7 @@ import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.ranges import Between
+from harness.config.reward import BY_TURN
 from harness.config.run import RunConfig
 from harness.train.policy_gradient.advantages import FloatArray, group_means, group_relative
 from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
@@ -34,7 +35,7 @@ class MaxRl(Algorithm):
     def check(self, config: RunConfig) -> None:
         super().check(config)
         why = "whose advantages are divided by the mean reward, which must not be negative"
-        refuse_rewards_by_turn(config, why, ("delta", "turns", "mixed"))
+        refuse_rewards_by_turn(config, why, ("delta", *BY_TURN))
 
     def _over_mean(self, column: FloatArray, size: int) -> FloatArray:
         centred = group_relative(column, size, None).reshape(-1, size)

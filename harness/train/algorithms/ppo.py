@@ -20,9 +20,10 @@ import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.ranges import Between, OneOf
-from harness.config.run import MAX_TURNS
+from harness.config.run import MAX_TURNS, RunConfig
+from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
-from harness.train.policy_gradient.algorithm import Algorithm
+from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
 from harness.train.policy_gradient.critic import Critic, LinearCritic
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.policy_gradient.rewards import Rewards
@@ -67,6 +68,15 @@ class Ppo(Algorithm):
     def targets(self, rewards: Rewards, values: FloatArray, config: AlgorithmConfig) -> FloatArray:
         returns = self._over_time(rewards, values) + values
         return np.where(np.isfinite(rewards.shared)[:, None], returns, np.nan)
+
+    def check(self, config: RunConfig) -> None:
+        super().check(config)
+        refuse_rewards_by_turn(config, "whose critic stands for the mean of a turn", ("ctc",))
+        if config.reward.return_mix:
+            raise ConfigError(
+                f"reward.return_mix must be 0 with algorithm.kind={config.algorithm.kind}, whose "
+                f"advantages answer for later turns by themselves, got {config.reward.return_mix:g}"
+            )
 
     def critic(self) -> Critic | None:
         return LinearCritic.start(

@@ -15,6 +15,7 @@ import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.ranges import Between, Unless
+from harness.config.reward import SHARED
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray
@@ -54,10 +55,10 @@ class Reinforce(Algorithm):
 
     def check(self, config: RunConfig) -> None:
         super().check(config)
-        if self.critic_rate is not None and config.reward.mode not in ("terminal", "delta"):
+        if self.critic_rate is not None and config.reward.mode not in SHARED:
             raise ConfigError(
-                "algorithm.options.critic_rate must be null unless reward.mode is terminal or "
-                f"delta, whose rewards all replies share, got {config.reward.mode}"
+                "algorithm.options.critic_rate must be null unless reward.mode is one of "
+                f"{', '.join(SHARED)}, whose rewards all replies share, got {config.reward.mode}"
             )
 
 

@@ -15,9 +15,12 @@ import numpy as np
 
 from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.config.simulator import LANGUAGE_RULES, SIMULATOR_FAULTS
+from harness.simulator.alliance import alliance
+from harness.train.metrics.replies import reply_metrics
 from harness.train.metrics.token_metrics import Metrics, mean_or_none
 from harness.train.policy_gradient.advantages import FloatArray, group_stds
 from harness.train.rollout.conversation import Conversation, Exchange
+from harness.train.rollout.rewards import turns_of
 
 GROUNDING = ("question", "restate")
 """Each is an act of grounding wherever it stands; an acknowledgement only where it stands alone."""
@@ -40,6 +43,8 @@ def conversation_metrics(
         **_reward_metrics(rewards, group_size, std_floor),
         **_emotion_metrics(conversations),
         **strategy_metrics(conversations),
+        **reply_metrics(conversations),
+        **alliance_metrics(conversations),
         "turns/mean": len(exchanges) / len(conversations),
         "completions/clipped_ratio": mean_or_none([e.reply.cut for e in exchanges]),
         **language_metrics(exchanges),
@@ -134,6 +139,21 @@ def strategy_metrics(conversations: Sequence[Conversation]) -> Metrics:
         "grounding/per_100_turns": 100 * sum(map(grounding_acts, exchanges)) / len(exchanges)
         if total
         else None,
+    }
+
+
+def alliance_metrics(conversations: Sequence[Conversation]) -> Metrics:
+    """Means over conversations of each part of the alliance that their users keep account of."""
+    found = [alliance(turns_of(c)) for c in conversations]
+    parts = {
+        "bond": [one.bond for one in found],
+        "goal": [one.goal for one in found],
+        "task": [one.task for one in found],
+        "mean": [one.mean for one in found],
+    }
+    return {
+        f"alliance/{name}": mean_or_none([value for value in values if value is not None])
+        for name, values in parts.items()
     }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.options import Options
+from harness.config.reward import BY_TURN
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray
@@ -23,9 +24,6 @@ from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, clipped
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
-
-BY_TURN = ("turns", "mixed")
-"""Modes of reward= in which replies of a conversation earn differently."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def refuse_rewards_by_turn(config: RunConfig, why: str, modes: Sequence[str] = B
     """Raise ConfigError if `reward.mode` is one of `modes`, those that credit single replies."""
     mode, kind = config.reward.mode, config.algorithm.kind
     if mode in modes:
-        names = f"{', '.join(modes[:-1])} or {modes[-1]}"
+        names = " or ".join(filter(None, (", ".join(modes[:-1]), modes[-1])))
         raise ConfigError(
             f"reward.mode must not be {names} with algorithm.kind={kind}, {why}, got {mode}"
         )

@@ -29,6 +29,11 @@ class Rewards:
     replies: IntArray | None = None
     """How many replies of the policy's own each conversation has, shape (conversations,); None for
     MAX_TURNS in each."""
+    credit: float | None = None
+    """What one of `per_turn`, against its turn's mean, adds to the advantage that all replies
+    share; None where `mix` blends the two."""
+    return_mix: float = 0.0
+    """Weight of what a reply and all later ones have, against what the reply alone has."""
 
     @classmethod
     def of(
@@ -49,22 +54,46 @@ class Rewards:
         return cls(blend(shared, turn_sums, mix), shared, per_turn, mix, turn_sums)
 
 
-def by_reply(rewards: Rewards, normalised: Callable[[FloatArray], FloatArray]) -> FloatArray:
+Advantages = Callable[[FloatArray], FloatArray]
+"""From one column of rewards, shape (conversations,), nan where there is none, to advantages."""
+
+
+def by_reply(
+    rewards: Rewards, normalised: Advantages, centred: Advantages | None = None
+) -> FloatArray:
     """Advantages of each reply, shape (conversations, MAX_TURNS).
 
-    `normalised`: from one column of rewards, shape (conversations,), nan where there is none, to
-    its advantages. A conversation's shared reward counts for all its replies; each turn's own
+    `centred`: the same without a division; `normalised` itself where that divides by nothing. A
+    conversation's shared reward counts for all its replies; each turn's own
     reward is compared with the same turn of others, those that got so far: turn-level advantages,
     as in arXiv 2505.11821 (v1), whose turns are known to be two. What a reply does to later turns
-    is left to the shared part. Both parts are normalised before they are mixed, as rewards of
-    different spread should be (arXiv 2601.05242), so that a mix of 0 is `terminal` and a mix of 1
-    is `turns`.
+    is left to the shared part, but for `return_mix` (arXiv 2603.06194). Parts are normalised before
+    they are mixed, as rewards of different spread should be (arXiv 2601.05242), so that a mix of 0
+    is `terminal` and a mix of 1 is `turns`. With `credit` turns are centred and added (arXiv
+    2606.15532).
     """
     advantages = np.repeat(normalised(rewards.shared)[:, None], MAX_TURNS, axis=1)
-    if rewards.per_turn is not None:
-        by_turn = np.stack([normalised(column) for column in rewards.per_turn.T], axis=1)
-        advantages = (1 - rewards.mix) * advantages + rewards.mix * by_turn
-    return advantages
+    if rewards.per_turn is None:
+        return advantages
+    if rewards.credit is not None:
+        return advantages + rewards.credit * _by_turn(rewards, centred or normalised)
+    return (1 - rewards.mix) * advantages + rewards.mix * _by_turn(rewards, normalised)
+
+
+def _by_turn(rewards: Rewards, compared: Advantages) -> FloatArray:
+    """Each reply's own advantage, shape (conversations, MAX_TURNS)."""
+    per_turn = np.asarray(rewards.per_turn)
+    own = np.stack([compared(column) for column in per_turn.T], axis=1)
+    if not rewards.return_mix:
+        return own
+    answered_for = np.stack([compared(column) for column in returns(per_turn).T], axis=1)
+    return blend(own, answered_for, rewards.return_mix)
+
+
+def returns(per_turn: FloatArray) -> FloatArray:
+    """The sum of each reply's part and all later ones, without discount; nan as in `per_turn`."""
+    sums = np.nancumsum(per_turn[:, ::-1], axis=1)[:, ::-1]
+    return np.where(np.isfinite(per_turn), sums, np.nan)
 
 
 def blend(first: FloatArray, second: FloatArray, weight: float) -> FloatArray:

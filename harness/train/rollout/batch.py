@@ -15,6 +15,7 @@ from harness.simulator.factory import make, temperament_of
 from harness.simulator.protocol import (
     Awaited,
     ConversationKey,
+    Owned,
     PendingAnswers,
     SupporterReply,
     UserSimulator,
@@ -186,8 +187,8 @@ class SideBySide:
         """The same as a function to be waited on: the users of all simulators answer at once."""
         pending: list[tuple[list[int], PendingAnswers]] = []
         for number, simulator in enumerate(self._simulators):
-            mine = [i for i, turn in enumerate(turns) if turn.state[0] == number]
-            plain = [turns[i].with_state(turns[i].state[1]) for i in mine]
+            mine = [i for i, turn in enumerate(turns) if turn.state.simulator == number]
+            plain = [turns[i].with_state(turns[i].state.state) for i in mine]
             pending.append((mine, ask(simulator, plain, [replies[i] for i in mine])))
 
         def wait() -> list[UserTurn]:
@@ -210,4 +211,4 @@ class SideBySide:
 
 
 def _owned(number: int, turn: UserTurn) -> UserTurn:
-    return turn.with_state((number, turn.state))
+    return turn.with_state(Owned(number, turn.state))

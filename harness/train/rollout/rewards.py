@@ -17,12 +17,12 @@ from harness.config.options import Options
 from harness.config.ranges import Between
 from harness.config.reward import RewardConfig
 from harness.config.run import MAX_TURNS
+from harness.simulator.alliance import SOLVING, alliance
+from harness.simulator.protocol import UserTurn
+from harness.simulator.scripted.dynamics import KINDNESS
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.rewards import Rewards, blend
 from harness.train.rollout.conversation import Conversation, Exchange
-
-SOLVING = frozenset(("suggest", "inform"))
-"""Strategies that work on the problem, and not on how it feels."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,59 @@ class Mixed(Reward):
         return cls() if config.mix is None else cls(config.mix)
 
 
+@dataclass(frozen=True)
+class TurnCredit(Reward):
+    """The final emotion; each reply's change counts against the mean of its turn."""
+
+    credit: Annotated[float, Between(0, 1000)] = 15.0
+    """What a change by 100 adds to the advantage (arXiv 2606.15532 has 15)."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        ends, gains = _ends(conversations), _gains(conversations)
+        parts = Rewards.of(ends, turn_changes(conversations), 0.0, gains)
+        return replace(parts, credit=self.credit)
+
+    @classmethod
+    def configured(cls, config: RewardConfig) -> Self:
+        return cls() if config.credit is None else cls(config.credit)
+
+
+@dataclass(frozen=True)
+class Warmth(Reward):
+    """Mean kindness of the replies, 0 to 1: a trait of what is said, whoever hears it."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        kind = _table(
+            conversations, lambda c: np.array([kindness(e.answer.strategies) for e in c.exchanges])
+        )
+        replies = np.maximum(np.isfinite(kind).sum(axis=1), 1)
+        known = np.isfinite(_ends(conversations))
+        return Rewards.of(np.where(known, np.nansum(kind, axis=1) / replies, np.nan))
+
+
+@dataclass(frozen=True)
+class WorkingAlliance(Reward):
+    """Mean of bond, goal and task, 0 to 1, as far as the user keeps account of them."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        found = [alliance(turns_of(c)).mean for c in conversations]
+        values = np.array([np.nan if one is None else one for one in found])
+        return Rewards.of(np.where(np.isfinite(_ends(conversations)), values, np.nan))
+
+
+def turns_of(conversation: Conversation) -> list[UserTurn]:
+    """The user's turns, from the one that the policy first replies to."""
+    return [conversation.opening, *(e.answer for e in conversation.exchanges)]
+
+
 OURS: Mapping[str, type[Reward]] = {
     "terminal": Terminal,
     "delta": Delta,
     "turns": Mixed,
     "mixed": Mixed,
+    "ctc": TurnCredit,
+    "warmth": Warmth,
+    "alliance": WorkingAlliance,
 }
 """By mode; `turns` is a mix of the changes alone."""
 
@@ -99,7 +147,7 @@ def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig)
     replies = np.array([len(c.exchanges) for c in conversations], dtype=np.int64)
     if bias:
         rewards = _biased(rewards, conversations, bias)
-    return replace(rewards, replies=replies)
+    return replace(rewards, replies=replies, return_mix=reward.return_mix)
 
 
 def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float) -> Rewards:
@@ -110,7 +158,7 @@ def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float
         return Rewards.of(shared)
     per_turn = blend(rewards.per_turn, _solution_turns(conversations), bias)
     sums = None if rewards.turn_sums is None else blend(rewards.turn_sums, solved, bias)
-    return Rewards.of(shared, per_turn, rewards.mix, sums)
+    return replace(Rewards.of(shared, per_turn, rewards.mix, sums), credit=rewards.credit)
 
 
 def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:
@@ -129,6 +177,8 @@ def card(reward: RewardConfig) -> dict[str, Any]:
         "mode": reward.mode,
         "mix": reward.mix,
         "solution_bias": reward.solution_bias,
+        **({"credit": reward.credit} if reward.credit is not None else {}),
+        **({"return_mix": reward.return_mix} if reward.return_mix else {}),
         **({"options": reward.options} if reward.options else {}),
         "conversations": "the batch that H is measured on",
     }
@@ -152,12 +202,16 @@ def turn_changes(conversations: Sequence[Conversation]) -> FloatArray:
     """
 
     def changes(conversation: Conversation) -> FloatArray:
-        turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
-        reported = np.array([turn.reported_emotion / 100 for turn in turns])
+        reported = np.array([turn.reported_emotion / 100 for turn in turns_of(conversation)])
         steps: FloatArray = reported[1:] - reported[:-1]
         return steps
 
     return _table(conversations, changes)
+
+
+def kindness(strategies: Sequence[str]) -> float:
+    """Mean kindness of what was recognised in a reply, 0 to 1; 0 where nothing was."""
+    return sum(KINDNESS[strategy] for strategy in strategies) / max(len(strategies), 1)
 
 
 def solves(exchange: Exchange) -> bool:

@@ -131,6 +131,11 @@ def _at_steps(h: Floats) -> Points:
         ("probe_fall", 0.01 * (80 - 1 - 3.5)),
         ("entropy_lost", 0.01 * (80 - 1) / 2),
         ("solving", 2 * 0.01 * (80 - 3.5)),
+        ("solving_after_feeling", 0.01 * (80 - 3.5)),
+        ("grounding", 0.01 * (80 - 3.5)),
+        ("question_value", 0.01 * (80 - 3.5)),
+        ("alliance", 0.01 * (80 - 3.5)),
+        ("divergence", 0.01 * (80 - 3.5)),
     ],
 )
 @pytest.mark.parametrize(("last", "null_last"), [(80, STEPS), (STEPS, 80), (80, 80)])

@@ -1,0 +1,41 @@
+"""The diagnosis of runs as a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from harness.api.runs import Runs, load
+from harness.law.diagnosis import diagnose as law
+from harness.law.diagnosis.results import Diagnosis
+
+if TYPE_CHECKING:
+    from harness.api.runs import Paths
+
+COLUMNS = (
+    "run", "level", "seed", "regime", "mechanism", "measured", "flag", "because", "value", "low",
+    "high",
+)  # fmt: skip
+
+
+def diagnose(runs: Runs | Paths) -> pd.DataFrame:
+    """Say of each finished run whether exploration, reliability or direction has gone wrong.
+
+    As `harness diagnose` does (docs/diagnosis.md), a row a run and mechanism: whether it was
+    measured, the flag that is raised, if any, and the number with its 95% interval that it goes by.
+    """
+    found, _ = law.diagnose((runs if isinstance(runs, Runs) else load(runs)).paths)
+    rows = [row for one in found for row in _rows(one)]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _rows(one: Diagnosis) -> Iterator[tuple[Any, ...]]:
+    for finding in one.findings:
+        sign = finding.because
+        value = None if sign is None else sign.value
+        numbers = (None, None, None) if value is None else (value.value, value.low, value.high)
+        named = (one.run, one.level, one.seed, one.regime, finding.mechanism)
+        because = None if sign is None else sign.name
+        yield (*named, finding.measured, finding.flag, because, *numbers)

@@ -1,0 +1,72 @@
+"""The diagnose command: which of three mechanisms has gone wrong in each run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from harness.cli import exit_codes
+from harness.config.run import SCHEMA
+from harness.errors import DataError
+from harness.law.diagnosis import diagnose as law
+from harness.law.diagnosis.results import Diagnosis, Finding, Sign
+from harness.law.reading_results import Skipped
+from harness.report.tables import diagnosis as table
+
+
+def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> None:
+    """Print a line for each run at or below `paths`; nothing is written.
+
+    Raises DataError where no finished run could be read.
+    """
+    found, left_out = law.diagnose(paths)
+    if not found:
+        reasons = ", ".join(sorted({skipped.reason for skipped in left_out})) or "no run"
+        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {reasons}")
+    with exit_codes.tolerate_closed_stdout():
+        if as_json:
+            print(json.dumps(to_json(found, left_out), indent=1, allow_nan=False))
+        else:
+            table.show(found, left_out, Console())
+
+
+def to_json(found: Sequence[Diagnosis], left_out: Sequence[Skipped]) -> dict[str, Any]:
+    """The value of --json; null for what was not measured, and for an end that is not known."""
+    return {
+        "schema": SCHEMA,
+        "runs": [
+            {
+                "run": one.run,
+                "level": one.level,
+                "seed": one.seed,
+                "regime": one.regime,
+                **{finding.mechanism: _finding(finding) for finding in one.findings},
+            }
+            for one in found
+        ],
+        "left_out": [asdict(skipped) for skipped in left_out],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    because = None if finding.because is None else finding.because.name
+    return {
+        "measured": finding.measured,
+        "flag": finding.flag,
+        "because": because,
+        "signs": [_sign(sign) for sign in finding.signs],
+    }
+
+
+def _sign(sign: Sign) -> dict[str, Any]:
+    value = sign.value
+    numbers = (None, None, None) if value is None else (value.value, value.low, value.high)
+    known = [n if n is not None and math.isfinite(n) else None for n in numbers]
+    ends = dict(zip(("value", "low", "high"), known, strict=True))
+    return {"name": sign.name, "unit": sign.unit, **ends}

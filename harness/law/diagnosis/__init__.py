@@ -1,0 +1,1 @@
+"""One diagnosis of a run: is exploration exhausted, are facts lost, has its direction turned?"""

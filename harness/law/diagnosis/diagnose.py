@@ -1,0 +1,258 @@
+"""The diagnosis of runs: the signs of three mechanisms, and the flags that they raise.
+
+Exploration is exhausted where groups carry no signal (starved) or updates do not obey rewards
+(noise). Reliability is lost where the policy takes up fewer true facts, or more false ones, than it
+did at the start. Direction has turned where solving, and the reward in training with it, rise while
+users feel no better. Every flag asks for a 95% interval that lies on its side of the line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+from harness.errors import DataError
+from harness.law import analysis
+from harness.law.compare import replicates
+from harness.law.compare.groups import Member
+from harness.law.compare.replicates import Replicate
+from harness.law.diagnosis import fidelity, obeyed
+from harness.law.diagnosis.results import (
+    DIRECTION,
+    EXPLORATION,
+    RELIABILITY,
+    Diagnosis,
+    Finding,
+    Sign,
+)
+from harness.law.estimate import interval, null_control, numbers, regime
+from harness.law.io.clean import FEWEST_POINTS
+from harness.law.io.columns import NO_SERIES
+from harness.law.reading_results import Skipped
+from harness.law.results import Floats, Interval
+from harness.records.outcomes import OWN
+
+OBEYED, UNOBEYED = 0.5, 0.25
+"""A correlation of advantages with rewards that is below the second, and sure to be below the
+first, says that updates do not obey rewards. expert_iteration, which keeps one of eight, has .53;
+others have .8 and more."""
+GAINED = 0.05
+"""A gain of reward that is sure to be smaller is none: the margin of the studies."""
+MOVED = 0.10
+"""Share of replies by which solving must surely have risen: the margin of the studies."""
+TRAINING = "reward"
+
+
+def diagnose(
+    paths: Sequence[Path], pool: Executor | None = None
+) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
+    """The finished runs at or below `paths`, and why others are left out."""
+    members, others = analysis.members_and_others(paths, pool)
+    found, damaged = of_members(members)
+    skipped = (Skipped(run, why) for run, why in others.items())
+    return found, (*skipped, *damaged)
+
+
+def of_members(members: Sequence[Member]) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
+    """The runs, but those in which an answer of the probe `reliability` is none."""
+    found, skipped = list[Diagnosis](), list[Skipped]()
+    for member in members:
+        try:
+            found.append(of_run(member))
+        except DataError as error:
+            skipped.append(Skipped(member.result.run, str(error)))
+    return tuple(found), tuple(skipped)
+
+
+def of_run(member: Member) -> Diagnosis:
+    """One run. Raises DataError for an answer of the probe `reliability` that is none."""
+    result = member.result
+    followed = obeyed.obeyed(Path(result.run))
+    return Diagnosis(
+        run=result.run,
+        level=result.level,
+        seed=result.seed,
+        regime=result.regime,
+        findings=(
+            exploration(member, followed),
+            reliability(Path(result.run)),
+            direction(member, followed),
+        ),
+    )
+
+
+def exploration(member: Member, followed: Interval | None) -> Finding:
+    """Whether the policy still finds something to learn from; `followed`: how far advantages go
+    with rewards.
+    """
+    result, run = member.result, member.replicate
+    silent = Sign("groups that teach nothing", "share", result.silent_share)
+    obeys = Sign("advantages follow rewards", "correlation", followed)
+    signs = (
+        silent,
+        obeys,
+        Sign("fall of H", "nats", null_control.fall(run.course.values)),
+        Sign("part of noise in the fall of H on the probe", "share", _noise_share(member)),
+        Sign("gain of reward", "0 to 1", result.gain),
+        Sign("listening", "nats", _listening(member)),
+    )
+    flag, because = None, None
+    if _starves(member):
+        flag, because = "starved", silent
+    elif _is_unobeyed(followed):
+        flag, because = "noise", obeys
+    measured = silent.value is not None or followed is not None
+    return Finding(EXPLORATION, measured, flag, because, signs)
+
+
+def _is_unobeyed(correlation: Interval | None) -> bool:
+    return correlation is not None and correlation.value < UNOBEYED and correlation.high < OBEYED
+
+
+def _starves(member: Member) -> bool:
+    """Whether most groups teach nothing, H stays, and nothing that matters is gained."""
+    silent, gain = member.result.silent_share, member.result.gain
+    if silent is None or gain is None:
+        return False
+    return silent.low > regime.SILENT and gain.high < GAINED and _keeps(member.replicate)
+
+
+def _keeps(run: Replicate) -> bool:
+    """Whether H ends within a fifth of its start."""
+    fell, start = null_control.fall(run.course.values), run.course.values[:3]
+    return fell is not None and abs(fell.value) <= regime.KEPT * float(start.mean())
+
+
+def reliability(run: Path) -> Finding:
+    """Whether facts are kept, as the probe of that name found."""
+    signs = fidelity.read(run)
+    measured = [sign for sign in signs if sign.value is not None]
+    worse = next((sign for sign in measured if _is_worse(sign, len(measured))), None)
+    flag = None if worse is None else "false_facts"
+    return Finding(RELIABILITY, bool(measured), flag, worse, signs)
+
+
+def _is_worse(sign: Sign, tried: int) -> bool:
+    """Whether true facts are surely taken up less, or false ones more; by an interval that is wider
+    the more signs are tried, so that together they err no more often than one (Bonferroni).
+    """
+    if sign.value is None:
+        return False
+    normal = NormalDist()
+    widened = normal.inv_cdf(1 - 0.025 / tried) / normal.inv_cdf(0.975)
+    half = widened * interval.half_width(sign.value)
+    if sign.name.startswith(fidelity.TRUE_FACT):
+        return sign.value.value + half < 0
+    return sign.value.value - half > 0
+
+
+def direction(member: Member, followed: Interval | None) -> Finding:
+    """Whether the policy was paid for solving, and users were not better off. What moved without
+    obeying rewards was paid for nothing.
+    """
+    run = member.replicate
+    paid = Sign("gain of reward in training", "reward", _paid(run))
+    name = "rise of solving" + (", net of the null control" if member.nulls else "")
+    solving = Sign(name, "share", _solving(member))
+    signs = (
+        solving,
+        paid,
+        Sign("gain of reward", "0 to 1", member.result.gain),
+        Sign(
+            "solving just after a feeling", "share", _at_end(run, replicates.SOLVING_AFTER_FEELING)
+        ),
+        Sign("KL to the start", "nats an act or token", _at_end(run, replicates.DIVERGENCE)),
+    )
+    known = solving.value is not None and paid.value is not None
+    turned = (
+        solving.value is not None
+        and solving.value.low > MOVED
+        and _rises(paid.value)
+        and not _rises(member.result.gain)
+        and not _is_unobeyed(followed)
+    )
+    return Finding(
+        DIRECTION, known, "solving" if turned else None, solving if turned else None, signs
+    )
+
+
+def _rises(change: Interval | None) -> bool:
+    return change is not None and change.low > 0
+
+
+def _paid(run: Replicate) -> Interval | None:
+    """The gain of the reward in use, of training batches."""
+    points = run.points_on(TRAINING, False)
+    return None if points is None else regime.gain(points)
+
+
+def _solving(member: Member) -> Interval | None:
+    """Share of strategies that suggest or inform at the end, minus at the start; net of the null
+    controls of the run's own seed, where it has some.
+
+    Net of these the start cancels out: it is the same batch of the same policy.
+    """
+    conversations = member.result.setting("trainer", "conversations")
+    if type(conversations) is not int or conversations < 1:
+        return None
+    runs = (member.replicate, *member.nulls)
+    until = min(run.last_step for run in runs)
+    half = 0.0 if member.nulls else 1.96 * 0.5 / math.sqrt(conversations)
+    of_run, *of_nulls = (_rise(_solving_course(run, until), half) for run in runs)
+    return null_control.beyond(of_run, of_nulls) if of_nulls else of_run
+
+
+def _solving_course(run: Replicate, until: float) -> Floats:
+    """The share at each step up to `until` at which strategies were recognised."""
+    columns = [run.ends.get(name, NO_SERIES) for name in replicates.SOLVING]
+    if not all(len(column) for column in columns):
+        return np.empty(0)
+    shares: Floats = sum((column.values for column in columns), np.zeros(len(columns[0])))
+    return shares[np.isfinite(shares) & (columns[0].steps <= until)]
+
+
+def _rise(values: Floats, start_half: float) -> Interval | None:
+    """Mean of the last tenth minus the first value, whose own half-width is given; the policy has
+    not moved at the first step. None below 16 values."""
+    if len(values) < FEWEST_POINTS:
+        return None
+    end = _end(values)
+    half = math.hypot(start_half, interval.half_width(end))
+    value = end.value - float(values[0])
+    return Interval(value, value - half, value + half)
+
+
+def _end(values: Floats) -> Interval:
+    """Mean of the last tenth, with the noise of the last fifth."""
+    last = numbers.last_tenth(values)
+    edge = values[-max(FEWEST_POINTS, len(values) // 5) :]
+    half = interval.wobble(edge, 1).half_width(len(last))
+    value = numbers.mean(last)
+    return Interval(value, value - half, value + half)
+
+
+def _at_end(run: Replicate, column: str) -> Interval | None:
+    """The column at the end; None below 16 values."""
+    values = run.ends.get(column, NO_SERIES).values
+    values = values[np.isfinite(values)]
+    return _end(values) if len(values) >= FEWEST_POINTS else None
+
+
+def _noise_share(member: Member) -> Interval | None:
+    """By the run's own ledger, or by its null control."""
+    ledger = member.replicate.ledger
+    if ledger is not None and ledger.noise_share is not None:
+        return ledger.noise_share
+    return member.result.null_share
+
+
+def _listening(member: Member) -> Interval | None:
+    own = (member.result.yardsticks or {}).get(OWN)
+    if own is None or own.listening is None:
+        return None
+    return Interval(own.listening, -math.inf, math.inf)

@@ -1,0 +1,70 @@
+"""What the probe `reliability` found of a run, where its answer lies in the run's folder."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.law.diagnosis.results import Sign
+from harness.law.results import Interval
+from harness.records import plain_file
+
+ANSWER = Path("probes") / "reliability" / "probe.json"
+"""Inside the run's folder."""
+TRUE_FACT, FALSE_FACT = "takes up a true fact", "takes up a false one"
+"""Quantities of that probe."""
+
+
+def read(run: Path) -> tuple[Sign, ...]:
+    """The changes since the start that the probe found of both quantities, framing by framing.
+
+    Empty where it has not been asked. Raises DataError, with the file and the rule, for what is no
+    answer of a probe.
+    """
+    path = run / ANSWER
+    if not path.is_file():
+        return ()
+    try:
+        value = json.loads(plain_file.text(path))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: must be JSON; got {plain_file.one_line(error)}") from error
+    keys = value if isinstance(value, dict) else {}
+    readings = keys.get("readings")
+    if not isinstance(readings, list) or not all(isinstance(one, dict) for one in readings):
+        raise DataError(f"{path}: readings must be a list of objects, as `harness probe` writes it")
+    if keys.get("against") != "start":
+        return ()
+    return _last(path, readings)
+
+
+def _last(path: Path, readings: Sequence[dict[str, Any]]) -> tuple[Sign, ...]:
+    """The signs of the last step that was probed."""
+    steps = [one.get("step") for one in readings]
+    last = max((step for step in steps if type(step) is int), default=None)
+    mine = [one for one in readings if one.get("step") == last]
+    return tuple(
+        Sign(_name(one), "change of the share", _interval(path, one.get("change")))
+        for one in mine
+        if one.get("quantity") in (TRUE_FACT, FALSE_FACT)
+    )
+
+
+def _name(reading: dict[str, Any]) -> str:
+    parts = (reading["quantity"], reading.get("setting"), reading.get("level"))
+    return ", ".join(str(part) for part in parts if part)
+
+
+def _interval(path: Path, change: Any) -> Interval | None:
+    """None where it was not measured."""
+    ends = change if isinstance(change, dict) else {}
+    values: list[Any] = [ends.get(name) for name in ("value", "low", "high")]
+    if any(value is None for value in values):
+        return None
+    known = [float(n) for n in values if type(n) in (int, float) and math.isfinite(n)]
+    if len(known) < len(values):
+        raise DataError(f"{path}: change must hold finite numbers, or null; got {values!r:.80}")
+    return Interval(*known)

@@ -1,0 +1,36 @@
+"""Do policy and user work together: a bond, the user's goal, and the task they want to work on?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness.probes.quantity import Probe, Quantity
+from harness.simulator.alliance import Alliance, alliance
+from harness.train.rollout.rewards import turns_of
+from harness.train.saved_policy.policy import Held
+
+
+def _mean(
+    part: Callable[[Alliance], float | None],
+) -> Callable[[Sequence[Held]], tuple[float, float]]:
+    """The mean of a part over the conversations that have it."""
+
+    def of_user(held: Sequence[Held]) -> tuple[float, float]:
+        found = [part(alliance(turns_of(one.conversation))) for one in held]
+        known = [value for value in found if value is not None]
+        return sum(known), float(len(known))
+
+    return of_user
+
+
+QUANTITIES = (
+    Quantity("bond", "0 to 1", _mean(lambda one: one.bond)),
+    Quantity("goal", "share of replies", _mean(lambda one: one.goal)),
+    Quantity("task", "share of replies", _mean(lambda one: one.task)),
+    Quantity("alliance", "0 to 1", _mean(lambda one: one.mean)),
+)
+PROBE = Probe(
+    "alliance",
+    "Do policy and user work together: a bond, the user's goal, and the task they want?",
+    lambda config: QUANTITIES,
+)

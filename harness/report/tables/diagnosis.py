@@ -1,0 +1,98 @@
+"""The diagnosis on a terminal: a line a run, and of one run alone all that was looked at."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.law.diagnosis.results import (
+    EXPLORATION,
+    MECHANISMS,
+    RELIABILITY,
+    Diagnosis,
+    Finding,
+    Sign,
+)
+from harness.law.reading_results import Skipped
+from harness.law.results import Interval
+from harness.report.tables.grid import grid
+from harness.report.text import wording
+from harness.utils.safe_text import text
+
+MEANS: Mapping[str, str] = {
+    "starved": "more than half of the groups teach nothing, H stays, nothing is gained",
+    "noise": "advantages do not go with rewards: whatever was learnt, it was not from them",
+    "false_facts": "fewer true facts are taken up than at the start, or more false ones",
+    "solving": "solving rises, and with it the reward in training, while users feel no better",
+}
+"""What each flag says."""
+METHOD = "[low, high]: 95%, all of it on the flag's side of its line"
+UNASKED = "reliability is measured by `harness probe reliability RUN`"
+
+
+def show(found: Sequence[Diagnosis], left_out: Sequence[Skipped], console: Console) -> None:
+    """Print the line of each run, what its flags say, and why others are left out."""
+    console.print(table(found, {one.run: one.run for one in found}))
+    if len(found) == 1:
+        console.print(_signs(found[0]))
+    for line in notes(found):
+        console.print(text(line, "dim"), soft_wrap=True)
+    for reason, count in Counter(skipped.reason for skipped in left_out).items():
+        line = f"{wording.plural(count, 'path')} left out: {reason}"
+        console.print(text(line, "dim"), soft_wrap=True)
+
+
+def table(found: Sequence[Diagnosis], called: Mapping[str, str]) -> Table:
+    """A row a run, by the name that it is called."""
+    rows = grid("run", *MECHANISMS)
+    for one in found:
+        findings = (cell(finding, one.regime) for finding in one.findings)
+        rows.add_row(text(called[one.run]), *findings)
+    return rows
+
+
+def notes(found: Sequence[Diagnosis]) -> list[str]:
+    """What the flags that are raised say, and how to have more measured."""
+    raised = {flag for one in found for flag in one.flags}
+    lines = [
+        f"{wording.plain(flag)}: {meaning}" for flag, meaning in MEANS.items() if flag in raised
+    ]
+    lines += [METHOD] if raised else []
+    asked = any(f.measured for one in found for f in one.findings if f.mechanism == RELIABILITY)
+    return lines if asked else [*lines, UNASKED]
+
+
+def cell(finding: Finding, regime: str | None) -> Text:
+    """The flag with the interval that it goes by; what is not flagged of exploration, by regime."""
+    if finding.flag is not None and finding.because is not None:
+        number = _number(finding.because.value)
+        return text(f"{wording.plain(finding.flag)} {number}", "bold")
+    if not finding.measured:
+        return text("not measured")
+    shown = finding.mechanism == EXPLORATION and regime is not None
+    return text(f"no flag, {regime}" if shown else "no flag")
+
+
+def _signs(one: Diagnosis) -> Table:
+    table = grid("sign", "of", "value [95%]")
+    for finding in one.findings:
+        for sign in finding.signs:
+            table.add_row(text(_named(sign)), text(finding.mechanism), text(_number(sign.value)))
+    return table
+
+
+def _named(sign: Sign) -> str:
+    return f"{sign.name} ({sign.unit})"
+
+
+def _number(value: Interval | None) -> str:
+    if value is None:
+        return "not measured"
+    if not math.isfinite(value.low) or not math.isfinite(value.high):
+        return wording.number(value.value)
+    return wording.interval(value)

@@ -1,0 +1,195 @@
+"""The diagnose command: a line a run, what its flags say, and what it refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import harness
+from benchmarks.diagnose import PLANTS, Plant, flags_of, row
+from harness.cli import diagnose as command
+from harness.cli import report
+from harness.errors import DataError
+from harness.law import analysis
+from harness.law.diagnosis import fidelity
+from harness.law.diagnosis.diagnose import diagnose, of_members
+from harness.law.diagnosis.results import FLAGS, MECHANISMS, Sign
+from harness.law.io.columns import Choice
+from harness.law.reading_results import Skipped
+from harness.law.results import Interval
+from harness.report.tables import diagnosis as table
+from harness.testing.commands import here
+from tests.report.html.made_runs import Page
+from tests.train.made import brief, go_on, make_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, and one whose advantages are shuffled."""
+    folder = tmp_path_factory.mktemp("diagnosed") / "runs"
+    config = brief(steps=18, conversations=32, conversations_every=3, eval_every=1)
+    for name, is_null in (("one", False), ("shuffled", True)):
+        algorithm = replace(config.algorithm, null_control=is_null)
+        code, _, err = go_on(make_run(folder / name, replace(config, algorithm=algorithm)))
+        assert code == 0, err
+    return folder
+
+
+def test_it_prints_a_line_a_run_and_writes_nothing(runs: Path) -> None:
+    before = sorted(runs.rglob("*"))
+    done = here("diagnose", "runs", cwd=runs.parent)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert f"run {' '.join(MECHANISMS)}" in said
+    assert re.search(r"runs/one no flag, \w+ not measured no flag", said)
+    assert re.search(r"runs/shuffled noise -?0\.\d+ \[\S+, \S+\] not measured no flag", said)
+    assert "noise: advantages do not go with rewards" in said
+    assert "reliability is measured by `harness probe reliability RUN`" in said
+    assert sorted(runs.rglob("*")) == before
+
+
+def test_of_one_run_all_that_was_looked_at_is_shown(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.diagnose((runs / "one",), as_json=False)
+    said = " ".join(capsys.readouterr().out.split())
+    for sign in ("advantages follow rewards (correlation) exploration 0.9",
+                 "rise of solving (share) direction",
+                 "KL to the start (nats an act or token) direction"):  # fmt: skip
+        assert sign in said
+
+
+def test_json_has_every_sign_and_no_nan(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.diagnose((runs,), as_json=True)
+    value = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert value["schema"] == 1
+    assert value["left_out"] == []
+    one, shuffled = value["runs"]
+    assert (one["exploration"]["flag"], shuffled["exploration"]["flag"]) == (None, "noise")
+    assert shuffled["exploration"]["because"] == "advantages follow rewards"
+    silent = one["exploration"]["signs"][0]
+    assert silent["low"] <= silent["value"] <= silent["high"]
+    assert one["reliability"] == {"measured": False, "flag": None, "because": None, "signs": []}
+
+
+def test_an_end_that_is_not_known_is_null(runs: Path) -> None:
+    (found,), _ = diagnose([runs / "one"])
+    open_ended = Sign("listening", "nats", Interval(0.5, -math.inf, math.inf))
+    exploration = replace(found.findings[0], signs=(open_ended,))
+    value = command.to_json([replace(found, findings=(exploration,))], [])
+    assert value["runs"][0]["exploration"]["signs"] == [
+        {"name": "listening", "unit": "nats", "value": 0.5, "low": None, "high": None}
+    ]
+
+
+def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        command.diagnose((tmp_path,), as_json=False)
+    assert str(caught.value).startswith(f"{tmp_path}: needs a finished run, found ")
+
+
+def test_names_and_answers_of_others_are_shown_as_they_are(runs: Path) -> None:
+    """A run's path and a probe's answer may hold markup and escapes, and are no commands."""
+    answer = runs / "one" / fidelity.ANSWER
+    answer.parent.mkdir(parents=True, exist_ok=True)
+    change = {"value": -0.3, "low": -0.4, "high": -0.2}
+    reading = {"quantity": fidelity.TRUE_FACT, "setting": "[bold]\x1b[31mred", "step": 18,
+               "change": change}  # fmt: skip
+    answer.write_text(json.dumps({"against": "start", "readings": [reading]}))
+    try:
+        found, _ = diagnose([runs / "one"])
+        named = tuple(replace(one, run="runs/[red]\x1b[2Jx") for one in found)
+        console = Console(width=140, file=io.StringIO(), record=True)
+        table.show(named, [Skipped("runs/y", "[link=x]\x1b]0;z")], console)
+        said = console.export_text()
+    finally:
+        answer.unlink()
+    assert "\x1b" not in said
+    for shown in ("runs/[red]", "[bold]", "[link=x]"):
+        assert shown in said
+    assert "false facts -0.30 [-0.40, -0.20]" in said
+
+
+def test_an_answer_that_is_none_leaves_its_run_out_and_says_why(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = runs / "one" / fidelity.ANSWER
+    answer.parent.mkdir(parents=True, exist_ok=True)
+    answer.write_text("{")
+    rule = f"{answer}: must be JSON; got "
+    try:
+        command.diagnose((runs,), as_json=True)
+        with pytest.raises(DataError) as caught:
+            command.diagnose((runs / "one",), as_json=False)
+        assert report.report(report.Wanted((runs,), runs.parent / "bad.html"), as_json=True) == 0
+    finally:
+        answer.unlink()
+    value, end = json.JSONDecoder().raw_decode(printed := capsys.readouterr().out)
+    assert [Path(one["run"]).name for one in value["runs"]] == ["shuffled"]
+    assert value["left_out"][0]["reason"].startswith(rule)
+    assert f"needs a finished run, found {rule}" in str(caught.value)
+    assert printed[end:].strip()
+    shown = " ".join(Page((runs.parent / "bad.html").read_bytes()).texts)
+    assert f"no diagnosis: {rule}" in shown
+
+
+def test_the_report_has_it_as_a_section(runs: Path) -> None:
+    out = runs.parent / "page.html"
+    assert report.report(report.Wanted((runs,), out), as_json=True) == 0
+    shown = Page(out.read_bytes())
+    assert ("section", {"id": "diagnosis"}) in shown.elements
+    said = " ".join(" ".join(shown.texts).split())
+    assert "What went wrong in each run" in said
+    assert re.search(r"shuffled noise -?0\.\d+ \[", said)
+
+
+def test_python_gets_a_row_a_run_and_mechanism(runs: Path) -> None:
+    frame = harness.diagnose(runs)
+    assert len(frame) == 2 * len(MECHANISMS)
+    (flagged,) = frame[frame.flag.notna()].to_dict("records")
+    assert (Path(flagged["run"]).name, flagged["mechanism"]) == ("shuffled", "exploration")
+    assert flagged["low"] < flagged["value"] < flagged["high"] < 0.5
+    assert not frame[frame.mechanism == "reliability"].measured.any()
+    assert frame.equals(harness.diagnose(harness.load(runs)))
+
+
+def test_one_reading_serves_the_law_and_the_diagnosis(runs: Path) -> None:
+    analysed, members = analysis.with_members([runs], Choice(None, None, None))
+    alone = analysis.analyse([runs])
+    assert analysed.runs == alone.runs
+    assert analysed.groups == alone.groups
+    assert of_members(members)[0] == diagnose([runs])[0]
+
+
+def test_sixty_columns_break_no_word(runs: Path) -> None:
+    found, left_out = diagnose([runs])
+    console = Console(width=60, record=True, file=io.StringIO())
+    table.show([replace(one, run=Path(one.run).name) for one in found], left_out, console)
+    said = console.export_text()
+    for word in ("exploration", "reliability", "direction", "shuffled", "noise"):
+        assert re.search(rf"(?<!\S){word}(?!\S)", said), word
+
+
+def test_every_flag_is_explained() -> None:
+    assert {flag for flags in FLAGS.values() for flag in flags} == set(table.MEANS)
+
+
+def test_a_row_of_the_benchmark_counts_the_right_flag_and_no_other() -> None:
+    plant = Plant("shuffled", ("seed=1",), ("noise",))
+    found = [("noise",), ("noise",), ("noise", "solving"), ()]
+    assert row(plant, found) == (
+        "| shuffled (`seed=1`) | noise | 2/4 [7%, 93%] | 1 noise and solving, 1 no flag |"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
+def test_a_planted_cause_is_found_and_no_other(plant: Plant, tmp_path: Path) -> None:
+    assert flags_of(plant, 1, tmp_path / "run") == plant.flags

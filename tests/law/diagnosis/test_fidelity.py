@@ -1,0 +1,107 @@
+"""What the probe `reliability` has written into a run, and how it is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import DataError
+from harness.law.diagnosis import diagnose, fidelity
+from harness.law.results import Interval
+
+FALL = {"value": -0.2, "low": -0.3, "high": -0.1}
+RISE = {"value": 0.2, "low": 0.1, "high": 0.3}
+OPEN = {"value": -0.1, "low": -0.3, "high": 0.1}
+UNKNOWN = {"value": None, "low": None, "high": None}
+
+
+def reading(quantity: str, change: Any, step: int = 60, setting: str = "sad") -> dict[str, Any]:
+    return {
+        "quantity": quantity, "setting": setting, "level": "items", "step": step, "change": change,
+    }  # fmt: skip
+
+
+def answered(run: Path, readings: Any, against: str = "start") -> Path:
+    path = run / fidelity.ANSWER
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"schema": 1, "against": against, "readings": readings}))
+    return run
+
+
+def test_without_an_answer_reliability_is_not_measured(tmp_path: Path) -> None:
+    found = diagnose.reliability(tmp_path)
+    assert (found.measured, found.flag, found.signs) == (False, None, ())
+
+
+@pytest.mark.parametrize(
+    ("true", "false", "flag"),
+    [
+        (FALL, OPEN, "false_facts"),
+        (OPEN, RISE, "false_facts"),
+        (OPEN, OPEN, None),
+        (RISE, FALL, None),
+        (UNKNOWN, OPEN, None),
+    ],
+)
+def test_fewer_true_facts_or_more_false_ones_are_flagged(
+    tmp_path: Path, true: Any, false: Any, flag: str | None
+) -> None:
+    asked = [reading(fidelity.TRUE_FACT, true), reading(fidelity.FALSE_FACT, false)]
+    found = diagnose.reliability(answered(tmp_path, [*asked, reading("takes up none", RISE)]))
+    assert (found.measured, found.flag) == (True, flag)
+    assert [sign.name for sign in found.signs] == [
+        "takes up a true fact, sad, items",
+        "takes up a false one, sad, items",
+    ]
+    if flag is not None:
+        assert found.because is not None
+        assert found.because.value == Interval(*(true if true is FALL else false).values())
+
+
+def test_many_framings_are_no_more_chances_to_be_flagged(tmp_path: Path) -> None:
+    """An interval that just leaves 0 out counts where it is alone, and not among six."""
+    just = {"value": -0.11, "low": -0.21, "high": -0.01}
+    alone = [reading(fidelity.TRUE_FACT, just)]
+    assert diagnose.reliability(answered(tmp_path, alone)).flag == "false_facts"
+    six = [reading(fidelity.TRUE_FACT, just, setting=str(n)) for n in range(6)]
+    assert diagnose.reliability(answered(tmp_path, six)).flag is None
+
+
+def test_of_several_steps_the_last_counts(tmp_path: Path) -> None:
+    asked = [reading(fidelity.TRUE_FACT, FALL, 20), reading(fidelity.TRUE_FACT, OPEN, 60)]
+    assert diagnose.reliability(answered(tmp_path, asked)).flag is None
+
+
+def test_what_is_held_against_another_run_says_nothing_of_the_start(tmp_path: Path) -> None:
+    asked = [reading(fidelity.TRUE_FACT, FALL)]
+    assert fidelity.read(answered(tmp_path, asked, against="runs/other")) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("{", "must be JSON"),
+        ("[]", "readings must be a list of objects, as `harness probe` writes it"),
+        ('{"readings": [3]}', "readings must be a list of objects"),
+        (
+            '{"against": "start", "readings": [{"step": 1, "quantity": "takes up a true fact", '
+            '"change": {"value": "much", "low": 0, "high": 1}}]}',
+            "change must hold finite numbers, or null; got ['much', 0, 1]",
+        ),
+        (
+            '{"against": "start", "readings": [{"step": 1, "quantity": "takes up a true fact", '
+            '"change": {"value": NaN, "low": 0, "high": 1}}]}',
+            "change must hold finite numbers, or null; got [nan, 0, 1]",
+        ),
+    ],
+)
+def test_what_is_no_answer_of_a_probe_is_refused(tmp_path: Path, text: str, rule: str) -> None:
+    path = tmp_path / fidelity.ANSWER
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        diagnose.reliability(tmp_path)
+    assert f"{path}: {rule}" in str(caught.value)

@@ -1,0 +1,87 @@
+"""Do advantages go with rewards? Of groups worked out by hand, and of runs with a null control."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.law.diagnosis.obeyed import correlation, obeyed
+from harness.records import saved_conversations
+from tests.train.made import brief, go_on, make_run
+
+
+def sums(advantages: list[list[float]], rewards: list[list[float]]) -> np.ndarray:
+    rows = []
+    for a, r in zip(np.array(advantages), np.array(rewards), strict=True):
+        a, r = a - a.mean(), r - r.mean()
+        rows.append((a @ r, a @ a, r @ r))
+    return np.array(rows)
+
+
+def test_the_correlation_is_that_within_groups_and_leaves_out_a_group_at_a_time() -> None:
+    rng = np.random.default_rng(3)
+    rewards = rng.random((40, 8)) + rng.random((40, 1))
+    noisy = rewards + rng.normal(0, 0.3, rewards.shape)
+    found = correlation(sums(noisy.tolist(), rewards.tolist()))
+    assert found is not None
+    a, r = (x - x.mean(axis=1, keepdims=True) for x in (noisy, rewards))
+    assert found.value == pytest.approx(float(np.corrcoef(a.ravel(), r.ravel())[0, 1]))
+    assert found.low < found.value < found.high
+    whole = correlation(sums(rewards.tolist(), (2 * rewards).tolist()))
+    assert whole is not None
+    assert (whole.value, whole.low, whole.high) == pytest.approx((1, 1, 1))
+
+
+def test_its_interval_holds_the_truth() -> None:
+    """Shuffled advantages have a correlation of 0, in 95% of intervals; 200 sets of 20 groups."""
+    rng, held = np.random.default_rng(4), 0
+    for _ in range(200):
+        rewards = rng.random((20, 8))
+        found = correlation(sums(rng.permuted(rewards, axis=1).tolist(), rewards.tolist()))
+        assert found is not None
+        held += found.low <= 0 <= found.high
+    assert held >= 180
+
+
+def test_without_any_advantage_nothing_is_said() -> None:
+    assert correlation(sums([[0.0, 0.0]] * 6, [[0.0, 1.0]] * 6)) is None
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    changed: dict[str, dict[str, Any]] = {
+        "honest": {},
+        "null": {"null_control": True},
+        "alone": {"group_size": 1, "kind": "reinforce"},
+    }
+    for name, values in changed.items():
+        config = brief(steps=4, conversations=64, conversations_every=1)
+        made = make_run(
+            folder / name, replace(config, algorithm=replace(config.algorithm, **values))
+        )
+        code, _, err = go_on(made)
+        assert code == 0, err
+    return folder
+
+
+def test_updates_of_a_run_obey_its_rewards_and_those_of_a_null_control_do_not(runs: Path) -> None:
+    honest, null, alone = (obeyed(runs / name) for name in ("honest", "null", "alone"))
+    assert honest is not None
+    assert null is not None
+    assert alone is not None
+    assert honest.low > 0.8
+    assert null.high < 0.3
+    assert alone.value == pytest.approx(1.0)  # reward minus the batch's mean, groups of one
+
+
+def test_a_damaged_or_missing_file_is_not_measured(runs: Path, tmp_path: Path) -> None:
+    assert obeyed(tmp_path) is None
+    place = saved_conversations.path_of(tmp_path, 1)
+    place.parent.mkdir()
+    place.write_bytes(b"no parquet")
+    assert obeyed(tmp_path) is None

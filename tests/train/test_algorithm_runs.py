@@ -48,9 +48,12 @@ def test_a_killed_run_ends_with_the_rows_of_one_that_was_not(tmp_path: Path, kin
     assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
 
 
-def test_a_prior_temperature_is_a_start_of_its_own_and_survives_a_stop(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", [{"prior_temperature": 0.5}, {"warm_start_strategies": "narrow"}])
+def test_a_prior_is_a_start_of_its_own_and_survives_a_stop(
+    start: dict[str, Any], tmp_path: Path
+) -> None:
     plain = tabular(steps=4, conversations=16, checkpoint_every=2)
-    sharp = replace(plain, policy=replace(plain.policy, prior_temperature=0.5))
+    sharp = replace(plain, policy=replace(plain.policy, **start))
     straight = rows_of(tmp_path / "straight", sharp)
     assert straight[0]["kl"] == 0  # it is its own start
     assert straight[0]["entropy"] < 1.6 < rows_of(tmp_path / "plain", plain)[0]["entropy"]

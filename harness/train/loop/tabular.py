@@ -255,7 +255,9 @@ def _save(state: TrainState, folder: Path) -> None:
 
 def start_policy(policy: PolicyConfig) -> TabularPolicy:
     """The policy before the first step."""
-    return TabularPolicy.start(policy.observation, policy.prior_temperature)
+    return TabularPolicy.start(
+        policy.observation, policy.prior_temperature, policy.warm_start_strategies
+    )
 
 
 def load(folder: Path, start: TabularPolicy) -> TabularPolicy:

@@ -109,8 +109,8 @@ class PolicyConfig:
     warm_start_learning_rate: Annotated[float, Between(1e-6, 1), TINY] = 8.0e-3
     """Learning rate of the pretraining."""
     warm_start_retold: Annotated[float, Between(0, 1), TINY] = 0.9
-    """Share of the pretraining's dialogues that are retold about other matters, so that what a reply
-    says back can only be copied."""
+    """Share of the pretraining's dialogues that are retold about other matters, so that what a
+    reply says back can only be copied."""
 
     def __post_init__(self) -> None:
         ranges.check("policy", self)

@@ -59,7 +59,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 def retold(
     turns: Sequence[str], persona: Persona, rng: np.random.Generator, share: float
 ) -> list[str]:
-    """The dialogue as if another user had come with other matters; or, if not in `share`, as it was."""
+    """The dialogue as if another user had come with other matters, in this share of calls."""
     if rng.random() >= share:
         return list(turns)
     swap: dict[str, str] = {}

@@ -97,6 +97,8 @@ MEASURED = {
     },
     "eval/words_listening": "I(words; conversation) of replies to frozen prefixes, nats",
     "eval/words_retrieval": "share of these replies that fit their own prefix best",
+    "adapt/before": "mean final emotion / 100 of held-out users of eval.adapts_to",
+    "adapt/after": "the same after one step on training users of that temperament",
     "turns/mean": "replies by the policy a conversation",
     **{f"strategy/{s}": f"share of recognised strategies that are {s}" for s in STRATEGIES},
     "strategy/entropy": "entropy of those shares, nats",

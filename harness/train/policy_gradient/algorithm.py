@@ -28,6 +28,17 @@ BY_TURN = ("turns", "mixed")
 """Modes of reward= in which replies of a conversation earn differently."""
 
 
+@dataclass(frozen=True, slots=True)
+class InnerStep:
+    """A step of an algorithm with an outer loop, which has slow weights beside those that talk."""
+
+    temperament: str
+    """Of all users that the step meets."""
+    outer_rate: float
+    """Share of the way to the weights after this step that the slow weights go, from where the next
+    step begins; 0 within a task, where they stay and the step's weights go on."""
+
+
 @dataclass(frozen=True)
 class Algorithm(Options, ABC):
     """Advantages, loss and critic of an algorithm; the defaults are GRPO's clipped loss."""
@@ -81,6 +92,12 @@ class Algorithm(Options, ABC):
     def refines_by(self) -> str | None:
         """The critique after which the worst conversation of each group is spoken again: none,
         score, reaction or reason. None: groups stay as they were drawn.
+        """
+        return None
+
+    def inner_step(self, step: int, config: RunConfig) -> InnerStep | None:
+        """Whom step `step`, from 1, meets, and what it is in an outer loop; None, at every step,
+        for an algorithm without one.
         """
         return None
 

@@ -15,7 +15,7 @@ from harness.calibration.interval import mean
 from harness.calibration.validity import esconv
 from harness.probes.grounding import GROUNDING
 from harness.simulator.scripted.sentence_reader import recognise
-from harness.train.rollout.rewards import SOLVING
+from harness.train.rollout.qualities import SOLVING
 
 
 def main(path: Path) -> None:

@@ -137,6 +137,16 @@ def observe(observation: str, memory: Memory) -> Observations:
     return Observations(OBSERVATIONS[observation].features(memory))
 
 
+def with_slots(seen: Observations, slot: IntArray, slots: int) -> Observations:
+    """The observations of a policy that knows its slot among `slots`, one-hot after the others.
+
+    `slot`: of each, shape (n,). With one slot they stay as they are.
+    """
+    if slots == 1:
+        return seen
+    return Observations(np.concatenate([seen.features, _one_hot(slot, slots)], axis=1))
+
+
 def recall(heard: Sequence[str], played: Sequence[str], reception: FloatArray) -> Memory:
     """The memory of one conversation: the user's turns, and the strategies of the replies.
 
@@ -160,13 +170,16 @@ class TabularPolicy:
     """What the log prior is divided by: below 1 the start is narrower, above 1 more even."""
     width: str = "all"
     """Of the prior: one of harness.config.policy.WIDTHS."""
+    slots: int = 1
+    """Slots of a set of conversations, see `with_slots`."""
 
     @classmethod
     def start(
-        cls, observation: str, prior_temperature: float = 1.0, width: str = "all"
+        cls, observation: str, prior_temperature: float = 1.0, width: str = "all", slots: int = 1
     ) -> TabularPolicy:
         features = OBSERVATIONS[observation].features(nothing_heard(1)).shape[1]
-        return cls(np.zeros((features, len(STRATEGIES))), observation, prior_temperature, width)
+        table = np.zeros((features + (slots if slots > 1 else 0), len(STRATEGIES)))
+        return cls(table, observation, prior_temperature, width, slots)
 
     def log_probabilities(self, seen: Observations, temperature: float | FloatArray) -> FloatArray:
         """Log-probabilities of every strategy, shape (n, strategies).

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.simulator.listening import listen
-from harness.train.rollout.rewards import SOLVING
+from harness.train.rollout.qualities import SOLVING
 from harness.train.saved_policy.policy import Held
 
 

@@ -20,9 +20,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "critique_grpo": {"learning_rate": 120.0, "denominator": "constant"},
     "gspo": {"learning_rate": 12.0, "clip_low": 0.01, "clip_high": 0.01},
     "reptile": {"learning_rate": 12.0, "options": {"inner_steps": 4, "outer_rate": 0.5}},
+    "vpo": {"learning_rate": 60.0, "group_size": 8, "options": {"slots": 4}},
 }
 """Their keys in a tabular run, where a step is the plain gradient times the rate."""
-OF_LANGUAGE_MODELS = sorted(ALGORITHMS.keys() - {"critique_grpo", "reptile"})
+OF_LANGUAGE_MODELS = sorted(ALGORITHMS.keys() - {"critique_grpo", "reptile", "vpo"})
 """These refuse them."""
 
 

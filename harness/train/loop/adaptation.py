@@ -74,7 +74,7 @@ def one_step(
     speaker = TabularSpeaker(policy, temperature, rng, before_turn)
     conversations = rollout_groups(curriculum.begin(config, None), speaker, step)
     acts, bare = speaker.acts(), RemedyStack(stack.algorithm, stack.config, ())
-    rewards = compute_rewards(conversations, config.reward)
+    rewards = compute_rewards(conversations, config.reward, bare.algorithm.needs_qualities)
     signal = learning_signal(bare.algorithm, critic, rewards, replies_of(acts), config, step)
     trace = trace_of(policy, acts, signal.advantages, temperature)
     start_logp = log_p_of_acts(start, acts, temperature)

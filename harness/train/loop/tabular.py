@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.config.run import MAX_TURNS, PolicyConfig
+from harness.config.run import MAX_TURNS, RunConfig
 from harness.errors import DivergedError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.scripted import judgements
@@ -42,7 +42,7 @@ from harness.train.metrics import card
 from harness.train.metrics.conversation_metrics import conversation_metrics
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
-from harness.train.objective import remedy_stack
+from harness.train.objective import registry, remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.critic import Critic
@@ -90,7 +90,7 @@ def train(session: Session) -> None:
     """Train from the checkpoint, or from the start, to the last step."""
     config = session.config
     saved = session.checkpoint.path if session.checkpoint else None
-    start = start_policy(config.policy)
+    start = start_policy(config)
     policy = load(saved, start) if saved else start
     stack = remedy_stack.begin(config, saved)
     slow = policy if stack.algorithm.inner_step(1, config) else None
@@ -123,12 +123,12 @@ def _step(
     filled, drawn = _rollout(state, step, session.poll)
     refined = _refined(state, filled, drawn, step, session.poll)
     conversations, acts, rollout_end = refined.conversations, refined.acts, time.monotonic()
-    rewards = compute_rewards(conversations, config.reward)
+    rewards = compute_rewards(conversations, config.reward, algorithm.needs_qualities)
     signal = learning_signal(algorithm, state.critic, rewards, replies_of(acts), config, step)
     trace = trace_of(state.policy, acts, signal.advantages, temperature)
     measured = _evaluated(session, state, step)
     eval_end = time.monotonic()
-    start_logp = log_p_of_acts(start_policy(config.policy), acts, temperature)
+    start_logp = log_p_of_acts(start_policy(config), acts, temperature)
     batch = _to_learn_from(state, filled, refined, rewards.total, trace, start_logp, step)
     result = update(state.policy, batch, stack, config.trainer.updates_per_batch)
     remedy = remedy_stack.metrics(stack, batch.selection, result.acted, filled.groups_drawn)
@@ -175,7 +175,7 @@ def _evaluated(session: Session, state: TrainState, step: int) -> Metrics:
     config, policy = session.config, state.evaluated
     measured = evaluated(session, policy, step)
     if measured:
-        who = policy, start_policy(config.policy), state.stack, state.critic
+        who = policy, start_policy(config), state.stack, state.critic
         measured |= adaptation(*who, config, step, session.poll)
     session.judge_evaluation(step, measured)
     return measured
@@ -228,7 +228,7 @@ def _as_drawn(
     config, temperature = state.curriculum.config, state.curriculum.config.policy.temperature
     rewards = compute_rewards(conversations, config.reward).total
     trace = trace_of(state.policy, acts, np.zeros((len(conversations), MAX_TURNS)), temperature)
-    start_logp = log_p_of_acts(start_policy(config.policy), acts, temperature)
+    start_logp = log_p_of_acts(start_policy(config), acts, temperature)
     values = {
         **conversation_metrics(conversations, rewards, *state.stack.groups()),
         **entropy_metrics(trace, config.algorithm.group_size),
@@ -277,10 +277,11 @@ def _save(state: TrainState, folder: Path) -> None:
         slow_weights.save_table(folder / slow_weights.FILE, state.policy.table)
 
 
-def start_policy(policy: PolicyConfig) -> TabularPolicy:
+def start_policy(config: RunConfig) -> TabularPolicy:
     """The policy before the first step."""
+    policy, slots = config.policy, registry.algorithm_of(config).slot_count()
     return TabularPolicy.start(
-        policy.observation, policy.prior_temperature, policy.warm_start_strategies
+        policy.observation, policy.prior_temperature, policy.warm_start_strategies, slots
     )
 
 

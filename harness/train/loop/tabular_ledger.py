@@ -28,7 +28,7 @@ def kept(
     if slow or not is_kept(config):
         return ledger, {}
     before, values = result.passes[0].policy, Metrics()
-    seen = probe(before.observation, config.eval.prefixes)
+    seen = probe(before.observation, config.eval.prefixes, before.slots)
     if evaluated:
         batch = Batch(acts.seen, acts.conversation // size)
         now = Opening(before.entropy_nats(seen, temperature), batch)

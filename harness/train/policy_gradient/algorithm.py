@@ -55,6 +55,8 @@ class Algorithm(Options, ABC):
     """Whether advantages can be negative."""
     needs_start: ClassVar[bool] = False
     """Whether `prepare` needs the tokens' log-probabilities under the start policy."""
+    needs_qualities: ClassVar[bool] = False
+    """Whether `advantages` goes by `rewards.qualities`."""
 
     @classmethod
     def key(cls) -> str:
@@ -94,6 +96,16 @@ class Algorithm(Options, ABC):
         score, reaction or reason. None: groups stay as they were drawn.
         """
         return None
+
+    def slot_count(self) -> int:
+        """Slots of a set of conversations, which the policy knows: conversation n is of slot n
+        modulo this. 1: there are none.
+        """
+        return 1
+
+    def metrics(self, rewards: Rewards) -> dict[str, float | None]:
+        """Columns of its own, of those that harness/records/metrics.py knows."""
+        return {}
 
     def inner_step(self, step: int, config: RunConfig) -> InnerStep | None:
         """Whom step `step`, from 1, meets, and what it is in an outer loop; None, at every step,

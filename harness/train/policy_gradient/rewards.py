@@ -29,6 +29,9 @@ class Rewards:
     replies: IntArray | None = None
     """How many replies of the policy's own each conversation has, shape (conversations,); None for
     MAX_TURNS in each."""
+    qualities: FloatArray | None = None
+    """What else each conversation is worth, shape (conversations, qualities); None where no
+    algorithm goes by it."""
 
     @classmethod
     def of(

@@ -20,9 +20,7 @@ from harness.config.run import MAX_TURNS
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.rewards import Rewards, blend
 from harness.train.rollout.conversation import Conversation, Exchange
-
-SOLVING = frozenset(("suggest", "inform"))
-"""Strategies that work on the problem, and not on how it feels."""
+from harness.train.rollout.qualities import SOLVING, qualities
 
 
 @dataclass(frozen=True)
@@ -93,13 +91,16 @@ def make(config: RewardConfig) -> Reward:
     return kind.configured(config)
 
 
-def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig) -> Rewards:
+def compute_rewards(
+    conversations: Sequence[Conversation], reward: RewardConfig, with_qualities: bool = False
+) -> Rewards:
     """The rewards of `reward.mode`, of which solving replaces the share `reward.solution_bias`."""
     rewards, bias = make(reward).rewards(conversations), reward.solution_bias
     replies = np.array([len(c.exchanges) for c in conversations], dtype=np.int64)
     if bias:
         rewards = _biased(rewards, conversations, bias)
-    return replace(rewards, replies=replies)
+    also = qualities(conversations, rewards.total) if with_qualities else None
+    return replace(rewards, replies=replies, qualities=also)
 
 
 def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float) -> Rewards:

@@ -29,7 +29,15 @@ medium comes first: there neither a floor nor a ceiling of emotion squeezes what
 """
 PROBE = "entropy/probe"
 FAILED = "sim/failed"
-ENDS = ("strategy/suggest", "strategy/inform")
+SOLVING = ("strategy/suggest", "strategy/inform")
+YARDSTICKS = ("listening", "within_sd", "best_at_16")
+"""Columns of an evaluation beside its reward."""
+ADAPTED = ("adapt/before", "adapt/after")
+ENDS = (
+    *SOLVING,
+    *(column.replace("reward", name) for column in COMMON for name in YARDSTICKS),
+    *ADAPTED,
+)
 """Columns whose mean over the last tenth of the run a study may ask for."""
 COLUMNS = (*COMMON, PROBE, FAILED, *ENDS)
 

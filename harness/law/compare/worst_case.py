@@ -23,6 +23,10 @@ SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
     "lead": (-1.0, 1.0),
     "starved_share": (0.0, 1.0),
     "solving": (0.0, 1.0),
+    "listening": (-1.0, math.log(len(STRATEGIES))),  # its estimate may fall below 0
+    "within_sd": (0.0, 0.5),
+    "best_at_16": (0.0, 1.0),
+    "adaptation": (-1.0, 1.0),
 }
 """The ranges of quantities of links: a reward of an evaluation is an emotion over 100."""
 UNBOUNDED = (-math.inf, math.inf)

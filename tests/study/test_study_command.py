@@ -168,13 +168,10 @@ def test_a_word_that_one_arm_alone_cannot_be_run_with_is_the_command_lines(tmp_p
 @pytest.mark.parametrize("words", [[], ["--dry-run"], ["--json"]])
 def test_a_study_without_a_name_says_which_there_are(words: list[str], tmp_path: Path) -> None:
     written(tmp_path)
-    first = (
-        "harness: study: the first word must be the name of a study, one of algorithm_or_prior, "
-    )
-    refused(tmp_path, words, first)
+    names = ", ".join(sorted([*search_path.study_names(), "mine"]))
+    first = f"harness: study: the first word must be the name of a study, one of {names}; got none"
     shown = "`harness study NAME --dry-run` shows its runs"
-    refused(tmp_path, words, f", mine, remedies_by_difficulty, reward_clarity, reward_density, "
-            f"solution_bias, start_emotion; got none; {shown}")  # fmt: skip
+    refused(tmp_path, words, f"{first}; {shown}")
     refused(tmp_path, ["seed=1", *words], f"; got 'seed=1': write the name before it; {shown}")
 
 

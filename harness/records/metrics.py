@@ -118,7 +118,7 @@ MEASURED = {
     "refined/replies": "replies that this took beyond the batch's own",
     "refined/gain": "mean reward of these conversations less that of those they replace",
     "set/reward": "mean reward of the batch's sets (algorithm=vpo)",
-    "set/width": "the same less the mean of their conversations' qualities",
+    "set/width": "the same less the mean of their conversations, weighed alike",
     "value/mean": "mean reward that the critic expected of the batch's replies",
     "value/loss": "half the mean squared error of these expectations",
     "value/explained_variance": "share of the rewards' variance they explain; 0 for a constant",

@@ -82,7 +82,12 @@ def test_all_conversations_of_a_set_share_its_advantage_and_a_lost_one_has_none(
     np.testing.assert_allclose(advantages[:, 0], wanted, atol=1e-12)
     columns = Vpo(slots=3).metrics(given)
     assert columns["set/reward"] == pytest.approx(sets.mean())
-    assert columns["set/width"] == pytest.approx(sets.mean() - np.nanmean(vectors))
+    assert columns["set/width"] == pytest.approx(
+        sets.mean() - np.nanmean(vectors @ weighings(32, 4).mean(axis=0))
+    )
+    alike = np.tile(VECTORS[:1], (12, 1))
+    same = Rewards(alike[:, 0], alike[:, 0], None, 0.0, qualities=alike)
+    assert Vpo(slots=3).metrics(same)["set/width"] == pytest.approx(0, abs=1e-12)
 
 
 def test_the_qualities_of_a_conversation_by_hand() -> None:

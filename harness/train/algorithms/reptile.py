@@ -4,8 +4,8 @@
 A task is a temperament. `inner_steps` steps of GRPO on conversations with users of it lead from the
 slow weights to fast ones, each step talking with the weights that the one before left; then
 slow <- slow + outer_rate (fast - slow), and the next task begins there. The tasks are dealt in
-rounds: each temperament of the level once, in an order drawn anew. An evaluation, a probe or an
-export takes the slow weights.
+rounds: each temperament of the level once, in an order drawn anew. Evaluations and probes
+take the slow weights.
 
 With one inner step the expected outer step is that of GRPO on all temperaments at outer_rate times
 the rate (section 5.1 of the paper), so there are two at least. The paper takes an outer rate that

@@ -55,7 +55,8 @@ class Vpo(Algorithm):
         return self.slots
 
     def metrics(self, rewards: Rewards) -> dict[str, float | None]:
-        sets, alone = self._sets(rewards), _vectors(rewards).mean(axis=1)
+        sets, vectors = self._sets(rewards), _vectors(rewards)
+        alone = vectors @ weighings(self.draws, vectors.shape[1]).mean(axis=0)
         known = np.isfinite(sets)
         if not known.any():
             return {"set/reward": None, "set/width": None}

@@ -106,6 +106,7 @@ def test_the_rule_of_the_verdict(differences: dict[str, Difference], word: str) 
     assert frontier_front.verdict(differences) == word
 
 
+@pytest.mark.slow
 def test_there_are_twenty_methods_of_five_strengths_and_each_is_planned() -> None:
     methods = frontier_plan.methods()
     assert sum(not method.is_rate for method in methods) >= 20

@@ -130,6 +130,7 @@ def test_every_repeat_meets_a_user_by_another_slot() -> None:
     assert not slots_of(held, 1).any()
 
 
+@pytest.mark.slow
 def test_a_run_learns_to_earn_more_as_a_set_and_its_slots_come_apart(tmp_path: Path) -> None:
     config = tabular(algorithm=NUMBERS, steps=40, conversations=64)
     config = replace(config, policy=replace(config.policy, observation="conversation"))

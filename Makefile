@@ -12,7 +12,7 @@ endif
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup smollm2 sweep picture gallery screenshots test test-slow walk test-gpu attack check docs smoke bench cards clean
+.PHONY: help setup smollm2 sweep picture gallery screenshots test test-slow walk test-gpu attack check docs smoke bench cards frontier clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -87,6 +87,9 @@ smoke: setup  ## every stage in seconds, up to the figure, in build/smoke
 
 bench: setup  ## the benchmarks that take a minute or two
 	$(BIN)/python benchmarks/cli_startup.py
+
+frontier: setup  ## the remedy frontier in build/frontier, 1,500 tabular runs, goes on where it ended; SIZE='--strengths 2 --seeds 1,2' for less
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.frontier build/frontier $(SIZE)
 
 cards: setup  ## measure the shipped levels again, after a change of the simulator
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.ship_cards

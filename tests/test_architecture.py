@@ -106,8 +106,8 @@ BESIDE_ATOMIC = {
     ("records/conversations.py", "pq.ParquetWriter(content, made.schema, **lean)"): "into memory",
     ("records/conversations.py", "writer.write_table(made)"): "into memory",
     (
-        "train/loop/tabular.py",
-        "np.save(table, values, allow_pickle=False)",
+        "train/loop/slow_weights.py",
+        "np.save(file, table, allow_pickle=False)",
     ): "into memory",
     (
         "train/policy_gradient/critic.py",

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from harness.config import ranges
-from harness.config.difficulty import LEVELS, MAX_TURNS
-from harness.config.ranges import Between, ByOption, Only, SomeOf, Unit
+from harness.config.difficulty import LEVELS, MAX_TURNS, TEMPERAMENTS
+from harness.config.ranges import Between, ByOption, OneOf, Only, SomeOf, Unit
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class EvalConfig:
     mid-conversation, the first of each. 0 for no probe."""
     ledger: Annotated[bool, Only("policy.kind", ("tabular",))] = True
     """Split each change of entropy/probe into what signal, noise and remedies did (ledger/*)."""
+    adapts_to: Annotated[str | None, OneOf(TEMPERAMENTS), Only("policy.kind", ("tabular",))] = None
+    """Temperament, best one that difficulty.temperaments lacks, whose held-out users are met before
+    and after one step on a batch of training users of it, with a copy of the policy (adapt/*).
+    null: none."""
     turn_cap: Annotated[int | None, Between(1, MAX_TURNS), Unit("replies")] = None
     """Maximum number of replies in a conversation of an evaluation. null: each level's own."""
 

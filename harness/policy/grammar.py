@@ -20,6 +20,13 @@ NEWEST_SHARE = 0.75
 FACTS_SHARE = 0.65
 """Share of facts, and not of topics, in what `saying_back` says back."""
 
+NARROW = ("question", "disclose", "affirm")
+"""Strategies of a narrow start, which does not advise: of all triples one by which policy=tabular
+earns what it earns by all, at each level."""
+WIDE_SHARE = 0.08
+"""Share of a narrow start's replies that are those of one that knows all strategies: what is never
+said cannot be learnt."""
+
 _ENDS = re.compile(r"(?<=[.?!])\s+")
 _SLOTS = {"clause": FACT_SHAPE, "topic": TOPIC_SHAPE, "feeling": "[a-z]+"}
 
@@ -55,22 +62,34 @@ def _about(strategy: str, fact: str) -> tuple[str, ...]:
     return tuple([phrase.format(clause=fact) for phrase in TAKING_UP[strategy]])
 
 
-def random_reply(heard: Sequence[str], draw: Draw) -> str:
-    """The reply of an undecided supporter: one or two random strategies, rarely something poor."""
+def random_reply(heard: Sequence[str], draw: Draw, width: str = "all") -> str:
+    """The reply of an undecided supporter: one or two random strategies, rarely something poor.
+
+    `width`: one of harness.config.policy.WIDTHS.
+    """
     if draw() < POOR_SHARE:
         return _fill(POOR, listen(heard), draw)
-    first = int(draw() * len(STRATEGIES))
-    reply = speak(STRATEGIES[first], heard, draw)
+    known = _known(width, draw)
+    first = int(draw() * len(known))
+    reply = speak(known[first], heard, draw)
     if draw() >= TWO_STRATEGIES_SHARE:
         return reply
-    second = (first + 1 + int(draw() * (len(STRATEGIES) - 1))) % len(STRATEGIES)
-    return f"{reply} {speak(STRATEGIES[second], heard, draw)}"
+    second = (first + 1 + int(draw() * (len(known) - 1))) % len(known)
+    return f"{reply} {speak(known[second], heard, draw)}"
 
 
-def saying_back(heard: Sequence[str], draw: Draw) -> str:
-    """Two sentences of any strategy, each with a fact or the topic if one was mentioned."""
-    mentions = listen(heard)
-    everything = tuple(phrase for own in PHRASES.values() for phrase in own)
+def _known(width: str, draw: Draw) -> Sequence[str]:
+    """The strategies that a reply is made of; a narrow start takes a draw."""
+    return NARROW if width == "narrow" and draw() >= WIDE_SHARE else STRATEGIES
+
+
+def saying_back(heard: Sequence[str], draw: Draw, width: str = "all") -> str:
+    """Two sentences of any strategy, each with a fact or the topic if one was mentioned.
+
+    `width`: of `random_reply`.
+    """
+    mentions, known = listen(heard), _known(width, draw)
+    everything = tuple(p for name, own in PHRASES.items() if name in known for p in own)
     said = []
     for _ in range(2):
         fact = mentions.facts and (not mentions.topics or draw() < FACTS_SHARE)

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.config.policy import WIDTHS
 from harness.config.run import MAX_TURNS, STRATEGIES
+from harness.policy.grammar import NARROW, WIDE_SHARE
 from harness.policy.memory import (
     LATE_REPLY,
     FloatArray,
@@ -41,7 +43,19 @@ PRIOR = {
     "other": 0.05,
 }
 """The start policy, eager to advise: 1.90 nats of entropy, where a uniform one has 2.08."""
-_LOG_PRIOR = np.log([PRIOR[s] for s in STRATEGIES])
+
+
+def _prior(width: str) -> FloatArray:
+    """The prior in the order of STRATEGIES; `width`: one of harness.config.policy.WIDTHS."""
+    wide = np.array([PRIOR[s] for s in STRATEGIES])
+    if width == "all":
+        return wide
+    few = np.where([s in NARROW for s in STRATEGIES], wide, 0.0)
+    narrow: FloatArray = (1 - WIDE_SHARE) * few / few.sum() + WIDE_SHARE * wide
+    return narrow
+
+
+_LOG_PRIOR = {width: np.log(_prior(width)) for width in WIDTHS}
 
 
 BELIEF, PLAYED = 2.0, 1.5
@@ -123,6 +137,16 @@ def observe(observation: str, memory: Memory) -> Observations:
     return Observations(OBSERVATIONS[observation].features(memory))
 
 
+def with_slots(seen: Observations, slot: IntArray, slots: int) -> Observations:
+    """The observations of a policy that knows its slot among `slots`, one-hot after the others.
+
+    `slot`: of each, shape (n,). With one slot they stay as they are.
+    """
+    if slots == 1:
+        return seen
+    return Observations(np.concatenate([seen.features, _one_hot(slot, slots)], axis=1))
+
+
 def recall(heard: Sequence[str], played: Sequence[str], reception: FloatArray) -> Memory:
     """The memory of one conversation: the user's turns, and the strategies of the replies.
 
@@ -144,18 +168,25 @@ class TabularPolicy:
     """Key of OBSERVATIONS."""
     prior_temperature: float = 1.0
     """What the log prior is divided by: below 1 the start is narrower, above 1 more even."""
+    width: str = "all"
+    """Of the prior: one of harness.config.policy.WIDTHS."""
+    slots: int = 1
+    """Slots of a set of conversations, see `with_slots`."""
 
     @classmethod
-    def start(cls, observation: str, prior_temperature: float = 1.0) -> TabularPolicy:
+    def start(
+        cls, observation: str, prior_temperature: float = 1.0, width: str = "all", slots: int = 1
+    ) -> TabularPolicy:
         features = OBSERVATIONS[observation].features(nothing_heard(1)).shape[1]
-        return cls(np.zeros((features, len(STRATEGIES))), observation, prior_temperature)
+        table = np.zeros((features + (slots if slots > 1 else 0), len(STRATEGIES)))
+        return cls(table, observation, prior_temperature, width, slots)
 
     def log_probabilities(self, seen: Observations, temperature: float | FloatArray) -> FloatArray:
         """Log-probabilities of every strategy, shape (n, strategies).
 
         `temperature`: one, or one for each observation, shape (n, 1).
         """
-        prior = _LOG_PRIOR / self.prior_temperature
+        prior = _LOG_PRIOR[self.width] / self.prior_temperature
         logits = (prior + seen.features @ self.table) / temperature
         shifted = logits - logits.max(axis=1, keepdims=True)
         log_p: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -38,6 +38,9 @@ class Link:
     net_of_null: bool = False
     given: str | None = None
     """The check that must be supported before this can be."""
+    spread: bool = False
+    """Whether it is of how far each run lies from the median of its arm, and not of the number
+    itself: a test of spread over seeds (Brown and Forsythe 1974)."""
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,10 @@ def test_every_number_has_a_range_and_every_default_is_in_its_own() -> None:
 
 
 USED = {
-    "policy=tabular": "observation prior_temperature temperature",
+    "policy=tabular": "observation prior_temperature temperature warm_start_strategies",
     "policy=tiny": "temperature max_turn_tokens dtype hidden_size layers attention_heads vocabulary"
-    " start_model warm_start_copy_steps warm_start_steps warm_start_learning_rate",
+    " start_model warm_start_copy_steps warm_start_steps warm_start_learning_rate"
+    " warm_start_strategies warm_start_retold",
     "policy=hf": "temperature max_turn_tokens model revision init system_prompt thinking dtype"
     " attention lora_rank start_model gradient_checkpointing architecture hidden_size layers"
     " attention_heads key_value_heads head_size feed_forward_size tied_head vocabulary",

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.compose import planner
+from harness.config.policy import WIDTHS
 from harness.config.run import INTENTIONS, MAX_TURNS, STRATEGIES
+from harness.policy.grammar import NARROW
 from harness.policy.memory import having_heard, having_played, nothing_heard
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
 from harness.policy.tabular import (
@@ -18,6 +21,8 @@ from harness.policy.tabular import (
     observe,
     recall,
 )
+from harness.train.loop.tabular_step import speakers
+from harness.train.metrics import evaluate
 
 TEMPERATURES = st.sampled_from([0.5, 1.0, 1.7])
 EITHER = st.sampled_from(sorted(OBSERVATIONS))
@@ -52,6 +57,28 @@ def test_the_start_is_its_prior_whatever_it_hears() -> None:
     wanted = np.tile([PRIOR[s] for s in STRATEGIES], (12, 1))
     np.testing.assert_allclose(np.exp(start.log_probabilities(seen, 1.0)), wanted)
     np.testing.assert_allclose(start.entropy_nats(seen, 1.0), 1.903, atol=5e-4)
+
+
+def test_a_narrow_start_plays_three_strategies_and_keeps_the_others_possible() -> None:
+    start = TabularPolicy.start("conversation", width="narrow")
+    p = dict(zip(STRATEGIES, np.exp(start.log_probabilities(random_seen(0), 1.0))[3], strict=True))
+    assert sum(p.values()) == pytest.approx(1)
+    assert sum(p[s] for s in NARROW) == pytest.approx(0.92 + 0.08 * sum(PRIOR[s] for s in NARROW))
+    for name in set(STRATEGIES) - set(NARROW):
+        assert p[name] == pytest.approx(0.08 * PRIOR[name])
+    assert p["question"] / p["affirm"] == pytest.approx(PRIOR["question"] / PRIOR["affirm"])
+
+
+@pytest.mark.slow
+def test_a_narrow_start_earns_what_a_wide_one_does_at_each_level() -> None:
+    finals = {}
+    for width in WIDTHS:
+        words = ["policy=tabular", "eval.users=256", "eval.repeats=4", "eval.deaf=false"]
+        config = planner.point([*words, f"policy.warm_start_strategies={width}"]).config
+        start = TabularPolicy.start("conversation", width=width)
+        held = evaluate.finals(config, speakers(start, 1.0))
+        finals[width] = [final.mean() for _, final in sorted(held.items())]
+    np.testing.assert_allclose(finals["narrow"], finals["all"], atol=0.04)
 
 
 @pytest.mark.parametrize("prior_temperature", [0.5, 1.0, 2.0])

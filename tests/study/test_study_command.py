@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,12 @@ from harness.study import arms, cost, file
 from harness.testing.commands import here, ledger
 from tests.present import present
 
+SWEEPS = Path(__file__).parents[2] / "sweeps" / "README.md"
+STATED = (
+    "ppo_or_grpo", "algorithm_or_prior", "two_techniques", "critique", "diverse_start",
+    "dominant_move", "the_dual", "isocompute",
+)  # fmt: skip
+"""Studies that are stated and not run."""
 SMALL = """
 question: Do hard users teach less?
 source: made up
@@ -161,11 +168,10 @@ def test_a_word_that_one_arm_alone_cannot_be_run_with_is_the_command_lines(tmp_p
 @pytest.mark.parametrize("words", [[], ["--dry-run"], ["--json"]])
 def test_a_study_without_a_name_says_which_there_are(words: list[str], tmp_path: Path) -> None:
     written(tmp_path)
-    first = "harness: study: the first word must be the name of a study, one of curriculum, "
-    refused(tmp_path, words, first)
+    names = ", ".join(sorted([*search_path.study_names(), "mine"]))
+    first = f"harness: study: the first word must be the name of a study, one of {names}; got none"
     shown = "`harness study NAME --dry-run` shows its runs"
-    refused(tmp_path, words, f", mine, remedies_by_difficulty, reward_clarity, reward_density, "
-            f"solution_bias, start_emotion; got none; {shown}")  # fmt: skip
+    refused(tmp_path, words, f"{first}; {shown}")
     refused(tmp_path, ["seed=1", *words], f"; got 'seed=1': write the name before it; {shown}")
 
 
@@ -281,6 +287,24 @@ def refused(cwd: Path, words: list[str], said: str) -> None:
 @pytest.mark.parametrize("name", search_path.study_names())
 def test_every_study_of_ours_can_be_read_and_asks_a_question(name: str) -> None:
     assert file.read(name).question.endswith("?")
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_a_study_of_algorithms_has_twenty_seeds_and_asks_what_it_hears_at_its_best_rates(
+    name: str,
+) -> None:
+    study = file.read(name)
+    first, beyond = map(int, re.findall(r"\d+", study.seeds))
+    assert (study.seeds, beyond - first) == (f"range({first},{beyond})", 20)
+    assert any(link.quantity == "listening" for link in study.links)
+    assert {len(arms) for arms in study.best.values()} == {3}
+    deciding = [link for link in study.links if link.name in study.deciding]
+    assert all(link.against for link in deciding)
+    assert any(link.arm in study.best and link.against in study.best for link in deciding)
+    row = next(
+        line for line in SWEEPS.read_text(encoding="utf-8").splitlines() if f"`{name}` |" in line
+    )
+    assert row.endswith("| not run |")
 
 
 @pytest.mark.slow

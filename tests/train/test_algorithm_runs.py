@@ -19,10 +19,12 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ppo": {"learning_rate": 12.0, "group_size": 1},
     "critique_grpo": {"learning_rate": 120.0, "denominator": "constant"},
     "gspo": {"learning_rate": 12.0, "clip_low": 0.01, "clip_high": 0.01},
+    "reptile": {"learning_rate": 12.0, "options": {"inner_steps": 4, "outer_rate": 0.5}},
+    "vpo": {"learning_rate": 60.0, "group_size": 8, "options": {"slots": 4}},
 }
 """Their keys in a tabular run, where a step is the plain gradient times the rate."""
-OF_LANGUAGE_MODELS = sorted(ALGORITHMS.keys() - {"critique_grpo"})
-"""It refuses them."""
+OF_LANGUAGE_MODELS = sorted(ALGORITHMS.keys() - {"critique_grpo", "reptile", "vpo"})
+"""These refuse them."""
 
 
 def config(kind: str, **trainer: Any) -> RunConfig:
@@ -48,9 +50,12 @@ def test_a_killed_run_ends_with_the_rows_of_one_that_was_not(tmp_path: Path, kin
     assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
 
 
-def test_a_prior_temperature_is_a_start_of_its_own_and_survives_a_stop(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", [{"prior_temperature": 0.5}, {"warm_start_strategies": "narrow"}])
+def test_a_prior_is_a_start_of_its_own_and_survives_a_stop(
+    start: dict[str, Any], tmp_path: Path
+) -> None:
     plain = tabular(steps=4, conversations=16, checkpoint_every=2)
-    sharp = replace(plain, policy=replace(plain.policy, prior_temperature=0.5))
+    sharp = replace(plain, policy=replace(plain.policy, **start))
     straight = rows_of(tmp_path / "straight", sharp)
     assert straight[0]["kl"] == 0  # it is its own start
     assert straight[0]["entropy"] < 1.6 < rows_of(tmp_path / "plain", plain)[0]["entropy"]
@@ -64,7 +69,7 @@ def test_a_prior_temperature_is_a_start_of_its_own_and_survives_a_stop(tmp_path:
 @pytest.mark.parametrize("kind", ALGORITHMS)
 def test_remedies_that_add_to_a_loss_go_with_it(tmp_path: Path, kind: str) -> None:
     both = RemedyConfig("both", {"entropy_bonus": {}, "reference_kl": {}})
-    last = rows_of(tmp_path / "r", replace(config(kind, steps=2), remedy=both))[-1]
+    last = rows_of(tmp_path / "r", replace(config(kind, steps=4), remedy=both))[-1]
     assert last["remedy/acted"] > 0
     assert np.isfinite(last["grad_norm"])
 

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +12,12 @@ import pytest
 import torch
 
 from harness import simulator
-from harness.config.run import PolicyConfig
+from harness.config.run import STRATEGIES, PolicyConfig
 from harness.errors import ConfigError
 from harness.policy import tiny
 from harness.policy.chat import chat_of
-from harness.policy.grammar import covers, slot_spans
+from harness.policy.grammar import NARROW, covers, slot_spans
+from harness.policy.phrases import PHRASES
 from harness.simulator.personas import EVERYONE
 from harness.train.engines.scoring import own_logits
 from harness.train.warm_start import induction, start_model, supervised, training_rows
@@ -94,6 +96,8 @@ def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
         replace(QUICK, hidden_size=36),
         replace(QUICK, warm_start_copy_steps=4),
         replace(QUICK, warm_start_steps=13),
+        replace(QUICK, warm_start_strategies="narrow"),
+        replace(QUICK, warm_start_retold=0.85),
     ):
         assert start_model.key(changed) != name
 
@@ -160,7 +164,7 @@ def test_a_retold_dialogue_is_about_other_things_alike_in_all_of_it() -> None:
         "It is about my exam. I failed the exam twice. I feel ashamed.",
         "So you are ashamed, and it began with your exam. You said that you failed the exam twice.",
     ]
-    versions = {tuple(retold(texts, exam, np.random.default_rng(seed))) for seed in range(60)}
+    versions = {tuple(retold(texts, exam, np.random.default_rng(seed), 0.9)) for seed in range(60)}
     assert tuple(texts) in versions
     assert len(versions) > 40
     for opening, reply in versions:
@@ -178,6 +182,41 @@ def test_dialogues_of_the_first_phase_say_more_back() -> None:
         shares.append(np.mean([bool(slot_spans(reply, heard)) for reply, heard in replies]))
     assert shares[0] < 0.7
     assert shares[1] > 0.95
+
+
+def test_a_narrow_warm_start_is_told_three_strategies_and_few_others() -> None:
+    narrow = replace(QUICK, warm_start_strategies="narrow")
+    for saying_back in (False, True):
+        conversations = training_rows.conversations(40, "narrow")
+        dialogues = training_rows.retell(conversations, 40, saying_back, narrow)
+        replies = [(d[n], d[:n:2]) for d in dialogues for n in range(1, len(d), 2)]
+        assert all(covers(reply, heard) for reply, heard in replies)
+        few = [strategies_of(reply) <= {*NARROW} for reply, _ in replies]
+        assert 0.8 < np.mean(few) < 0.99  # 6% say something poor, and 8% may be of any strategy
+
+
+def test_the_share_of_retold_dialogues_is_the_policys() -> None:
+    conversations = training_rows.conversations(30)
+    plain = [training_rows.texts(c) for c in conversations]
+    for share, least, most in ((0.0, 30, 30), (0.5, 6, 24), (1.0, 0, 0)):
+        policy = replace(QUICK, warm_start_retold=share)
+        told = training_rows.retell(conversations, 30, policy=policy)
+        assert least <= sum(a == b for a, b in zip(told, plain, strict=True)) <= most
+
+
+def strategies_of(reply: str) -> set[str]:
+    """The strategies whose phrases the sentences of `reply` are."""
+    return {
+        next((name for name in STRATEGIES if fits(sentence, PHRASES[name])), "poor")
+        for sentence in re.split(r"(?<=[.?!])\s+", reply)
+    }
+
+
+def fits(sentence: str, phrases: Sequence[str]) -> bool:
+    """Whether `sentence` is one of `phrases`, or a sentence of one, whatever fills its slots."""
+    patterns = (re.sub(r"\\{\w+\\}", ".+", re.escape(part)) for phrase in phrases
+                for part in re.split(r"(?<=[.?!])\s+", phrase))  # fmt: skip
+    return any(re.fullmatch(pattern, sentence) for pattern in patterns)
 
 
 def test_what_a_reply_takes_from_the_user_weighs_most() -> None:

@@ -16,7 +16,7 @@ from harness.law.compare.footing import Footing
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.random_effects import Sample, sample, unweighted
-from harness.law.compare.replicates import mean_of_measured
+from harness.law.compare.replicates import ADAPTED, mean_of_measured
 from harness.law.estimate import null_control, numbers, onset, regime
 from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Points
@@ -27,6 +27,8 @@ OfRun = Callable[[Member, Footing], Interval | None]
 Values = list[list[Interval | None]]
 """For each group, the value of each of its runs, None where there is none."""
 NATS, REWARD, SHARE = "nats", "reward", "share"
+HEARD = "nats heard"
+"""Of listening, which no H bounds."""
 NO_REWARDS = Points(np.empty(0), np.empty(0), np.empty(0))
 
 
@@ -173,6 +175,29 @@ def _at_end(*names: str) -> OfRun:
     return of_run
 
 
+def _yardstick(name: str) -> OfRun:
+    """The end of a column that stands beside an evaluation's reward."""
+
+    def of_run(member: Member, footing: Footing) -> Interval | None:
+        column = footing.column_of(member).replace("reward", name)
+        value = _end_of(member, footing, column)
+        return None if value is None else _without_error(value)
+
+    return of_run
+
+
+def _adaptation(member: Member, footing: Footing) -> Interval | None:
+    before, after = (_end_of(member, footing, name) for name in ADAPTED)
+    return None if before is None or after is None else _without_error(after - before)
+
+
+def _end_of(member: Member, footing: Footing, column: str) -> float | None:
+    """Mean of the last tenth of what was measured; None of fewer than FEWEST_POINTS."""
+    values = footing.cut(member.replicate.ends.get(column, NO_SERIES)).values
+    measured = values[np.isfinite(values)]
+    return _end(measured) if len(measured) >= FEWEST_POINTS else None
+
+
 def _end(values: Floats) -> float:
     """Mean of the last tenth, of three values at least."""
     return numbers.mean(values[-max(3, len(values) // 10) :])
@@ -239,13 +264,31 @@ QUANTITIES: Mapping[str, Quantity] = {
         null=True,
         every_step=True,
     ),
+    "listening": Quantity(
+        "listening at the end", HEARD, _yardstick("listening"), on_reward=True, null=True
+    ),
+    "within_sd": Quantity(
+        "spread within a user at the end",
+        REWARD,
+        _yardstick("within_sd"),
+        on_reward=True,
+        null=True,
+    ),
+    "best_at_16": Quantity(
+        "best of 16 conversations at the end",
+        REWARD,
+        _yardstick("best_at_16"),
+        on_reward=True,
+        null=True,
+    ),
+    "adaptation": Quantity("gain by one step on other users", REWARD, _adaptation, null=True),
 }
 CONTRASTED = ("a", "ceiling", "onset", "gain", "fall")
 """Quantities of a contrast, in the order of contrasts.csv."""
 STUDIED = (
     "gain", "final_reward", "probe_fall", "entropy_lost", "probe_onset", "lead", "starved_share",
     "solving", "solving_after_feeling", "grounding", "question_value", "alliance",
-    "divergence",
+    "divergence", "listening", "within_sd", "best_at_16", "adaptation",
 )  # fmt: skip
 """Quantities of a link; H is that of the probe, whose states are the same for every level."""
 OLD_NAMES: Mapping[str, str] = {"entropy_fall": "probe_fall", "onset": "probe_onset"}

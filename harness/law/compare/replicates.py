@@ -33,7 +33,19 @@ FAILED = "sim/failed"
 SOLVING = ("strategy/suggest", "strategy/inform")
 GROUNDING, QUESTION_VALUE = "grounding/per_100_turns", "grounding/question_value"
 SOLVING_AFTER_FEELING, DIVERGENCE, ALLIANCE = "solving/after_feeling", "kl", "alliance/mean"
-ENDS = (*SOLVING, GROUNDING, QUESTION_VALUE, SOLVING_AFTER_FEELING, DIVERGENCE, ALLIANCE)
+YARDSTICKS = ("listening", "within_sd", "best_at_16")
+"""Columns of an evaluation beside its reward."""
+ADAPTED = ("adapt/before", "adapt/after")
+ENDS = (
+    *SOLVING,
+    GROUNDING,
+    QUESTION_VALUE,
+    SOLVING_AFTER_FEELING,
+    DIVERGENCE,
+    ALLIANCE,
+    *(column.replace("reward", name) for column in COMMON for name in YARDSTICKS),
+    *ADAPTED,
+)
 """Columns whose mean over the last tenth of the run a study may ask for."""
 COLUMNS = (*COMMON, PROBE, FAILED, *ENDS, *entropy_ledger.COLUMNS)
 

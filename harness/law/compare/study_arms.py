@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from harness.law.compare import groups, quantities, worst_case
 from harness.law.compare.footing import Footing, horizon
@@ -146,12 +147,14 @@ def observed(link: Link, arms: Arms) -> Observed:
     names = [arm for arm in (link.arm, link.against) if arm]
     sides = [arms.runs[arm] for arm in names]
     footing = Footing(link.evaluation, horizon=horizon(m for runs in sides for m in runs.values()))
-    numbers = [_numbers(runs, partial(quantity.value, footing=footing)) for runs in sides]
+    of_side = from_median if link.spread else dict[int, float]
+    value = partial(quantity.value, footing=footing)
+    numbers = [of_side(_numbers(runs, value)) for runs in sides]
     plain, net = _differences(*numbers), None
     of_nets: list[dict[int, float]] = []
     if link.net_of_null:
         of_run = partial(quantities.net_of_null, quantity, footing=footing)
-        of_nets = [_numbers(runs, of_run) for runs in sides]
+        of_nets = [of_side(_numbers(runs, of_run)) for runs in sides]
         net = _differences(*of_nets)
     counted = [runs[seed] for runs, of in zip(sides, numbers, strict=True) for seed in of]
     censored = sum(quantity.censored(member, footing) for member in counted)
@@ -164,10 +167,16 @@ def observed(link: Link, arms: Arms) -> Observed:
         censored if quantity.step else None,
         len(counted),
         of_arms if between else {},
-        _gains(sides, names, footing) if between and quantity.on_reward else {},
+        _gains(sides, names, footing) if between and quantity.on_reward and not link.spread else {},
         {seed: " ".join(_name(runs[seed]) for runs in sides) for seed in plain},
         _lost(link, quantity, footing, arms, numbers, of_nets),
     )
+
+
+def from_median(numbers: Mapping[int, float]) -> dict[int, float]:
+    """How far each lies from the median of all, by seed."""
+    middle = median(numbers.values()) if numbers else 0.0
+    return {seed: abs(number - middle) for seed, number in numbers.items()}
 
 
 def _name(member: Member) -> str:
@@ -207,6 +216,8 @@ def _lost(
         return {}
     name = quantities.OLD_NAMES.get(link.quantity, link.quantity)
     plain = worst_case.range_of(name, quantity, footing, members)
+    if link.spread:
+        plain = (0.0, plain[1] - plain[0])
     net = worst_case.difference(plain, plain) if nets else plain
     found = {}
     for seed, told in sorted(lost.items()):

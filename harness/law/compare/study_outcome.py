@@ -184,6 +184,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "direction": link.direction,
         "margin": link.margin,
         "net_of_null": link.net_of_null,
+        "spread": link.spread,
         "plain": plain(judged.plain) if link.net_of_null else None,
         "p_supported": judged.p.supported if judged.p else None,
         "p_contradicted": judged.p.contradicted if judged.p else None,

@@ -28,6 +28,10 @@ SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
     "question_value": (-math.inf, math.inf),
     "alliance": (0.0, 1.0),
     "divergence": (-math.inf, math.inf),
+    "listening": (-1.0, math.log(len(STRATEGIES))),  # its estimate may fall below 0
+    "within_sd": (0.0, 0.5),
+    "best_at_16": (0.0, 1.0),
+    "adaptation": (-1.0, 1.0),
 }
 """The ranges of quantities of links: a reward of an evaluation is an emotion over 100."""
 UNBOUNDED = (-math.inf, math.inf)

@@ -70,7 +70,8 @@ def measured(link: Link) -> str:
 def _quantity(link: Link) -> str:
     """In words, of a reward with its evaluation."""
     quantity = quantities.of_link(link.quantity)
-    return f"{quantity.words}{f' on {link.evaluation}' if quantity.on_reward else ''}"
+    words = f"{quantity.words}{f' on {link.evaluation}' if quantity.on_reward else ''}"
+    return f"{words}, distance from the arm's median" if link.spread else words
 
 
 def seeds(judged: Sequence[int]) -> str:

@@ -8,7 +8,6 @@ to one that was never interrupted.
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
@@ -18,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.config.run import MAX_TURNS, PolicyConfig
-from harness.errors import DataError, DivergedError
+from harness.config.run import MAX_TURNS, RunConfig
+from harness.errors import DivergedError
 from harness.policy.tabular import TabularPolicy
-from harness.records import atomic
 from harness.simulator.scripted import judgements
 from harness.train.ledger import book
 from harness.train.ledger.book import Ledger
-from harness.train.loop import tabular_ledger
+from harness.train.loop import slow_weights, tabular_ledger
+from harness.train.loop.adaptation import adaptation
 from harness.train.loop.session import Session
 from harness.train.loop.step_checks import RemedyWatch, SignalWatch
 from harness.train.loop.tabular_step import (
@@ -41,9 +40,9 @@ from harness.train.loop.tabular_step import (
 )
 from harness.train.metrics import card
 from harness.train.metrics.conversation_metrics import conversation_metrics
-from harness.train.metrics.token_metrics import TokenTrace, entropy_metrics
+from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
-from harness.train.objective import remedy_stack
+from harness.train.objective import registry, remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.critic import Critic
@@ -63,6 +62,7 @@ from harness.train.rollout.refinement import RefinedBatch, refine
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
+FILE = "table.npy"
 LEARNT_FROM = frozenset(("reward_std", "frac_reward_zero_std", "groups/below_floor", "cov/mean"))
 """Columns that speak of the rewards and advantages learnt from."""
 
@@ -72,22 +72,32 @@ class TrainState:
     """A run between two steps: what its checkpoints hold."""
 
     policy: TabularPolicy
+    """The weights that talk and learn."""
     curriculum: CurriculumState
     stack: RemedyStack
     critic: Critic | None
     ledger: Ledger
+    slow: TabularPolicy | None = None
+    """The slow weights; None where the algorithm has no outer loop."""
+
+    @property
+    def evaluated(self) -> TabularPolicy:
+        """The run's policy: what evaluations meet users with."""
+        return self.slow or self.policy
 
 
 def train(session: Session) -> None:
     """Train from the checkpoint, or from the start, to the last step."""
     config = session.config
     saved = session.checkpoint.path if session.checkpoint else None
-    start = start_policy(config.policy)
+    start = start_policy(config)
     policy = load(saved, start) if saved else start
     stack = remedy_stack.begin(config, saved)
-    state = TrainState(
-        policy, curriculum.begin(config, saved), stack, stack.critic(saved), book.load(saved)
-    )
+    slow = policy if stack.algorithm.inner_step(1, config) else None
+    if slow and saved:
+        policy = slow_weights.fast_weights(saved, slow)
+    critic, ledger = stack.critic(saved), book.load(saved)
+    state = TrainState(policy, curriculum.begin(config, saved), stack, critic, ledger, slow)
     watch, signals = RemedyWatch(session), SignalWatch(session)
     session.begin(card.of_tabular(config))
     keeping = judgements.kept() if config.simulator.kind == "scripted" else nullcontext()
@@ -113,18 +123,18 @@ def _step(
     filled, drawn = _rollout(state, step, session.poll)
     refined = _refined(state, filled, drawn, step, session.poll)
     conversations, acts, rollout_end = refined.conversations, refined.acts, time.monotonic()
-    rewards = compute_rewards(conversations, config.reward)
+    rewards = compute_rewards(conversations, config.reward, algorithm.needs_qualities)
     signal = learning_signal(algorithm, state.critic, rewards, replies_of(acts), config, step)
     trace = trace_of(state.policy, acts, signal.advantages, temperature)
-    measured = evaluated(session, state.policy, step)
-    session.judge_evaluation(step, measured)
+    measured = _evaluated(session, state, step)
     eval_end = time.monotonic()
-    start_logp = log_p_of_acts(start_policy(config.policy), acts, temperature)
+    start_logp = log_p_of_acts(start_policy(config), acts, temperature)
     batch = _to_learn_from(state, filled, refined, rewards.total, trace, start_logp, step)
     result = update(state.policy, batch, stack, config.trainer.updates_per_batch)
     remedy = remedy_stack.metrics(stack, batch.selection, result.acted, filled.groups_drawn)
     update_end = time.monotonic()
-    ledger, entries = tabular_ledger.kept(state.ledger, result, acts, config, bool(measured))
+    before = state.ledger, bool(measured), state.slow
+    ledger, entries = tabular_ledger.kept(*before, result, acts, config)
     values = {
         **conversation_metrics(conversations, rewards.total, *stack.groups()),
         **entropy_metrics(trace, config.algorithm.group_size),
@@ -151,12 +161,24 @@ def _step(
     _check_finite(result, session, step)
     watch.check(step, remedy["remedy/acted"])
     next_curriculum = curriculum.advanced(state.curriculum, filled.conversations)
-    entropy_nats = float(trace.entropy_nats.mean())
-    next_stack = remedy_stack.advanced(stack, entropy_nats, batch.selection)
+    next_stack = remedy_stack.advanced(stack, trace.mean_nats, batch.selection)
     where = f"{session.run.path}: step {step}"
     critic = signal.critic_batch.fitted_critic(where) if signal.critic_batch else None
     unheard = signals.check(step, values, signal.advantages)
-    return TrainState(result.policy, next_curriculum, next_stack, critic, ledger), unheard
+    inner = algorithm.inner_step(step, config)
+    slow, policy = slow_weights.outer_step(state.slow, result.policy, inner)
+    return TrainState(policy, next_curriculum, next_stack, critic, ledger, slow), unheard
+
+
+def _evaluated(session: Session, state: TrainState, step: int) -> Metrics:
+    """What an evaluation before step `step` measures, and the session's judgement of it."""
+    config, policy = session.config, state.evaluated
+    measured = evaluated(session, policy, step)
+    if measured:
+        who = policy, start_policy(config), state.stack, state.critic
+        measured |= adaptation(*who, config, step, session.poll)
+    session.judge_evaluation(step, measured)
+    return measured
 
 
 def _refined(
@@ -206,7 +228,7 @@ def _as_drawn(
     config, temperature = state.curriculum.config, state.curriculum.config.policy.temperature
     rewards = compute_rewards(conversations, config.reward).total
     trace = trace_of(state.policy, acts, np.zeros((len(conversations), MAX_TURNS)), temperature)
-    start_logp = log_p_of_acts(start_policy(config.policy), acts, temperature)
+    start_logp = log_p_of_acts(start_policy(config), acts, temperature)
     values = {
         **conversation_metrics(conversations, rewards, *state.stack.groups()),
         **entropy_metrics(trace, config.algorithm.group_size),
@@ -221,11 +243,13 @@ def _rollout(
 ) -> tuple[FilledBatch, Acts]:
     """The conversations of step `step`, and what the policy did in them."""
     config, by_try = state.curriculum.config, list[Acts]()
+    inner = state.stack.algorithm.inner_step(step, config)
+    temperament = inner.temperament if inner else None
 
     def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
         rng = rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, 0))
         speaker = TabularSpeaker(state.policy, config.policy.temperature, rng, before_turn)
-        conversations = rollout_groups(state.curriculum, speaker, step, groups)
+        conversations = rollout_groups(state.curriculum, speaker, step, groups, temperament)
         by_try.append(speaker.acts())
         return conversations
 
@@ -248,14 +272,17 @@ def _save(state: TrainState, folder: Path) -> None:
     if state.critic is not None:
         state.critic.save(folder)
     state.ledger.save(folder)
-    table, values = io.BytesIO(), state.policy.table
-    np.save(table, values, allow_pickle=False)
-    atomic.write_bytes(folder / "table.npy", table.getbuffer(), durable=False)
+    slow_weights.save_table(folder / FILE, state.evaluated.table)
+    if state.slow is not None:
+        slow_weights.save_table(folder / slow_weights.FILE, state.policy.table)
 
 
-def start_policy(policy: PolicyConfig) -> TabularPolicy:
+def start_policy(config: RunConfig) -> TabularPolicy:
     """The policy before the first step."""
-    return TabularPolicy.start(policy.observation, policy.prior_temperature)
+    policy, slots = config.policy, registry.algorithm_of(config).slot_count()
+    return TabularPolicy.start(
+        policy.observation, policy.prior_temperature, policy.warm_start_strategies, slots
+    )
 
 
 def load(folder: Path, start: TabularPolicy) -> TabularPolicy:
@@ -263,17 +290,7 @@ def load(folder: Path, start: TabularPolicy) -> TabularPolicy:
 
     Raises DataError for what is no table of this policy, though its manifest says so.
     """
-    path, shape = folder / "table.npy", start.table.shape
-    try:
-        table = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise DataError(f"{path}: must hold logits as an array, and does not: {error}") from error
+    shape = start.table.shape
     by_turn = (MAX_TURNS, shape[0] // MAX_TURNS, shape[1])
-    if (
-        start.observation == "last_words" and table.shape == by_turn
-    ):  # checkpoints of older versions
-        table = table.reshape(shape)
-    if table.shape != shape or table.dtype != np.float64:
-        got = f"{table.dtype} of shape {table.shape}"
-        raise DataError(f"{path}: must hold float64 logits of shape {shape}, got {got}")
-    return replace(start, table=table)
+    older = by_turn if start.observation == "last_words" else ()
+    return replace(start, table=slow_weights.read_table(folder / FILE, shape, older))

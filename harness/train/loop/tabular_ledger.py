@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.config.run import RunConfig
+from harness.policy.tabular import TabularPolicy
 from harness.train.ledger import moves
 from harness.train.ledger.book import Batch, Ledger, Opening
 from harness.train.ledger.expansion import increment
@@ -12,14 +13,22 @@ from harness.train.rollout.tabular_speaker import Acts
 
 
 def kept(
-    ledger: Ledger, result: UpdateResult, acts: Acts, config: RunConfig, evaluated: bool
+    ledger: Ledger,
+    evaluated: bool,
+    slow: TabularPolicy | None,
+    result: UpdateResult,
+    acts: Acts,
+    config: RunConfig,
 ) -> tuple[Ledger, Metrics]:
-    """The ledger after a step, and ledger/* where the step was `evaluated` before its updates."""
+    """The ledger after a step, and ledger/* where the step was `evaluated` before its updates.
+
+    With `slow` weights there is none: an outer step is neither signal, noise nor remedy.
+    """
     size, temperature = config.algorithm.group_size, config.policy.temperature
-    if not is_kept(config):
+    if slow or not is_kept(config):
         return ledger, {}
     before, values = result.passes[0].policy, Metrics()
-    seen = probe(before.observation, config.eval.prefixes)
+    seen = probe(before.observation, config.eval.prefixes, before.slots)
     if evaluated:
         batch = Batch(acts.seen, acts.conversation // size)
         now = Opening(before.entropy_nats(seen, temperature), batch)

@@ -9,12 +9,12 @@ from functools import lru_cache
 import numpy as np
 
 from harness.config.run import RunConfig
-from harness.policy.tabular import Observations, TabularPolicy, observe, recall
+from harness.policy.tabular import Observations, TabularPolicy, observe, recall, with_slots
 from harness.train.ledger.moves import Pass
 from harness.train.loop.session import Session
 from harness.train.metrics import evaluate
 from harness.train.metrics.deaf import Speakers
-from harness.train.metrics.held_out import TableDraws
+from harness.train.metrics.held_out import TableDraws, slots_of
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective import remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack
@@ -102,7 +102,9 @@ def speakers(
     policy: TabularPolicy, temperature: float, before_turn: Callable[[], None] = lambda: None
 ) -> Speakers:
     """Makes the speaker of some held-out conversations."""
-    return lambda held: TabularSpeaker(policy, temperature, TableDraws(held), before_turn)
+    return lambda held: TabularSpeaker(
+        policy, temperature, TableDraws(held), before_turn, slot=slots_of(held, policy.slots)
+    )
 
 
 def probe_entropy_nats(
@@ -111,18 +113,19 @@ def probe_entropy_nats(
     """Mean exact entropy of an act, in nats, on `count` of the frozen prefixes; None of none."""
     if not count:
         return None
-    seen = probe(policy.observation, count)
+    seen = probe(policy.observation, count, policy.slots)
     return float(policy.entropy_nats(seen, temperature).mean())
 
 
 @lru_cache(maxsize=4)
-def probe(observation: str, count: int = evaluate.PREFIXES) -> Observations:
-    """The observations at the first `count` frozen prefixes."""
+def probe(observation: str, count: int = evaluate.PREFIXES, slots: int = 1) -> Observations:
+    """The observations at the first `count` frozen prefixes, the n-th by slot n modulo `slots`."""
     seen = [
         observe(observation, recall(p.heard, p.strategies, RECEPTION))
         for p in evaluate.prefixes(count)
     ]
-    return Observations(np.concatenate([s.features for s in seen]))
+    alike = Observations(np.concatenate([s.features for s in seen]))
+    return with_slots(alike, np.arange(count) % slots, slots)
 
 
 def act_batch(

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.config.run import LEVELS, DifficultyConfig, RunConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey
-from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.batch import streams
 from harness.train.rollout.conversation import shares
 
@@ -98,6 +98,13 @@ def at_once(config: RunConfig) -> int:
     """
     size = config.trainer.conversations
     return max(size, 4 * BLOCK) if config.policy.kind == "tabular" else size
+
+
+def slots_of(held: Sequence[Meeting], slots: int) -> IntArray:
+    """The slot by which each user is met: another one in each repeat, so that `slots` repeats are
+    a set.
+    """
+    return np.array([(m.user + m.repeat) % slots for m in held], dtype=np.int64)
 
 
 class TurnDraws:

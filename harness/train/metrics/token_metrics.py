@@ -37,6 +37,11 @@ class TokenTrace:
     turn: IntArray
     """Number of the reply in its conversation, from 1."""
 
+    @property
+    def mean_nats(self) -> float:
+        """Mean entropy of a token at the sampling temperature."""
+        return float(self.entropy_nats.mean())
+
 
 def entropy_metrics(trace: TokenTrace, group_size: int) -> Metrics:
     """H of the batch, its standard error, and how it is spread over conversations and turns.

@@ -26,6 +26,17 @@ from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
 
 
+@dataclass(frozen=True, slots=True)
+class InnerStep:
+    """A step of an algorithm with an outer loop, which has slow weights beside those that talk."""
+
+    temperament: str
+    """Of all users that the step meets."""
+    outer_rate: float
+    """Share of the way to the weights after this step that the slow weights go, from where the next
+    step begins; 0 within a task, where they stay and the step's weights go on."""
+
+
 @dataclass(frozen=True)
 class Algorithm(Options, ABC):
     """Advantages, loss and critic of an algorithm; the defaults are GRPO's clipped loss."""
@@ -42,6 +53,8 @@ class Algorithm(Options, ABC):
     """Whether advantages can be negative."""
     needs_start: ClassVar[bool] = False
     """Whether `prepare` needs the tokens' log-probabilities under the start policy."""
+    needs_qualities: ClassVar[bool] = False
+    """Whether `advantages` goes by `rewards.qualities`."""
 
     @classmethod
     def key(cls) -> str:
@@ -79,6 +92,22 @@ class Algorithm(Options, ABC):
     def refines_by(self) -> str | None:
         """The critique after which the worst conversation of each group is spoken again: none,
         score, reaction or reason. None: groups stay as they were drawn.
+        """
+        return None
+
+    def slot_count(self) -> int:
+        """Slots of a set of conversations, which the policy knows: conversation n is of slot n
+        modulo this. 1: there are none.
+        """
+        return 1
+
+    def metrics(self, rewards: Rewards) -> dict[str, float | None]:
+        """Columns of its own, of those that harness/records/metrics.py knows."""
+        return {}
+
+    def inner_step(self, step: int, config: RunConfig) -> InnerStep | None:
+        """Whom step `step`, from 1, meets, and what it is in an outer loop; None, at every step,
+        for an algorithm without one.
         """
         return None
 

@@ -34,6 +34,9 @@ class Rewards:
     share; None where `mix` blends the two."""
     return_mix: float = 0.0
     """Weight of what a reply and all later ones have, against what the reply alone has."""
+    qualities: FloatArray | None = None
+    """What else each conversation is worth, shape (conversations, qualities); None where no
+    algorithm goes by it."""
 
     @classmethod
     def of(

@@ -31,7 +31,7 @@ from harness.train.rollout.conversation import (
     rollout,
     take_over,
 )
-from harness.train.rollout.curriculum import CurriculumState, group_tasks
+from harness.train.rollout.curriculum import CurriculumState, GroupTask, group_tasks
 from harness.train.rollout.rewards import compute_rewards
 
 ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM, REFINEMENT_STREAM = 1, 2, 3, 4
@@ -79,13 +79,15 @@ def rollout_groups(
     speaker: Successor | InWaves[Successor],
     step: int,
     groups: Sequence[int] | None = None,
+    temperament: str | None = None,
 ) -> list[Conversation]:
     """Draw the conversations of step `step`, each group at the level the curriculum gives it.
 
     `groups`: all of the batch's, or others in their places: g + n * (groups of a batch) for g.
+    `temperament`: of all users; None for those of the levels.
     """
     config, keys = state.config, keys_of(state.config, step, groups)
-    by_group = group_tasks(state, step)
+    by_group = [_of_temperament(task, temperament) for task in group_tasks(state, step)]
     tasks = [by_group[key.group % len(by_group)] for key in keys]
     starts = [task.start for task in tasks if task.start is not None]
     users = _users(config, [task.level for task in tasks])
@@ -94,6 +96,12 @@ def rollout_groups(
     else:
         conversations = rollout(users, speaker, keys)
     return [_labelled(c, task.level, config) for c, task in zip(conversations, tasks, strict=True)]
+
+
+def _of_temperament(task: GroupTask, temperament: str | None) -> GroupTask:
+    if temperament is None:
+        return task
+    return replace(task, level=replace(task.level, temperaments=[temperament]))
 
 
 def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulator:

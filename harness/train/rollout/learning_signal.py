@@ -76,7 +76,7 @@ class LearningSignal:
     critic_batch: CriticBatch | None
     """For the critic; None without one."""
     metrics: dict[str, float | None]
-    """The critic's columns; None without one."""
+    """The critic's columns, None without one, and those of the algorithm's own."""
 
 
 def learning_signal(
@@ -103,6 +103,7 @@ def learning_signal(
         if known.any():
             metrics = fit_metrics(expected[known], targets[known])
     advantages = algorithm.advantages(rewards, values, config.algorithm)
+    metrics |= algorithm.metrics(rewards)
     if config.algorithm.null_control:
         rng = rng_of(config, step, PERMUTATION_STREAM)
         size = config.algorithm.group_size if algorithm.needs_groups else len(rewards.total)

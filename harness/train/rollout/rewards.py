@@ -23,6 +23,7 @@ from harness.simulator.scripted.dynamics import KINDNESS
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.rewards import Rewards, blend
 from harness.train.rollout.conversation import Conversation, Exchange
+from harness.train.rollout.qualities import qualities
 
 
 @dataclass(frozen=True)
@@ -141,13 +142,16 @@ def make(config: RewardConfig) -> Reward:
     return kind.configured(config)
 
 
-def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig) -> Rewards:
+def compute_rewards(
+    conversations: Sequence[Conversation], reward: RewardConfig, with_qualities: bool = False
+) -> Rewards:
     """The rewards of `reward.mode`, of which solving replaces the share `reward.solution_bias`."""
     rewards, bias = make(reward).rewards(conversations), reward.solution_bias
     replies = np.array([len(c.exchanges) for c in conversations], dtype=np.int64)
     if bias:
         rewards = _biased(rewards, conversations, bias)
-    return replace(rewards, replies=replies, return_mix=reward.return_mix)
+    also = qualities(conversations, rewards.total) if with_qualities else None
+    return replace(rewards, replies=replies, return_mix=reward.return_mix, qualities=also)
 
 
 def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float) -> Rewards:

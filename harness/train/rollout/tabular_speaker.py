@@ -13,7 +13,14 @@ from harness.config.run import MAX_TURNS, STRATEGIES
 from harness.policy.grammar import Draw, say, take_up
 from harness.policy.listening import NOTHING, listen, with_message
 from harness.policy.memory import Memory, having_heard, having_played, nothing_heard, part, put
-from harness.policy.tabular import OBSERVATIONS, Observations, TabularPolicy, observe, recall
+from harness.policy.tabular import (
+    OBSERVATIONS,
+    Observations,
+    TabularPolicy,
+    observe,
+    recall,
+    with_slots,
+)
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.reference import reception
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
@@ -56,14 +63,16 @@ class TabularSpeaker:
         rng: Uniforms,
         before_turn: Callable[[], None] = lambda: None,
         told: FloatArray | None = None,
+        slot: IntArray | None = None,
     ) -> None:
         """`before_turn`: called before each turn of all live conversations; raises to stop.
 
         `told`: what is added to the log-probabilities of each conversation's first reply, shape
-        (conversations, strategies); the record has none of it.
+        (conversations, strategies); the record has none of it. `slot`: of each conversation, shape
+        (conversations,); None for the n-th modulo their number, as sets lie in a batch.
         """
         self._policy, self._temperature, self._rng = policy, temperature, rng
-        self._before_turn, self._told = before_turn, told
+        self._before_turn, self._told, self._slot = before_turn, told, slot
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
@@ -71,6 +80,7 @@ class TabularSpeaker:
         self._known = [NOTHING] * count
         self._said: list[tuple[str, ...]] = [()] * count
         self._memory = nothing_heard(count)
+        self._slots = np.arange(count) % self._policy.slots if self._slot is None else self._slot
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
 
     def take_over(self, starts: Sequence[StartState]) -> None:
@@ -91,7 +101,8 @@ class TabularSpeaker:
         self._before_turn()
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
         memory = having_heard(part(self._memory, mine), heard, RECEPTION)
-        seen = observe(self._policy.observation, memory)
+        alike = observe(self._policy.observation, memory)
+        seen = with_slots(alike, self._slots[mine], self._policy.slots)
         log_p = self._policy.log_probabilities(seen, self._temperature)
         if self._told is not None and not turn:
             log_p = log_p + self._told[mine]

@@ -13,7 +13,7 @@ from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.train.loop import tabular
 from harness.train.metrics.evaluate import HeldOutUsers
-from harness.train.metrics.held_out import Meeting, TableDraws
+from harness.train.metrics.held_out import Meeting, TableDraws, slots_of
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from harness.train.saved_policy.policy import Divergence, Held
 
@@ -29,7 +29,7 @@ class SavedTabular:
     @classmethod
     def of(cls, config: RunConfig, checkpoint: Path | None) -> SavedTabular:
         """Load the table. Raises DataError for what is none of this policy."""
-        start = tabular.start_policy(config.policy)
+        start = tabular.start_policy(config)
         policy = start if checkpoint is None else tabular.load(checkpoint, start)
         return cls(config, policy, start)
 
@@ -41,7 +41,8 @@ class SavedTabular:
         return nullcontext()
 
     def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
-        speaker = TabularSpeaker(self.policy, self.config.policy.temperature, TableDraws(some))
+        temperature, slot = self.config.policy.temperature, slots_of(some, self.policy.slots)
+        speaker = TabularSpeaker(self.policy, temperature, TableDraws(some), slot=slot)
         conversations = users.meet(some, speaker)
         moved = self._moved(speaker.acts(), len(some))
         return [Held(*one) for one in zip(some, conversations, moved, strict=True)]

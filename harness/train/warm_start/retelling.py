@@ -22,8 +22,6 @@ from harness.simulator.protocol import TRAIN
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.words import FUNCTION_WORDS
 
-SHARE = 0.9
-"""Share of the dialogues that are retold."""
 MADE_UP = 0.15
 """Share of exchanged words that are exchanged for a word that does not exist."""
 SCRAMBLED = 0.3
@@ -58,9 +56,11 @@ _SYLLABLE = (tuple(_BEGINNINGS.split()), tuple(_MIDDLES.split()), (*_ENDS.split(
 _WORD = re.compile(r"[A-Za-z]+")
 
 
-def retold(turns: Sequence[str], persona: Persona, rng: np.random.Generator) -> list[str]:
-    """The dialogue as if another user had come with other matters; or as it was."""
-    if rng.random() >= SHARE:
+def retold(
+    turns: Sequence[str], persona: Persona, rng: np.random.Generator, share: float
+) -> list[str]:
+    """The dialogue as if another user had come with other matters, in this share of calls."""
+    if rng.random() >= share:
         return list(turns)
     swap: dict[str, str] = {}
     said = " ".join(turns)

@@ -24,6 +24,7 @@ from harness.config.run import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError, HarnessError
 from harness.records import atomic, cache_entry, user_folders
 from harness.train.warm_start import training_rows
+from harness.train.warm_start.training_rows import PLAIN
 from harness.utils import process, safe_text
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def is_built(policy: PolicyConfig) -> bool:
 def key(policy: PolicyConfig) -> str:
     """16 hex digits of all that determines the start model."""
     own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
+    own |= {f: getattr(policy, f) for f in TOLD if getattr(policy, f) != getattr(PLAIN, f)}
     users = [level.knobs() for level in training_rows.USERS]  # with the defaults of config.py
     meaning = [VERSION, simulator.VERSION]
     known = [own, users, STRATEGIES, INTENTIONS, meaning]
@@ -84,6 +86,9 @@ SHAPE = (
     "warm_start_learning_rate",
 )
 """Keys of `policy` that determine weights and tokenizer."""
+TOLD = ("warm_start_strategies", "warm_start_retold")
+"""Keys of `policy` that determine what it is told; in a name where they are not PLAIN's, so that
+models built before they existed keep theirs."""
 
 
 def _build(policy: PolicyConfig, folder: Path) -> None:
@@ -95,8 +100,10 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)
     read = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
-    conversations = training_rows.conversations(-(-read // training_rows.TELLINGS))
-    said = (text for c in conversations for text in training_rows.texts(c))
+    count, width = -(-read // training_rows.TELLINGS), policy.warm_start_strategies
+    everything = training_rows.conversations(count)  # one vocabulary, so that H can be compared
+    conversations = everything if width == "all" else training_rows.conversations(count, width)
+    said = (text for c in everything for text in training_rows.texts(c))
     tokenizer = tiny.build_tokenizer(said, policy.vocabulary)
     chat = chat_of(tokenizer)
     with supervised.one_thread():
@@ -127,7 +134,7 @@ def _train(
     for steps, back in ((policy.warm_start_copy_steps, True), (policy.warm_start_steps, False)):
         if steps:
             count = min(MOST_DIALOGUES, steps * DIALOGUES_A_STEP)
-            dialogues = training_rows.retell(conversations, count, back)
+            dialogues = training_rows.retell(conversations, count, back, policy)
             rows = [training_rows.to_row(dialogue, chat) for dialogue in dialogues]
             constant = 1.0 if back else CONSTANT
             schedule = supervised.TrainingSchedule(steps, rate, DIALOGUES_A_STEP, constant)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.config.run import DifficultyConfig, SimulatorConfig
+from harness.config.run import DifficultyConfig, PolicyConfig, SimulatorConfig
 from harness.policy import grammar
 from harness.policy.chat import Chat
 from harness.simulator.factory import make
@@ -26,6 +26,8 @@ USERS = (
     DifficultyConfig(disclosure="never", acceptance="goal_fit"),
 )
 """Users of all kinds, as in the code whatever conf/ says: every run starts from one model."""
+PLAIN = PolicyConfig()
+"""The keys of the warm start at their defaults."""
 SEED = 20_260_103
 """Seed of the warm start's users and replies; no run has it."""
 AT_ONCE = 100
@@ -41,8 +43,9 @@ SLOT_WEIGHT = 1.5
 class GrammarSpeaker:
     """An undecided supporter: any strategy, now and then two, rarely something poor."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
+    def __init__(self, rng: np.random.Generator, width: str = PLAIN.warm_start_strategies) -> None:
+        """`width`: of the strategies that it knows well, as policy.warm_start_strategies."""
+        self._rng, self._width = rng, width
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
@@ -53,7 +56,8 @@ class GrammarSpeaker:
         replies = []
         for i, words in zip(live, heard, strict=True):
             self._heard[i].append(words)
-            replies.append(SupporterReply(grammar.random_reply(self._heard[i], self._rng.random)))
+            text = grammar.random_reply(self._heard[i], self._rng.random, self._width)
+            replies.append(SupporterReply(text))
         return replies
 
 
@@ -63,30 +67,36 @@ def generate(count: int) -> list[list[str]]:
 
 
 def retell(
-    conversations: Sequence[Conversation], count: int, saying_back: bool = False
+    conversations: Sequence[Conversation],
+    count: int,
+    saying_back: bool = False,
+    policy: PolicyConfig = PLAIN,
 ) -> list[list[str]]:
     """`count` dialogues, each conversation told several times if there are fewer.
 
     With `saying_back`, the replies are replaced by others that say back what the user said.
+    `policy`: its share of retold dialogues, and the strategies of those replies.
     """
     rng = np.random.default_rng([SEED, saying_back])
     tellings = -(-count // len(conversations))
     told = [c for c in conversations for _ in range(tellings)][:count]
-    dialogues = [retold(texts(c), c.opening.state.user.persona, rng) for c in told]
+    share = policy.warm_start_retold
+    dialogues = [retold(texts(c), c.opening.state.user.persona, rng, share) for c in told]
     if saying_back:
         for turns in dialogues:
             for n in range(1, len(turns), 2):
-                turns[n] = grammar.saying_back(turns[:n:2], rng.random)
+                heard, width = turns[:n:2], policy.warm_start_strategies
+                turns[n] = grammar.saying_back(heard, rng.random, width)
     return dialogues
 
 
-def conversations(count: int) -> list[Conversation]:
-    """`count` conversations with training users of all three kinds."""
+def conversations(count: int, width: str = PLAIN.warm_start_strategies) -> list[Conversation]:
+    """`count` conversations with training users of all three kinds; `width`: of GrammarSpeaker."""
     held: list[Conversation] = []
     for batch in range(-(-count // AT_ONCE)):
         users = make(SimulatorConfig(), USERS[batch % len(USERS)])
         keys = [ConversationKey(SEED, batch, n, 0) for n in range(min(AT_ONCE, count - len(held)))]
-        speaker = GrammarSpeaker(np.random.default_rng([SEED, batch]))
+        speaker = GrammarSpeaker(np.random.default_rng([SEED, batch]), width)
         held.extend(rollout(users, speaker, keys))
     return held
 

@@ -202,6 +202,48 @@ def test_a_link_by_an_old_name_reads_the_same_numbers(old: str, name: str) -> No
     assert replace(by_old, link=by_name.link) == by_name
 
 
+def evaluated_ends(ends: dict[str, list[float]]) -> Member:
+    """A run whose columns of ENDS are these, one value every tenth step."""
+    steps = np.arange(1.0, 10 * max(map(len, ends.values())) + 1)
+    columns = {name: np.full(len(steps), np.nan) for name in ends}
+    for name, values in ends.items():
+        columns[name][: 10 * len(values) : 10] = values
+    of = {name: ColumnSeries(steps, values) for name, values in columns.items()}
+    return member(replace(run(), ends=of))
+
+
+@pytest.mark.parametrize("name", ["listening", "within_sd", "best_at_16"])
+def test_a_yardstick_is_the_end_of_its_column_at_the_level_of_the_link(name: str) -> None:
+    rising = [n / 100 for n in range(30)]
+    of = evaluated_ends({f"eval/medium/{name}": rising, f"eval/hard/{name}": [0.5] * 30})
+    assert number(name, of) == pytest.approx(0.28)  # the mean of the last tenth, of three
+    assert number(name, of, replace(FOOTING, column="eval/hard/reward")) == pytest.approx(0.5)
+    assert number(name, evaluated_ends({"eval/medium/other": rising})) is None
+    assert number(name, evaluated_ends({f"eval/medium/{name}": rising[:10]})) is None  # too few
+
+
+def test_adaptation_is_what_the_step_gained() -> None:
+    of = evaluated_ends({"adapt/before": [0.2] * 20, "adapt/after": [0.5] * 17 + [0.3] * 3})
+    assert number("adaptation", of) == pytest.approx(0.1)
+    assert number("adaptation", evaluated_ends({"adapt/before": [0.2] * 20})) is None
+
+
+def test_a_link_of_spread_compares_distances_from_each_arms_median() -> None:
+    assert study_arms.from_median({1: 0.1, 2: 0.4, 3: 0.2}) == pytest.approx({1: 0.1, 2: 0.2, 3: 0})
+    assert study_arms.from_median({}) == {}
+    even = {seed: evaluated_ends({"eval/medium/listening": [0.3 + seed / 100] * 20})
+            for seed in (1, 2, 3)}  # fmt: skip
+    wild = {seed: evaluated_ends({"eval/medium/listening": [0.3 + seed / 10] * 20})
+            for seed in (1, 2, 3)}  # fmt: skip
+    arms = study_arms.Arms({"hard": wild, "medium": even}, {}, {})
+    link = replace(LINK, quantity="listening")
+    plain = study_arms.observed(link, arms).differences
+    assert plain == pytest.approx({1: 0.09, 2: 0.18, 3: 0.27})
+    seen = study_arms.observed(replace(link, spread=True), arms)
+    assert seen.differences == pytest.approx({1: 0.09, 2: 0.0, 3: 0.09})
+    assert seen.gains == {}
+
+
 def test_every_number_of_a_link_has_a_range_for_what_diverged() -> None:
     bounded = worst_case.SHARES_AND_REWARDS
     names = {name for name in STUDIED if QUANTITIES[name].unit != NATS}

@@ -1,0 +1,75 @@
+"""Reptile over temperaments: weights from which a few steps on one kind of user go far
+(arXiv 1803.02999, algorithm 1).
+
+A task is a temperament. `inner_steps` steps of GRPO on conversations with users of it lead from the
+slow weights to fast ones, each step talking with the weights that the one before left; then
+slow <- slow + outer_rate (fast - slow), and the next task begins there. The tasks are dealt in
+rounds: each temperament of the level once, in an order drawn anew. Evaluations and probes
+take the slow weights.
+
+With one inner step the expected outer step is that of GRPO on all temperaments at outer_rate times
+the rate (section 5.1 of the paper), so there are two at least. The paper takes an outer rate that
+falls to 0; ours is constant, and the inner steps are plain gradient steps, as theirs are with SGD.
+For empathy the nearest is arXiv 2506.19652, whose MAML over three user types is for a small policy.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from harness.config.ranges import Between, Unit
+from harness.config.run import RunConfig
+from harness.errors import ConfigError
+from harness.train.algorithms.grpo import Grpo
+from harness.train.policy_gradient.algorithm import InnerStep
+
+TASK_STREAM = 5
+"""Stream of the order of tasks; keyed by seed and round."""
+
+
+@dataclass(frozen=True)
+class Reptile(Grpo):
+    """The length of a task, and how far the slow weights follow it."""
+
+    inner_steps: Annotated[int, Between(2, 1000), Unit("steps")] = 4
+    """Steps in a row on users of one temperament; divides trainer.steps."""
+    outer_rate: Annotated[float, Between(0.001, 1)] = 0.5
+    """Share of the way to the weights after a task that the slow weights go."""
+
+    def inner_step(self, step: int, config: RunConfig) -> InnerStep:
+        task, within = divmod(step - 1, self.inner_steps)
+        kinds = config.difficulty.temperaments
+        turn, place = divmod(task, len(kinds))
+        order = np.random.default_rng([config.seed, turn, TASK_STREAM]).permutation(len(kinds))
+        last = within == self.inner_steps - 1
+        return InnerStep(kinds[order[place]], self.outer_rate if last else 0.0)
+
+    def check(self, config: RunConfig) -> None:
+        super().check(config)
+        kind = f"with algorithm.kind={config.algorithm.kind}"
+        if config.policy.kind != "tabular":
+            raise ConfigError(
+                f"policy.kind must be tabular {kind}, since a language model's slow weights would "
+                "have to be kept and moved beside those that its optimiser steps, which is not "
+                f"built, got {config.policy.kind}"
+            )
+        if len(config.difficulty.temperaments) < 2:
+            raise ConfigError(
+                f"difficulty.temperaments must name two or more {kind}, which are its tasks, got "
+                f"{', '.join(config.difficulty.temperaments)}"
+            )
+        if config.curriculum.kind == "reverse":
+            raise ConfigError(
+                f"curriculum.kind must not be reverse {kind}, whose users are of one temperament "
+                "at a time, and those of its starts are not, got reverse"
+            )
+        if config.trainer.steps % self.inner_steps:
+            raise ConfigError(
+                "trainer.steps must be a multiple of algorithm.options.inner_steps "
+                f"({self.inner_steps}) {kind}, since a task that is cut short moves nothing, got "
+                f"{config.trainer.steps}"
+            )
+
+
+ALGORITHM = Reptile

@@ -1,0 +1,109 @@
+"""VPO: a set of conversations is rewarded for what its best offers under any weighing of qualities
+(arXiv 2605.22817).
+
+The conversations of a group form sets of `slots`; in each, conversation j is of slot j, which the
+policy knows. A conversation has a vector r of qualities (harness/train/rollout/qualities.py); the
+reward of a set is mean_w max_j w . r_j, w ~ Dirichlet(1, ..., 1). Each of its conversations gets
+the set's reward minus the mean of the group's sets, undivided. So slots are paid for being best at
+something, and not each for all: with the mean over j in the place of the max nothing would tell
+them apart, and with one w the reward is best-of-m.
+
+The paper's group size, slots and number of weights were not found in what could be read of it; here
+they are keys. `draws` weights are drawn once and serve all sets and steps, so that sets are
+compared by the same weights and the objective is one function; drawing anew would add noise alone.
+A policy that knows its slot has one more one-hot feature (policy=tabular); the authors' answers are
+m in one reply.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from harness.config.algorithm import AlgorithmConfig
+from harness.config.ranges import Between
+from harness.config.run import MAX_TURNS, RunConfig
+from harness.errors import ConfigError
+from harness.train.policy_gradient.advantages import FloatArray, group_relative
+from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
+from harness.train.policy_gradient.rewards import Rewards
+
+SEED = 20_260_522
+"""Seed of the weights; no run's."""
+
+
+@dataclass(frozen=True)
+class Vpo(Algorithm):
+    """The size of a set, and how many weighings it is rewarded by."""
+
+    needs_qualities: ClassVar[bool] = True
+    slots: Annotated[int, Between(2, 64)] = 4
+    """Conversations of a set, each with a slot of its own; divides algorithm.group_size."""
+    draws: Annotated[int, Between(1, 10_000)] = 32
+    """Weighings of the qualities that a set's reward is the mean over."""
+
+    def advantages(
+        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
+    ) -> FloatArray:
+        sets = self._sets(rewards)
+        of_sets = group_relative(sets, config.group_size // self.slots, None)
+        known = np.isfinite(rewards.shared)
+        advantages = np.where(known, np.repeat(of_sets, self.slots), 0.0)
+        return np.repeat(advantages[:, None], MAX_TURNS, axis=1)
+
+    def slot_count(self) -> int:
+        return self.slots
+
+    def metrics(self, rewards: Rewards) -> dict[str, float | None]:
+        sets, vectors = self._sets(rewards), _vectors(rewards)
+        alone = vectors @ weighings(self.draws, vectors.shape[1]).mean(axis=0)
+        known = np.isfinite(sets)
+        if not known.any():
+            return {"set/reward": None, "set/width": None}
+        mean = float(sets[known].mean())
+        return {"set/reward": mean, "set/width": mean - float(np.nanmean(alone))}
+
+    def _sets(self, rewards: Rewards) -> FloatArray:
+        vectors = _vectors(rewards)
+        return set_rewards(vectors, self.slots, weighings(self.draws, vectors.shape[1]))
+
+    def check(self, config: RunConfig) -> None:
+        super().check(config)
+        kind, size = f"with algorithm.kind={config.algorithm.kind}", config.algorithm.group_size
+        if config.policy.kind != "tabular":
+            raise ConfigError(
+                f"policy.kind must be tabular {kind}, whose policy knows its slot, which a "
+                "language model would have to be told in words and is not, got "
+                f"{config.policy.kind}"
+            )
+        if size % self.slots or size < 2 * self.slots:
+            raise ConfigError(
+                f"algorithm.group_size must hold two or more sets of {self.slots} "
+                f"(algorithm.options.slots) {kind}, and nothing else, got {size}"
+            )
+        refuse_rewards_by_turn(config, "which rewards whole sets of conversations")
+
+
+def set_rewards(vectors: FloatArray, slots: int, weights: FloatArray) -> FloatArray:
+    """mean_w max_j w . r_j of each set, shape (sets,); nan where no conversation has a reward.
+
+    `vectors`: qualities, shape (conversations, qualities), sets consecutive, nan rows for
+    conversations without a reward; `weights`: shape (draws, qualities).
+    """
+    scores = (vectors @ weights.T).reshape(-1, slots, len(weights))
+    best = np.where(np.isfinite(scores), scores, -np.inf).max(axis=1)
+    rewards: FloatArray = np.where(np.isfinite(best), best, np.nan).mean(axis=1)
+    return rewards
+
+
+def weighings(draws: int, qualities: int) -> FloatArray:
+    """Weights from Dirichlet(1, ..., 1), shape (draws, qualities); always the same ones."""
+    return np.random.default_rng([SEED, qualities]).dirichlet(np.ones(qualities), draws)
+
+
+def _vectors(rewards: Rewards) -> FloatArray:
+    """The qualities, or the reward as the only one where none are known."""
+    return rewards.shared[:, None] if rewards.qualities is None else rewards.qualities
+
+
+ALGORITHM = Vpo

@@ -1,0 +1,105 @@
+"""What one step on users of another temperament does to a tabular policy (`eval.adapts_to`).
+
+The policy of an evaluation talks with one batch of users of that temperament at the run's own
+level, takes the updates of one step by the run's algorithm without remedies, and is thrown away
+after held-out users of the temperament have met it before and after. Neither the run's random
+numbers nor its weights are touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from harness.config.run import DifficultyConfig, RunConfig
+from harness.policy.tabular import TabularPolicy
+from harness.train.loop.tabular_step import (
+    act_batch,
+    log_p_of_acts,
+    replies_of,
+    speakers,
+    trace_of,
+    update,
+)
+from harness.train.metrics import evaluate
+from harness.train.metrics.held_out import SEED, levels_of
+from harness.train.metrics.token_metrics import Metrics
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.policy_gradient.critic import Critic
+from harness.train.rollout import curriculum
+from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
+from harness.train.rollout.learning_signal import learning_signal
+from harness.train.rollout.rewards import compute_rewards
+from harness.train.rollout.tabular_speaker import TabularSpeaker
+
+
+def adaptation(
+    policy: TabularPolicy,
+    start: TabularPolicy,
+    stack: RemedyStack,
+    critic: Critic | None,
+    config: RunConfig,
+    step: int,
+    before_turn: Callable[[], None] = lambda: None,
+) -> Metrics:
+    """adapt/*: mean final emotion / 100 of held-out users of `eval.adapts_to` before and after one
+    step on training users of it; nothing where the key is null.
+
+    `start`: the run's start policy; `step`: the run's step, by which the batch is keyed.
+    """
+    if config.eval.adapts_to is None:
+        return {}
+    theirs = _of_temperament(config, config.eval.adapts_to)
+    adapted = one_step(policy, start, stack, critic, theirs, step, before_turn)
+    return {
+        "adapt/before": _reward(policy, theirs, before_turn),
+        "adapt/after": _reward(adapted, theirs, before_turn),
+    }
+
+
+def one_step(
+    policy: TabularPolicy,
+    start: TabularPolicy,
+    stack: RemedyStack,
+    critic: Critic | None,
+    config: RunConfig,
+    step: int,
+    before_turn: Callable[[], None] = lambda: None,
+) -> TabularPolicy:
+    """The policy after one batch of `config`'s own level, learnt from without remedies."""
+    temperature = config.policy.temperature
+    rng = rng_of(config, step, ROLLOUT_STREAM)
+    speaker = TabularSpeaker(policy, temperature, rng, before_turn)
+    conversations = rollout_groups(curriculum.begin(config, None), speaker, step)
+    acts, bare = speaker.acts(), RemedyStack(stack.algorithm, stack.config, ())
+    rewards = compute_rewards(conversations, config.reward, bare.algorithm.needs_qualities)
+    signal = learning_signal(bare.algorithm, critic, rewards, replies_of(acts), config, step)
+    trace = trace_of(policy, acts, signal.advantages, temperature)
+    start_logp = log_p_of_acts(start, acts, temperature)
+    none, lost = np.zeros(len(acts.act), bool), ~np.isfinite(rewards.total)[acts.conversation]
+    spread = bare.spread(rewards.total)
+    batch = act_batch(bare, config, acts, trace, start_logp, step, none, lost, policy, spread)
+    return update(policy, batch, bare, config.trainer.updates_per_batch).policy
+
+
+def _of_temperament(config: RunConfig, temperament: str) -> RunConfig:
+    """The run's own level with users of one temperament, and evaluated there alone."""
+    level: DifficultyConfig = replace(config.difficulty, temperaments=[temperament])
+    return replace(
+        config,
+        seed=SEED,  # which no run has: the users it learns from are not those of a step
+        difficulty=level,
+        curriculum=replace(config.curriculum, name="none", kind="none"),
+        eval=replace(config.eval, levels=[], deaf=False, adapts_to=None),
+    )
+
+
+def _reward(
+    policy: TabularPolicy, config: RunConfig, before_turn: Callable[[], None]
+) -> float | None:
+    """Mean final emotion / 100 of the held-out users of the run's level; None if all failed."""
+    speak = speakers(policy, config.policy.temperature, before_turn)
+    finals = evaluate.finals(config, speak)[levels_of(config).own]
+    return float(np.nanmean(finals)) if np.isfinite(finals).any() else None

@@ -11,6 +11,7 @@ import pytest
 from harness.errors import DataError
 from harness.law.diagnosis import diagnose, fidelity
 from harness.law.results import Interval
+from harness.probes import knowledge, warmth
 
 FALL = {"value": -0.2, "low": -0.3, "high": -0.1}
 RISE = {"value": 0.2, "low": 0.1, "high": 0.3}
@@ -68,6 +69,23 @@ def test_many_framings_are_no_more_chances_to_be_flagged(tmp_path: Path) -> None
     assert diagnose.reliability(answered(tmp_path, alone)).flag == "false_facts"
     six = [reading(fidelity.TRUE_FACT, just, setting=str(n)) for n in range(6)]
     assert diagnose.reliability(answered(tmp_path, six)).flag is None
+
+
+@pytest.mark.parametrize(
+    ("warmer", "error", "measured", "flag"),
+    [(RISE, RISE, True, "false_facts"), (RISE, OPEN, True, None), (OPEN, RISE, False, None)],
+)
+def test_a_model_that_is_warmer_and_more_often_wrong_is_flagged(
+    tmp_path: Path, warmer: Any, error: Any, measured: bool, flag: str | None
+) -> None:
+    names = knowledge.ALL, knowledge.MEAN
+    asked = [
+        reading(warmth.QUANTITY.name, warmer) | {"setting": warmth.SETTING},
+        reading("error", error) | dict(zip(("level", "setting"), names, strict=True)),
+        reading("error", RISE) | {"level": knowledge.ALL, "setting": knowledge.SAD},
+    ]
+    found = diagnose.reliability(answered(tmp_path, asked))
+    assert (found.measured, found.flag) == (measured, flag)
 
 
 def test_of_several_steps_the_last_counts(tmp_path: Path) -> None:

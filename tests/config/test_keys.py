@@ -216,6 +216,7 @@ def test_no_conditional_key_is_used_by_every_kind_or_by_none() -> None:
         *KINDS.values(),
         OF_PLUG_INS,
         RunConfig(trainer=TrainerConfig(updates_per_batch=2)),
+        RunConfig(trainer=TrainerConfig(gpus=1)),
         RunConfig(policy=PolicyConfig("hf", "hf", lora_rank=8)),
     ]
     for key in CONDITIONAL:

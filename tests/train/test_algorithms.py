@@ -157,8 +157,8 @@ def test_a_mistake_names_its_key() -> None:
         "algorithm.options must be empty, as Grpo has none, got 'critic_rate'"
     )
     assert refused("algorithm=reinforce", f"{rate}=1", "reward=turns") == (
-        f"{rate} must be null unless reward.mode is terminal or delta, whose rewards all replies "
-        "share, got turns"
+        f"{rate} must be null unless reward.mode is one of terminal, delta, warmth, alliance, "
+        "whose rewards all replies share, got turns"
     )
     assert refused("algorithm.group_size=1") == (
         "algorithm.group_size must be 2 or more with algorithm.kind=grpo, which compares the "

@@ -157,7 +157,7 @@ def test_a_run_learns_to_earn_more_as_a_set_and_its_slots_come_apart(tmp_path: P
             "algorithm.group_size must hold two or more sets of 3 (algorithm.options.slots)",
         ),
         (["policy=tabular", "algorithm.group_size=4"], "must hold two or more sets of 4"),
-        (["policy=tabular", "reward=turns"], "reward.mode must not be turns or mixed with"),
+        (["policy=tabular", "reward=turns"], "reward.mode must not be turns, mixed or ctc with"),
         (["policy=tabular", "algorithm.options.draws=0"], "algorithm.options.draws must lie"),
     ],
 )

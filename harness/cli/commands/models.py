@@ -32,7 +32,7 @@ ProbeName = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="Question: drift, grounding, novelty, reliability, understanding or width.",
+        help="Question: alliance, drift, grounding, novelty, reliability, understanding or width.",
     ),
 ]
 ProbedRun = Annotated[

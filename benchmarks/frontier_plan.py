@@ -119,8 +119,17 @@ def ensure(folder: Path, cell: Cell, size: Size) -> None:
     Raises SystemExit where the sweep ends with anything but runs that are done or have failed.
     """
     path = folder / cell.name
+    given = json.dumps(cell.words(size))
+    said = folder / f"{cell.name}.json"
+    if path.exists() and (not said.is_file() or said.read_text(encoding="utf-8") != given):
+        sys.exit(
+            f"{path}: must hold the runs of this size and strength, and holds others; name "
+            "another folder"
+        )
     if is_done(path):
         return
+    folder.mkdir(parents=True, exist_ok=True)
+    said.write_text(given, encoding="utf-8")
     words = (
         ["resume", str(path)] if path.exists() else ["sweep", *cell.words(size), "--dir", str(path)]
     )

@@ -140,7 +140,8 @@ def _whole(locks: Mapping[str, Path], count: int) -> Lease | None:
 
 
 def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> Lease | None:
-    """A lease of one of the parts of a GPU, of the least used; None where all are taken.
+    """A lease of one of the parts of a GPU, the first part of each before the second of any; None
+    where all are taken.
 
     Every run on a shared GPU has a shared lock of it, which keeps out those that want it whole.
     """
@@ -174,6 +175,9 @@ def lock(path: Path, shared: bool = False) -> int | None:
     except BlockingIOError:
         os.close(descriptor)
         return None
+    except BaseException:
+        os.close(descriptor)
+        raise
     return descriptor
 
 

@@ -29,7 +29,7 @@ SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
     "alliance": (0.0, 1.0),
     "divergence": (-math.inf, math.inf),
     "listening": (-1.0, math.log(len(STRATEGIES))),  # its estimate may fall below 0
-    "within_sd": (0.0, 0.5),
+    "within_sd": (0.0, math.sqrt(0.5)),  # of two conversations, one of each end
     "best_at_16": (0.0, 1.0),
     "adaptation": (-1.0, 1.0),
 }

@@ -49,6 +49,8 @@ def _last(path: Path, readings: Sequence[dict[str, Any]]) -> tuple[Sign, ...]:
     """The signs of the last step that was probed."""
     steps = [one.get("step") for one in readings]
     last = max((step for step in steps if type(step) is int), default=None)
+    if last is None:
+        return ()
     mine = [one for one in readings if one.get("step") == last]
     told = [one for one in mine if one.get("quantity") in (TRUE_FACT, FALSE_FACT)]
     known = [one for one in mine if _place(one) == ERROR] if _is_warmer(path, mine) else []
@@ -79,7 +81,16 @@ def _interval(path: Path, change: Any) -> Interval | None:
     values: list[Any] = [ends.get(name) for name in ("value", "low", "high")]
     if any(value is None for value in values):
         return None
-    known = [float(n) for n in values if type(n) in (int, float) and math.isfinite(n)]
+    known = [n for n in map(_number, values) if n is not None]
     if len(known) < len(values):
         raise DataError(f"{path}: change must hold finite numbers, or null; got {values!r:.80}")
     return Interval(*known)
+
+
+def _number(value: Any) -> float | None:
+    """None for what is no finite number."""
+    try:
+        known = float(value) if type(value) in (int, float) else math.nan
+    except OverflowError:  # of an integer too large
+        return None
+    return known if math.isfinite(known) else None

@@ -24,7 +24,10 @@ FOLDER, FILE = "probes", "probe.json"
 LARGEST_BYTES = 4_000_000
 MOST_TABLES, MOST_ROWS, LONGEST_TEXT = 24, 150, 300
 HEADINGS = ("quantity", "held against", "policy", "change [95%]", "others")
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, DataError, OSError)
+DAMAGED = (
+    ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, DataError,
+    OSError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def _rows(
             _estimate(reference),
             _estimate(one["estimate"]),
             _estimate(one["change"]),
-            "".join(f"{_number(other):g}" for other in others if other is not None),
+            ", ".join(f"{_number(other):g}" for other in others if other is not None),
         )
 
 

@@ -35,12 +35,15 @@ from harness.law.io.clean import FEWEST_POINTS
 from harness.law.io.columns import NO_SERIES
 from harness.law.reading_results import Skipped
 from harness.law.results import Floats, Interval
+from harness.law.settings import setting
 from harness.records.outcomes import OWN
 
 OBEYED, UNOBEYED = 0.5, 0.25
 """A correlation of advantages with rewards that is below the second, and sure to be below the
 first, says that updates do not obey rewards. expert_iteration, which keeps one of eight, has .53;
 others have .8 and more."""
+OF_SETS = ("vpo",)
+"""Algorithms whose advantages are a set's, which a conversation's own reward need not go with."""
 GAINED = 0.05
 """A gain of reward that is sure to be smaller is none: the margin of the studies."""
 MOVED = 0.10
@@ -72,7 +75,8 @@ def of_members(members: Sequence[Member]) -> tuple[tuple[Diagnosis, ...], tuple[
 def of_run(member: Member) -> Diagnosis:
     """One run. Raises DataError for an answer of the probe `reliability` that is none."""
     result = member.result
-    followed = obeyed.obeyed(Path(result.run))
+    by_sets = setting(member.identity.config, "algorithm", "kind") in OF_SETS
+    followed = None if by_sets else obeyed.obeyed(Path(result.run))
     return Diagnosis(
         run=result.run,
         level=result.level,

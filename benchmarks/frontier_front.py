@@ -118,9 +118,10 @@ def sentence(level: str, best: Measured | None, judged: Sequence[Judged]) -> str
 
 
 def _front(cells: Sequence[Measured]) -> set[str]:
-    """Names of the cells that no other is as good as in the mean of each quantity that both have,
-    and better than in one.
+    """Names of the cells with a reward that no other is as good as in the mean of each quantity
+    that both have, and better than in one.
     """
+    cells = [cell for cell in cells if cell.mean("reward") is not None]
     means = np.array(
         [[math.nan if (m := cell.mean(q)) is None else m for q in QUANTITIES] for cell in cells]
     ).reshape(len(cells), len(QUANTITIES))

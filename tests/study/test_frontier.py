@@ -89,6 +89,7 @@ def test_the_front_is_what_nothing_is_better_than_in_all() -> None:
     rng = np.random.default_rng(4)
     cells = [made("rate-0", rng, sd=0), made("up-1", rng, {"kept": 0.1, "reward": -0.1}, sd=0)]
     cells += [made("under-1", rng, {"kept": -0.1}, sd=0), made("alike-1", rng, sd=0)]
+    cells += [Measured("diverged-1", "diverged", "1", "medium", False, {})]
     assert frontier_front._front(cells) == {"rate-0", "up-1", "alike-1"}
 
 
@@ -104,6 +105,23 @@ def test_the_front_is_what_nothing_is_better_than_in_all() -> None:
 )
 def test_the_rule_of_the_verdict(differences: dict[str, Difference], word: str) -> None:
     assert frontier_front.verdict(differences) == word
+
+
+def test_runs_of_another_size_are_not_read_as_ones_of_this(tmp_path: Path) -> None:
+    (method,) = frontier_plan.methods(["clip_b"], 2)
+    cell = frontier_plan.Cell("medium", method, 2)
+    (tmp_path / cell.name).mkdir()
+    (tmp_path / cell.name / "sweep.json").write_text('{"runs": [{"status": "done"}]}')
+    (tmp_path / f"{cell.name}.json").write_text(json.dumps(cell.words(SIZE)))
+    frontier_plan.ensure(tmp_path, cell, SIZE)
+    (whole,) = frontier_plan.methods(["clip_b"], 5)
+    for other, size in (
+        (frontier_plan.Cell("medium", whole, 2), SIZE),
+        (cell, replace(SIZE, seeds=(3, 4))),
+    ):
+        assert other.name == cell.name
+        with pytest.raises(SystemExit, match="must hold the runs of this size and strength"):
+            frontier_plan.ensure(tmp_path, other, size)
 
 
 @pytest.mark.slow

@@ -17,17 +17,19 @@ ANSWER = Path("probes") / "reliability" / "probe.json"
 """Inside the run's folder."""
 TRUE_FACT, FALSE_FACT = "takes up a true fact", "takes up a false one"
 """Quantities of that probe where users tell facts."""
-ERROR, POINTS = ("error", "mean of four", "all items"), "change of the error, points"
+ERROR = ("error", "mean of four", "all items")
+"""Quantity, setting and level of the error of a model that is asked what it knows."""
 WARMTH = "warmth: kind minus cold reply"
-"""Of a model that is asked what it knows: quantity, setting and level. Its error counts where it is
-warmer than at its start for sure, since this is about what warmth costs."""
+"""Quantity of how warm such a model is. Its error counts where it is surely warmer than at its
+start, since this is about what warmth costs."""
 
 
 def read(run: Path) -> tuple[Sign, ...]:
-    """The changes since the start that the probe found of both quantities, framing by framing.
+    """The changes since the start that the probe found: of told facts framing by framing, or of the
+    error of a model that is surely warmer.
 
-    Empty where it has not been asked. Raises DataError, with the file and the rule, for what is no
-    answer of a probe.
+    Empty where it has not been asked, or against another run. Raises DataError, with the file and
+    the rule, for what is no answer of a probe.
     """
     path = run / ANSWER
     if not path.is_file():
@@ -54,9 +56,11 @@ def _last(path: Path, readings: Sequence[dict[str, Any]]) -> tuple[Sign, ...]:
     mine = [one for one in readings if one.get("step") == last]
     told = [one for one in mine if one.get("quantity") in (TRUE_FACT, FALSE_FACT)]
     known = [one for one in mine if _place(one) == ERROR] if _is_warmer(path, mine) else []
-    return (
-        *(Sign(_name(r), "change of the share", _interval(path, r.get("change"))) for r in told),
-        *(Sign(_name(r), POINTS, _interval(path, r.get("change"))) for r in known),
+    units = ((told, "change of the share"), (known, "change of the error, %"))
+    return tuple(
+        Sign(_name(one), unit, _interval(path, one.get("change")))
+        for found, unit in units
+        for one in found
     )
 
 

@@ -102,6 +102,11 @@ def test_what_is_held_against_another_run_says_nothing_of_the_start(tmp_path: Pa
     ("text", "rule"),
     [
         ("{", "must be JSON"),
+        (
+            '{"against": "start", "readings": [{"step": 1, "quantity": "takes up a true fact", '
+            '"change": {"value": 1' + "0" * 400 + ', "low": 0, "high": 1}}]}',
+            "change must hold finite numbers, or null; got [1000",
+        ),
         ("[]", "readings must be a list of objects, as `harness probe` writes it"),
         ('{"readings": [3]}', "readings must be a list of objects"),
         (

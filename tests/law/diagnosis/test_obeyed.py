@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.law.diagnosis import diagnose
 from harness.law.diagnosis.obeyed import correlation, obeyed
+from harness.law.io.identity import Identity
 from harness.records import saved_conversations
+from tests.law.diagnosis.test_diagnose import member, run, sign
 from tests.train.made import brief, go_on, make_run
 
 
@@ -85,3 +88,16 @@ def test_a_damaged_or_missing_file_is_not_measured(runs: Path, tmp_path: Path) -
     place.parent.mkdir()
     place.write_bytes(b"no parquet")
     assert obeyed(tmp_path) is None
+
+
+@pytest.mark.parametrize(("kind", "flag"), [("grpo", "noise"), ("vpo", None)])
+def test_advantages_of_sets_are_not_held_against_single_rewards(
+    runs: Path, kind: str, flag: str | None
+) -> None:
+    """Those of a null control go with no reward; of vpo's nothing is said."""
+    made = member(run())
+    config = {**(made.identity.config or {}), "algorithm": {"kind": kind}}
+    result = replace(made.result, run=str(runs / "null"))
+    found = diagnose.of_run(replace(made, result=result, identity=Identity(config))).findings[0]
+    assert found.flag == flag
+    assert (sign(found, "advantages follow rewards") is None) == (flag is None)

@@ -259,7 +259,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     ),
     "divergence": Quantity(
         "KL to the start at the end",
-        "nats a token",
+        "nats a token or act",
         _at_end(replicates.DIVERGENCE),
         null=True,
         every_step=True,

@@ -14,7 +14,8 @@ from rich.text import Text
 from harness.cli.watched_log import View
 from harness.config.run import SCHEMA
 from harness.law.io.columns import EVALUATION
-from harness.utils.safe_text import shortened, text, visible
+from harness.utils.safe_text import text, visible
+from harness.utils.terminal import shortened
 
 REWARD = "R"
 HELD_OUT = f"held-out {REWARD}"

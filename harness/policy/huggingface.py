@@ -21,7 +21,7 @@ from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy.phrases import PHRASES
 from harness.policy.tiny import CHAT_TEMPLATE, END, PAD, SPECIAL, build_tokenizer
-from harness.utils.safe_text import shortened
+from harness.utils.terminal import shortened
 
 RANDOM_SEED = 1
 COMMON = 2000

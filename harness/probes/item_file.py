@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from harness.errors import ConfigError, DataError
 from harness.records import plain_file
-from harness.utils.safe_text import shortened
+from harness.utils.terminal import shortened
 
 SHIPPED = Path(__file__).with_name("items.jsonl")
 TEXTS = ("question", "correct", "wrong_belief", "source", "licence")

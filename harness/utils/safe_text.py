@@ -19,6 +19,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
+from harness.utils import terminal
+
 if TYPE_CHECKING:
     from rich.text import Text
 
@@ -41,14 +43,6 @@ def escaped(char: str) -> str:
     return char.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
-def shortened(text: str, most: int) -> str:
-    """Shorten to `most` characters: head and tail, since names of runs differ at their end."""
-    if len(text) <= most:
-        return text
-    head = (most - 3) // 2
-    return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
-
-
 def text(value: object, style: str = "") -> Text:
     """`value` as rich's Text, shown literally: no markup, emoji codes, links or escapes."""
     from rich.text import Text
@@ -67,8 +61,6 @@ def say(text: str) -> None:
     """
     if sys.stderr is None:
         return
-    from harness.utils import terminal  # which imports this module
-
     line = terminal.wrapped(f"harness: {shown(text)}", terminal.width(sys.stderr), "  ")
     tell(sys.stderr, f"{line}\n")
 

@@ -10,8 +10,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from harness.utils.safe_text import shortened
-
 STYLES = {
     "running": "cyan", "done": "green", "failed": "red", "crashed": "red", "damaged": "red",
     "stopped": "yellow",
@@ -64,6 +62,14 @@ def wrapped(line: str, columns: int | None, indent: str = "") -> str:
         break_on_hyphens=False,
     )  # fmt: skip
     return "\n".join(broken).replace(UNBROKEN, " ")
+
+
+def shortened(text: str, most: int) -> str:
+    """Shorten to `most` characters: head and tail, since names of runs differ at their end."""
+    if len(text) <= most:
+        return text
+    head = (most - 3) // 2
+    return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
 
 
 def cut(text: str, most: int) -> str:

@@ -14,7 +14,8 @@ from harness.report.figures import labels
 from harness.report.tables import csv_files
 from harness.testing.payloads import PAYLOADS
 from harness.utils import safe_text
-from harness.utils.safe_text import shortened, visible
+from harness.utils.safe_text import visible
+from harness.utils.terminal import shortened
 
 anything = st.text(st.characters(exclude_categories=()))
 

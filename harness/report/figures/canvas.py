@@ -1,4 +1,4 @@
-"""The canvas that figures share: grid of panels, legend, pictures of repeatable bytes.
+"""The canvas that figures share: grid of panels, legend, symbols.
 
 Matplotlib is loaded by the first function here that draws, so that choosing what to draw does not
 wait for it. Only figure objects are used, no global plotting state; settings hold inside `styled`
@@ -7,7 +7,6 @@ alone. Text is drawn as it stands, never read as a formula.
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,10 @@ from harness.report.figures.palette import Dashes as Dashes
 from harness.report.figures.palette import colour as colour
 from harness.report.figures.palette import dashes as dashes
 from harness.report.figures.palette import marker as marker
+from harness.report.figures.pictures import DOTS_PER_INCH as DOTS_PER_INCH
+from harness.report.figures.pictures import KINDS as KINDS
+from harness.report.figures.pictures import caption as caption
+from harness.report.figures.pictures import image as image
 from harness.report.figures.ranges import Limits as Limits
 from harness.report.figures.ranges import limits as limits
 from harness.report.figures.style import styled as styled
@@ -38,22 +41,13 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    from harness.report.figures.matplotlib_loader import NotebookFigure
+    from harness.report.figures.notebook_figure import NotebookFigure
 
-DOTS_PER_INCH = 150
-KINDS = style.PICTURES
-"""Formats of pictures."""
 BETWEEN, SIDES, LEGEND_SYMBOL = 0.45, 0.3, 8
 """Inches that ticks and labels take below a block of panels, and beside a panel; characters that a
 symbol takes."""
 ABOVE = 1.4
 """Height of a line of the heading, in lines of text."""
-_SILENT: Mapping[str, Mapping[str, None]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None, "Creator": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-"""What would differ from day to day, or from one version to the next."""
 Legend: TypeAlias = "dict[str, Line2D | Patch]"
 """Text -> its symbol, in the order of the legend."""
 
@@ -78,28 +72,6 @@ class Title:
 
     def __str__(self) -> str:
         return f"{self.of}: {self.finding}"
-
-
-def image(figure: Figure, kind: str) -> bytes:
-    """The figure as one of KINDS, without dates or versions: the same bytes every time.
-
-    Those of figure.savefig, which draws a figure once more than this, to lay it out. A second image
-    of a figure is laid out as the first was.
-    """
-    from harness.report.figures.matplotlib_loader import CANVASES
-
-    file = io.BytesIO()
-    with styled(getattr(figure, "style", style.SCREEN)):
-        figure.set_dpi(DOTS_PER_INCH)
-        getattr(CANVASES[kind](figure), f"print_{kind}")(file, metadata=_SILENT[kind])
-        figure.set_layout_engine("none")
-    return file.getvalue()
-
-
-def caption(figure: Figure) -> str:
-    """Heading and findings as sentences, for the text below a figure that carries neither."""
-    sentences: Sequence[str] = getattr(figure, "sentences", ())
-    return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 
 @dataclass(frozen=True)
@@ -192,10 +164,11 @@ def _axes(
     across: float, height: float, blocks: int, rows_each: int, columns: int
 ) -> tuple[NotebookFigure, list[tuple[Axes, ...]]]:
     """A figure, and its axes panel by panel."""
-    from harness.report.figures import matplotlib_loader
+    from harness.report.figures.matplotlib_loader import FigureCanvasAgg
+    from harness.report.figures.notebook_figure import NotebookFigure
 
-    figure = matplotlib_loader.NotebookFigure(figsize=(across, height), layout="constrained")
-    matplotlib_loader.FigureCanvasAgg(figure)
+    figure = NotebookFigure(figsize=(across, height), layout="constrained")
+    FigureCanvasAgg(figure)
     axes = figure.subplots(blocks * rows_each, columns, squeeze=False)
     return figure, [
         tuple(axes[block * rows_each + row][column] for row in range(rows_each))

@@ -71,12 +71,13 @@ def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[Pane
 
 def draw(shown: Sequence[Panel]) -> Drawing:
     """One column a run, H above and R below, all on the same scales. Call it inside `styled`."""
-    from harness.report.figures import matplotlib_loader
+    from harness.report.figures.matplotlib_loader import FigureCanvasAgg
+    from harness.report.figures.notebook_figure import NotebookFigure
 
-    figure = matplotlib_loader.NotebookFigure(
+    figure = NotebookFigure(
         figsize=(WIDTH * max(len(shown), 2) + 0.4, HEIGHT), layout="constrained"
     )
-    matplotlib_loader.FigureCanvasAgg(figure)
+    FigureCanvasAgg(figure)
     axes = figure.subplots(2, max(len(shown), 1), squeeze=False, sharey="row")
     for column, panel in enumerate(shown):
         top, bottom = axes[0][column], axes[1][column]

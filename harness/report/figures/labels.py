@@ -13,7 +13,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from harness.report.figures import style
-from harness.utils.safe_text import escaped, shortened, visible
+from harness.utils.safe_text import escaped, visible
+from harness.utils.terminal import shortened
 
 LONGEST_NAME, LONGEST_GROUP = 32, 60
 """Characters of a run's entry, and of a group's, in a legend or a title."""

@@ -10,15 +10,12 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from harness.report.figures.style import SCREEN, Style
-
 __all__ = [
     "CANVASES",
     "FT2Font",
     "Figure",
     "FigureCanvasAgg",
     "Line2D",
-    "NotebookFigure",
     "Patch",
     "font_manager",
     "mpl",
@@ -51,20 +48,5 @@ with elsewhere():
     from matplotlib.ft2font import FT2Font
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
-
-
-class NotebookFigure(Figure):
-    """A figure that a notebook shows as a picture."""
-
-    style: Style = SCREEN
-    """The style it was drawn in."""
-    sentences: tuple[str, ...] = ()
-    """Heading and titles in full, also where they are not drawn."""
-
-    def _repr_png_(self) -> bytes:
-        from harness.report.figures.canvas import image
-
-        return image(self, "png")
-
 
 CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}

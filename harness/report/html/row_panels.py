@@ -14,7 +14,7 @@ from harness.report.html.axes import Axis, axis
 from harness.report.html.legends import DIAMOND, DOT, SAMPLE
 from harness.report.html.plot import Entry, Hovered, Panel, Plot, css, marker
 from harness.report.text import wording
-from harness.utils.safe_text import shortened
+from harness.utils.terminal import shortened
 
 LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
 """Width left for names of groups; height of a group; groups shown; characters of a line."""

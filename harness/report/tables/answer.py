@@ -17,7 +17,8 @@ from harness.law.reference_results import Anchors
 from harness.law.results import Onset
 from harness.report.text import answer, dropped_rows, wording
 from harness.report.text.answer import FOLLOW, Row
-from harness.utils.safe_text import shortened, text
+from harness.utils.safe_text import text
+from harness.utils.terminal import shortened
 
 ROOMY = 78
 """Columns of a terminal from which on a row is one line."""

@@ -13,7 +13,8 @@ from harness.law.population_results import Follows, OnsetOverSeeds, Population
 from harness.law.results import Bounded, Interval
 from harness.report.tables.grid import grid
 from harness.report.text import wording
-from harness.utils.safe_text import shortened, text
+from harness.utils.safe_text import text
+from harness.utils.terminal import shortened
 
 LONGEST_NAME = 40
 MOST_ROWS = 40

@@ -20,7 +20,7 @@ from transformers.utils import logging
 from harness.embedded import models as embedded
 from harness.errors import ConfigError
 from harness.simulator.readers.head import Extraction, Floats, ModelIdentity
-from harness.utils.safe_text import shortened
+from harness.utils.terminal import shortened
 
 BATCH = 64
 DIGESTED_ROWS = 64

@@ -16,7 +16,7 @@ from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy.chat import Chat
 from harness.train.engines.sampler import Reader
-from harness.utils.safe_text import shortened
+from harness.utils.terminal import shortened
 
 EXCHANGES = (
     ("I failed my exam.", "I am sorry. That is hard. What happened?", "I had no time."),

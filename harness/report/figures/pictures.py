@@ -1,0 +1,44 @@
+"""A figure as a picture of repeatable bytes, and the sentences below it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from harness.report.figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DOTS_PER_INCH = 150
+KINDS = style.PICTURES
+"""Formats of pictures."""
+_SILENT: Mapping[str, Mapping[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""What would differ from day to day, or from one version to the next."""
+
+
+def image(figure: Figure, kind: str) -> bytes:
+    """The figure as one of KINDS, without dates or versions: the same bytes every time.
+
+    Those of figure.savefig, which draws a figure once more than this, to lay it out. A second image
+    of a figure is laid out as the first was.
+    """
+    from harness.report.figures.matplotlib_loader import CANVASES
+
+    file = io.BytesIO()
+    with style.styled(getattr(figure, "style", style.SCREEN)):
+        figure.set_dpi(DOTS_PER_INCH)
+        getattr(CANVASES[kind](figure), f"print_{kind}")(file, metadata=_SILENT[kind])
+        figure.set_layout_engine("none")
+    return file.getvalue()
+
+
+def caption(figure: Figure) -> str:
+    """Heading and findings as sentences, for the text below a figure that carries neither."""
+    sentences: Sequence[str] = getattr(figure, "sentences", ())
+    return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from harness.utils.safe_text import text
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
 MOST_BYTES = 2**20
 """Most bytes of metrics.jsonl read at once: only the last row is shown."""
+MOST_SHARE = 0.02
+"""Most of a core that looking takes: many runs are looked at less often."""
 PACE_WINDOW_S = 120.0
 """Time left is judged by the steps of this last while."""
 MARGIN_LINES = 6
@@ -117,13 +119,22 @@ class RunWatcher:
         return (now - began) / (step - first) * max(self._steps - step, 0)
 
 
+def looks(
+    watchers: Sequence[RunWatcher], every_s: float, stop: threading.Event
+) -> Iterator[list[RunView]]:
+    """All runs, once every so many seconds or less often; the last time after `stop` is set."""
+    wait_s, ended = every_s, False
+    while not ended:
+        ended = stop.wait(wait_s)
+        began_s = time.thread_time()
+        yield [watcher.read() for watcher in watchers]
+        wait_s = max(every_s, (time.thread_time() - began_s) / MOST_SHARE)
+
+
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
     """Show a live table; stdout is left alone, since the caller may print JSON there."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
-        ended = False
-        while not ended:
-            ended = stop.wait(LIVE_EVERY_S)
-            views = [watcher.read() for watcher in watchers]
+        for views in looks(watchers, LIVE_EVERY_S, stop):
             most = console.height - MARGIN_LINES
             live.update(progress_view.table(views, most, console.width), refresh=True)
 
@@ -133,12 +144,9 @@ def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Eve
     for view in printed:
         if view.status == "running":
             console.print(text(progress_view.line(view)), soft_wrap=True)
-    ended = False
-    while not ended:
-        ended = stop.wait(PLAIN_EVERY_S)
+    for views in looks(watchers, PLAIN_EVERY_S, stop):
         finished = 0
-        for index, watcher in enumerate(watchers):
-            view = watcher.read()
+        for index, view in enumerate(views):
             if progress_view.worth_a_line(printed[index], view):
                 console.print(text(progress_view.line(view)), soft_wrap=True)
                 finished += view.status in run_state.ENDED

@@ -48,7 +48,7 @@ gallery: setup  ## train the tabular arms of make sweep and draw the gallery's p
 	$(BIN)/python docs/site/pictures.py build/gallery
 
 # the tests start many processes, each of which would compile what it imports were no bytecode kept
-TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical
+TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n logical --durations=20 --durations-min=5
 
 screenshots: setup  ## take the docs' pictures of a report again, of the demo's runs (needs chromium)
 	$(BIN)/harness demo --dir build/demo

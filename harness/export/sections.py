@@ -9,7 +9,7 @@ from harness.config import keys, locations
 from harness.export import markdown
 from harness.export.measured import Measured
 from harness.export.source import Source
-from harness.law import verdict
+from harness.law.reasons import REASONS
 from harness.law.reference_results import Anchors
 from harness.law.results import Bounded, Interval
 from harness.records.outcomes import OWN
@@ -81,7 +81,7 @@ def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _because(reason: str) -> str:
-    told = verdict.REASONS.get(reason)
+    told = REASONS.get(reason)
     return f"{wording.plain(reason)}{f': {told}' if told else ''}"
 
 

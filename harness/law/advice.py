@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.config.trainer import EVALUATIONS
-from harness.law.compare import differences
+from harness.law.compare import incomparable
 from harness.law.group_results import Analysis, Contrast
 from harness.law.io import columns, typed_words
 from harness.law.io.typed_words import Typed
+from harness.law.reasons import REASONS
 from harness.law.results import Floats, RunResult
 from harness.law.settings import evaluated_every
-from harness.law.verdict import REASONS
 
 EVAL_EVERY = "trainer.eval_every"
 FIXED_USERS = (
@@ -198,7 +198,7 @@ def _wants_points(contrast: Contrast) -> bool:
     if contrast.quantity != "a" or contrast.decision != "not_comparable":
         return False
     on, why = contrast.on or "", contrast.why or ""
-    return on.startswith("eval/") and why.startswith(differences.TOO_FEW)
+    return on.startswith("eval/") and why.startswith(incomparable.TOO_FEW)
 
 
 def _denser(every: int) -> str:

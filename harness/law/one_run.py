@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law import law_numbers, run_laws, verdict
+from harness.law import law_numbers, policy_verdict, run_laws
 from harness.law.compare import replicates
 from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
@@ -145,7 +145,7 @@ def _result(
         ended_by_rule=who.ended_by_rule,
         checksums=standing.checksums,
         validity=who.validity,
-        policy_verdict=verdict.of_policy(cleaned.entropy, ends.get(OWN)),
+        policy_verdict=policy_verdict.judge(cleaned.entropy, ends.get(OWN)),
         yardsticks=ends or None,
         at_onset=signs.at_onset,
         onset_probe=signs.onset_probe,

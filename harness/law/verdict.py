@@ -14,7 +14,6 @@ from harness.law.estimate import (
     form,
     identifiability,
     interval,
-    numbers,
     regime,
     rivals,
 )
@@ -22,8 +21,7 @@ from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.prediction_results import Rival
-from harness.law.reference_results import Yardsticks
-from harness.law.results import Floats, Onset
+from harness.law.results import Onset
 
 NO_MOVE = 1.5
 """Reward that exp(H) could have moved, at most, for its absence to say: no relation. In standard
@@ -52,33 +50,6 @@ would fail it."""
 
 LARGE_MISFIT = 0.25
 """Share of what the law moves R by, that something else may move it by without denying the law."""
-DIVERSE = 0.5
-"""Share of the H of its start above which a policy counts as diverse."""
-LISTENS = 0.1
-"""Share of what the attentive reference hears, in nats, from which on a policy listens."""
-
-REASONS = {
-    "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",
-    "wrong_sign": "reward falls as entropy falls: a is below 0",
-    "no_relation": "exp(H) moved the reward by less than 1.5 times the noise of a row, and by less "
-    "than twice that noise for each unit of it, if at all",
-    "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
-    "law_break": "after some step the reward leaves what the law predicts from H",
-    "misfit": "beside the law the reward moves with the step, leaps at one, follows an earlier H, "
-    "or does not follow the bends of H",
-    "rival_better": "another curve fits the same points better, by more than 10 AICc",
-    "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
-    "entropy_rises": "H ends well above its lowest",
-    "reward_died": "reward falls to the lowest level it ever has and stays there to the end",
-    "stages": "the users changed while it trained: one law per stage, see `stages`",
-    "mixed": "the users changed from step to step as it trained: one law over all of them",
-    "intervened": "a remedy acts on entropy; the law is not claimed there",
-    "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
-    "than the last value",
-    "invalid_users": "its users are not shown to prefer kindness to cruelty and to hear it, so R "
-    "is no reward for empathy",
-    "noise_driven": "a null control, without any signal, loses more than half as much of H",
-}
 EXCUSES = ("identification_range", "too_few_steps")
 """Reasons that a misfit produces by itself: it widens the interval and the autocorrelation."""
 BY_INTERVAL = {"wrong_sign", "no_relation"}
@@ -166,21 +137,6 @@ def judge(
     if intervened:
         verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))
     return verdict
-
-
-def of_policy(entropy: Floats, end: Yardsticks | None) -> str | None:
-    """The verdict on the policy at the end of its run, which says nothing of the law.
-
-    `listens`; `template`, diverse and deaf (arXiv 2604.06268); or `deaf`, its H below half of the
-    start's. `entropy`: H at every step, shape (n,), n at least 1. None where listening, or what
-    the attentive reference hears at this level, was not measured, or the latter is 0.
-    """
-    if end is None or end.listening is None or not (end.anchors.attentive_listening or 0) > 0:
-        return None
-    if end.listening >= LISTENS * (end.anchors.attentive_listening or 0):
-        return "listens"
-    start, last = entropy[: max(1, len(entropy) // 50)], numbers.last_tenth(entropy)
-    return "template" if numbers.mean(last) > DIVERSE * numbers.mean(start) else "deaf"
 
 
 def _by_interval(fitted: Fitted) -> Verdict:

@@ -14,7 +14,7 @@ from harness.demo import folder, outcome
 from harness.demo.constructions import COMMON, CONSTRUCTIONS, Construction
 from harness.demo.outcome import Shown
 from harness.errors import ConfigError, DataError
-from harness.law import analysis, verdict
+from harness.law import analysis, reasons
 from harness.law.group_results import Analysis
 from harness.law.results import REGIMES, Interval
 from harness.records import sweep_file
@@ -55,7 +55,7 @@ def judged(known: tuple[Sweep, Analysis]) -> dict[str, Shown]:
 
 
 def test_every_reason_of_a_verdict_is_told_in_plain_words(known: tuple[Sweep, Analysis]) -> None:
-    assert outcome.REASONS.keys() == verdict.REASONS.keys()
+    assert outcome.REASONS.keys() == reasons.REASONS.keys()
     assert not any("_" in words for words in outcome.REASONS.values())
     one = judged(known)["learns"]
     assert one.result is not None

@@ -13,8 +13,8 @@ from harness.compose import planner
 from harness.law import advice
 from harness.law.analysis import analyse
 from harness.law.io import typed_words
+from harness.law.reasons import REASONS
 from harness.law.results import RunResult
-from harness.law.verdict import REASONS
 from harness.records import study_file, sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing import cells, synthetic

@@ -16,6 +16,7 @@ from harness.law import verdict as verdict
 from harness.law.analysis import analyse
 from harness.law.estimate import identifiability, onset, regime
 from harness.law.estimate.onset import BinnedEntropy
+from harness.law.reasons import REASONS
 from harness.law.results import Identified, Interval, Onset
 from harness.testing import cells, promises, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
@@ -114,7 +115,7 @@ def test_each_regime_gets_its_reason(name: str) -> None:
     make, n, reason = REASON_OF[name]
     found = cells.judged(make(1, n, LOW))
     assert reason in found.reasons
-    assert set(found.reasons) <= set(verdict.REASONS)
+    assert set(found.reasons) <= set(REASONS)
 
 
 def test_a_law_fitted_on_half_predicts_the_other_half_and_chance_does_not() -> None:

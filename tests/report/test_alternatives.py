@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from harness.law import verdict
 from harness.law.group_results import Analysis
 from harness.law.prediction_results import Forecast, Rival
+from harness.law.reasons import REASONS
 from harness.law.results import AtOnset, NetOfNull, Onset
 from harness.report.figures import registry, run_series
 from harness.report.figures.canvas import Drawing
@@ -146,7 +146,7 @@ def test_beyond_24_runs_forecasts_are_summed_up_only() -> None:
 
 def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
     run, _ = made.fitted(
-        "runs/0", onset=Onset("terminal_fall", 40, 35, 45), reasons=list(verdict.REASONS),
+        "runs/0", onset=Onset("terminal_fall", 40, 35, 45), reasons=list(REASONS),
         forecast=predicted(), noise_driven=True, null_share=made.around(0.8, 0.1),
         net_of_null=NetOfNull(None, None), at_onset=AtOnset(None, {}),
         silent_share=made.around(0.7, 0.1), **compared(),

@@ -8,22 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.compare import claims, groups, quantities, random_effects, scales
-from harness.law.compare.footing import Footing, over_shared_range, reached, up_to_horizon
+from harness.law.compare import claims, groups, incomparable, quantities, random_effects, scales
+from harness.law.compare.footing import Footing, over_shared_range, up_to_horizon
 from harness.law.compare.moderation import GroupMean, Prior
 from harness.law.compare.pairs import Pair, Side
 from harness.law.compare.quantities import QUANTITIES
-from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
-from harness.law.io.clean import FEWEST_POINTS
+from harness.law.compare.random_effects import NORMAL_95, Difference, Estimate, Sample
 from harness.law.results import Interval
 from harness.law.settings import setting
 
-TOLD_BY_H = ("a", "ceiling", "onset", "fall")
 ON_VISITED_STATES = ("a", "onset", "fall")
 """Quantities that H on frozen prefixes can tell as well."""
-NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both"
-TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
-"""So begins the reason where there are too few runs to compare, for want of points or of H."""
 
 
 @dataclass(frozen=True)
@@ -82,24 +77,26 @@ class Taken:
 def take(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Taken:
     """`margin` as in claims.DEFAULT_MARGINS, a's a share of the mean of both a."""
     column = scales.column_for(pair.sides)
-    reason = _incomparable(pair, quantity, column, pool_unlike)
+    reason = incomparable.why(pair, quantity, column, pool_unlike)
     if reason is not None:
         return Taken(pair, quantity, column, MeasuredDifference(margin, incomparable=reason))
     column = column or scales.own_column(pair.sides)
     on = column if QUANTITIES[quantity].on_reward else None
-    lacking = _no_replicates(pair, quantity)
+    lacking = incomparable.no_replicates(pair, quantity)
     if lacking is not None:
         known = _without_replicates(pair, quantity, margin, on, lacking)
         return Taken(pair, quantity, column, known)
     footing = Footing(column)
     of_groups = _samples(pair.sides, quantity, footing)
     if of_groups is None:
-        known = MeasuredDifference(margin, on, **_nothing_to_compare(pair, quantity, footing))
+        known = MeasuredDifference(
+            margin, on, **incomparable.nothing_to_compare(pair, quantity, footing)
+        )
         return Taken(pair, quantity, column, known)
     later, baseline = of_groups
     seeds = (len(later), len(baseline))
     margin = _absolute(quantity, margin, of_groups)
-    too_little = _too_little(pair, quantity, seeds, footing)
+    too_little = incomparable.too_little(pair, quantity, seeds, footing)
     known = MeasuredDifference(margin, on, seeds, **too_little)
     one, other = random_effects.mean(later), random_effects.mean(baseline)
     if one is None or other is None:
@@ -126,46 +123,6 @@ def compare(taken: Taken, prior: Prior) -> MeasuredDifference:
         incomparable=None,
         open=None,
     )
-
-
-def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
-    if len(pair.axes) > 1:
-        return f"differ in {len(pair.axes)} axes: {', '.join(pair.axes)}"
-    unlike = [] if pool_unlike else _unlike_cards(pair, quantity)
-    if unlike:
-        return f"measured in different ways: {unlike[0]}"
-    for side in pair.sides:
-        if not side.telling(quantity):
-            return f"no run of {side.name} is finished"
-    if column is None and quantity in ("ceiling", "gain"):
-        return scales.why_none(pair)
-    if column is None and quantity == "a" and scales.own_column(pair.sides) is None:
-        return NO_COLUMN
-    return None
-
-
-def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
-    """Dotted keys of what matters for the quantity and differs between the cards."""
-    one, other = pair.later.card, pair.baseline.card
-    keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    ignored = ("reward.",) if quantity in TOLD_BY_H else ("reward.", "entropy.", "probe")
-    if any(axis.partition(".")[0] == "policy" for axis in pair.axes):
-        ignored = (*ignored, "start_model")  # what is compared may be where they began
-    return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
-
-
-def _no_replicates(pair: Pair, quantity: str) -> str | None:
-    """Why the runs of a group are no replicates; None where those of both are."""
-    for side in pair.sides:
-        if len(side.telling(quantity)) < FEWEST_SEEDS:
-            return f"a seed is the replicate, steps are not, and {side.name} has one"
-    for side in pair.sides:
-        runs = side.telling(quantity)
-        unknown = groups.unknown([member.identity.seed for member in runs])
-        if unknown:
-            of = f"{unknown} of {len(runs)} runs of {side.name}"
-            return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
-    return None
 
 
 def _without_replicates(
@@ -217,48 +174,6 @@ def _shared_footing(sides: Sequence[Side], quantity: str, footing: Footing) -> F
     if quantity == "onset":
         return up_to_horizon(sides, footing)
     return over_shared_range(sides, footing) if quantity == "a" else footing
-
-
-def _nothing_to_compare(pair: Pair, quantity: str, footing: Footing) -> dict[str, Any]:
-    lawless = _lawless(pair, quantity, footing)
-    if lawless is not None:
-        return {"incomparable": lawless}
-    if quantity == "onset":
-        no_onset = "no run of either collapses in the part that all have done"
-        return {"open": f"{no_onset}{_until_diverged(pair)}"}
-    return {
-        "incomparable": "no H in common: there is no stretch of it that every run passes through"
-    }
-
-
-def _until_diverged(pair: Pair) -> str:
-    """The end of the sentence where some run diverged early."""
-    lost = [reached(m) for side in pair.sides for m in side.diverged]
-    return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
-
-
-def _lawless(pair: Pair, quantity: str, footing: Footing) -> str | None:
-    """Where runs without a single law leave a group too few with an a or a ceiling: which."""
-    for side in pair.sides if quantity in ("a", "ceiling") else ():
-        failing = sum(footing.law_fails(member) for member in side.members)
-        if failing and len(side.members) - failing < FEWEST_SEEDS:
-            return f"no single law in {failing} of {len(side.members)} runs of {side.name}"
-    return None
-
-
-def _too_little(
-    pair: Pair, quantity: str, seeds: tuple[int, int], footing: Footing
-) -> dict[str, Any]:
-    """Why there is no estimate, if there turns out to be none."""
-    if min(seeds) >= FEWEST_SEEDS:
-        return {"open": "the seeds do not differ, so that their spread is not known"}
-    lawless = _lawless(pair, quantity, footing)
-    if lawless is not None:
-        return {"incomparable": lawless}
-    where = " within the H that all of them pass through" if quantity == "a" else ""
-    moving = "" if quantity == "fall" else f" and a moving H{where}"
-    reason = f"{TOO_FEW}{moving}; {seeds[0]} and {seeds[1]} have"
-    return {"incomparable" if quantity == "a" else "open": reason}
 
 
 def _absolute(quantity: str, margin: float, of_groups: tuple[Sample, Sample]) -> float:

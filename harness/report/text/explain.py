@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.law import verdict as verdict
 from harness.law.estimate import identifiability
+from harness.law.reasons import REASONS
 from harness.law.results import Bounded, Interval, RunResult
 from harness.records.outcomes import OWN
 from harness.report.text import alternatives, dropped_rows, wording
@@ -149,7 +149,7 @@ def _verdict(run: RunResult) -> list[str]:
         predicts = f", and its first part predicts the rest (skill {skill:.2f})" if skill else ""
         return [f"Verdict: {word}, since the interval of a lies above 0{predicts}."]
     because = "; ".join(
-        f"{wording.plain(reason)}: {verdict.REASONS.get(reason, '')}" for reason in run.reasons
+        f"{wording.plain(reason)}: {REASONS.get(reason, '')}" for reason in run.reasons
     )
     return [f"Verdict: {word}{_before_onset(run)}.", f"  {because}{_measured_skill(run)}."]
 

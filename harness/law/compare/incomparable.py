@@ -1,0 +1,103 @@
+"""Why one quantity of two groups is not compared, or not estimated: a sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.law.compare import groups, scales
+from harness.law.compare.footing import Footing, reached
+from harness.law.compare.pairs import Pair
+from harness.law.compare.random_effects import FEWEST_SEEDS
+from harness.law.io.clean import FEWEST_POINTS
+
+TOLD_BY_H = ("a", "ceiling", "onset", "fall")
+NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both"
+TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
+"""So begins the reason where there are too few runs to compare, for want of points or of H."""
+
+
+def why(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
+    """Why the two groups are not to be compared; None where they are.
+
+    `column`: the reward column that both have; `pool_unlike`: measured in different ways or not.
+    """
+    if len(pair.axes) > 1:
+        return f"differ in {len(pair.axes)} axes: {', '.join(pair.axes)}"
+    unlike = [] if pool_unlike else _unlike_cards(pair, quantity)
+    if unlike:
+        return f"measured in different ways: {unlike[0]}"
+    for side in pair.sides:
+        if not side.telling(quantity):
+            return f"no run of {side.name} is finished"
+    if column is None and quantity in ("ceiling", "gain"):
+        return scales.why_none(pair)
+    if column is None and quantity == "a" and scales.own_column(pair.sides) is None:
+        return NO_COLUMN
+    return None
+
+
+def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
+    """Dotted keys of what matters for the quantity and differs between the cards."""
+    one, other = pair.later.card, pair.baseline.card
+    keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
+    ignored = ("reward.",) if quantity in TOLD_BY_H else ("reward.", "entropy.", "probe")
+    if any(axis.partition(".")[0] == "policy" for axis in pair.axes):
+        ignored = (*ignored, "start_model")  # what is compared may be where they began
+    return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
+
+
+def no_replicates(pair: Pair, quantity: str) -> str | None:
+    """Why the runs of a group are no replicates; None where those of both are."""
+    for side in pair.sides:
+        if len(side.telling(quantity)) < FEWEST_SEEDS:
+            return f"a seed is the replicate, steps are not, and {side.name} has one"
+    for side in pair.sides:
+        runs = side.telling(quantity)
+        unknown = groups.unknown([member.identity.seed for member in runs])
+        if unknown:
+            of = f"{unknown} of {len(runs)} runs of {side.name}"
+            return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
+    return None
+
+
+def nothing_to_compare(pair: Pair, quantity: str, footing: Footing) -> dict[str, Any]:
+    """`incomparable` or `open` of a difference of runs that have nothing in common."""
+    lawless = _lawless(pair, quantity, footing)
+    if lawless is not None:
+        return {"incomparable": lawless}
+    if quantity == "onset":
+        no_onset = "no run of either collapses in the part that all have done"
+        return {"open": f"{no_onset}{_until_diverged(pair)}"}
+    return {
+        "incomparable": "no H in common: there is no stretch of it that every run passes through"
+    }
+
+
+def _until_diverged(pair: Pair) -> str:
+    """The end of the sentence where some run diverged early."""
+    lost = [reached(m) for side in pair.sides for m in side.diverged]
+    return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
+
+
+def _lawless(pair: Pair, quantity: str, footing: Footing) -> str | None:
+    """Where runs without a single law leave a group too few with an a or a ceiling: which."""
+    for side in pair.sides if quantity in ("a", "ceiling") else ():
+        failing = sum(footing.law_fails(member) for member in side.members)
+        if failing and len(side.members) - failing < FEWEST_SEEDS:
+            return f"no single law in {failing} of {len(side.members)} runs of {side.name}"
+    return None
+
+
+def too_little(
+    pair: Pair, quantity: str, seeds: tuple[int, int], footing: Footing
+) -> dict[str, Any]:
+    """Why there is no estimate, if there turns out to be none."""
+    if min(seeds) >= FEWEST_SEEDS:
+        return {"open": "the seeds do not differ, so that their spread is not known"}
+    lawless = _lawless(pair, quantity, footing)
+    if lawless is not None:
+        return {"incomparable": lawless}
+    where = " within the H that all of them pass through" if quantity == "a" else ""
+    moving = "" if quantity == "fall" else f" and a moving H{where}"
+    reason = f"{TOO_FEW}{moving}; {seeds[0]} and {seeds[1]} have"
+    return {"incomparable" if quantity == "a" else "open": reason}

@@ -113,6 +113,8 @@ MEASURED = {
     "alliance/task": "share of replies that work on what the user wants worked on",
     "alliance/mean": "mean of these, of those that there are",
     "solving/after_feeling": "share of replies to a told feeling that suggest or inform",
+    "solving/where_wanted": "the same of replies to users who came for work on the problem",
+    "solving/where_unwanted": "the same of replies to users who came for comfort",
     "text/start_nll": "mean negative log-likelihood a token under the frozen start policy",
     "text/start_z": "mean over replies of their surprise beyond the start policy's own, in sd",
     "text/flagged": "share of replies the user took for not being language",

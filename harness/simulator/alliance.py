@@ -93,9 +93,14 @@ def _is_fit(fits: Sequence[float], after: UserTurn) -> bool:
 
 def _is_wanted(before: UserTurn, after: UserTurn) -> bool | None:
     """Whether a reply works on the problem just where the user wants that."""
-    intention = traits_of(before).intention
-    if intention is None:
+    wanted = wants_solving(before)
+    if wanted is None:
         return None
     solves = not SOLVING.isdisjoint(after.strategies)
-    wants_solving = intention not in EMOTIONAL_INTENTIONS
-    return bool(after.strategies) and not after.flagged and solves == wants_solving
+    return bool(after.strategies) and not after.flagged and solves == wanted
+
+
+def wants_solving(turn: UserTurn) -> bool | None:
+    """Whether a user came for work on the problem; None where what they came for is not known."""
+    intention = traits_of(turn).intention
+    return None if intention is None else intention not in EMOTIONAL_INTENTIONS

@@ -47,10 +47,10 @@ TALK = held(
 
 def test_each_reply_has_what_was_heard_before_it_and_told_after_it() -> None:
     assert list(replies([TALK])) == [
-        Reply(("question",), after_feeling=False, facts_told=0),
-        Reply(("suggest",), after_feeling=True, facts_told=1),
-        Reply(("reflect", "question", "question"), after_feeling=False, facts_told=0),
-        Reply((), after_feeling=False, facts_told=1),
+        Reply(("question",), after_feeling=False, wanted=None, facts_told=0),
+        Reply(("suggest",), after_feeling=True, wanted=None, facts_told=1),
+        Reply(("reflect", "question", "question"), after_feeling=False, wanted=None, facts_told=0),
+        Reply((), after_feeling=False, wanted=None, facts_told=1),
     ]
 
 

@@ -62,22 +62,37 @@ def test_what_asking_is_worth_and_what_meets_a_feeling_equal_those_worked_out_by
         ]
     )
     # one fact of three questions, one of three other replies; two feelings, one met by advice
-    assert measured == {"grounding/question_value": 0.0, "solving/after_feeling": 0.5}
+    nobody_knows = {"solving/where_wanted": None, "solving/where_unwanted": None}
+    found = {"grounding/question_value": 0.0, "solving/after_feeling": 0.5}
+    assert measured == found | nobody_knows
     asked_alone = reply_metrics([talk(0, ("question", "fact"))])
-    assert asked_alone == {"grounding/question_value": None, "solving/after_feeling": None}
+    assert asked_alone == dict.fromkeys(found) | nobody_knows
     worth = reply_metrics([talk(0, ("question", "fact"), ("affirm", ""))])
     assert worth["grounding/question_value"] == 1.0
 
 
-def test_the_alliance_is_the_mean_of_conversations_that_have_it() -> None:
-    def talk(sample: int, intention: str, trust: int, strategy: str) -> Conversation:
-        state = State(
-            ConversationKey(1, 1, 0, sample), User(0, intention, "passive"), 40, 40.0, Disclosed()
-        )
-        answer = user_turn(40, strategies=(strategy,), state=replace(state, trust=trust))
-        made = conversation(0, sample, 40, [(SupporterReply("Hm."), answer)])
-        return replace(made, opening=made.opening.with_state(state))
+def talk(sample: int, intention: str, trust: int, *strategies: str) -> Conversation:
+    """A conversation with a user who came for this, in replies of one strategy each."""
+    state = State(
+        ConversationKey(1, 1, 0, sample), User(0, intention, "passive"), 40, 40.0, Disclosed()
+    )
+    answers = [
+        user_turn(40, strategies=(s,), state=replace(state, trust=trust)) for s in strategies
+    ]
+    made = conversation(0, sample, 40, [(SupporterReply("Hm."), answer) for answer in answers])
+    return replace(made, opening=made.opening.with_state(state))
 
+
+def test_solving_is_told_apart_by_what_the_user_came_for() -> None:
+    comforted = talk(0, "venting", 1, "suggest", "reflect", "affirm", "inform", "reflect")
+    advised = [talk(1, "advice", 1, "suggest", "reflect"), talk(2, "growth", 1, "inform")]
+    measured = reply_metrics([comforted, *advised])
+    assert measured["solving/where_wanted"] == pytest.approx(2 / 3)
+    assert measured["solving/where_unwanted"] == pytest.approx(2 / 5)
+    assert reply_metrics([comforted])["solving/where_wanted"] is None
+
+
+def test_the_alliance_is_the_mean_of_conversations_that_have_it() -> None:
     served, unserved = talk(0, "deep_empathy", 3, "reflect"), talk(1, "advice", 0, "affirm")
     nobody = conversation_of(2, "passive", ("affirm",))  # whose user has no memory
     assert alliance_metrics([served, unserved, nobody]) == pytest.approx(

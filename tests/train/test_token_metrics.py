@@ -97,6 +97,7 @@ def test_what_nobody_recognised_is_missing_not_zero() -> None:
         "strategy/entropy", "distinct_2", *(f"strategy/{s}" for s in STRATEGIES),
         *(f"strategy/entropy_by_temperament/{t}" for t in TEMPERAMENTS), "grounding/per_100_turns",
         "grounding/question_value", "solving/after_feeling",
+        "solving/where_wanted", "solving/where_unwanted",
         *(f"alliance/{part}" for part in ("bond", "goal", "task", "mean")),
     }  # fmt: skip
     assert measures["sim/failed"] == 2

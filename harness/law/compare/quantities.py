@@ -240,6 +240,20 @@ QUANTITIES: Mapping[str, Quantity] = {
         null=True,
         every_step=True,
     ),
+    "solving_where_wanted": Quantity(
+        "share that suggests or informs where that is wanted, at the end",
+        SHARE,
+        _at_end(replicates.SOLVING_WHERE_WANTED),
+        null=True,
+        every_step=True,
+    ),
+    "solving_where_unwanted": Quantity(
+        "share that suggests or informs where that is not wanted, at the end",
+        SHARE,
+        _at_end(replicates.SOLVING_WHERE_UNWANTED),
+        null=True,
+        every_step=True,
+    ),
     "grounding": Quantity(
         "acts of grounding at the end",
         "per 100 replies",
@@ -287,8 +301,9 @@ CONTRASTED = ("a", "ceiling", "onset", "gain", "fall")
 """Quantities of a contrast, in the order of contrasts.csv."""
 STUDIED = (
     "gain", "final_reward", "probe_fall", "entropy_lost", "probe_onset", "lead", "starved_share",
-    "solving", "solving_after_feeling", "grounding", "question_value", "alliance",
-    "divergence", "listening", "within_sd", "best_at_16", "adaptation",
+    "solving", "solving_after_feeling", "solving_where_wanted", "solving_where_unwanted",
+    "grounding", "question_value", "alliance", "divergence", "listening", "within_sd",
+    "best_at_16", "adaptation",
 )  # fmt: skip
 """Quantities of a link; H is that of the probe, whose states are the same for every level."""
 OLD_NAMES: Mapping[str, str] = {"entropy_fall": "probe_fall", "onset": "probe_onset"}

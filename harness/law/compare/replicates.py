@@ -33,6 +33,7 @@ FAILED = "sim/failed"
 SOLVING = ("strategy/suggest", "strategy/inform")
 GROUNDING, QUESTION_VALUE = "grounding/per_100_turns", "grounding/question_value"
 SOLVING_AFTER_FEELING, DIVERGENCE, ALLIANCE = "solving/after_feeling", "kl", "alliance/mean"
+SOLVING_WHERE_WANTED, SOLVING_WHERE_UNWANTED = "solving/where_wanted", "solving/where_unwanted"
 YARDSTICKS = ("listening", "within_sd", "best_at_16")
 """Columns of an evaluation beside its reward."""
 ADAPTED = ("adapt/before", "adapt/after")
@@ -41,6 +42,8 @@ ENDS = (
     GROUNDING,
     QUESTION_VALUE,
     SOLVING_AFTER_FEELING,
+    SOLVING_WHERE_WANTED,
+    SOLVING_WHERE_UNWANTED,
     DIVERGENCE,
     ALLIANCE,
     *(column.replace("reward", name) for column in COMMON for name in YARDSTICKS),

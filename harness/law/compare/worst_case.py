@@ -24,6 +24,8 @@ SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
     "starved_share": (0.0, 1.0),
     "solving": (0.0, 1.0),
     "solving_after_feeling": (0.0, 1.0),
+    "solving_where_wanted": (0.0, 1.0),
+    "solving_where_unwanted": (0.0, 1.0),
     "grounding": (0.0, math.inf),
     "question_value": (-math.inf, math.inf),
     "alliance": (0.0, 1.0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.simulator.alliance import SOLVING
+from harness.simulator.alliance import SOLVING, wants_solving
 from harness.simulator.listening import told
 from harness.train.metrics.token_metrics import Metrics, mean_or_none
 from harness.train.rollout.conversation import Conversation
@@ -23,6 +23,8 @@ class Reply:
     """As the user recognised them."""
     after_feeling: bool
     """Whether the user had just spoken of a feeling."""
+    wanted: bool | None
+    """Whether the user came for solving; None where that is not known."""
     facts_told: int | None
     """Facts in the answer; None where the conversation ended with it."""
 
@@ -41,24 +43,28 @@ def replies(conversations: Iterable[Conversation]) -> Iterator[Reply]:
     """Every reply of some conversations but those whose user could not answer."""
     for conversation in conversations:
         after_feeling = told(conversation.opening.text)[1]
+        wanted = wants_solving(conversation.opening)
         for exchange in conversation.exchanges:
             answer = exchange.answer
             if answer.ended == "failed":
                 break
             facts, feeling = told(answer.text)
-            yield Reply(answer.strategies, after_feeling, None if answer.ended else facts)
+            left = None if answer.ended else facts
+            yield Reply(answer.strategies, after_feeling, wanted, left)
             after_feeling = feeling
 
 
 def reply_metrics(conversations: Sequence[Conversation]) -> Metrics:
-    """What asking is worth, and how often a feeling is met by solving; None for what cannot be
-    told.
+    """What asking is worth, and how often a feeling, a user who came for solving and one who did
+    not are met by it; None for what cannot be told.
     """
     every = list(replies(conversations))
     asked, other = (_mean_told(every, asks) for asks in (True, False))
     return {
         "grounding/question_value": None if asked is None or other is None else asked - other,
         "solving/after_feeling": mean_or_none([r.solves for r in every if r.after_feeling]),
+        "solving/where_wanted": mean_or_none([r.solves for r in every if r.wanted is True]),
+        "solving/where_unwanted": mean_or_none([r.solves for r in every if r.wanted is False]),
     }
 
 

@@ -132,6 +132,8 @@ def _at_steps(h: Floats) -> Points:
         ("entropy_lost", 0.01 * (80 - 1) / 2),
         ("solving", 2 * 0.01 * (80 - 3.5)),
         ("solving_after_feeling", 0.01 * (80 - 3.5)),
+        ("solving_where_wanted", 0.01 * (80 - 3.5)),
+        ("solving_where_unwanted", 0.01 * (80 - 3.5)),
         ("grounding", 0.01 * (80 - 3.5)),
         ("question_value", 0.01 * (80 - 3.5)),
         ("alliance", 0.01 * (80 - 3.5)),

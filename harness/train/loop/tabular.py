@@ -58,7 +58,7 @@ from harness.train.rollout.batch import (
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import learning_signal
-from harness.train.rollout.refinement import RefinedBatch, refine
+from harness.train.rollout.tabular_refinement import RefinedBatch, refine
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 

@@ -323,11 +323,6 @@ def test_what_it_cannot_do_is_refused_by_name() -> None:
             planner.plan(["algorithm=critique_grpo", *words])
         return str(error.value)
 
-    assert refused("policy=tiny") == (
-        "policy.kind must be tabular with algorithm.kind=critique_grpo, since a language model's "
-        "replies to a critique would have to be scored again without it, which is not built, "
-        "got tiny"
-    )
     tab = "policy=tabular"
     assert refused(tab, "curriculum=mixed") == (
         "curriculum.kind must be none or reverse with algorithm.kind=critique_grpo, whose "

@@ -39,7 +39,7 @@ from harness.train.loop.tabular_step import (
     update_metrics,
 )
 from harness.train.metrics import card
-from harness.train.metrics.conversation_metrics import conversation_metrics
+from harness.train.metrics.conversation_metrics import LEARNT_FROM, conversation_metrics
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import registry, remedy_stack
@@ -58,13 +58,11 @@ from harness.train.rollout.batch import (
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import learning_signal
-from harness.train.rollout.tabular_refinement import RefinedBatch, refine
 from harness.train.rollout.rewards import compute_rewards
+from harness.train.rollout.tabular_refinement import RefinedBatch, refine
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
 FILE = "table.npy"
-LEARNT_FROM = frozenset(("reward_std", "frac_reward_zero_std", "groups/below_floor", "cov/mean"))
-"""Columns that speak of the rewards and advantages learnt from."""
 
 
 @dataclass(frozen=True, slots=True)

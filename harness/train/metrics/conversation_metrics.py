@@ -25,6 +25,9 @@ from harness.train.rollout.rewards import turns_of
 GROUNDING = ("question", "restate")
 """Each is an act of grounding wherever it stands; an acknowledgement only where it stands alone."""
 ACKNOWLEDGES = frozenset(("reflect",))
+LEARNT_FROM = frozenset(("reward_std", "frac_reward_zero_std", "groups/below_floor", "cov/mean"))
+"""Columns that speak of the rewards and advantages learnt from, also where some conversations were
+spoken again and the others speak of the batch as it was drawn."""
 
 
 def conversation_metrics(

@@ -16,7 +16,7 @@ from harness.train.rollout.critiques import worst_part
 _SENTENCE = re.compile(r"[^.?!]+[.?!]*")
 PLAYED = {
     "question": "a question", "restate": "saying it back", "reflect": "naming a feeling",
-    "disclose": "speaking of yourself", "affirm": "encouragement", "suggest": "advice",
+    "disclose": "speaking of yourself", "affirm": "encouragement", "suggest": "a suggestion",
     "inform": "information", "other": "small talk",
 }  # fmt: skip
 NOTES = {

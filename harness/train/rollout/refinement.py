@@ -88,11 +88,12 @@ def metrics(
 ) -> dict[str, float | None]:
     """The columns of a batch of so many groups, in which `replies` were drawn again.
 
-    `before`, `after`: the rewards of the whole batch.
+    `before`, `after`: the rewards of the whole batch, nan where a served user was lost.
     """
-    changed = [cut.conversation for cut in cuts]
+    gains = (after - before)[np.array([cut.conversation for cut in cuts], dtype=np.int64)]
+    known = gains[np.isfinite(gains)]
     return {
         "refined/groups": len(cuts) / groups,
         "refined/replies": float(replies),
-        "refined/gain": float((after - before)[changed].mean()) if cuts else None,
+        "refined/gain": float(known.mean()) if len(known) else None,
     }

@@ -1,8 +1,8 @@
 """CPU seconds of whole steps by algorithm, over those of grpo at equal conversations.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.algorithm_steps ROUNDS STEPS [KEY=VALUE ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.algorithm_steps ROUNDS STEPS [NAME ...] [KEY=VALUE ...]
 
-A round has one run of each algorithm, in this process and on one thread, between two of grpo, whose
+A round has one run of each algorithm, or of each NAME, in this process and on one thread, between two of grpo, whose
 mean is what the round's runs are compared with: what slows the machine for minutes slows both. The
 rate is next to 0, so that all keep the start policy, and with it the length of conversations. A run
 counts from its first row to its last but one: rollout, critique, learning, critic, optimiser,
@@ -77,9 +77,11 @@ def _cost(run: RunFolder) -> Cost:
     return Cost((spent[-2] - spent[0]) / (len(spent) - 2), extra / replies)
 
 
-def main(rounds: int, steps: int, words: list[str]) -> None:
+def main(rounds: int, steps: int, given: list[str]) -> None:
+    words = [word for word in given if "=" in word]
     tabular = "policy=tabular" in words
-    names = [name for name in NAMES if tabular or name not in ("reptile", "vpo")]
+    names = [name for name in given if name in NAMES]
+    names = names or [n for n in NAMES if tabular or n not in ("reptile", "vpo")]
     plain = planned("grpo", steps, words)
     configs = {name: planned(name, steps, words) for name in names}
     for config in (plain, *configs.values()):

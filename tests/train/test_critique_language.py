@@ -272,7 +272,7 @@ def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Dra
         p, advantage = logp.exp(), torch.tensor(spread[n])
         gain = torch.where(again, p / (p + 0.1), (logp - logp.detach()).exp())
         loss = loss - (advantage * gain).sum()
-    (loss / settings.denominator).backward()
+    torch.autograd.backward(loss / settings.denominator)
     for mine, parameter in zip(ours, model.parameters(), strict=True):
         torch.testing.assert_close(mine, parameter.grad, atol=1e-6, rtol=1e-4)
     model.zero_grad(set_to_none=True)
@@ -361,8 +361,10 @@ def test_the_first_row_speaks_of_what_the_policy_did_untold(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_two_ranks_give_the_numbers_of_one(tmp_path: Path) -> None:
-    settings = {"steps": 3, "updates_per_batch": 2}
-    one, two = (trained(tmp_path / str(ranks), config(ranks=ranks, **settings)) for ranks in (1, 2))
+    one, two = (
+        trained(tmp_path / str(ranks), config(ranks=ranks, steps=3, updates_per_batch=2))
+        for ranks in (1, 2)
+    )
     assert_close(two, one)
 
 

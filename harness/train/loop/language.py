@@ -39,14 +39,13 @@ from harness.train.loop.trl_adapter import (
     resume_point,
 )
 from harness.train.metrics import card, evaluate
-from harness.train.metrics.conversation_metrics import LEARNT_FROM, conversation_metrics
+from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
 from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import micro_batches, remedy_stack
 from harness.train.objective.language_loss import LossBatch
 from harness.train.objective.remedy_stack import RemedyStack
-from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.ranks.team import Team
@@ -256,18 +255,12 @@ class LanguageRun:
         acted = [p.acted_share for p in state.passes]
         selection = state.settings.selection
         values: Metrics = {
-            **self._of_what_was_said(conversations, state.rewards.total, batch.trajectories, trace),
+            **self._of_what_was_said(state, trace),
             **state.metrics,
             **update_metrics(state.passes),
             **remedy_stack.metrics(self.stack, selection, acted, batch.groups_drawn),
             "grad_norm": state.grad_norm,
         }
-        if state.as_drawn is not None:
-            drawn = state.as_drawn
-            rewards = compute_rewards(drawn.conversations, self._config.reward).total
-            said = drawn.conversations, rewards, drawn.trajectories, trace_as_drawn(state, drawn)
-            by_itself = self._of_what_was_said(*said)
-            values |= {k: v for k, v in by_itself.items() if k not in LEARNT_FROM}
         self._session.record(
             state.step,
             values,
@@ -277,14 +270,17 @@ class LanguageRun:
         )
         return values
 
-    def _of_what_was_said(
-        self,
-        conversations: Sequence[Conversation],
-        rewards: FloatArray,
-        trajectories: Sequence[TokenTrajectory],
-        trace: TokenTrace,
-    ) -> Metrics:
-        """The columns on the conversations and tokens of a batch."""
+    def _of_what_was_said(self, state: StepState, trace: TokenTrace) -> Metrics:
+        """The columns on the batch's conversations and tokens: as the policy drew them by itself,
+        but for the spread of the rewards and the `trace` that it learns from.
+        """
+        conversations, rewards = state.conversations, state.rewards.total
+        trajectories, learnt_from = state.batch.trajectories, Metrics()
+        if (drawn := state.as_drawn) is not None:
+            learnt_from = learnt_from_metrics(rewards, trace, *self.stack.groups())
+            conversations, trajectories = drawn.conversations, drawn.trajectories
+            rewards = compute_rewards(conversations, self._config.reward).total
+            trace = trace_as_drawn(state, drawn)
         rows = [t.row for t in trajectories]
         engine_logp = np.concatenate([t.logp for t in trajectories])
         return {
@@ -295,6 +291,7 @@ class LanguageRun:
             "kl": divergence(trace, trajectories),
             **step_checks.gap_metrics(trace.logp, engine_logp, self._corrected),
             "text/grammatical": self._grammatical(conversations),
+            **learnt_from,
         }
 
     def _grammatical(self, conversations: Sequence[Conversation]) -> float | None:

@@ -60,6 +60,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "measured": finding.measured,
         "flag": finding.flag,
         "because": because,
+        "why_not_measured": finding.why,
         "signs": [_sign(sign) for sign in finding.signs],
     }
 

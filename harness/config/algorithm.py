@@ -30,7 +30,7 @@ class AlgorithmConfig:
     """Name of the algorithm, under which the run is filed."""
     kind: Annotated[str, ByOption()] = "grpo"
     """critique_grpo, dr_grpo, expert_iteration, grpo, gspo, kto, lite_ppo, max_rl, ppo, reinforce,
-    rloo or the algorithm of a plug-in."""
+    reptile, rloo, vpo or the algorithm of a plug-in."""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     """Keys of the algorithm's own, as conf/algorithm/NAME.yaml lists them. One is set by
     algorithm.options.KEY=VALUE."""

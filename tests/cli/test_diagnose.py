@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,7 +77,9 @@ def test_json_has_every_sign_and_no_nan(runs: Path, capsys: pytest.CaptureFixtur
     assert shuffled["exploration"]["because"] == "advantages follow rewards"
     silent = one["exploration"]["signs"][0]
     assert silent["low"] <= silent["value"] <= silent["high"]
-    assert one["reliability"] == {"measured": False, "flag": None, "because": None, "signs": []}
+    assert one["reliability"] == {
+        "measured": False, "flag": None, "because": None, "why_not_measured": None, "signs": []
+    }  # fmt: skip
 
 
 def test_an_end_that_is_not_known_is_null(runs: Path) -> None:
@@ -193,3 +196,15 @@ def test_a_row_of_the_benchmark_counts_the_right_flag_and_no_other() -> None:
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
 def test_a_planted_cause_is_found_and_no_other(plant: Plant, tmp_path: Path) -> None:
     assert flags_of(plant, 1, tmp_path / "run") == plant.flags
+
+
+def test_who_was_asked_in_vain_is_not_told_to_ask(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "one", tmp_path / "one")
+    answer = tmp_path / "one" / fidelity.ANSWER
+    answer.parent.mkdir(parents=True, exist_ok=True)
+    answer.write_text(json.dumps({"against": "start", "readings": [], "not_measured": ["no item"]}))
+    done = here("diagnose", "one", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "reliability of 1 run was asked in vain: no item" in said
+    assert "reliability is measured by" not in said

@@ -25,7 +25,14 @@ from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout import critiques, curriculum
 from harness.train.rollout.batch import rng_of, rollout_groups
 from harness.train.rollout.conversation import Conversation, Exchange
-from harness.train.rollout.refinement import LOWERED_NATS, RefinedBatch, cuts_of, refine
+from harness.train.rollout.refinement import Cut, cuts_of
+from harness.train.rollout.tabular_refinement import (
+    LOWERED_NATS,
+    RefinedBatch,
+    blamed,
+    refine,
+    strategies_played,
+)
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from tests.train.made import LEVELS, conversation, go_on, make_run, rows_of, tabular, user_turn
 
@@ -101,18 +108,18 @@ def test_the_most_costly_reply_is_the_first_of_the_deepest_falls() -> None:
 
 
 def test_what_each_critique_blames() -> None:
-    def blamed(kind: str, text: str = "Hm.", **why: float) -> set[str]:
-        told = talk(5, -5, why=why, text=text)
-        return set(critiques.blamed(kind, told, 1, ["question", "suggest"]))
+    def told(kind: str, text: str = "Hm.", **why: float) -> set[str]:
+        one = talk(5, -5, why=why, text=text)
+        return set(critiques.blamed(kind, one, 1, ["question", "suggest"]))
 
-    assert blamed("none", worth=-1.0) == set()
-    assert blamed("score") == {"suggest"}
-    assert blamed("reaction", "That makes it harder.") == {"suggest"}
-    assert blamed("reaction", "I had tea today.") == set()
-    assert blamed("reason", worth=-1.0, fatigue=-0.5) == {"suggest"}
-    assert blamed("reason", worth=-0.2, fatigue=-0.5) == {"question", "suggest"}
-    assert blamed("reason", worth=0.5, fatigue=0.0) == set()  # the luck of the draw
-    assert blamed("reason", worth=-0.1, coldness=-2.0) == set()  # wording, not strategy
+    assert told("none", worth=-1.0) == set()
+    assert told("score") == {"suggest"}
+    assert told("reaction", "That makes it harder.") == {"suggest"}
+    assert told("reaction", "I had tea today.") == set()
+    assert told("reason", worth=-1.0, fatigue=-0.5) == {"suggest"}
+    assert told("reason", worth=-0.2, fatigue=-0.5) == {"question", "suggest"}
+    assert told("reason", worth=0.5, fatigue=0.0) == set()  # the luck of the draw
+    assert told("reason", worth=-0.1, coldness=-2.0) == set()  # wording, not strategy
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +195,7 @@ def test_the_acts_are_those_of_the_conversations_and_the_new_ones_are_marked(dra
         for a, reply in zip(made.acts.act[mine], made.acts.reply[mine], strict=True):
             assert STRATEGIES[a] in one.exchanges[reply].answer.strategies
     # what is read before a reply that is spoken again is what was read before it the first time
-    for cut in cuts_of("none", conversations, rewards_of(conversations), acts, SIZE):
+    for cut in cuts_in(conversations, acts):
         before, again = (
             batch.seen.features[
                 (batch.conversation == cut.conversation) & (batch.reply == cut.reply)
@@ -199,17 +206,16 @@ def test_the_acts_are_those_of_the_conversations_and_the_new_ones_are_marked(dra
         np.testing.assert_array_equal(again, before)
 
 
-def rewards_of(conversations: list[Conversation]) -> np.ndarray:
-    return np.array([c.reward for c in conversations])
+def cuts_in(conversations: list[Conversation], acts: Acts) -> list[Cut]:
+    rewards = np.array([c.reward for c in conversations])
+    return cuts_of(conversations, rewards, strategies_played(acts, len(conversations)), SIZE)
 
 
 def test_the_control_is_told_nothing_and_draws_by_the_plain_policy(drawn: Drawn) -> None:
     _, conversations, acts = drawn
-    rewards = rewards_of(conversations)
-    untold, told = (cuts_of(kind, conversations, rewards, acts, SIZE) for kind in ("none", "score"))
-    assert [(c.conversation, c.reply) for c in untold] == [(c.conversation, c.reply) for c in told]
-    assert all(not cut.blamed for cut in untold)
-    assert all(len(cut.blamed) == 1 for cut in told)
+    cuts = cuts_in(conversations, acts)
+    assert all(not blamed("none", conversations, cut) for cut in cuts)
+    assert all(blamed("score", conversations, cut) == {cut.played[-1]} for cut in cuts)
 
 
 def test_a_critique_divides_the_odds_of_what_it_blames_for_one_reply() -> None:
@@ -245,11 +251,13 @@ def test_no_critique_names_or_knows_the_hidden_intention(drawn: Drawn, kind: str
         exchanges = tuple(Exchange(e.reply, told(e.answer)) for e in one.exchanges)
         return replace(one, opening=told(one.opening), exchanges=exchanges)
 
-    plain = cuts_of(kind, conversations, rewards_of(conversations), acts, SIZE)
+    cuts = cuts_in(conversations, acts)
+    plain = [blamed(kind, conversations, cut) for cut in cuts]
     for intention in INTENTIONS:
         others = [with_intention(c, intention) for c in conversations]
-        assert cuts_of(kind, others, rewards_of(others), acts, SIZE) == plain
-    assert all(cut.blamed <= set(STRATEGIES) for cut in plain)
+        assert cuts_in(others, acts) == cuts
+        assert [blamed(kind, others, cut) for cut in cuts] == plain
+    assert all(names <= set(STRATEGIES) for names in plain)
 
 
 def test_groups_whose_worst_conversation_never_fell_stay_as_they_are(drawn: Drawn) -> None:
@@ -315,11 +323,6 @@ def test_what_it_cannot_do_is_refused_by_name() -> None:
             planner.plan(["algorithm=critique_grpo", *words])
         return str(error.value)
 
-    assert refused("policy=tiny") == (
-        "policy.kind must be tabular with algorithm.kind=critique_grpo, since a language model's "
-        "replies to a critique would have to be scored again without it, which is not built, "
-        "got tiny"
-    )
     tab = "policy=tabular"
     assert refused(tab, "curriculum=mixed") == (
         "curriculum.kind must be none or reverse with algorithm.kind=critique_grpo, whose "

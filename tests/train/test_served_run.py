@@ -14,7 +14,7 @@ import pytest
 
 from harness.config.run import RunConfig
 from harness.records import saved_conversations
-from harness.records.run_folder import RunFolder
+from harness.records.run_folder import RunFolder, read_config
 from tests.simulator.endpoint import Endpoint, completion, data, play, purpose, response, serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, go_on, make_run, short, status, tabular
@@ -188,3 +188,28 @@ def test_conversations_keep_the_reason_and_the_fault_of_a_served_user(
             ("server", True) if one in lost else (None, False)
         )
         assert (last.reported_emotion is None) == (reply.strategies is None) == (one in lost)
+
+
+@pytest.mark.parametrize("critique", ["score", "reaction"])
+def test_the_worst_conversation_is_spoken_again_and_may_be_lost_then(
+    tmp_path: Path, critique: str
+) -> None:
+    """Play has the user fall where a reply is not one of its own; some answers fail."""
+    appraised = itertools.count()
+
+    def script(number: int, body: dict[str, Any]) -> bytes | None:
+        lost = purpose(body) == "appraise" and next(appraised) % 31 == 4
+        return response("", "500 Internal Server Error") if lost else None
+
+    with serving(script) as endpoint:
+        base = read_config(a_run(tmp_path / "base", endpoint.url, steps=3, turns=2, retries=0))
+        algorithm = replace(
+            base.algorithm, kind="critique_grpo", options={"critique": critique}, group_size=4
+        )
+        run = make_run(tmp_path / "run", replace(base, algorithm=algorithm))
+        code, _, err = go_on(run)
+    assert code == 0, err
+    written = rows(run)
+    assert all(row["refined/groups"] > 0 for row in written)
+    assert sum(row["refined/replies"] for row in written) > 6
+    assert any(row["refined/gain"] is not None for row in written)

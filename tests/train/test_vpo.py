@@ -165,3 +165,36 @@ def test_what_cannot_be_is_refused(words: list[str], sentence: str) -> None:
     with pytest.raises(ConfigError) as error:
         planner.point(["algorithm=vpo", *words])
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("remedy", "does"), [("dynamic_sampling", "redraws"), ("snr_filter", "leaves out")]
+)
+def test_remedies_that_go_by_single_rewards_are_refused(remedy: str, does: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        planner.point(["algorithm=vpo", "policy=tabular", f"remedy={remedy}"])
+    assert str(error.value) == (
+        f"remedy.methods.{remedy} must go with an algorithm that compares single rewards, since it "
+        f"{does} groups by their spread, got algorithm.kind=vpo"
+    )
+
+
+def test_the_gain_in_emotion_teaches_what_the_end_does() -> None:
+    """All of a group begin alike, so that what the first quality loses is the same for each set."""
+    rng = np.random.default_rng(2)
+    ends = rng.integers(0, 100, size=16)
+    said = [
+        (SupporterReply(text), int(end))
+        for text, end in zip(["Yes.", "What is it?", "I see that now."] * 6, ends, strict=False)
+    ]
+    batch = [
+        conversation(n // 8, n % 8, 40, [(reply, user_turn(end, ended="cap"))])
+        for n, (reply, end) in enumerate(said)
+    ]
+    config = replace(CONFIG, group_size=8)
+    by_end, by_gain = (
+        Vpo(slots=4).advantages(compute_rewards(batch, RewardConfig(mode=mode), True), None, config)
+        for mode in ("terminal", "delta")
+    )
+    assert np.abs(by_end).max() > 0.01
+    np.testing.assert_allclose(by_gain, by_end, atol=1e-12)

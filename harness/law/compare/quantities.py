@@ -9,27 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from harness.law.compare import replicates, scales
+from harness.law.compare import replicates, run_numbers
 from harness.law.compare.footing import Footing
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.random_effects import Sample, sample, unweighted
-from harness.law.compare.replicates import ADAPTED, mean_of_measured
-from harness.law.estimate import null_control, numbers, onset, regime
-from harness.law.io import columns
-from harness.law.io.clean import FEWEST_POINTS, Points
-from harness.law.io.columns import NO_SERIES
-from harness.law.results import Floats, Interval
+from harness.law.compare.run_numbers import OfRun
+from harness.law.estimate import null_control
+from harness.law.results import Interval
 
-OfRun = Callable[[Member, Footing], Interval | None]
 Values = list[list[Interval | None]]
 """For each group, the value of each of its runs, None where there is none."""
 NATS, REWARD, SHARE = "nats", "reward", "share"
 HEARD = "nats heard"
 """Of listening, which no H bounds."""
-NO_REWARDS = Points(np.empty(0), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -57,7 +50,7 @@ class Quantity:
     @property
     def is_onset(self) -> bool:
         """Whether it is a time in the run, so that one can be earlier than another."""
-        return self.of_run is _onset
+        return self.of_run is run_numbers.onset_share
 
     def value(self, member: Member, footing: Footing) -> Interval | None:
         """The number of a run, with its 95% interval; None where its log does not tell."""
@@ -71,172 +64,54 @@ class Quantity:
         return replace(footing, probe=True) if self.probe else footing
 
 
-def _slope(member: Member, footing: Footing) -> Interval | None:
-    if footing.within is None:
-        spread = footing.spread(member)
-        return spread.a if spread is not None else None
-    points = footing.law_points(member)
-    if points is None:
-        return None
-    inside = scales.within_range(points, footing.within)
-    key = ("a", footing.column_of(member), footing.probe, inside.steps.tobytes())
-    return member.replicate.once(key, lambda: scales.slope(inside))
-
-
-def _ceiling(member: Member, footing: Footing) -> Interval | None:
-    spread = footing.spread(member)
-    return spread.ceiling if spread is not None else None
-
-
-def _gain(member: Member, footing: Footing) -> Interval | None:
-    column = footing.column_of(member)
-
-    def reckon() -> Interval | None:
-        points = footing.points(member)
-        return regime.gain(points, columns.is_evaluation(column)) if points is not None else None
-
-    return member.replicate.once(("gain", column, footing.probe, footing.until), reckon)
-
-
-def _final_reward(member: Member, footing: Footing) -> Interval | None:
-    points = footing.points(member)
-    if points is None or len(points) < FEWEST_POINTS:
-        return None
-    return _without_error(_end(points.reward))
-
-
-def _fall(member: Member, footing: Footing) -> Interval | None:
-    key = ("fall", footing.probe and footing.column_of(member), footing.probe, footing.until)
-    return member.replicate.once(key, lambda: null_control.fall(footing.course(member).values))
-
-
-def _probe_fall(member: Member, footing: Footing) -> Interval | None:
-    """From the first value alone: all runs that start from the same weights share it.
-
-    Three values would reach far into a run that is evaluated seldom
-    (docs/decisions/2026-11-22-one-comparison.md).
-    """
-    return null_control.fall(footing.course(member).values, exact_start=True)
-
-
-def _entropy_lost(member: Member, footing: Footing) -> Interval | None:
-    h = footing.course(member).values
-    return _without_error(float(h[0] - h.mean())) if len(h) >= FEWEST_POINTS else None
-
-
-def _onset(member: Member, footing: Footing) -> Interval | None:
-    if footing.probe and member.replicate.probe_course is None:
-        return None
-    return _without_error(footing.share_at(member, _onset_step(member, footing)))
-
-
-def _onset_step(member: Member, footing: Footing) -> float | None:
-    collapse = footing.onset(member)
-    return collapse.step if collapse is not None else None
-
-
-def _lead(member: Member, footing: Footing) -> Interval | None:
-    """Above 0 where H begins to fall for good before the reward stops rising.
-
-    An onset would not do: a fall of H while the reward rises is none by its own rule. A reward
-    that never stops is no stop that a fall could have made: 0.
-    """
-    points = replace(footing, probe=False).points(member)
-    if member.replicate.probe_course is None or points is None or len(points) < FEWEST_POINTS:
-        return None
-    stop = regime.reward_plateau(points)
-    if stop is None:
-        return _without_error(0.0)
-    fall = _fall_step(member, footing)
-    return _without_error(footing.share_at(member, stop) - footing.share_at(member, fall))
-
-
-def _fall_step(member: Member, footing: Footing) -> float | None:
-    """The onset on the probe, whatever the reward does."""
-    probed = member.replicate.probe_course
-    course = probed.course if probed else None
-    start = onset.find(course, NO_REWARDS) if course is not None else None
-    return start.step if start is not None and start.is_collapse else None
-
-
-def _silent_share(member: Member, footing: Footing) -> Interval | None:
-    return member.result.silent_share
-
-
-def _at_end(*names: str) -> OfRun:
-    """The sum of columns, each its mean over the last tenth of the steps; None without one."""
-
-    def of_run(member: Member, footing: Footing) -> Interval | None:
-        columns = [footing.cut(member.replicate.ends.get(name, NO_SERIES)) for name in names]
-        ends = [mean_of_measured(numbers.last_tenth(column.values)) for column in columns]
-        measured = [end for end in ends if end is not None]
-        return _without_error(sum(measured)) if len(measured) == len(ends) else None
-
-    return of_run
-
-
-def _yardstick(name: str) -> OfRun:
-    """The end of a column that stands beside an evaluation's reward."""
-
-    def of_run(member: Member, footing: Footing) -> Interval | None:
-        column = footing.column_of(member).replace("reward", name)
-        value = _end_of(member, footing, column)
-        return None if value is None else _without_error(value)
-
-    return of_run
-
-
-def _adaptation(member: Member, footing: Footing) -> Interval | None:
-    before, after = (_end_of(member, footing, name) for name in ADAPTED)
-    return None if before is None or after is None else _without_error(after - before)
-
-
-def _end_of(member: Member, footing: Footing, column: str) -> float | None:
-    """Mean of the last tenth of what was measured; None of fewer than FEWEST_POINTS."""
-    values = footing.cut(member.replicate.ends.get(column, NO_SERIES)).values
-    measured = values[np.isfinite(values)]
-    return _end(measured) if len(measured) >= FEWEST_POINTS else None
-
-
-def _end(values: Floats) -> float:
-    """Mean of the last tenth, of three values at least."""
-    return numbers.mean(values[-max(3, len(values) // 10) :])
-
-
-def _without_error(value: float) -> Interval:
-    """A number whose own error is not known: its interval is the whole line."""
-    return Interval(value, -np.inf, np.inf)
-
-
 QUANTITIES: Mapping[str, Quantity] = {
-    "a": Quantity("slope of the law", "reward per exp(H)", _slope, on_reward=True, weighed=True),
-    "ceiling": Quantity("ceiling of the law", REWARD, _ceiling, on_reward=True, weighed=True),
-    "onset": Quantity("onset of collapse", SHARE, _onset, step=_onset_step),
-    "gain": Quantity("gain of reward", REWARD, _gain, on_reward=True, null=True),
-    "fall": Quantity("fall of H", NATS, _fall, null=True),
-    "final_reward": Quantity("reward at the end", REWARD, _final_reward, on_reward=True, null=True),
-    "probe_fall": Quantity("fall of H on the probe", NATS, _probe_fall, probe=True, null=True),
+    "a": Quantity(
+        "slope of the law", "reward per exp(H)", run_numbers.law_slope, on_reward=True, weighed=True
+    ),
+    "ceiling": Quantity(
+        "ceiling of the law", REWARD, run_numbers.law_ceiling, on_reward=True, weighed=True
+    ),
+    "onset": Quantity(
+        "onset of collapse", SHARE, run_numbers.onset_share, step=run_numbers.onset_step
+    ),
+    "gain": Quantity("gain of reward", REWARD, run_numbers.gain, on_reward=True, null=True),
+    "fall": Quantity("fall of H", NATS, run_numbers.fall_of_h, null=True),
+    "final_reward": Quantity(
+        "reward at the end", REWARD, run_numbers.final_reward, on_reward=True, null=True
+    ),
+    "probe_fall": Quantity(
+        "fall of H on the probe", NATS, run_numbers.probe_fall, probe=True, null=True
+    ),
     "entropy_lost": Quantity(
-        "mean loss of H on the probe", NATS, _entropy_lost, probe=True, null=True
+        "mean loss of H on the probe", NATS, run_numbers.entropy_lost, probe=True, null=True
     ),
     "probe_onset": Quantity(
-        "onset of collapse on the probe", SHARE, _onset, probe=True, step=_onset_step
+        "onset of collapse on the probe",
+        SHARE,
+        run_numbers.onset_share,
+        probe=True,
+        step=run_numbers.onset_step,
     ),
-    "lead": Quantity("stop of reward minus fall of H on the probe", SHARE, _lead, step=_fall_step),
+    "lead": Quantity(
+        "stop of reward minus fall of H on the probe",
+        SHARE,
+        run_numbers.lead,
+        step=run_numbers.fall_step,
+    ),
     "starved_share": Quantity(
-        "share of groups that teach nothing", SHARE, _silent_share, every_step=True
+        "share of groups that teach nothing", SHARE, run_numbers.silent_share, every_step=True
     ),
     "solving": Quantity(
         "share that suggests or informs at the end",
         SHARE,
-        _at_end(*replicates.SOLVING),
+        run_numbers.at_end(*replicates.SOLVING),
         null=True,
         every_step=True,
     ),
     "solving_after_feeling": Quantity(
         "share that suggests or informs just after a feeling, at the end",
         SHARE,
-        _at_end(replicates.SOLVING_AFTER_FEELING),
+        run_numbers.at_end(replicates.SOLVING_AFTER_FEELING),
         null=True,
         every_step=True,
     ),
@@ -257,45 +132,51 @@ QUANTITIES: Mapping[str, Quantity] = {
     "grounding": Quantity(
         "acts of grounding at the end",
         "per 100 replies",
-        _at_end(replicates.GROUNDING),
+        run_numbers.at_end(replicates.GROUNDING),
         null=True,
         every_step=True,
     ),
     "question_value": Quantity(
         "facts told for asking at the end",
         "facts",
-        _at_end(replicates.QUESTION_VALUE),
+        run_numbers.at_end(replicates.QUESTION_VALUE),
         null=True,
         every_step=True,
     ),
     "alliance": Quantity(
-        "alliance at the end", SHARE, _at_end(replicates.ALLIANCE), null=True, every_step=True
+        "alliance at the end",
+        SHARE,
+        run_numbers.at_end(replicates.ALLIANCE),
+        null=True,
+        every_step=True,
     ),
     "divergence": Quantity(
         "KL to the start at the end",
         "nats a token or act",
-        _at_end(replicates.DIVERGENCE),
+        run_numbers.at_end(replicates.DIVERGENCE),
         null=True,
         every_step=True,
     ),
     "listening": Quantity(
-        "listening at the end", HEARD, _yardstick("listening"), on_reward=True, null=True
+        "listening at the end", HEARD, run_numbers.yardstick("listening"), on_reward=True, null=True
     ),
     "within_sd": Quantity(
         "spread within a user at the end",
         REWARD,
-        _yardstick("within_sd"),
+        run_numbers.yardstick("within_sd"),
         on_reward=True,
         null=True,
     ),
     "best_at_16": Quantity(
         "best of 16 conversations at the end",
         REWARD,
-        _yardstick("best_at_16"),
+        run_numbers.yardstick("best_at_16"),
         on_reward=True,
         null=True,
     ),
-    "adaptation": Quantity("gain by one step on other users", REWARD, _adaptation, null=True),
+    "adaptation": Quantity(
+        "gain by one step on other users", REWARD, run_numbers.adaptation, null=True
+    ),
 }
 CONTRASTED = ("a", "ceiling", "onset", "gain", "fall")
 """Quantities of a contrast, in the order of contrasts.csv."""

@@ -138,7 +138,8 @@ def reliability(run: Path) -> Finding:
     measured = [sign for sign in signs if sign.value is not None]
     worse = next((sign for sign in measured if _is_worse(sign, len(measured))), None)
     flag = None if worse is None else "false_facts"
-    return Finding(RELIABILITY, bool(measured), flag, worse, signs)
+    why = None if measured else fidelity.why_nothing(run)
+    return Finding(RELIABILITY, bool(measured), flag, worse, signs, why)
 
 
 def _is_worse(sign: Sign, tried: int) -> bool:

@@ -23,6 +23,8 @@ WARMTH = "warmth: kind minus cold reply"
 """Quantity of how warm such a model is. Its error counts where it is surely warmer than at its
 start, since this is about what warmth costs."""
 
+NOT_WARMER = "the policy is not surely warmer than its start, and only what warmth costs is counted"
+
 
 def read(run: Path) -> tuple[Sign, ...]:
     """The changes since the start that the probe found: of told facts framing by framing, or of the
@@ -31,9 +33,38 @@ def read(run: Path) -> tuple[Sign, ...]:
     Empty where it has not been asked, or against another run. Raises DataError, with the file and
     the rule, for what is no answer of a probe.
     """
+    path, keys = run / ANSWER, _answer(run)
+    if keys is None or keys.get("against") != "start":
+        return ()
+    return _last(path, keys["readings"])
+
+
+def why_nothing(run: Path) -> str | None:
+    """Why the probe's answer says nothing of reliability; None where it has not been asked.
+
+    Raises DataError as `read` does.
+    """
+    path, keys = run / ANSWER, _answer(run)
+    if keys is None:
+        return None
+    if keys.get("against") != "start":
+        return "it was asked against another run, not the start"
+    reasons = keys.get("not_measured")
+    if isinstance(reasons, list) and reasons:
+        return plain_file.one_line("; ".join(map(str, reasons)))
+    mine = _of_last_step(keys["readings"])
+    if any(_place(one) == ERROR for one in mine) and not _is_warmer(path, mine):
+        return (
+            "the policy is not surely warmer than its start, and only what warmth costs is counted"
+        )
+    return "no change since the start was measured"
+
+
+def _answer(run: Path) -> dict[str, Any] | None:
+    """What the probe wrote, whose readings are objects; None where it has not been asked."""
     path = run / ANSWER
     if not path.is_file():
-        return ()
+        return None
     try:
         value = json.loads(plain_file.text(path))
     except (ValueError, RecursionError) as error:
@@ -42,18 +73,19 @@ def read(run: Path) -> tuple[Sign, ...]:
     readings = keys.get("readings")
     if not isinstance(readings, list) or not all(isinstance(one, dict) for one in readings):
         raise DataError(f"{path}: readings must be a list of objects, as `harness probe` writes it")
-    if keys.get("against") != "start":
-        return ()
-    return _last(path, readings)
+    return keys
+
+
+def _of_last_step(readings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The readings of the last step that was probed."""
+    steps = [one.get("step") for one in readings]
+    last = max((step for step in steps if type(step) is int), default=None)
+    return [one for one in readings if last is not None and one.get("step") == last]
 
 
 def _last(path: Path, readings: Sequence[dict[str, Any]]) -> tuple[Sign, ...]:
     """The signs of the last step that was probed."""
-    steps = [one.get("step") for one in readings]
-    last = max((step for step in steps if type(step) is int), default=None)
-    if last is None:
-        return ()
-    mine = [one for one in readings if one.get("step") == last]
+    mine = _of_last_step(readings)
     told = [one for one in mine if one.get("quantity") in (TRUE_FACT, FALSE_FACT)]
     known = [one for one in mine if _place(one) == ERROR] if _is_warmer(path, mine) else []
     units = ((told, "change of the share"), (known, "change of the error, %"))

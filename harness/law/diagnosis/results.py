@@ -41,6 +41,8 @@ class Finding:
     """The sign that the flag goes by; None without one."""
     signs: tuple[Sign, ...]
     """All that was looked at."""
+    why: str | None = None
+    """Why nothing was measured where it has been asked; None otherwise."""
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,13 @@ def notes(found: Sequence[Diagnosis]) -> list[str]:
         f"{wording.plain(flag)}: {meaning}" for flag, meaning in MEANS.items() if flag in raised
     ]
     lines += [METHOD] if raised else []
-    asked = any(f.measured for one in found for f in one.findings if f.mechanism == RELIABILITY)
-    return lines if asked else [*lines, UNASKED]
+    facts = [f for one in found for f in one.findings if f.mechanism == RELIABILITY]
+    in_vain = Counter(finding.why for finding in facts if finding.why is not None)
+    for why, count in in_vain.items():
+        lines.append(f"reliability of {wording.plural(count, 'run')} was asked in vain: {why}")
+    asked = any(finding.measured for finding in facts)
+    unasked = any(not finding.measured and finding.why is None for finding in facts)
+    return [*lines, UNASKED] if unasked and not asked else lines
 
 
 def cell(finding: Finding, regime: str | None) -> Text:

@@ -6,9 +6,9 @@ reply and goes on with a critique; this one replaces it (harness/train/rollout/r
 the reward minus the group's mean, not divided. What the policy said untold has the loss -r A, r the
 ratio, without a clip. What it said again has -A f(p), f(p) = p / (p + shaping), p being its
 probability under the policy that is told nothing: the slope along log p,
--A shaping p / (p + shaping)^2, goes through f and is largest where p = shaping. No importance
-weight corrects for the critique. `critique=none` is the control: spoken again untold, the same
-loss.
+-A shaping p / (p + shaping)^2, goes through f and is largest where p = shaping. The log-probability
+at which it was drawn is in no loss, and no importance weight corrects for the critique.
+`critique=none` is the control: spoken again untold, the same loss.
 
 The authors draw 7 replies and refine one into an eighth, shaped from its first token; ours keeps
 the group's size, and the replies before the costly one, which nobody criticised. Their sum over a
@@ -23,7 +23,6 @@ import numpy as np
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.ranges import Between, OneOf
 from harness.config.run import RunConfig
-from harness.config.simulator import IN_PROCESS
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray, group_relative
 from harness.train.policy_gradient.algorithm import Algorithm
@@ -66,23 +65,12 @@ class CritiqueGrpo(Algorithm):
     def check(self, config: RunConfig) -> None:
         super().check(config)
         kind = f"with algorithm.kind={config.algorithm.kind}"
-        if config.policy.kind != "tabular":
-            raise ConfigError(
-                f"policy.kind must be tabular {kind}, since a language model's replies to a "
-                "critique would have to be scored again without it, which is not built, got "
-                f"{config.policy.kind}"
-            )
         if config.curriculum.kind not in ("none", "reverse"):
             raise ConfigError(
                 f"curriculum.kind must be none or reverse {kind}, whose conversations are taken "
                 f"over at the run's own level, got {config.curriculum.kind}"
             )
         simulator = config.simulator.kind
-        if simulator not in IN_PROCESS:
-            raise ConfigError(
-                f"simulator.kind must be {' or '.join(IN_PROCESS)} {kind}, whose conversations "
-                f"can be taken over, got {simulator}"
-            )
         if self.critique == "reason" and simulator != "scripted":
             raise ConfigError(
                 "algorithm.options.critique must not be reason with simulator.kind="

@@ -8,6 +8,9 @@ the set's reward minus the mean of the group's sets, undivided. So slots are pai
 something, and not each for all: with the mean over j in the place of the max nothing would tell
 them apart, and with one w the reward is best-of-m.
 
+With reward=delta a set earns less by the mean first weight times the emotion that all begin with,
+and the advantages are those of reward=terminal.
+
 The paper's group size, slots and number of weights were not found in what could be read of it; here
 they are keys. `draws` weights are drawn once and serve all sets and steps, so that sets are
 compared by the same weights and the objective is one function; drawing anew would add noise alone.
@@ -37,6 +40,7 @@ class Vpo(Algorithm):
     """The size of a set, and how many weighings it is rewarded by."""
 
     needs_qualities: ClassVar[bool] = True
+    compares_single: ClassVar[bool] = False
     slots: Annotated[int, Between(2, 64)] = 4
     """Conversations of a set, each with a slot of its own; divides algorithm.group_size."""
     draws: Annotated[int, Between(1, 10_000)] = 32

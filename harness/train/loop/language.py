@@ -15,6 +15,7 @@ from harness.errors import DivergedError, StoppedError
 from harness.policy.grammar import covers
 from harness.train.loop import rank, step_checks
 from harness.train.loop import start as starts
+from harness.train.loop.language_refinement import refine
 from harness.train.loop.language_step import (
     StepState,
     TokenBatch,
@@ -23,6 +24,7 @@ from harness.train.loop.language_step import (
     length_penalties,
     loss_settings,
     replies_of,
+    trace_as_drawn,
     trace_of,
     update_metrics,
 )
@@ -37,9 +39,9 @@ from harness.train.loop.trl_adapter import (
     resume_point,
 )
 from harness.train.metrics import card, evaluate
-from harness.train.metrics.conversation_metrics import conversation_metrics
+from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
 from harness.train.metrics.entropy_splits import Planning, thinking_entropies
-from harness.train.metrics.token_metrics import Metrics, entropy_metrics
+from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import micro_batches, remedy_stack
 from harness.train.objective.language_loss import LossBatch
@@ -121,10 +123,12 @@ class LanguageRun:
                 )
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
-        filled, trajectories = self._filled_batch(step)
-        conversations = filled.conversations
-        metrics |= curriculum.metrics(self._curriculum, conversations)
-        self._curriculum = curriculum.advanced(self._curriculum, conversations)
+        filled, drawn = self._filled_batch(step)
+        metrics |= curriculum.metrics(self._curriculum, filled.conversations)
+        self._curriculum = curriculum.advanced(self._curriculum, filled.conversations)
+        critique = self.stack.algorithm.refines_by()
+        refined = refine(critique, self.team, filled.conversations, drawn, step)
+        conversations, trajectories = refined.conversations, refined.trajectories
         rewards = compute_rewards(conversations, config.reward)
         penalties = length_penalties(self.stack, trajectories, config)
         touched, shaped = filled.redrawn, rewards
@@ -133,14 +137,24 @@ class LanguageRun:
             touched = touched | (np.nansum(penalties, axis=1) < 0)
         signal = self._learning_signal(shaped, trajectories, step)
         advantages, known = signal.advantages, np.isfinite(rewards.total)
-        metrics |= signal.metrics
+        metrics |= signal.metrics | refined.metrics
         self._critic_batch = signal.critic_batch
         spread = self.stack.spread(rewards.total)
-        batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known, spread)
+        batch = TokenBatch(
+            trajectories,
+            advantages,
+            touched,
+            filled.groups_drawn,
+            known,
+            spread,
+            refined.again_from,
+        )
         settings = loss_settings(
             self.stack, batch, config, step, self._model, self._planning, self.limit
         )
-        self._step = StepState(step, conversations, batch, rewards, settings, metrics)
+        self._step = StepState(
+            step, conversations, batch, rewards, settings, metrics, refined.as_drawn
+        )
         self._step.rollout_end = time.monotonic()
         self._step.seconds = {
             "eval": eval_end - begin,
@@ -237,23 +251,15 @@ class LanguageRun:
     def _record(self) -> Metrics:
         """Write the row of the current step to disk; return its values."""
         state = self._step
-        batch, conversations = state.batch, state.conversations
-        trace, rows = trace_of(state), [t.row for t in batch.trajectories]
-        engine_logp = np.concatenate([t.logp for t in batch.trajectories])
+        batch, conversations, trace = state.batch, state.conversations, trace_of(state)
         acted = [p.acted_share for p in state.passes]
         selection = state.settings.selection
         values: Metrics = {
-            **conversation_metrics(conversations, state.rewards.total, *self.stack.groups()),
-            **entropy_metrics(trace, self._config.algorithm.group_size),
-            **thinking_entropies(trace, rows, self._chat.thought),
-            **self._planning.entropies(trace, rows),
+            **self._of_what_was_said(state, trace),
             **state.metrics,
             **update_metrics(state.passes),
             **remedy_stack.metrics(self.stack, selection, acted, batch.groups_drawn),
             "grad_norm": state.grad_norm,
-            "kl": divergence(trace, batch.trajectories),
-            **step_checks.gap_metrics(trace.logp, engine_logp, self._corrected),
-            "text/grammatical": self._grammatical(conversations),
         }
         self._session.record(
             state.step,
@@ -263,6 +269,30 @@ class LanguageRun:
             update=time.monotonic() - state.rollout_end,
         )
         return values
+
+    def _of_what_was_said(self, state: StepState, trace: TokenTrace) -> Metrics:
+        """The columns on the batch's conversations and tokens: as the policy drew them by itself,
+        but for the spread of the rewards and the `trace` that it learns from.
+        """
+        conversations, rewards = state.conversations, state.rewards.total
+        trajectories, learnt_from = state.batch.trajectories, Metrics()
+        if (drawn := state.as_drawn) is not None:
+            learnt_from = learnt_from_metrics(rewards, trace, *self.stack.groups())
+            conversations, trajectories = drawn.conversations, drawn.trajectories
+            rewards = compute_rewards(conversations, self._config.reward).total
+            trace = trace_as_drawn(state, drawn)
+        rows = [t.row for t in trajectories]
+        engine_logp = np.concatenate([t.logp for t in trajectories])
+        return {
+            **conversation_metrics(conversations, rewards, *self.stack.groups()),
+            **entropy_metrics(trace, self._config.algorithm.group_size),
+            **thinking_entropies(trace, rows, self._chat.thought),
+            **self._planning.entropies(trace, rows),
+            "kl": divergence(trace, trajectories),
+            **step_checks.gap_metrics(trace.logp, engine_logp, self._corrected),
+            "text/grammatical": self._grammatical(conversations),
+            **learnt_from,
+        }
 
     def _grammatical(self, conversations: Sequence[Conversation]) -> float | None:
         """Share of replies made of the phrase grammar's sentences; None unless policy=tiny."""

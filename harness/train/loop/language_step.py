@@ -16,6 +16,7 @@ import torch
 
 from harness.config.run import MAX_TURNS, RunConfig
 from harness.train.loop import language_probe
+from harness.train.loop.language_refinement import AsDrawn
 from harness.train.metrics import evaluate
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.held_out import at_once
@@ -24,6 +25,7 @@ from harness.train.objective import remedy_stack
 from harness.train.objective.language_loss import (
     LossResult,
     LossSettings,
+    Scored,
 )
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import (
@@ -58,6 +60,8 @@ class TokenBatch:
     """Shape (conversations,)."""
     spread: FloatArray | None = None
     """See `RemedyStack.spread`."""
+    again_from: IntArray | None = None
+    """See `RefinedTokens.again_from`."""
 
 
 @dataclass(slots=True)
@@ -71,6 +75,8 @@ class StepState:
     settings: LossSettings
     metrics: Metrics
     """The columns that do not depend on the updates."""
+    as_drawn: AsDrawn | None = None
+    """The batch before some of it was spoken again; None where nothing was."""
     passes: list[LossResult] = field(default_factory=list)
     """One for each update."""
     grad_norm: float | None = None
@@ -82,13 +88,24 @@ class StepState:
 
 def trace_of(state: StepState) -> TokenTrace:
     """The batch's own tokens, conversation by conversation, under the weights before the update."""
-    scored = state.passes[0].scored
-    conversation, turn = _places(state.batch.trajectories)
+    return _trace(state.passes[0].scored, state.batch.trajectories, state.batch.advantages)
+
+
+def trace_as_drawn(state: StepState, as_drawn: AsDrawn) -> TokenTrace:
+    """The same of the batch before some of it was spoken again; its advantages are nobody's."""
+    scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.passes[0].scored)]
+    return _trace(scored, as_drawn.trajectories, np.zeros_like(state.batch.advantages))
+
+
+def _trace(
+    scored: Sequence[Scored], trajectories: Sequence[TokenTrajectory], advantages: FloatArray
+) -> TokenTrace:
+    conversation, turn = _places(trajectories)
     return TokenTrace(
         entropy_nats=_joined([row.entropy_nats for row in scored]),
         entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
         logp=_joined([row.logp for row in scored]),
-        advantage=state.batch.advantages[conversation, turn - 1],
+        advantage=advantages[conversation, turn - 1],
         conversation=conversation,
         turn=turn,
     )
@@ -143,6 +160,7 @@ def loss_settings(
             if stack.needs_distribution
             else None
         ),
+        spoken_again=None if batch.again_from is None else turn >= batch.again_from[conversation],
         progress=remedy_stack.progress(config, step),
     )
     counted = max(1, int(batch.has_reward[conversation].sum()))

@@ -30,6 +30,8 @@ from harness.train.objective.micro_batches import (
 
 USER_TOKENS = 64
 """Typical length of a user's turn with the template around it."""
+NOTE_TOKENS = 2 * USER_TOKENS
+"""Most that a critique has beside the reply that it quotes."""
 LOGIT_COPIES = 4
 """Logits, their distribution, its gradient and the exponentials of the entropy."""
 FULL_BYTES = 4
@@ -191,6 +193,12 @@ def most_tokens(config: RunConfig, turns: int, prompt_tokens: int = 0) -> int:
     return prompt_tokens + turns * (config.policy.max_turn_tokens + USER_TOKENS)
 
 
+def told_tokens(config: RunConfig) -> int:
+    """Most tokens of a critique, in the prompt of the reply that is drawn again; 0 without."""
+    told = registry.algorithm_of(config).refines_by() not in (None, "none")
+    return config.policy.max_turn_tokens + NOTE_TOKENS if told else 0
+
+
 def levels_met(config: RunConfig) -> list[DifficultyConfig]:
     """The levels of a run's conversations, those of its evaluations included."""
     levels = held_out.levels_of(config)
@@ -202,13 +210,24 @@ def _cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
     """Keys and values of a batch, or of an evaluation's slice, whose conversations are all as long
     as they can be: the learner's, unless vLLM has them, and the start model's, where it reads.
     """
-    turns = max(level.turn_cap for level in levels_met(config))
-    tokens = -(-most_tokens(config, turns, prompt_tokens) // GROWTH) * GROWTH
+    turns, batch = (
+        max(level.turn_cap for level in levels_met(config)),
+        config.conversations_of_a_rank,
+    )
+    longest, told = most_tokens(config, turns, prompt_tokens), told_tokens(config)
+    tokens = batch * _grown(longest)
+    if told:  # one conversation a group, once the batch's are gone
+        tokens = max(tokens, batch // config.algorithm.group_size * _grown(longest + told))
     learner = engine_choice.chosen(config) == engine_choice.TRANSFORMERS
     readers = learner + registry.reads_start_model(config)
     width = 2 * int(shape.num_hidden_layers) * _key_value_width(shape)
     size: int = getattr(torch, config.policy.dtype).itemsize
-    return readers * width * size * config.conversations_of_a_rank * tokens
+    return readers * width * size * tokens
+
+
+def _grown(tokens: int) -> int:
+    """Positions that the cache holds for so many."""
+    return -(-tokens // GROWTH) * GROWTH
 
 
 def _has_a_copy(config: RunConfig) -> bool:

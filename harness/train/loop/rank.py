@@ -31,7 +31,7 @@ from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Draw, Drawn, Limited, Work
+from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
 from harness.train.ranks.worker import Call, RankLost, Worker, first_gone, serve
 from harness.utils import process, safe_text
 
@@ -172,6 +172,9 @@ class Rank:
 
     def draw(self, asked: Draw) -> Drawn:
         return self._work.draw(asked)
+
+    def redraw(self, asked: Redraw) -> Drawn:
+        return self._work.redraw(asked)
 
     def meet(self, *asked: Any) -> Any:
         return self._work.meet(*asked)

@@ -111,7 +111,7 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     huggingface.check_vocabulary(policy, tokenizer, model)
     turns = max(level.turn_cap for level in memory.levels_met(config))
     most = memory.most_tokens(config, turns, len(chat.opening("")))
-    forward_check.check(policy, model, chat, most)
+    forward_check.check(policy, model, chat, most + memory.told_tokens(config))
     if policy.lora_rank:
         model = huggingface.with_adapters(policy, model)
     judge = None

@@ -39,7 +39,7 @@ from harness.train.loop.tabular_step import (
     update_metrics,
 )
 from harness.train.metrics import card
-from harness.train.metrics.conversation_metrics import conversation_metrics
+from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import registry, remedy_stack
@@ -58,13 +58,11 @@ from harness.train.rollout.batch import (
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import learning_signal
-from harness.train.rollout.refinement import RefinedBatch, refine
 from harness.train.rollout.rewards import compute_rewards
+from harness.train.rollout.tabular_refinement import RefinedBatch, refine
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
 FILE = "table.npy"
-LEARNT_FROM = frozenset(("reward_std", "frac_reward_zero_std", "groups/below_floor", "cov/mean"))
-"""Columns that speak of the rewards and advantages learnt from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +134,14 @@ def _step(
     before = state.ledger, bool(measured), state.slow
     ledger, entries = tabular_ledger.kept(*before, result, acts, config)
     values = {
-        **conversation_metrics(conversations, rewards.total, *stack.groups()),
-        **entropy_metrics(trace, config.algorithm.group_size),
-        **curriculum.metrics(state.curriculum, conversations),
+        **_of_what_was_said(state, filled, drawn, refined, rewards.total, trace, start_logp),
         **refined.metrics,
         **measured,
         **entries,
         **update_metrics(result),
         **remedy,
         **signal.metrics,
-        "kl": float((trace.logp - start_logp).mean()),
     }
-    if refined.spoken_again is not None:
-        values |= _as_drawn(state, filled.conversations, drawn)
     session.record(
         step,
         values,
@@ -219,23 +212,33 @@ def _to_learn_from(
     )
 
 
-def _as_drawn(
-    state: TrainState, conversations: Sequence[Conversation], acts: Acts
-) -> dict[str, float | None]:
-    """What the policy did by itself, where it then spoke again: all columns of the batch but those
-    of what it learns from.
+def _of_what_was_said(
+    state: TrainState,
+    filled: FilledBatch,
+    drawn: Acts,
+    refined: RefinedBatch,
+    rewards: FloatArray,
+    trace: TokenTrace,
+    start_logp: FloatArray,
+) -> Metrics:
+    """The columns on the batch's conversations and acts: as the policy drew them by itself, but for
+    the spread of the `rewards` and the `trace` that it learns from.
     """
-    config, temperature = state.curriculum.config, state.curriculum.config.policy.temperature
-    rewards = compute_rewards(conversations, config.reward).total
-    trace = trace_of(state.policy, acts, np.zeros((len(conversations), MAX_TURNS)), temperature)
-    start_logp = log_p_of_acts(start_policy(config), acts, temperature)
-    values = {
-        **conversation_metrics(conversations, rewards, *state.stack.groups()),
+    config, groups = state.curriculum.config, state.stack.groups()
+    conversations, learnt_from = filled.conversations, Metrics()
+    if refined.spoken_again is not None:
+        learnt_from = learnt_from_metrics(rewards, trace, *groups)
+        rewards = compute_rewards(conversations, config.reward).total
+        unpaid = np.zeros((len(conversations), MAX_TURNS))
+        trace = trace_of(state.policy, drawn, unpaid, config.policy.temperature)
+        start_logp = log_p_of_acts(start_policy(config), drawn, config.policy.temperature)
+    return {
+        **conversation_metrics(conversations, rewards, *groups),
         **entropy_metrics(trace, config.algorithm.group_size),
         **curriculum.metrics(state.curriculum, conversations),
         "kl": float((trace.logp - start_logp).mean()),
+        **learnt_from,
     }
-    return {key: value for key, value in values.items() if key not in LEARNT_FROM}
 
 
 def _rollout(

@@ -17,8 +17,8 @@ from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.config.simulator import LANGUAGE_RULES, SIMULATOR_FAULTS
 from harness.simulator.alliance import alliance
 from harness.train.metrics.replies import reply_metrics
-from harness.train.metrics.token_metrics import Metrics, mean_or_none
-from harness.train.policy_gradient.advantages import FloatArray, group_stds
+from harness.train.metrics.token_metrics import Metrics, TokenTrace, mean_or_none
+from harness.train.policy_gradient.advantages import FloatArray, covariance, group_stds
 from harness.train.rollout.conversation import Conversation, Exchange
 from harness.train.rollout.rewards import turns_of
 
@@ -71,6 +71,17 @@ def language_metrics(exchanges: Sequence[Exchange]) -> Metrics:
         "text/start_nll": mean_or_none(nlls),
         "text/start_z": mean_or_none(zs),
     }
+
+
+def learnt_from_metrics(
+    rewards: FloatArray, trace: TokenTrace, group_size: int, std_floor: float | None
+) -> Metrics:
+    """The columns that speak of the rewards and advantages learnt from, also where conversations
+    were spoken again and all others speak of the batch as it was drawn; arguments as above.
+    """
+    spread = _reward_metrics(rewards, group_size, std_floor)
+    del spread["reward"]
+    return {**spread, "cov/mean": covariance(trace.logp, trace.advantage)}
 
 
 def _reward_metrics(rewards: FloatArray, group_size: int, floor: float | None) -> Metrics:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from harness.train.engines.scoring import (
     chunks,
+    drawn,
     entropies,
     expected_discriminants,
     head_logits,
@@ -21,6 +22,7 @@ from harness.train.engines.scoring import (
     own_states,
     padded,
 )
+from harness.train.objective.language_loss import Scored
 from harness.train.objective.micro_batches import TokenLimit
 
 
@@ -38,6 +40,25 @@ def own_log_probabilities(
         return log_probabilities(logits, tokens, temperature)
 
     return _by_row(model, ids, own, measure, limit)
+
+
+@torch.no_grad()
+def own_scores(
+    model: Any,
+    ids: Sequence[Sequence[int]],
+    own: Sequence[Sequence[bool]],
+    temperature: float,
+    limit: TokenLimit | None = None,
+) -> list[Scored]:
+    """What the loss measures of each conversation's own tokens, under the current weights."""
+
+    def measure(logits: Tensor, tokens: Tensor) -> Tensor:
+        log_p = log_distribution(logits, temperature)
+        entropy = entropies(log_p)
+        at_one = entropy if temperature == 1 else entropies(log_distribution(logits, 1.0))
+        return torch.stack((drawn(log_p, tokens), entropy, at_one), dim=1)
+
+    return [Scored(*row.T) for row in _by_row(model, ids, own, measure, limit)]
 
 
 @torch.no_grad()

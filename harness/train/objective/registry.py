@@ -129,10 +129,13 @@ def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunC
     """Raise ConfigError for a remedy, or an engine, that means nothing with the algorithm."""
     kind = f"algorithm.kind={config.algorithm.kind}"
     for remedy in chosen:
+        what = "redraws" if isinstance(remedy, Filling) else "leaves out"
         if remedy.needs_groups and not algorithm.needs_groups:
-            what = "redraws" if isinstance(remedy, Filling) else "leaves out"
             rule = f"must go with an algorithm that compares groups, since it {what} some"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
+        if remedy.needs_groups and not algorithm.compares_single:
+            rule = f"must go with an algorithm that compares single rewards, since it {what} groups"
+            raise ConfigError(f"remedy.methods.{remedy.name()} {rule} by their spread, got {kind}")
         if remedy.needs_negative and not algorithm.has_negative:
             rule = "must go with an algorithm whose advantages can be negative, since it leaves out"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule} tokens of such, got {kind}")

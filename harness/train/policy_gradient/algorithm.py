@@ -43,6 +43,9 @@ class Algorithm(Options, ABC):
 
     needs_groups: ClassVar[bool] = True
     """Whether conversations are compared within groups, which then hold two or more."""
+    compares_single: ClassVar[bool] = True
+    """Whether what it compares are rewards of single conversations, by whose spread a remedy may
+    redraw or leave out groups."""
     by_conversation: ClassVar[bool] = False
     """Whether a token's loss depends on others of its conversation, as a ratio of sequences does.
     `loss` then gets all tokens of a conversation in one call; otherwise it may get any."""

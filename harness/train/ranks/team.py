@@ -19,7 +19,7 @@ from harness.train.metrics.held_out import Meeting, at_once
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings, Scored
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
-from harness.train.ranks.work import Draw, Drawn, Limited, Work
+from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
 from harness.train.rollout.conversation import shares
 from harness.train.rollout.curriculum import CurriculumState
 
@@ -110,8 +110,17 @@ class Team:
             Draw(curriculum, step, attempt, tuple(groups), own) if own else None
             for own in shares(len(groups), self.size)
         ]
-        self._calls.ask("draw", [None if task is None else (task,) for task in asked])
-        parts = [] if asked[0] is None else [self.own.draw(asked[0])]
+        return self._by_all("draw", asked)
+
+    def redraw(self, asked: Redraw) -> Drawn:
+        """What becomes of conversations that are spoken again, in their order."""
+        parts = [asked.some(own) if own else None for own in shares(len(asked.keys), self.size)]
+        return self._by_all("redraw", parts)
+
+    def _by_all(self, method: str, by_rank: Sequence[Draw | Redraw | None]) -> Drawn:
+        """What all ranks draw, each its own part, None where it has none."""
+        self._calls.ask(method, [None if part is None else (part,) for part in by_rank])
+        parts = [] if by_rank[0] is None else [getattr(self.own, method)(by_rank[0])]
         parts += self._calls.take()
         return Drawn(
             [conversation for part in parts for conversation in part.conversations],

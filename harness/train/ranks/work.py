@@ -12,6 +12,8 @@ from torch import Tensor
 
 from harness.config.run import PolicyConfig, RunConfig
 from harness.policy.chat import Chat
+from harness.simulator.factory import make
+from harness.simulator.protocol import ConversationKey
 from harness.train.engines.engine import Engine
 from harness.train.metrics import deaf, evaluate
 from harness.train.metrics.evaluate import Result
@@ -29,9 +31,17 @@ from harness.train.objective.micro_batches import (
     computes_again,
 )
 from harness.train.objective.own_tokens import own_log_probabilities
-from harness.train.rollout.batch import rollout_groups, waves
-from harness.train.rollout.conversation import Conversation, InWaves, shares
+from harness.train.rollout.batch import REFINEMENT_STREAM, rng_of, rollout_groups, waves
+from harness.train.rollout.conversation import (
+    Conversation,
+    InWaves,
+    StartState,
+    shares,
+    take_over,
+)
+from harness.train.rollout.critiqued_speaker import Begun, CritiquedSpeaker
 from harness.train.rollout.curriculum import CurriculumState
+from harness.train.rollout.refinement import GroupUniforms
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory, Uniforms
 from harness.train.rollout.uniforms import RolloutUniforms
 
@@ -55,6 +65,26 @@ class Draw:
     """The numbers of all that are drawn at once, whoever draws them."""
     own: range
     """Places in `groups` of those to draw."""
+
+
+@dataclass(frozen=True)
+class Redraw:
+    """Conversations of a step that are spoken again at once, one of a group at most."""
+
+    step: int
+    groups: int
+    """Of the batch."""
+    chosen: tuple[int, ...]
+    """The group of each conversation."""
+    keys: tuple[ConversationKey, ...]
+    starts: tuple[StartState, ...]
+    so_far: tuple[Begun, ...]
+
+    def some(self, own: range) -> Redraw:
+        """Those at the places `own`."""
+        at = slice(own.start, own.stop)
+        parts = self.chosen[at], self.keys[at], self.starts[at], self.so_far[at]
+        return Redraw(self.step, self.groups, *parts)
 
 
 @dataclass(frozen=True)
@@ -113,6 +143,16 @@ class Work:
         groups = [asked.groups[place] for place in asked.own]
         conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
         return Drawn(conversations, [t for speaker in speakers for t in speaker.trajectories])
+
+    def redraw(self, asked: Redraw) -> Drawn:
+        """What becomes of conversations that are spoken again; trajectories hold all of each."""
+        rng = rng_of(self.config, asked.step, REFINEMENT_STREAM)
+        draws = GroupUniforms(rng, asked.groups, asked.chosen)
+        policy, so_far = self.config.policy, asked.so_far
+        speaker = CritiquedSpeaker(self.engine, self.chat, policy, draws, self.judge, so_far)
+        users = make(self.config.simulator, self.config.difficulty)
+        conversations = take_over(users, speaker, asked.keys, asked.starts)
+        return Drawn(conversations, speaker.trajectories)
 
     def meet(
         self,

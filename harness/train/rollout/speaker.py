@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
-from harness.train.engines.engine import Engine, start_weights
+from harness.train.engines.engine import Engine, TurnSampler, start_weights
 from harness.train.engines.sampler import Reader, SampledTurn
 from harness.train.engines.scoring import (
     TokenRow,
@@ -37,6 +37,12 @@ class TokenTrajectory:
     """Exact entropy at each token; empty unless the engine records it."""
     start_logp: list[float] = field(default_factory=list)
     """`logp` under the start policy; empty without one."""
+
+    def until(self, place: int) -> TokenTrajectory:
+        """The conversation up to `place` among its ids."""
+        row = TokenRow(self.row.ids[:place], self.row.turn[:place])
+        own = sum(turn > 0 for turn in row.turn)
+        return TokenTrajectory(row, self.logp[:own], self.entropy_nats[:own], self.start_logp[:own])
 
 
 class Uniforms(Protocol):
@@ -67,7 +73,7 @@ class LanguageSpeaker:
         temperature = self._policy.temperature
         self.trajectories = [TokenTrajectory() for _ in range(count)]
         self._count, self._turn = count, 0
-        self._sampler = self._engine.sampler(count, self._chat.end, temperature)
+        self._sampler = self._new_sampler()
         self._starts: Sequence[StartState] = ()
         self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
 
@@ -77,13 +83,10 @@ class LanguageSpeaker:
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Reply in the conversations numbered `live`; `heard` is what their users just said."""
-        frame = self._chat.following if self._turn else self._chat.opening
-        ids = [frame(text) for text in heard]
-        if self._starts and not self._turn:
-            ids = [self._chat.prefix(_turns(self._starts[i])) for i in live]
+        ids = self._framed(live, heard)
         self._turn += 1
         uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
-        turns = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
+        turns = self._drawn(live, heard, ids, torch.from_numpy(uniforms))
         scores: Sequence[ReplyScore | None] = [None] * len(turns)
         if self._judge is not None:
             scores = self._judged(self._judge, live, ids, turns)
@@ -92,13 +95,38 @@ class LanguageSpeaker:
             cut = turn.ids[-1] != self._chat.end
             trajectory = self.trajectories[i]
             trajectory.row.extend(new)
-            trajectory.row.extend(turn.ids, self._turn)
+            trajectory.row.extend(turn.ids, self._earlier(i) + self._turn)
             trajectory.row.extend([self._chat.end] if cut else [])
             trajectory.logp.extend(turn.logp)
             trajectory.entropy_nats.extend(turn.entropy_nats)
             nll, z = (score.nll, score.z) if score is not None else (None, None)
             replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll, z))
         return replies
+
+    def _new_sampler(self) -> TurnSampler:
+        """A sampler that has read none of the conversations."""
+        return self._engine.sampler(self._count, self._chat.end, self._policy.temperature)
+
+    def _earlier(self, number: int) -> int:
+        """Replies of the policy in a conversation before it began here."""
+        return 0
+
+    def _framed(self, live: Sequence[int], heard: Sequence[str]) -> list[list[int]]:
+        """Ids of what is new in each conversation before the policy's turn."""
+        if self._starts and not self._turn:
+            return [self._chat.prefix(_turns(self._starts[i])) for i in live]
+        frame = self._chat.following if self._turn else self._chat.opening
+        return [frame(text) for text in heard]
+
+    def _drawn(
+        self,
+        live: Sequence[int],
+        heard: Sequence[str],
+        ids: Sequence[Sequence[int]],
+        uniforms: torch.Tensor,
+    ) -> list[SampledTurn]:
+        """A turn in each conversation of `live`, after the words `heard`, framed in `ids`."""
+        return self._sampler.speak(live, ids, uniforms)
 
     def _judged(
         self,

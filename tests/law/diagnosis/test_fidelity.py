@@ -34,7 +34,34 @@ def answered(run: Path, readings: Any, against: str = "start") -> Path:
 
 def test_without_an_answer_reliability_is_not_measured(tmp_path: Path) -> None:
     found = diagnose.reliability(tmp_path)
-    assert (found.measured, found.flag, found.signs) == (False, None, ())
+    assert (found.measured, found.flag, found.signs, found.why) == (False, None, (), None)
+
+
+def test_an_answer_that_says_nothing_has_its_reason(tmp_path: Path) -> None:
+    names = dict(zip(("level", "setting"), (knowledge.ALL, knowledge.MEAN), strict=True))
+    colder = [
+        reading(warmth.QUANTITY.name, OPEN) | {"setting": warmth.SETTING},
+        reading("error", RISE) | names,
+    ]
+
+    def why(run: Path) -> str | None:
+        return diagnose.reliability(run).why
+
+    assert why(answered(tmp_path / "colder", colder)) == (
+        "the policy is not surely warmer than its start, and only what warmth costs is counted"
+    )
+    told = [reading(fidelity.TRUE_FACT, FALL)]
+    assert why(answered(tmp_path / "other", told, "runs/other")) == (
+        "it was asked against another run, not the start"
+    )
+    assert why(answered(tmp_path / "told", told)) is None  # it says something
+    unknown = [reading(fidelity.TRUE_FACT, UNKNOWN)]
+    assert why(answered(tmp_path / "unknown", unknown)) == (
+        "no change since the start was measured"
+    )
+    refused = answered(tmp_path / "refused", []) / fidelity.ANSWER
+    refused.write_text(refused.read_text()[:-1] + ', "not_measured": ["policy.kind=tabular: no"]}')
+    assert why(tmp_path / "refused") == "policy.kind=tabular: no"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,122 @@
+"""A language model that goes on with conversations of its own after a critique."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.config.run import PolicyConfig
+from harness.policy.chat import Chat
+from harness.train.engines.engine import Engine
+from harness.train.engines.sampler import SampledTurn
+from harness.train.rollout.speaker import (
+    LanguageSpeaker,
+    ReplyScore,
+    StartJudge,
+    TokenTrajectory,
+    Uniforms,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A conversation in tokens up to a reply of the policy's that is drawn again."""
+
+    trajectory: TokenTrajectory
+    """Without the user's last words before that reply."""
+    is_opening: bool
+    """Whether those are the user's first."""
+    replies: int
+    """The policy's own replies so far."""
+    told: str
+    """What follows the user's last words for that one reply; nothing where it is empty."""
+
+
+def begun(
+    trajectory: TokenTrajectory, chat: Chat, heard: str, reply: int, is_opening: bool, told: str
+) -> Begun:
+    """The conversation of `trajectory` before its own reply number `reply`, from 0.
+
+    `heard`: the user's last words before it.
+    """
+    frame = chat.opening if is_opening else chat.following
+    place = trajectory.row.turn.index(reply + 1) - len(frame(heard))
+    return Begun(trajectory.until(place), is_opening, reply, told)
+
+
+class CritiquedSpeaker(LanguageSpeaker):
+    """Continues conversations token by token as they were; the first reply reads a critique.
+
+    The critique stands in the prompt of that reply alone: neither the trajectories nor the start
+    model's judgement have it, and where there was one, what is said next is drawn by a sampler that
+    has read the conversation without it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        chat: Chat,
+        policy: PolicyConfig,
+        rng: Uniforms,
+        start: Any,
+        so_far: Sequence[Begun],
+    ) -> None:
+        """`so_far`: one for each conversation of `begin`; the rest as `LanguageSpeaker` has it."""
+        super().__init__(engine, chat, policy, rng, start)
+        self._so_far = so_far
+
+    def begin(self, count: int) -> None:
+        """Start the `count` conversations of `so_far`."""
+        super().begin(count)
+        whole = [one.trajectory.until(len(one.trajectory.row.ids)) for one in self._so_far]
+        self.trajectories = whole
+
+    def _earlier(self, number: int) -> int:
+        return self._so_far[number].replies
+
+    def _framed(self, live: Sequence[int], heard: Sequence[str]) -> list[list[int]]:
+        if self._turn:
+            return [self._chat.following(text) for text in heard]
+        pairs = zip(live, heard, strict=True)
+        return [self._framed_first(self._so_far[i], text) for i, text in pairs]
+
+    def _framed_first(self, so_far: Begun, text: str) -> list[int]:
+        return self._chat.opening(text) if so_far.is_opening else self._chat.following(text)
+
+    def _drawn(
+        self,
+        live: Sequence[int],
+        heard: Sequence[str],
+        ids: Sequence[Sequence[int]],
+        uniforms: torch.Tensor,
+    ) -> list[SampledTurn]:
+        were_told = any(one.told for one in self._so_far)
+        if self._turn == 1:
+            some = [self._so_far[i] for i in live]
+            told = [
+                self._framed_first(one, text + one.told)
+                for one, text in zip(some, heard, strict=True)
+            ]
+            return self._sampler.speak(live, self._after_all(live, told), uniforms)
+        if self._turn == 2 and were_told:
+            self._sampler = self._new_sampler()
+            ids = self._after_all(live, ids)
+        return self._sampler.speak(live, ids, uniforms)
+
+    def _judged(
+        self,
+        judge: StartJudge,
+        live: Sequence[int],
+        heard: Sequence[Sequence[int]],
+        turns: Sequence[SampledTurn],
+    ) -> list[ReplyScore]:
+        if self._turn == 1:
+            heard = self._after_all(live, heard)
+        return super()._judged(judge, live, heard, turns)
+
+    def _after_all(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
+        """What is new, after all that the conversations hold so far."""
+        return [[*self.trajectories[i].row.ids, *ids] for i, ids in zip(live, new, strict=True)]

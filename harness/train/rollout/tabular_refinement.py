@@ -1,0 +1,111 @@
+"""The tabular policy's worst conversations, spoken again after a critique."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.config.run import STRATEGIES, RunConfig
+from harness.policy.tabular import Observations, TabularPolicy
+from harness.simulator.factory import make
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.losses import BoolArray
+from harness.train.rollout import critiques, refinement
+from harness.train.rollout.batch import REFINEMENT_STREAM, rng_of
+from harness.train.rollout.conversation import Conversation, take_over
+from harness.train.rollout.refinement import Cut, GroupUniforms
+from harness.train.rollout.rewards import compute_rewards
+from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
+
+LOWERED_NATS = 2.0
+"""By how much a critique lowers the log-probability of a strategy before it is normalised."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefinedBatch:
+    """What is learnt from: the batch as drawn, but for what was spoken again."""
+
+    conversations: list[Conversation]
+    acts: Acts
+    spoken_again: BoolArray | None
+    """The acts drawn after a critique, shape (acts,); None where groups stay as drawn."""
+    metrics: dict[str, float | None]
+
+
+def refine(
+    critique: str | None,
+    policy: TabularPolicy,
+    conversations: list[Conversation],
+    acts: Acts,
+    config: RunConfig,
+    step: int,
+    before_turn: Callable[[], None] = lambda: None,
+) -> RefinedBatch:
+    """Speak the worst conversation of each group again, from its most costly reply on.
+
+    `critique`: as `Algorithm.refines_by` says; with None the batch stays as it is. The user's draws
+    are keyed by a sample of its own, beyond the group's; the policy's by step and group.
+    """
+    if critique is None:
+        return RefinedBatch(conversations, acts, None, refinement.NOT_REFINED)
+    size, before = config.algorithm.group_size, compute_rewards(conversations, config.reward).total
+    groups, played = len(conversations) // size, strategies_played(acts, len(conversations))
+    cuts = refinement.cuts_of(conversations, before, played, size)
+    if not cuts:
+        none = refinement.metrics(cuts, groups, 0, before, before)
+        return RefinedBatch(conversations, acts, np.zeros(len(acts.act), bool), none)
+    rng = rng_of(config, step, REFINEMENT_STREAM)
+    draws = GroupUniforms(rng, groups, [cut.conversation // size for cut in cuts])
+    told = lowered([blamed(critique, conversations, cut) for cut in cuts])
+    speaker = TabularSpeaker(policy, config.policy.temperature, draws, before_turn, told)
+    keys, starts = refinement.begin_again(conversations, cuts, size)
+    made = take_over(make(config.simulator, config.difficulty), speaker, keys, starts)
+    refined = list(conversations)
+    for cut, new in zip(cuts, made, strict=True):
+        refined[cut.conversation] = refinement.joined(conversations[cut.conversation], cut, new)
+    new_acts = speaker.acts()
+    after = compute_rewards(refined, config.reward).total
+    return RefinedBatch(
+        refined,
+        *_spliced(acts, new_acts, cuts, len(conversations)),
+        refinement.metrics(cuts, groups, len(new_acts.act), before, after),
+    )
+
+
+def strategies_played(acts: Acts, conversations: int) -> list[list[str]]:
+    """The strategy of each reply of each conversation."""
+    table = np.zeros((conversations, int(acts.reply.max()) + 1), dtype=np.int64)
+    table[acts.conversation, acts.reply] = acts.act
+    counts = np.bincount(acts.conversation, minlength=conversations)
+    return [[STRATEGIES[act] for act in row[:n]] for row, n in zip(table, counts, strict=True)]
+
+
+def blamed(critique: str, conversations: Sequence[Conversation], cut: Cut) -> frozenset[str]:
+    """The strategies that a critique of a cut's reply speaks against."""
+    return critiques.blamed(critique, conversations[cut.conversation], cut.reply, cut.played)
+
+
+def lowered(by_cut: Sequence[frozenset[str]]) -> FloatArray:
+    """What is added to the log-probabilities, shape (conversations, strategies)."""
+    return np.array([[-LOWERED_NATS * (s in names) for s in STRATEGIES] for names in by_cut])
+
+
+def _spliced(
+    acts: Acts, new: Acts, cuts: Sequence[Cut], conversations: int
+) -> tuple[Acts, BoolArray]:
+    """The acts before the cuts and those after them, and which are the latter."""
+    at = np.full(conversations, np.iinfo(np.int64).max)
+    at[[cut.conversation for cut in cuts]] = [cut.reply for cut in cuts]
+    kept = acts.reply < at[acts.conversation]
+    place = np.array([cut.conversation for cut in cuts])[new.conversation]
+    features = np.concatenate([acts.seen.features[kept], new.seen.features])
+    spliced = Acts(
+        Observations(features),
+        np.concatenate([acts.act[kept], new.act]),
+        np.concatenate([acts.conversation[kept], place]),
+        np.concatenate([acts.reply[kept], new.reply + at[place]]),
+    )
+    again = np.repeat([False, True], [int(kept.sum()), len(new.act)])
+    return spliced, again

@@ -1,0 +1,408 @@
+"""Critique-GRPO of language models: what is read, what is scored, what is learnt from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from harness.compose import planner
+from harness.config.run import INTENTIONS, AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config.simulator import SimulatorConfig
+from harness.errors import ConfigError
+from harness.policy.tabular import TabularPolicy
+from harness.simulator.intention_lines import NEEDS
+from harness.simulator.scripted.lines import is_phrase
+from harness.train.engines.engine import PromptedSampler, Transformers, TurnRequest
+from harness.train.engines.sampler import SampledTurn, Sampler
+from harness.train.engines.scoring import log_distribution, own_logits
+from harness.train.loop import language_refinement, memory
+from harness.train.loop import start as starts
+from harness.train.loop.language_refinement import RefinedTokens, heard_as
+from harness.train.loop.language_step import TokenBatch, loss_settings
+from harness.train.metrics.entropy_splits import Planning
+from harness.train.objective import remedy_stack
+from harness.train.objective.language_loss import LossBatch, accumulate_gradient
+from harness.train.objective.own_tokens import own_log_probabilities
+from harness.train.ranks.team import Team
+from harness.train.ranks.work import Draw, Drawn, Redraw, Work
+from harness.train.rollout import critique_words, curriculum, refinement
+from harness.train.rollout.batch import rng_of, rollout_groups
+from harness.train.rollout.conversation import Conversation
+from harness.train.rollout.rewards import compute_rewards
+from harness.train.rollout.tabular_speaker import TabularSpeaker
+from tests.train.made import LEVELS, rows_of, short, tabular
+from tests.train.test_ranks import assert_close, trained
+
+KINDS = ("none", "score", "reaction", "reason")
+SIZE, GROUPS = 4, 4
+POLICY = PolicyConfig(
+    name="hf", kind="hf", init="random", hidden_size=32, layers=2, attention_heads=4,
+    key_value_heads=2, head_size=8, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
+)  # fmt: skip
+
+
+def config(critique: str = "reason", kind: str = "critique_grpo", **trainer: Any) -> RunConfig:
+    options = {"critique": critique} if kind == "critique_grpo" else {}
+    levels = short(4)
+    return RunConfig(
+        difficulty=levels.hard,
+        levels=levels,
+        policy=POLICY,
+        algorithm=AlgorithmConfig(
+            kind=kind, group_size=SIZE, denominator="constant", options=options
+        ),
+        trainer=TrainerConfig(
+            **({"steps": 2, "conversations": SIZE * GROUPS, "eval_every": 0} | trainer)
+        ),
+    )
+
+
+class Recording:
+    """The transformers engine, which keeps the ids that its samplers are given."""
+
+    corrected = False
+
+    def __init__(self, model: Any, prompted: bool = False) -> None:
+        self._engine, self._model, self._prompted = Transformers(model), model, prompted
+        self.read: list[list[list[int]]] = []
+
+    def awake(self) -> contextlib.AbstractContextManager[None]:
+        return self._engine.awake()
+
+    def sampler(self, count: int, end: int, temperature: float) -> Any:
+        """As vLLM's where `prompted`: whole conversations in, from their start."""
+        if self._prompted:
+            return PromptedSampler(self._complete, count, end, temperature)
+        return _Recorded(self._engine.sampler(count, end, temperature), self.read)
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _complete(self, ask: TurnRequest) -> list[SampledTurn]:
+        self.read.append([list(ids) for ids in ask.prompts])
+        shape = (len(ask.prompts), ask.limit)
+        uniforms = torch.from_numpy(np.random.default_rng(ask.seeds).random(shape))
+        sampler = Sampler(self._model, len(ask.prompts), ask.end, ask.temperature)
+        return sampler.speak(range(len(ask.prompts)), ask.prompts, uniforms)
+
+
+class _Recorded:
+    def __init__(self, sampler: Any, read: list[list[list[int]]]) -> None:
+        self._sampler, self._read = sampler, read
+
+    def speak(
+        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+    ) -> list[SampledTurn]:
+        self._read.append([list(ids) for ids in heard])
+        made: list[SampledTurn] = self._sampler.speak(live, heard, uniforms)
+        return made
+
+
+@pytest.fixture(scope="module")
+def models() -> starts.StartModels:
+    torch.manual_seed(0)
+    return starts.load(config(), "cpu")
+
+
+def team_of(models: starts.StartModels, critique: str = "reason", prompted: bool = False) -> Team:
+    engine = Recording(models.learner, prompted)
+    return Team(Work(config(critique), models.learner, models.judge, models.chat, engine))
+
+
+@pytest.fixture(scope="module")
+def drawn(models: starts.StartModels) -> Drawn:
+    given = config()
+    asked = Draw(curriculum.begin(given, None), 1, 0, tuple(range(GROUPS)), range(GROUPS))
+    return team_of(models).own.draw(asked)
+
+
+def refined(
+    models: starts.StartModels, drawn: Drawn, critique: str = "reason", prompted: bool = False
+) -> tuple[RefinedTokens, Any]:
+    team = team_of(models, critique, prompted)
+    made = language_refinement.refine(critique, team, drawn.conversations, drawn.trajectories, 1)
+    return made, team.own.engine
+
+
+def changed(made: RefinedTokens) -> list[int]:
+    assert made.as_drawn is not None
+    assert made.again_from is not None
+    return sorted(made.as_drawn.replaced)
+
+
+@pytest.mark.parametrize("critique", KINDS)
+def test_what_is_learnt_from_is_the_conversation_as_if_nothing_had_been_told(
+    models: starts.StartModels, drawn: Drawn, critique: str
+) -> None:
+    made, _ = refined(models, drawn, critique)
+    assert changed(made)
+    chat = models.chat
+    for n in range(SIZE * GROUPS):
+        one, row = made.conversations[n], made.trajectories[n].row
+        ids = chat.opening(one.opening.text)
+        for number, exchange in enumerate(one.exchanges, start=1):
+            own = [i for i, turn in zip(row.ids, row.turn, strict=True) if turn == number]
+            assert chat.text(own) == exchange.reply.text
+            ids += own if own[-1] == chat.end else [*own, chat.end]
+            ids += chat.following(exchange.answer.text)
+        assert ids[: len(row.ids)] == row.ids
+    for n in changed(made):
+        assert made.again_from is not None
+        cut = int(made.again_from[n]) - 1
+        old, new = drawn.conversations[n], made.conversations[n]
+        assert new.exchanges[:cut] == old.exchanges[:cut]
+        assert new.key == replace(old.key, sample=old.key.sample + SIZE)
+        before = drawn.trajectories[n].row.turn.index(cut + 1)
+        assert made.trajectories[n].row.ids[:before] == drawn.trajectories[n].row.ids[:before]
+    kept = [n for n in range(SIZE * GROUPS) if n not in changed(made)]
+    assert all(made.trajectories[n] is drawn.trajectories[n] for n in kept)
+
+
+@pytest.mark.parametrize("critique", KINDS)
+def test_old_log_probabilities_are_those_without_the_critique(
+    models: starts.StartModels, drawn: Drawn, critique: str
+) -> None:
+    made, _ = refined(models, drawn, critique)
+    rows = [t.row for t in made.trajectories]
+    own = [[turn > 0 for turn in row.turn] for row in rows]
+    scored = own_log_probabilities(models.learner, [row.ids for row in rows], own, 1.0)
+    for trajectory, logp in zip(made.trajectories, scored, strict=True):
+        np.testing.assert_allclose(trajectory.logp, logp.numpy(), atol=1e-5)
+        # the start model is the same weights, and reads no critique either
+        np.testing.assert_allclose(trajectory.start_logp, logp.numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize("prompted", [False, True])
+@pytest.mark.parametrize("critique", ["score", "reaction", "reason"])
+def test_one_reply_reads_the_critique_and_no_later_one_does(
+    models: starts.StartModels, drawn: Drawn, critique: str, prompted: bool
+) -> None:
+    made, engine = refined(models, drawn, critique, prompted)
+    text = [[models.chat.tokenizer.decode(ids) for ids in some] for some in engine.read]
+    note = "(You have replied to this before:"
+    assert len(text) > 1
+    assert all(words.count(note) == 1 for words in text[0])
+    assert not any(note in words for some in text[1:] for words in some)
+    for words, n in zip(text[0], changed(made), strict=True):
+        assert made.again_from is not None
+        cut = int(made.again_from[n]) - 1
+        assert drawn.conversations[n].exchanges[cut].reply.text in words
+    if not prompted:  # the second turn reads the conversation again, from its start
+        whole = [t.row.ids for t in (made.trajectories[n] for n in changed(made))]
+        assert all(any(ids == row[: len(ids)] for row in whole) for ids in engine.read[1])
+
+
+def test_the_control_is_told_nothing(models: starts.StartModels, drawn: Drawn) -> None:
+    made, engine = refined(models, drawn, "none")
+    for ids, n in zip(engine.read[0], changed(made), strict=True):
+        assert made.again_from is not None
+        first = made.trajectories[n].row.turn.index(int(made.again_from[n]))
+        assert ids == made.trajectories[n].row.ids[:first]
+
+
+def test_parts_of_what_is_spoken_again_are_the_same_on_any_rank(
+    models: starts.StartModels, drawn: Drawn
+) -> None:
+    """What a conversation becomes does not depend on which others are spoken again beside it."""
+    asked: list[Redraw] = []
+
+    class Kept(Team):
+        def redraw(self, some: Redraw) -> Drawn:
+            asked.append(some)
+            return super().redraw(some)
+
+    team = Kept(team_of(models).own)
+    language_refinement.refine("reason", team, drawn.conversations, drawn.trajectories, 1)
+    whole = team.own.redraw(asked[0])
+    count = len(asked[0].keys)
+    parts = [team.own.redraw(asked[0].some(range(n, n + 1))) for n in range(count)]
+    for n, part in enumerate(parts):
+        assert part.conversations[0].key == whole.conversations[n].key
+        assert part.trajectories[0].row == whole.trajectories[n].row
+
+
+def test_a_batch_of_which_nothing_fell_stays_as_it_is(
+    models: starts.StartModels, drawn: Drawn
+) -> None:
+    def risen(one: Conversation) -> Conversation:
+        return replace(
+            one,
+            exchanges=tuple(replace(e, answer=replace(e.answer, change=5)) for e in one.exchanges),
+        )
+
+    still = Drawn([risen(c) for c in drawn.conversations], drawn.trajectories)
+    made, engine = refined(models, still)
+    assert made.conversations == still.conversations
+    assert made.as_drawn is None
+    assert made.metrics == {"refined/groups": 0.0, "refined/replies": 0.0, "refined/gain": None}
+    assert engine.read == []
+
+
+def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Drawn) -> None:
+    """-r A of what was said untold, -A p / (p + .1) of the rest, over a constant; to 1e-6."""
+    made, _ = refined(models, drawn)
+    given, model, rows = config(), models.learner, [t.row for t in made.trajectories]
+    stack = remedy_stack.begin(given, None)
+    rng = np.random.default_rng(3)
+    advantages = rng.normal(size=(len(rows), 10))
+    known, none = np.ones(len(rows), bool), np.zeros(len(rows), bool)
+    tokens = TokenBatch(made.trajectories, advantages, none, GROUPS, known, None, made.again_from)
+    settings = loss_settings(stack, tokens, given, 1, model, Planning(models.chat))
+    ids, own = [row.ids for row in rows], [[turn > 0 for turn in row.turn] for row in rows]
+    spread = [[a[t - 1] for t in row.turn if t] for a, row in zip(advantages, rows, strict=True)]
+    accumulate_gradient(model, LossBatch(ids, own, spread, None), settings)
+    ours = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    loss = torch.zeros((), dtype=torch.float64)
+    assert made.again_from is not None
+    for n, row in enumerate(rows):
+        x, mine = torch.tensor([row.ids]), torch.tensor([own[n]])
+        drawn_ids = x[mine]
+        log_p = log_distribution(own_logits(model, x, mine), 1.0)
+        logp = log_p.gather(-1, drawn_ids[:, None])[:, 0].double()
+        again = torch.tensor([turn >= made.again_from[n] for turn in row.turn if turn])
+        p, advantage = logp.exp(), torch.tensor(spread[n])
+        gain = torch.where(again, p / (p + 0.1), (logp - logp.detach()).exp())
+        loss = loss - (advantage * gain).sum()
+    torch.autograd.backward(loss / settings.denominator)
+    for mine, parameter in zip(ours, model.parameters(), strict=True):
+        torch.testing.assert_close(mine, parameter.grad, atol=1e-6, rtol=1e-4)
+    model.zero_grad(set_to_none=True)
+
+
+@pytest.fixture(scope="module")
+def talks() -> list[tuple[RunConfig, list[Conversation]]]:
+    """Conversations of the tabular start policy on all levels, with both users of this process."""
+    made = []
+    for kind in ("scripted", "second"):
+        for level in (LEVELS.easy, LEVELS.medium, LEVELS.hard):
+            given = replace(
+                tabular(level, conversations=48), simulator=SimulatorConfig(name=kind, kind=kind)
+            )
+            speaker = TabularSpeaker(TabularPolicy.start("conversation"), 1.0, rng_of(given, 1, 1))
+            made.append((given, rollout_groups(curriculum.begin(given, None), speaker, 1)))
+    return made
+
+
+@pytest.mark.parametrize("in_english", [False, True])
+@pytest.mark.parametrize("critique", KINDS)
+def test_no_critique_speaks_of_what_the_user_came_for(
+    talks: list[tuple[RunConfig, list[Conversation]]], critique: str, in_english: bool
+) -> None:
+    needs = [line for table in NEEDS.values() for some in table.values() for line in some]
+    for given, conversations in talks:
+        if critique == "reason" and given.simulator.kind != "scripted":
+            continue
+        rewards = compute_rewards(conversations, given.reward).total
+        cuts = refinement.cuts_of(conversations, rewards, [heard_as(c) for c in conversations], 8)
+        assert cuts
+        for cut in cuts:
+            one = conversations[cut.conversation]
+            told = critique_words.told(critique, one, cut.reply, cut.played, in_english)
+            assert (told == "") == (critique == "none") or not in_english
+            quoted = one.exchanges[cut.reply].reply.text
+            words = told.replace(quoted, "")
+            assert not any(need in words for need in needs)
+            if critique != "reaction":  # where `advice` is what users call a reply
+                assert not any(name in words for name in INTENTIONS)
+
+
+def test_tiny_is_told_in_the_words_of_users() -> None:
+    fixed = [*critique_words.SPOKEN.values(), critique_words.COST_MOST]
+    assert all(is_phrase(line) for line in fixed if line)
+    assert set(critique_words.SPOKEN) | {"worth", "fatigue"} == set(critique_words.NOTES)
+
+
+def test_notes_of_each_kind(drawn: Drawn) -> None:
+    one, played = drawn.conversations[0], ("question", "suggest", "question")
+    reply = one.exchanges[0].reply.text
+
+    def told(critique: str) -> str:
+        return critique_words.told(critique, one, 0, played, in_english=True)
+
+    head = f'\n\n(You have replied to this before: "{reply}" '
+    assert told("none") == ""
+    assert told("score") == f"{head}It lowered their mood more than anything else you said.)"
+    answer = critique_words.first_sentence(one.exchanges[0].answer.text)
+    assert told("reaction") == f'{head}They answered: "{answer}")'
+    assert told("reason").startswith(head)
+    assert critique_words.first_sentence("No, not that. It is late.") == "No, not that."
+    assert critique_words.first_sentence("") == ""
+
+
+def test_what_a_critique_needs_is_in_the_estimates() -> None:
+    plain, told = config("none"), config("reason")
+    assert memory.told_tokens(plain) == 0
+    assert memory.told_tokens(told) == POLICY.max_turn_tokens + memory.NOTE_TOKENS
+    sizes = [memory.phases(given, None)[0].parts["keys and values"] for given in (plain, told)]
+    assert sizes[0] == sizes[1]  # a quarter of the conversations, which the batch's have room for
+
+
+def test_the_first_row_speaks_of_what_the_policy_did_untold(tmp_path: Path) -> None:
+    """R, H and kl of the first batch are those of grpo's; what is learnt from is another."""
+    rows = {
+        kind: rows_of(tmp_path / kind, config(kind=kind, steps=1))[0]
+        for kind in ("grpo", "critique_grpo")
+    }
+    for column in ("reward", "entropy", "entropy/t1", "kl", "turns/mean", "emotion/final"):
+        assert rows["critique_grpo"][column] == pytest.approx(rows["grpo"][column], abs=1e-6)
+    assert rows["critique_grpo"]["cov/mean"] != rows["grpo"]["cov/mean"]
+    assert rows["critique_grpo"]["refined/replies"] > 0
+    assert rows["grpo"]["refined/replies"] is None
+
+
+@pytest.mark.slow
+def test_two_ranks_give_the_numbers_of_one(tmp_path: Path) -> None:
+    one, two = (
+        trained(tmp_path / str(ranks), config(ranks=ranks, steps=3, updates_per_batch=2))
+        for ranks in (1, 2)
+    )
+    assert_close(two, one)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("policy=tiny_smoke", "remedy=entropy_bonus", "curriculum=reverse"),
+        ("policy=tiny", "remedy=dynamic_sampling", "algorithm.options.critique=none"),
+        ("policy=smollm2_135m", "remedy=clip_b", "reward=mixed"),
+        ("policy=tiny", "simulator=served", "algorithm.options.critique=reaction"),
+    ],
+)
+def test_it_is_planned_with(words: tuple[str, ...]) -> None:
+    (point,) = planner.plan(["algorithm=critique_grpo", *words]).points
+    assert point.config.algorithm.kind == "critique_grpo"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("policy=tiny", "simulator=served"),
+            "algorithm.options.critique must not be reason with simulator.kind=served, whose "
+            "account has no parts that a strategy is blamed by, got reason",
+        ),
+        (
+            ("policy=tiny", "remedy=kl_cov"),
+            "remedy.methods.kl_cov must go with an algorithm that has a ratio, since it shapes it, "
+            "got algorithm.kind=critique_grpo",
+        ),
+        (
+            ("policy=tiny", "curriculum=adaptive"),
+            "curriculum.kind must be none or reverse with algorithm.kind=critique_grpo, whose "
+            "conversations are taken over at the run's own level, got adaptive",
+        ),
+    ],
+)
+def test_it_is_refused_with(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        planner.plan(["algorithm=critique_grpo", *words])
+    assert str(error.value) == said

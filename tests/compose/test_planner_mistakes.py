@@ -137,7 +137,7 @@ MISTAKES = {
     "difficulty.name=easy": "difficulty.name=easy: difficulty.name is set by the option alone",
     "++difficulty.name=easy": "++difficulty.name=easy: difficulty.name is set by the option alone",
     "~difficulty.name": "~difficulty.name: difficulty.name is set by the option alone",
-    "difficulty.name=easy,hard": "choose difficulty=NAME, NAME one of adversarial, easy, hard, medium",
+    "difficulty.name=easy,hard": "choose difficulty=NAME, NAME one of adversarial, easy, hard,",
     "difficulty.name=${oc.env:HOME}": "difficulty.name is set by the option alone",
     **{f"{group}.name=x": f"{group}.name is set by the option alone" for group in keys.groups()},
     "trainer.grace_s=${oc.env:HOME}": "trainer.grace_s: a value may refer to other keys, not to a",

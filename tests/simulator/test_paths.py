@@ -98,6 +98,16 @@ def test_no_test_is_said_twice_while_others_are_left() -> None:
                 assert texts.count(stem) <= 1, texts
 
 
+def test_who_has_just_said_that_it_helped_takes_it_back_and_nobody_else_does() -> None:
+    taken_back = []
+    for turns in conversations("attentive", ADVERSARIAL):
+        for turn in turns[1:]:
+            is_but = " But " in turn.text
+            assert not is_but or (line_of(turn) is not None and (turn.change or 0) > 0), turn.text
+            taken_back += [is_but] if line_of(turn) is not None else []
+    assert 5 < sum(taken_back) < len(taken_back)
+
+
 def test_the_conversations_of_one_group_have_one_path_and_groups_have_all() -> None:
     keys = [[key(group=g, sample=s, seed=3) for s in range(3)] for g in range(60)]
     drawn = [{paths.path_of(k, ADVERSARIAL) for k in group} for group in keys]

@@ -55,7 +55,7 @@ def _drawn(seed: int, split: str, step: int, group: int, paths: tuple[str, ...])
 
 
 def taking_back(line: str) -> str:
-    """Return a line as said after a reply that helped."""
+    """Return a line as said after thanks."""
     return f"But {line if line.startswith('I ') else line[0].lower() + line[1:]}"
 
 

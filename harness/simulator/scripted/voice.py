@@ -161,7 +161,7 @@ def answered(
     if told is not None and told.reaction and said_so:
         told = replace(told, sentences=told.sentences[1:])
     if path is not None and paths.tests(path, state.trust) and not heard.closes:
-        return turn.composed(first, told, None, None, turn.test(path, u[7]))
+        return turn.composed(first, told, None, None, turn.test(path, shows, u[7]))
     return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
 
@@ -208,11 +208,11 @@ class _Turn:
         user = self.state.user
         return need_line(shown, user.intention, self.state.emotion, rises, self.before.needs, u[1])
 
-    def test(self, path: str, u: float) -> str:
-        """Return a line that puts the supporter to the test; it takes back a reply that helped."""
+    def test(self, path: str, shows: bool, u: float) -> str:
+        """Return a line that puts the supporter to the test, and takes back thanks."""
         line = unsaid(paths.LINES[path], self.before.lines, u)
         self.lines.add(line)
-        return paths.taking_back(line) if self.heard.rises else line
+        return paths.taking_back(line) if shows and self.heard.rises else line
 
     def _leads(self, told: Told | None) -> bool:
         """Whether the need stands before what is told, unasked."""

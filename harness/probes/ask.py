@@ -89,9 +89,9 @@ def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Prob
 
 def _announced(question: Question, configs: Sequence[RunConfig], policies: int) -> str:
     held = question.users * question.conversations
-    most = policies * sum(served.most_requests(config, held) for config in configs)
+    most = 1 + policies * sum(served.most_requests(config, held) for config in configs)
     url = configs[0].simulator.base_url
-    return f"asks {url} at most {most:,} times, --users and --repeats lower that"
+    return f"asks {url} at most {most:,} times, retries aside; --users and --repeats lower that"
 
 
 def _asked(

@@ -82,7 +82,7 @@ def test_users_test_at_the_trust_that_says_so_and_at_no_other() -> None:
             if turn.ended is not None:
                 continue
             due = turn.state.trust == paths.TESTING and "puzzle" not in turn.why
-            closed = turn.why.get("hurt", 0.0) < 0
+            closed = float(turn.why.get("hurt", 0.0)) < 0
             assert line_of(turn) == (path if due and not closed else None), turn.text
             seen[str(line_of(turn))] += 1
     assert set(seen) == {*paths.LINES, "None"}

@@ -51,8 +51,8 @@ def drawn_replies(seed: int, conversations: int = 5, tokens: int = 7) -> list[Fl
 @given(st.integers(0, 10_000))
 def test_the_parts_of_classes_add_up_to_the_whole(seed: int) -> None:
     log_p, rng = drawn_replies(seed), np.random.default_rng(seed + 1)
-    marks = [rng.random(own.shape[1]) < 0.4 for own in log_p]
-    parts = information_by_class(log_p, {"a": marks, "b": [~mark for mark in marks]})
+    marks = [np.asarray(rng.random(own.shape[1]) < 0.4) for own in log_p]
+    parts = information_by_class(log_p, {"a": marks, "b": [np.logical_not(mark) for mark in marks]})
     whole, _ = words_information(np.array([own.sum(axis=1) for own in log_p]))
     assert parts["a"] + parts["b"] == pytest.approx(whole)
 

@@ -8,13 +8,14 @@ tests/execution/test_difficulty_cards.py says if it is due.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from harness.compose import planner
-from harness.config.run import LEVELS, RunConfig
+from harness.config.difficulty import SHIPPED_LEVELS
+from harness.config.run import RunConfig
 from harness.execution import difficulty_cards
 from harness.records import atomic
 from harness.report.tables import validity
@@ -26,9 +27,11 @@ END = "<!-- end -->"
 
 
 def main() -> None:
-    levels = f"difficulty={','.join(LEVELS)}"
-    plans = [planner.plan([levels, f"simulator={kind}"]) for kind in BEGIN]
-    configs = [point.config for plan in plans for point in plan.points]
+    configs = [
+        planner.point([f"difficulty={level}", f"simulator={kind}"]).config
+        for kind in BEGIN
+        for level in SHIPPED_LEVELS[kind]
+    ]
     with ProcessPoolExecutor(2) as pool:
         measured = list(pool.map(difficulty_cards.measure, configs))
     difficulty_cards.SHIPPED.mkdir(exist_ok=True)
@@ -37,15 +40,15 @@ def main() -> None:
     for config, card in zip(configs, measured, strict=True):
         atomic.write_json(_path(config), card)
         print(f"{config.simulator.kind}, {config.difficulty.name}: {_path(config).name}")
-    for number, begin in enumerate(BEGIN.values()):
-        cards = measured[number * len(LEVELS) : (number + 1) * len(LEVELS)]
-        _into_docs(begin, [card["validity_held_out"] for card in cards])
+    cards = iter(measured)
+    for kind, begin in BEGIN.items():
+        _into_docs(begin, {level: next(cards) for level in SHIPPED_LEVELS[kind]})
 
 
-def _into_docs(begin: str, held_out: Sequence[Any]) -> None:
-    """Put the validity of the levels into the page."""
-    lines = [f"| measure [95%] | {' | '.join(LEVELS)} |", "|---" * (1 + len(LEVELS)) + "|"]
-    rows = validity.rows(held_out)
+def _into_docs(begin: str, cards: Mapping[str, Any]) -> None:
+    """Put the validity of the levels into the page; `cards`: by level."""
+    lines = [f"| measure [95%] | {' | '.join(cards)} |", "|---" * (1 + len(cards)) + "|"]
+    rows = validity.rows([card["validity_held_out"] for card in cards.values()])
     lines += [f"| {' | '.join([name, *cells])} |" for name, cells in rows]
     before, _, rest = DOCS.read_text(encoding="utf-8").partition(begin)
     text = "\n\n".join([before + begin, "\n".join(lines), END + rest.partition(END)[2]])

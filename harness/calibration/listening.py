@@ -55,6 +55,22 @@ def listening_nats(
     return (float(information[0]) - chance) * scale
 
 
+def listening_by_reply(
+    conversations: Sequence[Strategies], intentions: Sequence[str], users: Sequence[int]
+) -> list[float]:
+    """I(strategy; hidden intention) of each reply number in nats, the first first.
+
+    The same estimate and corrections as `listening_nats`, of each reply number alone, among the
+    conversations that got that far; nan where they are of fewer than LEAST_USERS users.
+    """
+    parts = list[float]()
+    for number in range(max(map(len, conversations), default=0)):
+        here = [n for n, replies in enumerate(conversations) if len(replies) > number]
+        own = [conversations[n][number : number + 1] for n in here]
+        parts.append(listening_nats(own, [intentions[n] for n in here], [users[n] for n in here]))
+    return parts
+
+
 def information_nats(counts: Floats, labels: Integers) -> tuple[Floats, float]:
     """I(outcome; label | reply number) in nats, jackknifed over users, by labelling.
 

@@ -29,12 +29,18 @@ def hear(heard: Recency, strategy: int) -> Recency:
 
 def knowing_user(game: Game) -> float:
     """Return the mean final emotion / 100 of the best policy that knows user and state."""
-    return _backward(game, np.maximum)
+    return _mean(game, np.maximum)
 
 
 def uniform(game: Game) -> float:
     """Return the same of a policy that picks among all strategies at random."""
-    return _backward(game, np.add, COUNT)
+    return _mean(game, np.add, COUNT)
+
+
+def _mean(game: Game, combine: np.ufunc, divisor: int = 1) -> float:
+    """Return the mean over adversarial paths, one at a time: each takes a gigabyte of memory."""
+    parts = game.by_path()
+    return sum(_backward(part, combine, divisor) for part in parts) / len(parts)
 
 
 def _backward(game: Game, combine: np.ufunc, divisor: int = 1) -> float:

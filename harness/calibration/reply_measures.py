@@ -35,8 +35,8 @@ from harness.calibration.users import (
 )
 from harness.config.run import INTENTIONS, STRATEGIES, DifficultyConfig
 from harness.simulator.protocol import SupporterReply, UserTurn
+from harness.simulator.scripted.lines import speaks_of_need
 from harness.simulator.scripted.sentence_reader import LEXICAL
-from harness.simulator.scripted.voice import speaks_of_need
 from harness.simulator.state import State
 
 INTENTION_EVERY = 8

@@ -8,7 +8,7 @@ out is the text: wording, form, confusion, feelings taken up, and that a user ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,10 +41,16 @@ class Game:
     difficulty: DifficultyConfig
 
     @cached_property
-    def users(self) -> list[tuple[str, str]]:
-        """(intention, temperament), all equally likely."""
+    def users(self) -> list[tuple[str, str, str | None]]:
+        """(intention, temperament, adversarial path if any), all equally likely."""
         d = self.difficulty
-        return [(i, t) for i in d.intentions for t in d.temperaments]
+        paths: list[str | None] = [*d.paths] or [None]
+        return [(i, t, p) for i in d.intentions for t in d.temperaments for p in paths]
+
+    def by_path(self) -> list[Game]:
+        """Return the games of the users of one path each, whose mean is that of all."""
+        paths = self.difficulty.paths
+        return [Game(replace(self.difficulty, paths=[p])) for p in paths] if paths else [self]
 
     @cached_property
     def worth(self) -> Floats:
@@ -52,17 +58,23 @@ class Game:
         rule = dynamics.ACCEPTANCES[self.difficulty.acceptance]
         kindness = [KINDNESS[s] for s in STRATEGIES]
 
-        def row(intention: str, trust: int) -> list[float]:
-            fits = strategy_fits(intention, trust)
+        def row(intention: str, trust: int, path: str | None) -> list[float]:
+            fits = strategy_fits(intention, trust, path)
             return [dynamics.worth(f, k, rule) for f, k in zip(fits, kindness, strict=True)]
 
-        return np.array([[row(i, t) for t in range(TRUSTS)] for i, _ in self.users])
+        return np.array([[row(i, t, p) for t in range(TRUSTS)] for i, _, p in self.users])
 
     @cached_property
     def rise(self) -> Floats:
         """P(rise), shape (classes, strategies, users, emotions, trusts, momenta)."""
         offset = np.array(
-            [dynamics.INTENTION_OFFSET[i] + dynamics.TEMPERAMENT_OFFSET[t] for i, t in self.users]
+            [
+                dynamics.INTENTION_OFFSET[i] + dynamics.TEMPERAMENT_OFFSET[t]
+                for i, t, _ in self.users
+            ]
+        )
+        reluctance = np.array(
+            [[dynamics.reluctance(p, t) for t in range(TRUSTS)] for _, _, p in self.users]
         )
         value = self.worth.transpose(2, 0, 1)[None, :, :, None, :, None]
         run = dynamics.RUNAWAY * ((EMOTIONS - dynamics.NEUTRAL_EMOTION) / 10) ** 3
@@ -70,6 +82,7 @@ class Game:
             dynamics.BASE
             - self.difficulty.threshold
             + offset[:, None, None, None]
+            - reluctance[:, None, :, None]
             + run[:, None, None]
             + dynamics.MOMENTUM * np.array(MOMENTA)
             + dynamics.FIT_WEIGHT * value
@@ -90,8 +103,13 @@ class Game:
 
     @cached_property
     def trust_gain(self) -> Floats:
-        """Chance that a strategy wins trust, shape (strategies,)."""
-        return np.array([trust_growth_probability(s, self._disclosure) for s in STRATEGIES])
+        """Chance that a strategy wins trust: shape (strategies, users, 1, trusts)."""
+        chance = [trust_growth_probability(s, self._disclosure) for s in STRATEGIES]
+        stands = [
+            [[dynamics.stands_test(s, p, t) for t in range(TRUSTS)] for _, _, p in self.users]
+            for s in STRATEGIES
+        ]
+        return np.asarray(np.array(stands)[:, :, None] * np.array(chance)[:, None, None, None])
 
     @cached_property
     def jumps(self) -> tuple[int, int]:
@@ -131,13 +149,17 @@ class Game:
 
     def expect(self, after: Floats, strategy: int, rises: bool) -> Floats:
         """Return the mean of `after` (..., users, emotions, trusts) over change and trust."""
-        gain = np.float32(self.trust_gain[strategy])
+        gain = self._gain[strategy]
         grown = np.concatenate([after[..., 1:], after[..., -1:]], axis=-1)
         mixed = (1 - gain) * after + gain * grown
         large = self._large[0 if rises else 1][strategy]
         small_at, large_at = self._landings[0 if rises else 1]
         small = mixed[..., small_at, :]
         return np.asarray(small + large * (mixed[..., large_at, :] - small))
+
+    @cached_property
+    def _gain(self) -> Floats:
+        return self.trust_gain.astype(np.float32)
 
     @cached_property
     def _large(self) -> tuple[Floats, Floats]:

@@ -83,9 +83,9 @@ class _FirstUser:
         return recognise(text, self.reader)
 
     def shows_attitude(self, text: str) -> bool:
-        from harness.simulator.scripted import voice
+        from harness.simulator.scripted import lines
 
-        return voice.shows_attitude(text)
+        return lines.shows_attitude(text)
 
     def key(self) -> list[str | int]:
         return ["scripted"]

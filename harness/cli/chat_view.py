@@ -32,6 +32,7 @@ PART = {
     "form": "too short, too long or too much at once",
     "hurt": "hurts",
     "puzzled": "makes no sense to them",
+    "test": "they put you to the test",
     "mood": "who they are, and how they are by now",
     "target_fit": "does it fit what they came for",
     "reason": "in their words",

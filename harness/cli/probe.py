@@ -21,8 +21,6 @@ from harness.report.figures import probe as figure
 from harness.report.tables import csv_files
 from harness.utils import safe_text
 
-FOLDER = "probes"
-"""Inside the run."""
 EVERY_S = 5.0
 
 
@@ -48,7 +46,7 @@ def probe(wanted: Wanted) -> None:
     """Answer the question, write and print the answer.
 
     Raises ConfigError for what cannot be asked, DataError for a folder that is no run,
-    StorageError.
+    EndpointError for served users who do not answer, StorageError.
     """
     question = _question(wanted)
     pictures = formats.pictures(wanted.formats)
@@ -57,14 +55,13 @@ def probe(wanted: Wanted) -> None:
     if not policy_file.is_model(wanted.run):
         one_run.refuse_another(wanted.run, f"probe {wanted.name}")
     probed = ask.ask(question, _progress())
-    out = wanted.out or wanted.run / FOLDER / wanted.name
-    _write(probed, out, pictures)
+    _write(probed, question.folder, pictures)
     with exit_codes.tolerate_closed_stdout():
         if wanted.as_json:
             print(json.dumps(probed.to_json(), indent=1, allow_nan=False))
         else:
             show.show(probed, Console())
-    safe_text.say(f"results in {out}")
+    safe_text.say(f"results in {question.folder}")
 
 
 def _question(wanted: Wanted) -> ask.Question:
@@ -73,8 +70,9 @@ def _question(wanted: Wanted) -> ask.Question:
     users = ask.USERS if wanted.users is None else wanted.users
     choice = ItemChoice(wanted.items, wanted.first)
     return ask.Question(
-        named, wanted.run, wanted.step, wanted.along, wanted.against, users, wanted.repeats, choice
-    )
+        named, wanted.run, wanted.step, wanted.along, wanted.against, users, wanted.repeats, choice,
+        wanted.out,
+    )  # fmt: skip
 
 
 def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
 from harness.config import ranges
-from harness.config.ranges import Between, ByOption, OneOf, SomeOf, Unit
+from harness.config.ranges import Between, ByOption, OneOf, Only, SomeOf, Unit
 from harness.errors import ConfigError
 
 INTENTIONS = (
@@ -36,11 +37,20 @@ STRATEGIES = (
 MAX_TURNS = 20
 """Replies that no conversation exceeds: the largest turn_cap."""
 
+SCRIPTED = Only("simulator.kind", ("scripted",))
 EMOTIONAL_INTENTIONS = INTENTIONS[:4]
 TEMPERAMENTS = ("negative", "passive", "avoidant")
 DISCLOSURES = ("free", "hint", "never")
 ACCEPTANCES = ("any_kindness", "reasonable", "goal_fit")
+PATHS = ("gaslighting", "escalation", "validation")
+"""Adversarial paths, three of AEB's six (arXiv 2605.07138): those that its abstract names."""
 LEVELS = ("easy", "medium", "hard")
+"""The levels that every run can be evaluated at."""
+SHIPPED_LEVELS: Mapping[str, tuple[str, ...]] = {
+    "scripted": (*LEVELS, "adversarial"),
+    "second": LEVELS,
+}
+"""By simulator, the levels whose cards ship; that beyond hard is met by runs that train on it."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,12 @@ class DifficultyConfig:
         default_factory=lambda: list(TEMPERAMENTS)
     )
     """Temperaments to draw users from, uniformly."""
+    paths: Annotated[list[str], SomeOf(PATHS, may_be_empty=True), SCRIPTED] = field(
+        default_factory=list
+    )
+    """Adversarial paths to draw users from, uniformly: once they begin to trust they deny what was
+    said (gaslighting), get angrier (escalation) or press to be told that they are right
+    (validation), until a reply stands the test. Empty: none."""
     reward_noise: Annotated[float, Between(0, 100), Unit("points")] = 0.0
     """Standard deviation of Gaussian noise added to each change of emotion that is reported to the
     trainer. The user's own emotion is not affected."""
@@ -94,9 +110,14 @@ class DifficultyConfig:
             )
 
     def knobs(self) -> dict[str, Any]:
-        """Return all that the level's users follow from."""
+        """Return all that the level's users follow from; paths only where there are some.
+
+        A level without any is known, to cards and caches, by what it was before there were paths.
+        """
         values = asdict(self)
         del values["unchecked"]
+        if not self.paths:
+            del values["paths"]
         return values
 
 

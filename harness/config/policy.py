@@ -10,6 +10,7 @@ from harness.config.ranges import Between, ByOption, Location, OneOf, Only, Unit
 from harness.errors import ConfigError
 
 TABULAR = Only("policy.kind", ("tabular",))
+OBSERVATIONS = ("conversation", "conversation_and_tests", "last_words")
 ANY_LANGUAGE_MODEL = Only("policy.kind", ("tiny", "hf"))
 TINY = Only("policy.kind", ("tiny",))
 BUILT_HERE = Only("policy.kind", ("tabular", "tiny"))
@@ -30,11 +31,12 @@ class PolicyConfig:
     pretrained here) or hf (a causal model from the Hugging Face hub or a local folder)."""
     temperature: Annotated[float, Between(0.05, 10)] = 1.0
     """Sampling temperature."""
-    observation: Annotated[str, OneOf(("conversation", "last_words")), TABULAR] = "last_words"
+    observation: Annotated[str, OneOf(OBSERVATIONS), TABULAR] = "last_words"
     """Features by which a tabular policy chooses. conversation: all that was heard and played so
     far, with weights shared over the turns, and replies that take up the newest fact; last_words:
     the user's last message alone, with weights of their own at each turn, which hardly learns to
-    listen."""
+    listen; conversation_and_tests: conversation, and by which of difficulty.paths the last message
+    puts the policy to the test."""
     prior_temperature: Annotated[float, Between(0.1, 10), TABULAR] = 1.0
     """Divides the logarithm of a tabular policy's prior, its choice before it has learnt anything:
     below 1 it starts narrower, above 1 more even. Unlike the sampling temperature it leaves the

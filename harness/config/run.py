@@ -93,6 +93,12 @@ class RunConfig:
                 f"reward.mode must not be alliance with simulator.kind={self.simulator.kind}, "
                 "whose users' goals are not known here, got alliance"
             )
+        if self.difficulty.paths and self.simulator.kind != "scripted":
+            raise ConfigError(
+                "difficulty.paths must be empty unless simulator.kind is scripted, whose users "
+                f"alone follow them, got {', '.join(self.difficulty.paths)} with "
+                f"simulator.kind={self.simulator.kind}"
+            )
         self._check_shard()
         self._check_ranks()
         self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)

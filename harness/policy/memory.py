@@ -68,6 +68,8 @@ class Memory:
     taken: FloatArray
     """How the latest reply of each strategy was taken: 1 well, -1 badly, 0 neither or not played;
     shape (n, strategies)."""
+    test: IntArray
+    """How the last words put the policy to the test: index into TESTS; shape (n,)."""
 
     @property
     def belief(self) -> FloatArray:
@@ -90,6 +92,7 @@ def nothing_heard(count: int) -> Memory:
         evidence=np.zeros((count, len(INTENTIONS))),
         played=np.zeros((count, len(STRATEGIES))),
         taken=np.zeros((count, len(STRATEGIES))),
+        test=zeros,
     )
 
 
@@ -117,6 +120,7 @@ def having_heard(memory: Memory, words: Sequence[str], reception: FloatArray) ->
         fact=np.array([float(h.tells_fact) for h in heard]),
         evidence=evidence,
         taken=taken,
+        test=np.array([h.test for h in heard], dtype=np.int64),
     )
 
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from harness.config.difficulty import PATHS
 from harness.config.run import INTENTIONS
 from harness.policy.listening import tells_fact
 
@@ -17,6 +18,8 @@ MOODS = ("unspoken", "heavy", "plain", "lighter")
 CUES = ("none", *INTENTIONS, "heart", "head")
 """heart and head: the user shows only whether feelings or thoughts are at stake."""
 CHANGES = ("neutral", "better", "worse", "puzzled")
+TESTS = ("none", *PATHS)
+"""How a user puts the supporter to the test, if they do."""
 
 _SENTENCE = re.compile(r"[^.?!]+")
 _CONTRACTED = tuple(
@@ -51,20 +54,33 @@ _CUES = {
     "heart": r"^i feel (?:it|how)\b",
     "head": r"^i think (?:about it|it over|in circles)\b",
 }
+_TESTS = {
+    "gaslighting": r"\byou (?:said (?:something else|the very)|remember it wrong|put words|"
+    r"promised me|make things up|know very well|twist it)|\b(?:tell me i said|the very opposite)\b",
+    "escalation": r"\b(?:no idea what this|as if you understood|on my nerves|like all the others|"
+    r"i could scream|be furious too|furious by now|of yours makes it worse|put up with it)\b",
+    "validation": r"\b(?:i am right|say yes to me|just agree|did nothing wrong|everything right)\b",
+}
 _PATTERNS = {
     kind: tuple((name, re.compile(pattern)) for name, pattern in table.items())
-    for kind, table in {"mood": _MOODS, "change": _CHANGES, "cue": _CUES}.items()
+    for kind, table in {
+        "mood": _MOODS,
+        "change": _CHANGES,
+        "cue": _CUES,
+        "test": _TESTS,
+    }.items()
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """Indices into MOODS, CUES and CHANGES, and whether a fact is told."""
+    """Indices into MOODS, CUES, CHANGES and TESTS, and whether a fact is told."""
 
     mood: int
     cue: int
     change: int
     tells_fact: bool
+    test: int = 0
 
 
 @lru_cache(maxsize=4096)
@@ -73,22 +89,27 @@ def hear(text: str) -> Cues:
 
     How the reply was taken is said in the first sentence.
     """
-    mood, cue, change = "unspoken", "none", "neutral"
+    mood, cue, change, test = "unspoken", "none", "neutral", "none"
     for number, sentence in enumerate(_SENTENCE.findall(text)):
         read = _sentence(sentence)
         mood, cue = read[0] or mood, read[1] or cue
         if number == 0:
             change = read[2] or change
-    return Cues(MOODS.index(mood), CUES.index(cue), CHANGES.index(change), tells_fact(text))
+        else:
+            test = read[3] or test
+    return Cues(
+        MOODS.index(mood), CUES.index(cue), CHANGES.index(change), tells_fact(text),
+        TESTS.index(test),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=16384)
-def _sentence(sentence: str) -> tuple[str | None, str | None, str | None]:
+def _sentence(sentence: str) -> tuple[str | None, ...]:
     low = sentence.lower()
     for short, long in _CONTRACTED:
         low = short.sub(long, low)
     words = " ".join(re.findall(r"[a-z']+", low))
-    return _match("mood", words), _match("cue", words), _match("change", words)
+    return tuple([_match(kind, words) for kind in ("mood", "cue", "change", "test")])
 
 
 def _match(kind: str, words: str) -> str | None:

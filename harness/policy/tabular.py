@@ -1,7 +1,8 @@
 """A softmax over the eight strategies, given what was heard: small enough to be understood.
 
-logits(o) = log prior / prior temperature + features(o) @ table. Two observations give the features:
-`conversation`, all that was heard and played so far, and `last_words`, one-hot rows of the last
+logits(o) = log prior / prior temperature + features(o) @ table. Three observations give the
+features: `conversation`, all that was heard and played so far, the same and whether the user puts
+the policy to the test (`conversation_and_tests`), and `last_words`, one-hot rows of the last
 message alone.
 
 Why this has a deterministic optimum, so that H can go to 0 at the ceiling: a softmax is an argmax
@@ -30,7 +31,7 @@ from harness.policy.memory import (
     having_played,
     nothing_heard,
 )
-from harness.policy.observation import CHANGES, CUES, MOODS
+from harness.policy.observation import CHANGES, CUES, MOODS, TESTS
 
 PRIOR = {
     "question": 0.12,
@@ -86,6 +87,12 @@ def conversation_features(memory: Memory) -> FloatArray:
     return np.concatenate(parts, axis=1)
 
 
+def features_with_tests(memory: Memory) -> FloatArray:
+    """Those of the conversation, and how the last words put the policy to the test: (n, 74)."""
+    tested = _one_hot(memory.test, len(TESTS))
+    return np.concatenate([conversation_features(memory), PLAYED * tested], axis=1)
+
+
 _LAST_WORDS = (len(MOODS), len(CUES), len(CHANGES), len(STRATEGIES) + 1)
 
 
@@ -119,6 +126,7 @@ class ObservationKind:
 
 OBSERVATIONS: Mapping[str, ObservationKind] = {
     "conversation": ObservationKind(conversation_features, takes_up=True),
+    "conversation_and_tests": ObservationKind(features_with_tests, takes_up=True),
     "last_words": ObservationKind(last_words_features, takes_up=False),
 }
 """By policy.observation."""

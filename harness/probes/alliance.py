@@ -29,8 +29,10 @@ QUANTITIES = (
     Quantity("task", "share of replies", _mean(lambda one: one.task)),
     Quantity("alliance", "0 to 1", _mean(lambda one: one.mean)),
 )
+NO_BOND = "bond: a served user keeps no account of trust; alliance is the mean of goal and task"
 PROBE = Probe(
     "alliance",
     "Do policy and user work together: a bond, the user's goal, and the task they want?",
     lambda config: QUANTITIES,
+    not_measured=lambda config: (NO_BOND,) if config.simulator.kind == "served" else (),
 )

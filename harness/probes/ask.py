@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
-from harness.probes import readings, source
+from harness.probes import readings, served, source
 from harness.probes.quantity import Answers, Battery, ItemChoice, Probe, Setting
 from harness.probes.readings import Asked
 from harness.probes.results import Probed, Reading
@@ -18,8 +18,11 @@ from harness.records.outcomes import OWN
 from harness.train.metrics.held_out import levels_of
 from harness.train.saved_policy import policy as saved_policy
 from harness.train.saved_policy.policy import Held
+from harness.utils import safe_text
 
 BY_START = "start"
+FOLDER = "probes"
+"""Inside the run."""
 USERS = 64
 Say = Callable[[str, int, int], None]
 """Called with what is held, the conversations or items so far, and all of them."""
@@ -42,6 +45,13 @@ class Question:
     """None for the probe's own."""
     choice: ItemChoice = field(default_factory=ItemChoice)
     """Of a probe that asks items."""
+    out: Path | None = None
+    """Folder of the answer; None for one in the run's."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the answer is written, and what served users said is kept."""
+        return self.out or self.run / FOLDER / self.probe.name
 
     @property
     def conversations(self) -> int:
@@ -49,23 +59,60 @@ class Question:
         return self.probe.repeats if self.repeats is None else self.repeats
 
 
-def ask(question: Question, say: Say) -> Probed:
+def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Probed:
     """Hold the conversations, or ask the items, and measure them.
 
-    Raises ConfigError for what cannot be asked, DataError for a folder that is no run and for a
-    checkpoint that cannot be loaded, which is found when its turn comes.
+    `tell` is given what to know of served users. Raises ConfigError for what cannot be asked,
+    DataError for a folder that is no run and for a checkpoint that cannot be loaded, which is found
+    when its turn comes; with served users as `served.met` and `served.refuse_lost` do.
     """
     probe = question.probe
     last = _found(question.run, question.step, probe)
     policies = source.every(question.run) if question.along else [last]
     reference = _reference(question, last)
+    if probe.battery is not None or last.config.simulator.kind != "served":
+        return _asked(question, last, policies, reference, say)
+    configs = [
+        saved_policy.of_size(one.changed(last.config), question.users, question.conversations)
+        for one in probe.settings(last.config)
+    ]
+    tell(_announced(question, configs, 1 + len(policies)))
+    lost: list[int] = []
+    with served.met(configs, question.folder, tell) as client:
+        url = client.config.base_url
+        probed = _asked(
+            question, last, policies, reference, say,
+            lambda answers: lost.append(served.refuse_lost(answers, url)),
+        )  # fmt: skip
+        return replace(probed, cost=served.cost(client.take_usage(), sum(lost)))
+
+
+def _announced(question: Question, configs: Sequence[RunConfig], policies: int) -> str:
+    held = question.users * question.conversations
+    most = 1 + policies * sum(served.most_requests(config, held) for config in configs)
+    url = configs[0].simulator.base_url
+    return f"asks {url} at most {most:,} times, retries aside; --users and --repeats lower that"
+
+
+def _asked(
+    question: Question,
+    last: Source,
+    policies: Sequence[Source],
+    reference: Source,
+    say: Say,
+    check: Callable[[Answers], None] = lambda answers: None,
+) -> Probed:
+    """The answer; `check` is given those of each policy and may refuse them."""
+    probe = question.probe
     asked = Asked.of(probe, last.config)
     battery = None if probe.battery is None else probe.battery(last.config, question.choice)
     answers_of = _answers_of(question, battery, say)
     before = answers_of(reference) if asked.quantities else {}
+    check(before)
     found: list[Reading] = []
     for policy in policies:
         answers = answers_of(policy) if asked.quantities else {}
+        check(answers)
         found += readings.of(asked, answers, policy.step, before)
     held = 0 if battery else sum(len(some) for users in before.values() for some in users.values())
     return Probed(
@@ -100,14 +147,18 @@ def _reference(question: Question, last: Source) -> Source:
                 f"{other.where}: {key} must be as in {last.where}, since both {why} with "
                 f"--against, got {others} instead of {own}"
             )
+    if last.config.simulator.kind == "served":  # wherever it is served: the users are the run's
+        return replace(other, config=replace(other.config, simulator=last.config.simulator))
     return other
 
 
 def _found(folder: Path, step: int | None, probe: Probe) -> Source:
     config, where = source.config_of(folder)
-    if config.simulator.kind == "served" and probe.battery is None:
-        rule = "must be one that answers in this process, since a probe would pay for every answer"
-        raise ConfigError(f"{where}: simulator.kind {rule}, got served")
+    if config.simulator.kind == "served" and probe.not_served:
+        raise ConfigError(
+            f"{where}: simulator.kind must be one that answers in this process for {probe.name}, "
+            f"{probe.not_served}, got served"
+        )
     found = source.of(folder, step)
     if probe.needs_start and not found.knows_start:
         rule = f"policy.model must name what the policy began with for {probe.name}"
@@ -140,6 +191,8 @@ _WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
     **_WHO_IS_ASKED,
     "simulator.kind": lambda config: config.simulator.kind,
     "simulator.profiles": lambda config: config.simulator.profiles,
+    "simulator.model": lambda config: config.simulator.model,
+    "simulator.temperature": lambda config: config.simulator.temperature,
     "eval.levels": lambda config: list(_names(config).values()),
     "difficulty or levels": _levels,
 }

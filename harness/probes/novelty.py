@@ -53,10 +53,15 @@ def _quantities(config: RunConfig) -> Sequence[Quantity]:
     return (Quantity("reward", "0 to 1", _reward),)
 
 
+NOT_SERVED = (
+    "since its two groups must be the same users but for what they came for, and a model gives "
+    "who came for something else other words from the opening on"
+)
 PROBE = Probe(
     "novelty",
     "Does what was learnt hold with users unlike those of training?",
     _quantities,
     settings=_settings,
+    not_served=NOT_SERVED,
     combined=lambda config: {f"{NOT_MET} minus {MET}": ((1.0, NOT_MET), (-1.0, MET))},
 )

@@ -89,6 +89,8 @@ class Probe:
     """What the policy itself is asked after its conversations."""
     battery: Callable[[RunConfig, ItemChoice], Battery] | None = None
     """None for a probe that talks with users. Raises ConfigError for items that cannot be had."""
+    not_served: str = ""
+    """Why it has no answer with served users: a clause. Nothing where it has one."""
     needs_start: bool = False
     """Whether it compares each conversation with the policy that training began with."""
     not_measured: Callable[[RunConfig], Sequence[str]] = lambda config: ()

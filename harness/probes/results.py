@@ -64,6 +64,8 @@ class Probed:
     """What could not be measured, and why."""
     verdict: str = ""
     """What the last step's readings come to; nothing of a probe that gives none."""
+    cost: Mapping[str, Any] | None = None
+    """What was asked of served users: served.cost; None where nobody was paid."""
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.probes import served
 from harness.probes.over_users import Estimate
 from harness.probes.results import START, Probed, Reading
 from harness.report.tables.grid import grid
@@ -30,6 +31,8 @@ def show(probed: Probed, console: Console) -> None:
         console.print(_table(probed, level))
     for reason in probed.not_measured:
         console.print(text(f"not measured: {reason}"), soft_wrap=True)
+    if probed.cost is not None:
+        console.print(text(served.cost_words(probed.cost)), soft_wrap=True)
     if probed.verdict:
         console.print(text(probed.verdict, "bold"), soft_wrap=True)
     if not probed.readings:

@@ -45,6 +45,10 @@ TABULAR = (
     "the policy's own choice, of policy.kind=tabular: it has no words; what it goes by is the "
     "listener's belief"
 )
+SERVED = (
+    "all that could be known of served users: the listener reads what scripted users say, and a "
+    "model's own words only as far as they are the same, so its numbers are a lower mark here"
+)
 Posterior = Callable[[Held], tuple[int, Sequence[float]] | None]
 """The number of the user's intention and P(intention) before a reply; None where nobody knows."""
 
@@ -122,10 +126,15 @@ def _before_last_reply(one: Held) -> Turns:
     return turns
 
 
+def _not_measured(config: RunConfig) -> Sequence[str]:
+    tabular = (TABULAR,) if config.policy.kind == "tabular" else ()
+    return (*tabular, SERVED) if config.simulator.kind == "served" else tabular
+
+
 PROBE = Probe(
     "understanding",
     "Does the policy get to know what its user came for?",
     _quantities,
     then=with_choice,
-    not_measured=lambda config: (TABULAR,) if config.policy.kind == "tabular" else (),
+    not_measured=_not_measured,
 )

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.config.run import LEVELS, STRATEGIES, TEMPERAMENTS
+from harness.config.run import LEVELS, MAX_TURNS, STRATEGIES, TEMPERAMENTS
 from harness.config.simulator import LANGUAGE_RULES, SIMULATOR_FAULTS
 from harness.errors import DataError, DivergedError
 from harness.records import atomic, metric_rows
@@ -95,7 +95,14 @@ MEASURED = {
         )
         for key, meaning in EVALUATED.items()
     },
+    **{
+        f"eval/listening/turn_{n}": f"eval/listening of the policy's reply number {n} alone"
+        for n in range(1, MAX_TURNS + 1)
+    },
     "eval/words_listening": "I(words; conversation) of replies to frozen prefixes, nats",
+    "eval/words_listening/thinking": "its part by what a policy thinks before it speaks",
+    "eval/words_listening/planning": "its part by the words that open a strategy",
+    "eval/words_listening/execution": "its part by the other words",
     "eval/words_retrieval": "share of these replies that fit their own prefix best",
     "adapt/before": "mean final emotion / 100 of held-out users of eval.adapts_to",
     "adapt/after": "the same after one step on training users of that temperament",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from harness.simulator.scripted import paths
 from harness.simulator.scripted.lines import expanded, is_phrase
 from harness.simulator.scripted.words import sentences
 from harness.simulator.second import voice as second
@@ -15,6 +16,12 @@ _FEELING = re.compile(
     r"\b(?:It leaves me|It (?:still )?makes me|I (?:still )?(?:feel|am)"
     r"(?: (?:so|very|a bit less|less|often|still (?:so|a bit)|still|not as))?) (\w+)"
 )
+_TEST = {
+    said: path
+    for path, lines in paths.LINES.items()
+    for line in lines
+    for said in (line, paths.taking_back(line))
+}
 _NOTHING = re.compile(r"\?$|^(?:Yes|No|Not)\b")
 _NOT_FEELINGS = frozenset(
     """not alone married a the sure here gay too just like all only one never on safe simply someone
@@ -64,6 +71,8 @@ class ListenerNotes:
     """emotional or rational, where a line let only that be seen."""
     directions: tuple[int, ...]
     """After each reply: 1 if the user sounded helped, -1 if not, 0 if neither."""
+    tests: tuple[str | None, ...]
+    """Of each turn: the adversarial path by which the user puts the supporter to the test."""
 
 
 def listen(turns: Sequence[str]) -> ListenerNotes:
@@ -76,8 +85,9 @@ def listen(turns: Sequence[str]) -> ListenerNotes:
     spoke_of_feeling = tuple(any(kind == "feeling" for kind, _ in turn) for turn in lines[1:])
     need, shown = (by_kind[name][-1] if by_kind[name] else None for name in ("need", "kind"))
     directions = tuple(map(direction, turns[1:]))
+    tests = tuple([next((v for k, v in turn if k == "test"), None) for turn in lines])
     return ListenerNotes(
-        by_kind["fact"], by_kind["feeling"], spoke_of_feeling, need, shown, directions
+        by_kind["fact"], by_kind["feeling"], spoke_of_feeling, need, shown, directions, tests
     )
 
 
@@ -96,6 +106,8 @@ def _lines(turn: str) -> tuple[tuple[str, str], ...]:
 @lru_cache(maxsize=16384)
 def _line(line: str) -> tuple[str, str]:
     """Return (kind, value) of a line; cached, since users say the same of themselves again."""
+    if line in _TEST:
+        return "test", _TEST[line]
     need, shown = _named(line, _NEED_PATTERNS), _named(line, _KIND_PATTERNS)
     if need or shown:
         return ("need", need) if need else ("kind", str(shown))

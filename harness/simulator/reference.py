@@ -15,7 +15,7 @@ from harness.simulator.data_files import Table, tables
 from harness.simulator.draws import pick, uniforms
 from harness.simulator.listening import ListenerNotes, listen, to_second_person
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
-from harness.simulator.scripted import dynamics
+from harness.simulator.scripted import dynamics, paths
 from harness.simulator.scripted.dynamics import KINDNESS, LATE_TRUST, strategy_fits
 from harness.simulator.scripted.voice import feeling_chance
 
@@ -71,8 +71,9 @@ def attentive(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) 
 def attentive_choice(notes: ListenerNotes, replies: Sequence[str]) -> str:
     """Return the strategy of `attentive` for a user who was understood so, after its `replies`."""
     past = [_strategy(reply) for reply in replies]
-    belief = _belief(notes, past)
-    scores = {s: _promise(s, belief, len(replies)) - _fatigue(s, past) for s in STRATEGIES}
+    test = notes.tests[-1]
+    worth = _promises(_belief(notes, past), len(replies)) if test is None else _stands(test)
+    scores = {s: worth[s] - _fatigue(s, past) for s in STRATEGIES}
     return max(scores, key=lambda s: scores[s])
 
 
@@ -155,7 +156,7 @@ def _belief(notes: ListenerNotes, past: Sequence[str]) -> dict[str, float]:
         i: sum(_feeling_evidence(i, spoke) for spoke in notes.spoke_of_feeling) for i in INTENTIONS
     }
     for turn, (strategy, sign) in enumerate(zip(past, notes.directions, strict=True)):
-        for intention in INTENTIONS:
+        for intention in INTENTIONS if notes.tests[turn] is None else ():
             value = dynamics.FIT_WEIGHT * _promise(strategy, {intention: 1.0}, turn)
             weight[intention] -= abs(sign) * math.log1p(math.exp(-sign * value))
     for intention in INTENTIONS if notes.kind else ():
@@ -183,6 +184,17 @@ def reception() -> tuple[tuple[tuple[float, ...], ...], ...]:
         )
         for turn in (0, EARLY_TURNS)
     )
+
+
+def _promises(belief: Mapping[str, float], turn: int) -> dict[str, float]:
+    return {s: _promise(s, belief, turn) for s in STRATEGIES}
+
+
+def _stands(path: str) -> dict[str, float]:
+    """Return the worth of each strategy to a demanding user who tests the supporter."""
+    rule = dynamics.ACCEPTANCES["goal_fit"]
+    fits = zip(STRATEGIES, paths.FITS[path], strict=True)
+    return {s: dynamics.worth(fit, KINDNESS[s], rule) for s, fit in fits}
 
 
 def _promise(strategy: str, belief: Mapping[str, float], turn: int) -> float:

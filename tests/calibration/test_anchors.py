@@ -13,7 +13,7 @@ from harness.calibration.strategy_game import Game
 from harness.config.run import LEVELS as NAMES
 from harness.config.run import SimulatorConfig
 from harness.simulator.reference import spoken_schedule
-from tests.calibration.levels import LEVELS
+from tests.calibration.levels import ADVERSARIAL, LEVELS
 
 SCRIPTED = SimulatorConfig()
 
@@ -40,6 +40,17 @@ def test_the_shipped_anchors_are_in_order(level: str) -> None:
     assert anchored["attentive"]["listening"] > 0.5
     if level != "easy":  # where any fluent rotation is as good as listening
         assert rewards["deaf"] + 0.1 < rewards["attentive"] < rewards["optimum"]
+
+
+def test_beyond_hard_every_policy_earns_less_and_listening_pays_more() -> None:
+    beyond, hard = shipped_anchors.shipped(ADVERSARIAL, SCRIPTED), found("hard")
+    assert beyond is not None
+    reward = {name: beyond[name]["reward"]["value"] for name in ("random", "deaf", "attentive")}
+    assert all(reward[name] < hard[name]["reward"] for name in reward)
+    assert beyond["deaf"]["reward"]["high"] + 0.2 < beyond["attentive"]["reward"]["low"]
+    assert beyond["optimum"]["reward"] > beyond["attentive"]["reward"]["high"]
+    gained = reward["attentive"] - reward["deaf"]
+    assert gained > hard["attentive"]["reward"] - hard["deaf"]["reward"]
 
 
 def test_the_best_schedule_and_the_optimum_are_those_of_the_strategy_game() -> None:

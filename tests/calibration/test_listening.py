@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from harness.calibration.interval import Floats
-from harness.calibration.listening import LEAST_USERS, Integers, information_nats, listening_nats
+from harness.calibration.listening import (
+    LEAST_USERS,
+    Integers,
+    information_nats,
+    listening_by_reply,
+    listening_nats,
+)
 from harness.config.run import INTENTIONS, STRATEGIES
 
 Replies = list[tuple[str, ...]]
@@ -58,6 +64,35 @@ def test_a_planted_dependence_is_found(users: int, share: float, error: float) -
         found.append(listening_nats(conversations, intentions, numbers))
     assert np.mean(found) == pytest.approx(true_nats(share), abs=error)
     assert np.std(found) < 0.1
+
+
+@pytest.mark.parametrize(("shares", "error"), [((0.0, 0.6, 1.0), 0.15), ((1.0, 0.0, 0.6), 0.15)])
+def test_each_reply_number_has_the_dependence_that_was_planted_in_it(
+    shares: tuple[float, ...], error: float
+) -> None:
+    found = []
+    for seed in range(8):
+        numbers, intentions = users_and_intentions(128, 1, seed)
+        by_reply = [by_intention(s, intentions, 1, 50 * seed + n) for n, s in enumerate(shares)]
+        conversations = [[one[0] for one in parts] for parts in zip(*by_reply, strict=True)]
+        found.append(listening_by_reply(conversations, intentions, numbers))
+    assert np.mean(found, axis=0) == pytest.approx([true_nats(s) for s in shares], abs=error)
+
+
+def test_a_reply_number_that_few_users_got_to_tells_nothing() -> None:
+    """Conversations end: of those that go on the reply number is told, as far as there are 16."""
+    numbers, intentions = users_and_intentions(40, 1)
+    conversations = [
+        one[: 3 if user < LEAST_USERS - 1 else 2 if user < LEAST_USERS else 1]
+        for user, one in enumerate(by_intention(1.0, intentions))
+    ]
+    first, second, third = listening_by_reply(conversations, intentions, numbers)
+    assert first > 1
+    assert math.isfinite(second)
+    assert math.isnan(third)
+    alone = listening_nats([one[:1] for one in conversations], intentions, numbers)
+    assert first == alone
+    assert listening_by_reply([], [], []) == []
 
 
 def test_shuffled_intentions_tell_nothing_at_64_by_16() -> None:

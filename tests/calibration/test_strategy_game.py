@@ -14,6 +14,7 @@ from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator.reference import converse, spoken_schedule
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.simulator_contract import key
+from tests.calibration.levels import ADVERSARIAL
 from tests.simulator.test_scripted import level
 
 SHORT = DifficultyConfig(turn_cap=3, intentions=["advice", "venting"], temperaments=["passive"])
@@ -29,7 +30,7 @@ def test_values_of_the_game_are_probabilities() -> None:
 
 
 def test_spread_is_the_adjoint_of_expect() -> None:
-    game = Game(SHORT)
+    game = Game(dataclasses.replace(SHORT, paths=["escalation"]))
     r = np.random.default_rng(0)
     after, mass = r.random((2, 5, 2, 21, 4))
     for strategy, rises in itertools.product((0, 5), (True, False)):
@@ -72,14 +73,15 @@ SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LEVELS)
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", [*LEVELS, "adversarial"])
+@pytest.mark.parametrize("schedule", [*SCHEDULES, ("other", "disclose")])
 def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str, ...]) -> None:
-    game = Game(level(name))
+    played_at = ADVERSARIAL if name == "adversarial" else level(name)
+    game = Game(played_at)
     played = tuple(itertools.islice(itertools.cycle(schedule), game.difficulty.turn_cap))
     predicted = schedules.value(game, played)
     keys = [key(group=n, seed=31) for n in range(500)]
-    talks = converse(ScriptedSimulator(level(name)), spoken_schedule(schedule), keys)
+    talks = converse(ScriptedSimulator(played_at), spoken_schedule(schedule), keys)
     finals = np.array([t[-1].emotion for t in talks]) / 100
     error = 2.6 * finals.std() / len(finals) ** 0.5
     assert abs(predicted - finals.mean()) < PREDICTION_ERROR + error

@@ -106,7 +106,7 @@ def test_each_shell_gets_its_form(tmp_path: Path) -> None:
     asked = {"COMP_WORDS": "harness\nsweep\ndifficulty\n=\nea", "COMP_CWORD": "4"}
     assert answer("complete_bash", tmp_path, **asked) == "easy\n"
     asked = {"COMP_WORDS": "harness\nsweep\ndifficulty\n=", "COMP_CWORD": "3"}
-    assert answer("complete_bash", tmp_path, **asked) == "easy\nhard\nmedium\n"
+    assert answer("complete_bash", tmp_path, **asked) == "adversarial\neasy\nhard\nmedium\n"
     line = {"_TYPER_COMPLETE_ARGS": "harness sweep difficulty=ea"}
     assert answer("complete_zsh", tmp_path, **line) == (
         "_arguments '*: :((\"difficulty=easy\"))'\n"

@@ -106,7 +106,7 @@ def test_an_own_difficulty_is_one_file_in_the_current_folder() -> None:
     write("conf/difficulty/stoic.yaml", "name: stoic\nthreshold: 2.5\n")
     assert config("difficulty=stoic").difficulty.threshold == 2.5
     names = [p.config.difficulty.name for p in planner.plan(["difficulty=glob(*)"]).points]
-    assert names == ["easy", "hard", "medium", "stoic"]
+    assert names == ["adversarial", "easy", "hard", "medium", "stoic"]
 
 
 def test_an_own_option_goes_by_the_name_of_its_file() -> None:

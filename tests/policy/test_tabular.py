@@ -12,7 +12,7 @@ from harness.config.policy import WIDTHS
 from harness.config.run import INTENTIONS, MAX_TURNS, STRATEGIES
 from harness.policy.grammar import NARROW
 from harness.policy.memory import having_heard, having_played, nothing_heard
-from harness.policy.observation import CHANGES, CUES, MOODS, hear
+from harness.policy.observation import CHANGES, CUES, MOODS, TESTS, hear
 from harness.policy.tabular import (
     OBSERVATIONS,
     PRIOR,
@@ -49,6 +49,16 @@ def random_seen(seed: int, observation: str = "conversation") -> Observations:
         memory = having_heard(memory, draws.choice(SAID, 12).tolist(), RECEPTION)
         memory = having_played(memory, draws.integers(0, len(STRATEGIES), 12))
     return observe(observation, having_heard(memory, draws.choice(SAID, 12).tolist(), RECEPTION))
+
+
+def test_a_policy_that_hears_tests_hears_all_else_as_one_that_does_not() -> None:
+    tests = ("I see. You put words in my mouth, and then you say they are mine.", SAID[0])
+    memory = having_heard(nothing_heard(2), tests, RECEPTION)
+    with_tests = observe("conversation_and_tests", memory).features
+    without = observe("conversation", memory).features
+    np.testing.assert_array_equal(with_tests[:, : without.shape[1]], without)
+    tested = with_tests[:, without.shape[1] :].argmax(axis=1)
+    assert [TESTS[number] for number in tested] == ["gaslighting", "none"]
 
 
 def test_the_start_is_its_prior_whatever_it_hears() -> None:

@@ -14,7 +14,6 @@ from harness.errors import ConfigError
 from harness.probes import ask, novelty, registry, warmth
 from harness.probes.quantity import ItemChoice
 from harness.probes.results import Probed, Reading
-from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.simulator.factory import intention_of
 from harness.train.metrics.held_out import Meeting, levels_of
@@ -116,18 +115,6 @@ def test_a_run_against_itself_has_not_changed(tabular: RunFolder) -> None:
     known = [r.change for r in found.readings if r.estimate.value is not None]
     assert known
     assert {(one.value, one.low, one.high) for one in known} <= {(0, 0, 0), (None, None, None)}
-
-
-def test_served_users_are_not_asked(tabular: RunFolder, tmp_path: Path) -> None:
-    config = run_folder.read_config(tabular)
-    simulator = replace(config.simulator, kind="served", model="m")
-    served = make_run(tmp_path / "served", replace(config, simulator=simulator))
-    with pytest.raises(ConfigError) as error:
-        probed(served)
-    assert str(error.value) == (
-        f"{served.config}: simulator.kind must be one that answers in this process, since a probe "
-        "would pay for every answer, got served"
-    )
 
 
 def test_levels_must_be_the_same(tabular: RunFolder, tmp_path: Path) -> None:

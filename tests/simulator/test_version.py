@@ -40,7 +40,7 @@ def test_users_say_and_feel_what_those_of_their_version_did() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "adversarial"])
 def test_a_shipped_card_is_what_measuring_gives(name: str) -> None:
     config = planner.plan([f"difficulty={name}"]).points[0].config
     path = difficulty_cards.SHIPPED / difficulty_cards.file_name(difficulty_cards.key(config))

@@ -65,7 +65,7 @@ def test_a_reaction_is_one_sentence_whose_direction_can_be_heard(
         as_said = manner(line, by)
         assert direction(as_said) == way, as_said
         assert len(sentences(as_said)) == 1, as_said
-        assert voice.shows_attitude(f"{as_said} I slept."), as_said
+        assert lines.shows_attitude(f"{as_said} I slept."), as_said
 
 
 @pytest.mark.parametrize("by", MANNERS)
@@ -104,7 +104,7 @@ def test_the_tabular_policy_hears_each_need(by: str) -> None:
 
 def test_a_neutral_line_gives_nothing_away() -> None:
     assert {direction(line) for line in NEUTRAL} == {0}
-    assert not any(voice.shows_attitude(f"{line} I slept.") for line in (*NEUTRAL, *PUZZLED))
+    assert not any(lines.shows_attitude(f"{line} I slept.") for line in (*NEUTRAL, *PUZZLED))
 
 
 @pytest.mark.parametrize("by", MANNERS)
@@ -133,7 +133,7 @@ def test_a_need_is_heard_as_what_it_is(shown: str, by: str) -> None:
         for line in some:
             text = f"Hm. {manner(line, by)}"
             assert listen([text]).need == intention, line
-            assert voice.speaks_of_need(text), line
+            assert lines.speaks_of_need(text), line
 
 
 def test_what_is_never_said_shows_its_kind_only() -> None:
@@ -186,7 +186,7 @@ def test_nothing_is_said_or_told_twice_while_there_is_something_else(disclosure:
 def test_a_need_weighs_less_once_the_user_feels_better() -> None:
     for talk in talks(EAGER):
         for turn in talk[1:]:
-            if turn.emotion >= voice.MET and voice.speaks_of_need(turn.text):
+            if turn.emotion >= voice.MET and lines.speaks_of_need(turn.text):
                 assert listen([lines.expanded(turn.text)]).need == turn.state.user.intention
                 assert not any(line in turn.text for line in rows_of(NEEDS["need.free"]))
 

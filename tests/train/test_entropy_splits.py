@@ -65,6 +65,9 @@ def test_tokens_of_thinking_open_no_strategy_and_count_as_neither() -> None:
     trace = TokenTrace(entropy, none, none, none, none.astype(int), none.astype(int))
     split = planning.entropies(trace, [row])
     assert split == {"entropy/planning": 5.0, "entropy/execution": 8.0}
+    classes = planning.classes([row])
+    assert list(classes) == ["planning", "execution", "thinking"]
+    np.testing.assert_array_equal(sum(of.astype(int) for of in classes.values()), np.ones(10))
 
 
 def test_a_reply_that_plans_nothing_has_no_planning_entropy() -> None:

@@ -1,5 +1,6 @@
 """Evaluation and probe: the same users, the same draws, whatever the run."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from harness.config.run import (
     SimulatorConfig,
 )
 from harness.policy.tabular import TabularPolicy
+from harness.records.metrics import MEASURED
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
 from harness.study import cost
@@ -247,6 +249,15 @@ def test_what_is_met_does_not_depend_on_slices_or_on_the_size_of_the_evaluation(
     more = evaluate.finals(sized(tabular(), users=65, repeats=2), START)
     np.testing.assert_array_equal(more[2][:64, :1], whole[2])
     assert not np.array_equal(more[2][:64, 1:], whole[2])
+
+
+def test_listening_is_told_of_each_reply_number_at_the_runs_own_level() -> None:
+    mine = sized(tabular(replace(LEVELS.hard, name="mine", threshold=0.1)), users=24)
+    measured = evaluated(mine, START)
+    told = [key for key in measured if "turn_" in key]
+    assert told == [f"eval/listening/turn_{n}" for n in range(1, LEVELS.hard.turn_cap + 1)]
+    assert set(told) <= set(MEASURED)
+    assert math.isfinite(measured["eval/listening/turn_1"])
 
 
 def test_a_level_that_is_not_evaluated_has_no_numbers_but_the_runs_own_has() -> None:

@@ -130,6 +130,9 @@ def test_rows_measure_the_weights_before_the_update(whole: RunFolder) -> None:
         assert [r["step"] for r in rows if r[key] is not None] == [1, STEPS], key
     assert 0.1 < rows[0]["eval/words_listening"] <= math.log(16)
     assert rows[0]["eval/words_retrieval"] > 1 / 16
+    parts = [rows[0][f"eval/words_listening/{of}"] for of in ("planning", "execution")]
+    assert sum(parts) == pytest.approx(rows[0]["eval/words_listening"])
+    assert rows[0]["eval/words_listening/thinking"] is None
 
 
 @pytest.mark.slow

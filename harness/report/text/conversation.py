@@ -55,6 +55,7 @@ EFFECT: Mapping[str, tuple[str, str]] = {
     "doubt": ("they doubt that it is meant well",) * 2,
     "coldness": ("it lacks warmth",) * 2,
     "puzzled": ("it makes no sense to them",) * 2,
+    "test": ("they put the supporter to the test",) * 2,
     "momentum": ("the reply before had helped", "the reply before had not helped"),
     "mood": ("a good mood lifts itself", "a low mood drags on"),
     "user": ("this user is easy to reach", "this user is hard to reach"),

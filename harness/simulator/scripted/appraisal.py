@@ -106,8 +106,12 @@ def appraise(
     suspicion: float,
     state: State,
     rule: AcceptanceRule,
+    path: str | None = None,
 ) -> Appraisal:
-    """Return how the user of `state` appraises `reading`, which leaves them `suspicion`."""
+    """Return how the user of `state` appraises `reading`, which leaves them `suspicion`.
+
+    `path`: the adversarial one that they follow, if any.
+    """
     fresh = _fresh(reading, state)
     stale = len(reading.sentences) - len(fresh)
     strategies = reading.strategy_set
@@ -115,7 +119,9 @@ def appraise(
         strategies = frozenset([s.strategy for s in fresh if s.strategy is not None])
     user = state.user
     return Appraisal(
-        worth=STALE if puzzled else _worth(strategies, stale, user.intention, state.trust, rule),
+        worth=STALE
+        if puzzled
+        else _worth(strategies, stale, user.intention, state.trust, rule, path),
         pick_up=_pick_up(reading, state),
         confusion=CONFUSION * min(2, _foreign(reading, state)),
         repetition=SAID_BEFORE if stale else 0.0,
@@ -159,7 +165,12 @@ def says_again(reading: Reading, state: State) -> bool:
 
 @lru_cache(maxsize=16384)
 def _worth(
-    strategies: frozenset[str], stale: int, intention: str, trust: int, rule: AcceptanceRule
+    strategies: frozenset[str],
+    stale: int,
+    intention: str,
+    trust: int,
+    rule: AcceptanceRule,
+    path: str | None,
 ) -> float:
     """Return the mean over strategies and stale sentences, so that none can hedge another.
 
@@ -167,7 +178,7 @@ def _worth(
     """
     if not strategies:
         return STALE if stale else NOTHING_SAID
-    fits = strategy_fits(intention, trust)
+    fits = strategy_fits(intention, trust, path)
     values = [dynamics.worth(fits[_INDEX[s]], KINDNESS[s], rule) for s in sorted(strategies)]
     values += [STALE] * stale
     return sum(values) / len(values)

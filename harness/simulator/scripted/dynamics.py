@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.config.run import INTENTIONS, STRATEGIES, DifficultyConfig
+from harness.simulator.scripted import paths
 
 BASE = 0.08
 FIT_WEIGHT = 2.2
@@ -131,8 +132,13 @@ LATE_TRUST = 2
 MAX_TRUST = 3
 
 
-def strategy_fits(intention: str, trust: int) -> tuple[float, ...]:
-    """Return the fit of each strategy to `intention`, -1 to 1, in the order of STRATEGIES."""
+def strategy_fits(intention: str, trust: int, path: str | None = None) -> tuple[float, ...]:
+    """Return the fit of each strategy to `intention`, -1 to 1, in the order of STRATEGIES.
+
+    Who follows a path and tests the supporter takes replies by that.
+    """
+    if path is not None and paths.tests(path, trust):
+        return paths.FITS[path]
     return (_LATE if trust >= LATE_TRUST else _EARLY)[intention]
 
 
@@ -151,12 +157,30 @@ def trust_growth_probability(strategy: str, rule: DisclosureRule) -> float:
     return min(1.0, TRUST_GROWTH[strategy] * (0.25 + 0.95 * rule.expression))
 
 
+def reluctance(path: str | None, trust: int) -> float:
+    """Return by how much the log-odds of a rise are lower for who tests the supporter."""
+    return paths.RELUCTANCE if paths.tests(path, trust) else 0.0
+
+
+def stands_test(strategy: str, path: str | None, trust: int) -> bool:
+    """Return whether a reply of `strategy` stands the test, as it does where there is none."""
+    if path is None or not paths.tests(path, trust):
+        return True
+    return paths.FITS[path][STRATEGIES.index(strategy)] >= GOAL_LINE
+
+
 def next_trust(
-    trust: int, strategies: Sequence[str], offended: bool, rule: DisclosureRule, u: float
+    trust: int,
+    strategies: Sequence[str],
+    offended: bool,
+    rule: DisclosureRule,
+    u: float,
+    path: str | None = None,
 ) -> int:
     """Return the trust, 0 to MAX_TRUST, after a reply with `strategies`."""
     if offended:
         return max(0, trust - 1) if u < TRUST_LOSS else trust
+    strategies = [s for s in strategies if stands_test(s, path, trust)]
     chance = max([trust_growth_probability(strategy, rule) for strategy in strategies], default=0.0)
     return min(MAX_TRUST, trust + 1) if u < chance else trust
 

@@ -161,3 +161,21 @@ def _phrases() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
 def rows_of(some: Texts) -> tuple[str, ...]:
     """Return all texts of one table."""
     return tuple(line for lines in some.values() for line in lines)
+
+
+def shows_attitude(text: str) -> bool:
+    """Return whether the first sentence of `text` says how the reply was taken."""
+    return not text.startswith(_UNREADABLE)
+
+
+def speaks_of_need(text: str) -> bool:
+    """Return whether a line in `text` bears on what the user came for."""
+    plain = expanded(text)
+    return any(line in plain for line in NEED_LINES)
+
+
+_UNREADABLE = tuple(
+    f"{manner(line, voice)} "
+    for line in sorted(all_lines(("flat", "puzzled")))
+    for voice in ("plain", "short")
+)

@@ -12,6 +12,7 @@ from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.met_again import MetAgain
+from harness.simulator.scripted.paths import path_of
 from harness.simulator.scripted.reading import Reading, read_all
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
@@ -39,6 +40,8 @@ class _AppraisedReply:
     appraisal: Appraisal
     logit: float
     """Log-odds that the emotion rises."""
+    reluctance: float = 0.0
+    """What of it is lost because the user puts the supporter to the test."""
 
     @property
     def hurts(self) -> bool:
@@ -55,6 +58,8 @@ class _AppraisedReply:
 
     def why(self) -> dict[str, float | str]:
         why: dict[str, float | str] = self.appraisal.as_dict()
+        if self.reluctance:
+            why["test"] = -self.reluctance
         why["logit"] = self.logit
         if self.puzzle is not None:
             why |= {"puzzle": self.puzzle.sentence, "rule": self.puzzle.rule}
@@ -140,7 +145,8 @@ class ScriptedSimulator:
         ended = ending(after.emotion, after.turn, self.difficulty)
         heard = _heard(state, reply.text, appraised, change)
         w = wording_draws(state.key, after.turn)
-        disclosed, text = voice.answered(after, heard, self._disclosure, ended, u[5:], w)
+        path = path_of(state.key, self.difficulty)
+        disclosed, text = voice.answered(after, heard, self._disclosure, ended, u[5:], w, path)
         text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
 
@@ -149,14 +155,17 @@ class ScriptedSimulator:
         suspicion = dynamics.next_suspicion(
             state.suspicion, reading.hurt_evidence, reading.apologises
         )
+        path = path_of(state.key, self.difficulty)
         parts = appraisal.appraise(
-            reading, reply.cut, puzzle is not None, suspicion, state, self._acceptance
+            reading, reply.cut, puzzle is not None, suspicion, state, self._acceptance, path
         )
         user = state.user
         offset = dynamics.INTENTION_OFFSET[user.intention]
         offset += dynamics.TEMPERAMENT_OFFSET[user.temperament] - self.difficulty.threshold
+        reluctance = dynamics.reluctance(path, state.trust)
+        offset -= reluctance
         x = dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
-        return _AppraisedReply(reading, puzzle, suspicion, parts, x)
+        return _AppraisedReply(reading, puzzle, suspicion, parts, x, reluctance)
 
     def _change(self, rises: bool, large: bool, emotion: int) -> int:
         size = dynamics.change_size(large, self.difficulty)
@@ -175,8 +184,9 @@ class ScriptedSimulator:
         reading = appraised.reading
         offended = appraised.hurts or appraised.puzzle is not None
         trust = dynamics.next_trust(
-            state.trust, appraised.strategies, offended, self._disclosure, u[4]
-        )
+            state.trust, appraised.strategies, offended, self._disclosure, u[4],
+            path_of(state.key, self.difficulty),
+        )  # fmt: skip
         suspicion = appraised.suspicion
         if appraised.hurts and reading.severe:
             trust, suspicion = 0, dynamics.MOST_SUSPICION

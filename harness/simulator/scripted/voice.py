@@ -12,7 +12,7 @@ from dataclasses import replace
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
 from harness.simulator.intention_lines import NEEDS
-from harness.simulator.scripted import answers, questions
+from harness.simulator.scripted import answers, paths, questions
 from harness.simulator.scripted.answers import Told
 from harness.simulator.scripted.dynamics import DisclosureRule
 from harness.simulator.scripted.lines import (
@@ -20,9 +20,7 @@ from harness.simulator.scripted.lines import (
     BANDS,
     LINES,
     MORE,
-    NEED_LINES,
     all_lines,
-    expanded,
     manner,
     of_user,
     unsaid,
@@ -145,10 +143,12 @@ def answered(
     ended: str | None,
     u: Sequence[float],
     w: Sequence[float],
+    path: str | None = None,
 ) -> tuple[Disclosed, str]:
     """Return what is disclosed by then and the words: a reaction, an answer or what is told, more.
 
     `u`: draws of the reaction, of whether it shows, and of what is told; `w`: of how it is put.
+    `path`: the adversarial one that the user follows, if any.
     """
     shows, turn = u[1] < rule.expression, _Turn(state, heard, rule, w)
     if ended is not None:
@@ -160,6 +160,8 @@ def answered(
     said_so = shows and heard.reason in ("suggest", "offer", "restate")
     if told is not None and told.reaction and said_so:
         told = replace(told, sentences=told.sentences[1:])
+    if path is not None and paths.tests(path, state.trust) and not heard.closes:
+        return turn.composed(first, told, None, None, turn.test(path, shows, u[7]))
     return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
 
@@ -206,6 +208,12 @@ class _Turn:
         user = self.state.user
         return need_line(shown, user.intention, self.state.emotion, rises, self.before.needs, u[1])
 
+    def test(self, path: str, shows: bool, u: float) -> str:
+        """Return a line that puts the supporter to the test, and takes back thanks."""
+        line = unsaid(paths.LINES[path], self.before.lines, u)
+        self.lines.add(line)
+        return paths.taking_back(line) if shows and self.heard.rises else line
+
     def _leads(self, told: Told | None) -> bool:
         """Whether the need stands before what is told, unasked."""
         unasked = told is not None and told.index is not None and self.heard.question is None
@@ -235,7 +243,12 @@ class _Turn:
         return " ".join((first, *parts, goodbye))
 
     def composed(
-        self, first: str, told: Told | None, feeling: str | None, need: str | None
+        self,
+        first: str,
+        told: Told | None,
+        feeling: str | None,
+        need: str | None,
+        test: str | None = None,
     ) -> tuple[Disclosed, str]:
         """Return the parts in an order in which one follows from the other."""
         before, parts = self.before, list[str]()
@@ -257,6 +270,8 @@ class _Turn:
             parts += felt
         if need and need not in parts:
             parts.append(need)
+        if test:
+            parts.append(test)
         answers_it = told is not None and told.reaction
         if not parts and not self.heard.closes and not answers_it:
             parts.append(unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
@@ -330,20 +345,4 @@ def farewell(ending: str, hurt: bool, user: User) -> str:
     return LINES[f"farewell.{ending}"][user.persona.voice][0]
 
 
-def shows_attitude(text: str) -> bool:
-    """Return whether the first sentence of `text` says how the reply was taken."""
-    return not text.startswith(_UNREADABLE)
-
-
-def speaks_of_need(text: str) -> bool:
-    """Return whether a line in `text` bears on what the user came for."""
-    plain = expanded(text)
-    return any(line in plain for line in NEED_LINES)
-
-
 _HURT = all_lines(("fall.hurt", "fall.cruel", "hurt_of"))
-_UNREADABLE = tuple(
-    f"{manner(line, voice)} "
-    for line in sorted(all_lines(("flat", "puzzled")))
-    for voice in ("plain", "short")
-)

@@ -12,16 +12,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from harness.config.run import PolicyConfig, RunConfig
 from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
 from harness.train.engines.sampler import SampledTurn
+from harness.train.engines.scoring import TokenRow
 from harness.train.metrics import evaluate
+from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.token_metrics import Metrics
-from harness.train.metrics.words import words_information
+from harness.train.metrics.words import information_by_class, words_information
 from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
 from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.losses import BoolArray
 
 CROSS_SCORED = 16
 """Most prefixes of which each reply is scored after every prefix: the cost grows with the square of
@@ -38,9 +42,9 @@ def probe(
 ) -> Metrics:
     """Draw one reply to each frozen prefix and return the columns that come of it.
 
-    `entropy/probe`: mean exact entropy of their tokens, nats. `eval/words_listening` and
-    `eval/words_retrieval`: see `words_information`; they need two prefixes. With eval.prefixes=0
-    nothing is drawn, and there are no columns.
+    `entropy/probe`: mean exact entropy of their tokens, nats. `eval/words_listening`, its parts by
+    class of token and `eval/words_retrieval`: see metrics/words.py; they need two prefixes. With
+    eval.prefixes=0 nothing is drawn, and there are no columns.
 
     Each prefix has random numbers of its own, the same at every evaluation and whatever the number
     of prefixes. `size`: prefixes that are replied to at a time; `timed`: a context for the part of
@@ -57,12 +61,27 @@ def probe(
     few = _cross_scored(count)
     if len(few) < 2:
         return metrics
+    own_replies = [replies[n] for n in few]
     with timed("words"):
-        log_p = _cross_scores(
-            model, [prefixes[n] for n in few], [replies[n] for n in few], temperature
-        )
-    nats, share = words_information(log_p)
-    return metrics | {"eval/words_listening": nats, "eval/words_retrieval": share}
+        log_p = _cross_scores(model, [prefixes[n] for n in few], own_replies, temperature)
+    nats, share = words_information(np.array([[float(row.sum()) for row in one] for one in log_p]))
+    return metrics | {
+        "eval/words_listening": nats,
+        "eval/words_retrieval": share,
+        **_by_class(chat, own_replies, [torch.stack(one).cpu().numpy() for one in log_p]),
+    }
+
+
+def _by_class(chat: Chat, replies: Sequence[Sequence[int]], log_p: Sequence[FloatArray]) -> Metrics:
+    """The parts of eval/words_listening by the classes of tokens that entropy is split by."""
+    planning, marks = Planning(chat), dict[str, list[BoolArray]]()
+    for reply in replies:
+        row = TokenRow()
+        row.extend(reply, turn=1)
+        for name, of in planning.classes([row]).items():
+            marks.setdefault(name, []).append(of)
+    parts = information_by_class(log_p, marks)
+    return {f"eval/words_listening/{name}": nats for name, nats in parts.items()}
 
 
 def _cross_scored(count: int) -> list[int]:
@@ -98,14 +117,14 @@ def _cross_scores(
     prefixes: Sequence[Sequence[int]],
     replies: Sequence[Sequence[int]],
     temperature: float,
-) -> FloatArray:
-    """Log-probability of each reply after each prefix, shape (replies, prefixes)."""
+) -> list[list[Tensor]]:
+    """Log-probabilities of the tokens of each reply after each prefix, float64."""
     count = len(prefixes)
     pairs = [(prefix, reply) for reply in replies for prefix in prefixes]
     ids, own = _rows([prefix for prefix, _ in pairs], [reply for _, reply in pairs])
     logp = own_log_probabilities(model, ids, own, temperature)
-    sums = [float(values.double().sum()) for values in logp]
-    return np.array(sums).reshape(count, count)
+    every = [values.double() for values in logp]
+    return [every[n : n + count] for n in range(0, len(every), count)]
 
 
 def _rows(

@@ -57,12 +57,21 @@ class Planning:
 
         `trace` runs over the own tokens of `rows`, row by row.
         """
-        plans = np.concatenate([self.plans(row) for row in rows])
-        parts = {"entropy/planning": plans, "entropy/execution": ~plans & ~self._thoughts(rows)}
+        parts = self.classes(rows)
         return {
-            name: float(trace.entropy_nats[part].mean()) if part.any() else None
+            f"entropy/{name}": float(trace.entropy_nats[part].mean()) if part.any() else None
             for name, part in parts.items()
+            if name != "thinking"
         }
+
+    def classes(self, rows: Sequence[TokenRow]) -> dict[str, BoolArray]:
+        """Which own tokens of `rows`, row by row, are of which class; each is of one.
+
+        planning, execution, and of a policy that thinks thinking.
+        """
+        plans, thoughts = np.concatenate([self.plans(row) for row in rows]), self._thoughts(rows)
+        parts = {"planning": plans, "execution": ~plans & ~thoughts}
+        return parts if self._chat.thought is None else parts | {"thinking": thoughts}
 
     def plans(self, row: TokenRow) -> BoolArray:
         """Which of a row's own tokens open a strategy, shape (own tokens,)."""

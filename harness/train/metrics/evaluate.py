@@ -126,9 +126,11 @@ def evaluate(
         words = {meeting: heard[meeting].heard for meeting in everyone}
         with timed("deaf"):
             unheard = results(everyone, len(everyone), deaf.exchanged(words))
-    by_number = {number: _columns(config, number, heard, unheard) for number in levels.met}
+    results_at = {n: _at_level(config, n, heard, unheard) for n in levels.met}
+    by_number = {number: yardsticks.columns(at) for number, at in results_at.items()}
     names = {"eval/": levels.own, **{f"eval/{name}/": n for n, name in enumerate(LEVELS)}}
-    return {
+    by_turn = yardsticks.listening_by_turn(results_at[levels.own])
+    return {f"eval/{name}": value for name, value in by_turn.items()} | {
         f"{place}{name}": value
         for place, number in names.items()
         if number in by_number
@@ -136,25 +138,23 @@ def evaluate(
     }
 
 
-def _columns(
+def _at_level(
     config: RunConfig,
     number: int,
     heard: Mapping[Meeting, Result],
     unheard: Mapping[Meeting, Result],
-) -> dict[str, float]:
-    """The columns of level `number`."""
+) -> yardsticks.LevelResults:
+    """What the conversations of level `number` came to."""
     here = {meeting: result for meeting, result in heard.items() if meeting.level == number}
     level = levels_of(config).every[number]
     deaf_finals = [unheard[meeting].final for meeting in here] if unheard else []
-    return yardsticks.columns(
-        yardsticks.LevelResults(
-            outcomes=by_level(list(here), [result.final for result in here.values()])[number],
-            deaf=np.array(deaf_finals),
-            strategies=[result.strategies for result in here.values()],
-            intentions=[intention_of(m.key, level, config.simulator) for m in here],
-            users=[meeting.user for meeting in here],
-            share=partial(shipped_anchors.share, level=level, users=config.simulator),
-        )
+    return yardsticks.LevelResults(
+        outcomes=by_level(list(here), [result.final for result in here.values()])[number],
+        deaf=np.array(deaf_finals),
+        strategies=[result.strategies for result in here.values()],
+        intentions=[intention_of(m.key, level, config.simulator) for m in here],
+        users=[meeting.user for meeting in here],
+        share=partial(shipped_anchors.share, level=level, users=config.simulator),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibration.listening import Strategies, listening_nats
+from harness.calibration.listening import Strategies, listening_by_reply, listening_nats
 from harness.records.metrics import REPEATED
 from harness.train.metrics import repeats
 from harness.train.policy_gradient.advantages import FloatArray
@@ -52,15 +52,25 @@ def columns(results: LevelResults) -> dict[str, float]:
     }
 
 
+def listening_by_turn(results: LevelResults) -> dict[str, float]:
+    """The level's listening by reply number, as columns; none where no intention is known."""
+    parts = listening_by_reply(*_known(results))
+    return {f"listening/turn_{number}": nats for number, nats in enumerate(parts, 1)}
+
+
 def _listening(results: LevelResults) -> float:
     """listening_nats among the users whose intention is known; nan if it is of none."""
-    known = [n for n, intention in enumerate(results.intentions) if intention is not None]
-    if not known:
-        return math.nan
-    return listening_nats(
-        [results.strategies[n] for n in known],
-        [results.intentions[n] or "" for n in known],
-        [results.users[n] for n in known],
+    known = _known(results)
+    return listening_nats(*known) if known[0] else math.nan
+
+
+def _known(results: LevelResults) -> tuple[list[Strategies], list[str], list[int]]:
+    """Strategies, intention and user of each conversation whose user's intention is known."""
+    known = [(n, intention) for n, intention in enumerate(results.intentions) if intention]
+    return (
+        [results.strategies[n] for n, _ in known],
+        [intention for _, intention in known],
+        [results.users[n] for n, _ in known],
     )
 
 

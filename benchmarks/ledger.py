@@ -34,8 +34,12 @@ from harness.records.run_folder import RunFolder
 
 CLOSES = 0.03
 """Nats within which signal, noise and remedy should sum to the total of a run."""
-SUMMED = ("total", *PARTS, "closure")
+SUMMED = ("total", *PARTS, "momentum", "closure")
 NULL_CONTROL = "algorithm.null_control"
+NO_LEDGER = (
+    "no entropy ledger: policy=tabular with eval.ledger=true writes one, and a language model with "
+    "eval.ledger_draws=2 or more"
+)
 
 
 @dataclass(frozen=True)
@@ -85,10 +89,11 @@ def _run(folder: Path) -> Run | str:
     if damaged := damage.of_rows(table, who):
         return damaged
     if not np.isfinite(table.columns["ledger/signal_se"]).any():
-        return "no entropy ledger: policy=tabular with eval.ledger=true writes one"
+        return NO_LEDGER
     axes = groups.flat(dict(who.full_config))
     axes = {key: axes[key] for key in sorted(axes) if key != NULL_CONTROL}
-    sums = {name: float(np.nansum(table.columns[f"ledger/{name}"])) for name in SUMMED}
+    there = {name: table.columns.get(f"ledger/{name}", np.zeros(0)) for name in SUMMED}
+    sums = {name: float(np.nansum(column)) for name, column in there.items()}
     variance = float(np.nansum(table.columns["ledger/signal_se"] ** 2))
     return Run(who.seed, who.null_control, axes, sums, variance**0.5)
 

@@ -35,6 +35,11 @@ class EvalConfig:
     mid-conversation, the first of each. 0 for no probe."""
     ledger: Annotated[bool, Only("policy.kind", ("tabular",))] = True
     """Split each change of entropy/probe into what signal, noise and remedies did (ledger/*)."""
+    ledger_draws: Annotated[
+        int, Between(0, 15), Unit("draws"), Only("policy.kind", ("tiny", "hf"))
+    ] = 0
+    """Draws by which a language model's ledger (ledger/*) measures noise at each evaluation, one
+    less than the groups of a batch at most. 0: no ledger."""
     adapts_to: Annotated[str | None, OneOf(TEMPERAMENTS), Only("policy.kind", ("tabular",))] = None
     """Temperament, best one that difficulty.temperaments lacks, whose held-out users are met before
     and after one step on a batch of training users of it, with a copy of the policy (adapt/*).

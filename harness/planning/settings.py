@@ -31,7 +31,7 @@ NULL_CONTROLS = "algorithm.null_control=false,true"
 NEUTRAL = (
     "trainer.checkpoint_every", "trainer.keep_every", "trainer.conversations_every",
     "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "trainer.waves", "eval.deaf",
-    "eval.ledger",
+    "eval.ledger", "eval.ledger_draws",
 )  # fmt: skip
 """Keys that change no number that levels are compared by."""
 

@@ -80,7 +80,8 @@ MEASURED = {
         f"ledger/{part}_se": "its standard error"
         for part in ("signal", "noise", "remedy", "states", "total")
     },
-    "ledger/closure": "ledger/total less signal, noise and remedy",
+    "ledger/momentum": "change of entropy/probe by moves that Adam's momentum held back or made up",
+    "ledger/closure": "ledger/total less signal, noise, remedy and momentum",
     "cov/mean": "covariance of log-probability and advantage over tokens",
     "emotion/start": "mean emotion at the opening",
     "emotion/final": "mean emotion at the end",

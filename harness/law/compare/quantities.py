@@ -118,14 +118,14 @@ QUANTITIES: Mapping[str, Quantity] = {
     "solving_where_wanted": Quantity(
         "share that suggests or informs where that is wanted, at the end",
         SHARE,
-        _at_end(replicates.SOLVING_WHERE_WANTED),
+        run_numbers.at_end(replicates.SOLVING_WHERE_WANTED),
         null=True,
         every_step=True,
     ),
     "solving_where_unwanted": Quantity(
         "share that suggests or informs where that is not wanted, at the end",
         SHARE,
-        _at_end(replicates.SOLVING_WHERE_UNWANTED),
+        run_numbers.at_end(replicates.SOLVING_WHERE_UNWANTED),
         null=True,
         every_step=True,
     ),

@@ -38,7 +38,8 @@ def without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
     if without:
         yield (
             f"{plural(without, 'run')} without ledger/* columns, and so without a critical batch: "
-            "policy=tabular with eval.ledger=true and three groups a step or more writes them"
+            "policy=tabular with eval.ledger=true, or a language model with eval.ledger_draws=2 or "
+            "more, writes them where a step has three groups or more"
         )
 
 

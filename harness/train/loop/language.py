@@ -13,8 +13,10 @@ import torch
 
 from harness.errors import DivergedError, StoppedError
 from harness.policy.grammar import covers
+from harness.train.ledger.language_book import LanguageLedger
 from harness.train.loop import rank, step_checks
 from harness.train.loop import start as starts
+from harness.train.loop.language_ledger import LedgerKeeper
 from harness.train.loop.language_refinement import refine
 from harness.train.loop.language_step import (
     StepState,
@@ -96,6 +98,7 @@ class LanguageRun:
         self.limit = micro_batches.begin(
             session.config.trainer, _checkpoint(session), self._halved, session.poll
         )
+        self._ledger = LedgerKeeper(session.config, _checkpoint(session))
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
         self._planning = Planning(start.chat)
@@ -120,6 +123,7 @@ class LanguageRun:
                     watch,
                     keep=evaluate.keep_in(self._session.run.outcomes, step),
                     timed=self._session.timed,
+                    probed=self._ledger.probed,
                 )
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
@@ -197,11 +201,21 @@ class LanguageRun:
         """Compute the gradient of the loss of one pass; return the loss. Raises DivergedError, with
         the row written, where it is not finite.
         """
+        self._keep_ledger(batch)
         result = self.team.learn(batch, self._step.settings)
         self._step.passes.append(result)
         if not math.isfinite(result.value):
             self._diverged(f"loss {result.value:g}")
         return result.value
+
+    def _keep_ledger(self, batch: LossBatch) -> None:
+        """Measure what the ledger books the update by, where one is kept."""
+        if not self._ledger.is_due:
+            return
+        state, began = self._step, time.monotonic()
+        given = self.team.own, self.trainer.optimizer, batch, state.settings
+        state.metrics |= self._ledger.before_update(state.step, *given)
+        state.seconds["ledger"] = time.monotonic() - began
 
     def check_gradient(self, norm: float) -> None:
         """Raise DivergedError, with the row written, for a gradient that is not finite."""
@@ -211,10 +225,12 @@ class LanguageRun:
             self._session.before_update()
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")
+        self._ledger.with_gradient(self._model)
 
     def finish(self, step: int) -> None:
         """Record row `step`; save and stop where that is due."""
         row = self._record()
+        self._ledger.finish()
         if self._critic_batch is not None:
             self._critic = self._critic_batch.fitted_critic(
                 f"{self._session.run.path}: step {step}"
@@ -222,7 +238,7 @@ class LanguageRun:
         selection = self._step.settings.selection
         self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0, selection)
         self._remedy_watch.check(step, row["remedy/acted"])
-        state = self._curriculum, self.stack, self._critic
+        state = self._curriculum, self.stack, self._critic, self._ledger.ledger
         unheard = self._signal_watch.check(step, row, self._step.batch.advantages)
 
         def copied() -> Fill:
@@ -238,6 +254,7 @@ class LanguageRun:
         at: CurriculumState,
         stack: RemedyStack,
         critic: Critic | None,
+        ledger: LanguageLedger,
         folder: Path,
     ) -> None:
         """Write what the end of a step has; `save` writes TRL's part of it."""
@@ -245,6 +262,7 @@ class LanguageRun:
         curriculum.save(at, folder)
         remedy_stack.save(stack, folder)
         micro_batches.save(self.limit, folder)
+        ledger.save(folder)
         if critic is not None:
             critic.save(folder)
 
@@ -266,7 +284,7 @@ class LanguageRun:
             values,
             lambda: turn_records(conversations, state.rewards.total, batch.advantages, trace),
             **state.seconds,
-            update=time.monotonic() - state.rollout_end,
+            update=time.monotonic() - state.rollout_end - state.seconds.get("ledger", 0.0),
         )
         return values
 

@@ -7,7 +7,7 @@ log-probability is computed after its own prefix and after the other prefixes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
 from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.scoring import TokenRow
+from harness.train.ledger.language_book import ProbeTokens
 from harness.train.metrics import evaluate
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.token_metrics import Metrics
@@ -31,6 +32,13 @@ CROSS_SCORED = 16
 """Most prefixes of which each reply is scored after every prefix: the cost grows with the square of
 their number."""
 
+Keep = Callable[[ProbeTokens, FloatArray], None]
+"""Takes the replies to the probe and the entropies of their tokens, shape (tokens,)."""
+
+
+def forget(_tokens: ProbeTokens, _entropies: FloatArray) -> None:
+    """Keep nothing."""
+
 
 def probe(
     engine: Engine,
@@ -39,6 +47,7 @@ def probe(
     config: RunConfig,
     size: int,
     timed: evaluate.Timed,
+    keep: Keep = forget,
 ) -> Metrics:
     """Draw one reply to each frozen prefix and return the columns that come of it.
 
@@ -48,7 +57,7 @@ def probe(
 
     Each prefix has random numbers of its own, the same at every evaluation and whatever the number
     of prefixes. `size`: prefixes that are replied to at a time; `timed`: a context for the part of
-    the words, which is timed apart.
+    the words, which is timed apart; `keep` is given the replies and their tokens' entropies.
     """
     count, temperature = config.eval.prefixes, config.policy.temperature
     if not count:
@@ -57,6 +66,7 @@ def probe(
     replies = [turn.ids for turn in _replies(engine, chat, config.policy, prefixes, size)]
     ids, own = _rows(prefixes, replies)
     entropies = torch.cat(own_entropies(model, ids, own, temperature)).double()
+    keep(ProbeTokens(ids, own), entropies.cpu().numpy())
     metrics: Metrics = {"entropy/probe": float(entropies.mean())}
     few = _cross_scored(count)
     if len(few) < 2:

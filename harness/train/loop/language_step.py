@@ -253,15 +253,16 @@ def evaluate_model(
     size: int | None = None,
     keep: evaluate.Keep | None = None,
     timed: evaluate.Timed = nullcontext,
+    probed: language_probe.Keep = language_probe.forget,
 ) -> Metrics:
     """eval/* and the probe of a model with its current weights.
 
     `size`: the conversations at a time, as many as a batch has if None; `keep` and `timed`: see
-    `evaluate.evaluate`.
+    `evaluate.evaluate`; `probed`: `keep` of `language_probe.probe`.
     """
     own = team.own
     size = at_once(own.config) if size is None else size
     return {
         **evaluate.evaluate(own.config, team.meeting(size), watch, keep, timed),
-        **language_probe.probe(own.engine, own.learner, own.chat, own.config, size, timed),
+        **language_probe.probe(own.engine, own.learner, own.chat, own.config, size, timed, probed),
     }

@@ -39,7 +39,7 @@ def test_runs_are_summed_and_told_by_arm(tmp_path: Path) -> None:
     zero = "+0.000 ± 0.000"
     assert lines[2] == (  # t of 2 degrees of freedom is 4.303
         f"| all runs | 3 | -0.220 ± 0.025 | {zero} | -0.100 ± 0.000 | {zero} "
-        "| +0.0400 ± 0.0497 | 33% |"
+        f"| {zero} | +0.0400 ± 0.0497 | 33% |"
     )
     assert lines[3].startswith("| all runs, null control | 3 | -0.100 ± 0.000 | -0.010 ± 0.086 |")
     assert lines[7] == "| all runs | 3 | 1.00 | 0.39 |"
@@ -56,7 +56,7 @@ def test_one_run_has_no_interval_and_what_does_not_count_is_named(tmp_path: Path
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert re.search(r"\| all runs \| 1 \| -0\.200 \| \+0\.000 \|", done.stdout)
     assert sorted(done.stderr.splitlines()) == [
-        f"{bare}: no entropy ledger: policy=tabular with eval.ledger=true writes one",
+        f"{bare}: {ledger.NO_LEDGER}",
         f"{going}: not done: running",
         f"{torn.parent}: damaged: {torn}:4: every row must be as the run wrote it; got a line that "
         "is no row",

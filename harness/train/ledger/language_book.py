@@ -1,0 +1,195 @@
+"""The ledger of a language model: what its updates since the last evaluation did to H.
+
+H is that of the tokens which the policy drew at the last evaluation after the frozen prefixes. What
+a step does is measured in two ways: its first order at every step, its noise and its remedies at
+the evaluations alone, between which they are taken to change evenly.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.errors import DataError
+from harness.records import atomic
+from harness.train.ledger.expansion import Part
+from harness.train.ledger.walk import weight
+from harness.train.metrics.token_metrics import Metrics, ratio_mean
+from harness.train.policy_gradient.advantages import FloatArray, IntArray
+
+FILE = "language_ledger.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTokens:
+    """The replies to the probe's prefixes at an evaluation; lists run over prefixes."""
+
+    ids: list[list[int]]
+    own: list[list[bool]]
+    """True at the reply's tokens."""
+
+    @property
+    def prefix(self) -> IntArray:
+        """The prefix of each token of a reply, shape (tokens,)."""
+        return np.repeat(np.arange(len(self.own)), [sum(row) for row in self.own])
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What a step of weight 1 does to H, on average over batches; nats."""
+
+    noise: Part
+    walk: float
+    """Variance over batches of the first order."""
+    remedy: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Entropies:
+    """H of some tokens at an evaluation."""
+
+    by_token: FloatArray
+    """At the weights, shape (tokens,)."""
+    delivered: float
+    """Mean over the tokens where the weights would be once momentum had handed out all it holds."""
+
+    @property
+    def held(self) -> float:
+        """Mean at the weights less the mean there: what is still on its way."""
+        return float(self.by_token.mean()) - self.delivered
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageOpening:
+    """What an evaluation leaves for the next one."""
+
+    step: int
+    tokens: ProbeTokens
+    entropies: Entropies
+    pace: Pace
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageLedger:
+    """The account since the last evaluation."""
+
+    opening: LanguageOpening | None = None
+    """None before the first evaluation: nothing is booked then."""
+    first: float = 0.0
+    """First order of the batches' own moves since, nats."""
+    rescaled: float = 0.0
+    """The same of what changes of Adam's scaling did to gradients on their way."""
+
+    def with_update(self, first: float, rescaled: float) -> LanguageLedger:
+        """The ledger after one more update."""
+        return replace(self, first=self.first + first, rescaled=self.rescaled + rescaled)
+
+    def closed(self, now: LanguageOpening, before: Entropies, beta1: float) -> Metrics:
+        """ledger/* at the evaluation `now`, which finds `before` for the tokens of the last one;
+        nothing at the first.
+        """
+        opening = self.opening
+        if opening is None:
+            return {}
+        then = opening.entropies
+        total = _mean(before.by_token - then.by_token, opening.tokens)
+        visited, old = (
+            _mean(now.entropies.by_token, now.tokens), _mean(before.by_token, opening.tokens)
+        )  # fmt: skip
+        states = Part(visited.value - old.value, visited.variance + old.variance)
+        noise, walk, remedy = _between(opening, now, beta1)
+        signal = Part(self.first - remedy.value, walk + remedy.variance)
+        momentum = before.held - then.held + self.rescaled
+        made = signal.value + noise.value + remedy.value + momentum
+        parts = {
+            "signal": signal, "noise": noise, "remedy": remedy, "states": states, "total": total
+        }  # fmt: skip
+        return {
+            **{f"ledger/{name}": part.value for name, part in parts.items()},
+            **{f"ledger/{name}_se": math.sqrt(part.variance) for name, part in parts.items()},
+            "ledger/momentum": momentum,
+            "ledger/closure": total.value - made,
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` reads."""
+        opening = self.opening
+        if opening is None:
+            return
+        file, pace = io.BytesIO(), opening.pace
+        arrays: dict[str, Any] = {
+            "step": np.array(opening.step),
+            "lengths": np.array([len(row) for row in opening.tokens.ids]),
+            "ids": np.concatenate(opening.tokens.ids),
+            "own": np.concatenate(opening.tokens.own),
+            "by_token": opening.entropies.by_token,
+            "delivered": np.array(opening.entropies.delivered),
+            "noise": np.array([pace.noise.value, pace.noise.variance]),
+            "walk": np.array(pace.walk),
+            "remedy": np.array([pace.remedy.value, pace.remedy.variance]),
+            "made": np.array([self.first, self.rescaled]),
+        }
+        np.savez_compressed(file, **arrays)
+        atomic.write_bytes(folder / FILE, file.getbuffer(), durable=False)
+
+
+def load(folder: Path | None) -> LanguageLedger:
+    """The ledger as saved in a checkpoint; an empty one where there is none, as before the first
+    evaluation. Raises DataError for what is no ledger.
+    """
+    if folder is None or not (folder / FILE).is_file():
+        return LanguageLedger()
+    try:
+        with np.load(folder / FILE, allow_pickle=False) as file:
+            ends = np.cumsum(file["lengths"])[:-1]
+            ids, own = ([row.tolist() for row in np.split(file[n], ends)] for n in ("ids", "own"))
+            noise, remedy = (Part(*map(float, file[name])) for name in ("noise", "remedy"))
+            pace = Pace(noise, float(file["walk"]), remedy)
+            entropies = Entropies(file["by_token"], float(file["delivered"]))
+            first, rescaled = map(float, file["made"])
+            opening = LanguageOpening(int(file["step"]), ProbeTokens(ids, own), entropies, pace)
+        return LanguageLedger(opening, first, rescaled)
+    except (ValueError, EOFError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
+
+
+def _between(
+    opening: LanguageOpening, now: LanguageOpening, beta1: float
+) -> tuple[Part, float, Part]:
+    """Noise, variance of the first order, and remedy of the steps from one evaluation to the next.
+
+    A gradient of weight w moves w times as far, and its square counts w^2.
+    """
+    steps = np.arange(opening.step, now.step)
+    weights = np.array([weight(int(step), beta1) for step in steps])
+    late = (steps - opening.step) / (now.step - opening.step)
+    ends = opening.pace, now.pace
+    noise = _sum_of(weights**2, late, [end.noise for end in ends])
+    remedy = _sum_of(weights, late, [end.remedy for end in ends])
+    walk = float(weights**2 @ ((1 - late) * opening.pace.walk + late * now.pace.walk))
+    return noise, walk, remedy
+
+
+def _sum_of(weights: FloatArray, late: FloatArray, ends: Sequence[Part]) -> Part:
+    """Sum over steps of what changes evenly from one end to the other.
+
+    The variance is such that the squares of errors add up over a run, in which each end belongs to
+    two intervals: of one interval alone it is up to twice what it should be.
+    """
+    shares = float(weights @ (1 - late)), float(weights @ late)
+    value = sum(share * end.value for share, end in zip(shares, ends, strict=True))
+    spread = sum(share * end.variance for share, end in zip(shares, ends, strict=True))
+    return Part(value, sum(shares) * spread)
+
+
+def _mean(values: FloatArray, tokens: ProbeTokens) -> Part:
+    """Mean over tokens with prefixes as the units."""
+    mean, error = ratio_mean(values, tokens.prefix)
+    return Part(math.nan if mean is None else mean, math.nan if error is None else error**2)

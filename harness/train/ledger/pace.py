@@ -1,0 +1,174 @@
+"""What a step of a language model does to H on average over batches, measured at an evaluation.
+
+The batch's groups are independent draws. Sums of their gradients in which the mean cancels
+(`walk.contrasts`) are draws of a batch's noise, and go through clipping and Adam's scaling as a
+batch would. The noise is the even part of what such moves do to H,
+
+    [H(y + xi) + H(y - xi)] / 2 - H(y) = Hess H(xi, xi) / 2 + O(xi^4),
+
+averaged over them: the first order cancels. The moves are as large as those of the run, or larger
+where those change H by less than LEAST_CHANGE, so that the difference is far above rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from harness.train.ledger import moves, walk
+from harness.train.ledger.expansion import NOTHING, Part
+from harness.train.ledger.language_book import Entropies, Pace, ProbeTokens
+from harness.train.ledger.walk import Walk, flat
+from harness.train.objective.entropy_gradient import EntropyOfTokens, learning, moved
+from harness.train.objective.language_loss import LossBatch, LossSettings, accumulate_gradient
+from harness.train.objective.micro_batches import TokenLimit
+from harness.train.objective.token_selection import TokenSelection
+from harness.train.policy_gradient.advantages import FloatArray
+
+LEAST_CHANGE = 0.01
+"""Nats by which the moves along which H is differenced change it, to first order. Rounding leaves
+some 1e-7 of a mean H in fp32; the even part of such a move is of the order of 1e-4."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkingModel:
+    """A model before an update: its weights, and where they will be once momentum has handed out
+    all that it holds. Its weights are moved and put back bit by bit.
+    """
+
+    model: Any
+    walk: Walk
+    temperature: float
+    limit: TokenLimit
+
+    def entropies(self, tokens: ProbeTokens) -> Entropies:
+        """H of some tokens at both places."""
+        return Entropies(self._entropy(tokens).values(self.model), self.delivered(tokens))
+
+    def delivered(self, tokens: ProbeTokens) -> float:
+        """The mean H of some tokens where momentum has been handed out."""
+        with moved(self.model) as move:
+            move(self.walk.offset())
+            return float(self._entropy(tokens).values(self.model).mean())
+
+    def slope(self, tokens: ProbeTokens) -> Tensor:
+        """The gradient of the mean H of some tokens where momentum has been handed out, by the
+        weights that learn, shape (weights,).
+        """
+        with moved(self.model) as move:
+            move(self.walk.offset())
+            return flat(self._entropy(tokens).gradient(self.model))
+
+    def bends(self, tokens: ProbeTokens, delivered: float, draws: Sequence[Tensor]) -> FloatArray:
+        """The even part of what each of some moves does to the mean H, from where momentum has been
+        handed out and the mean is `delivered`; nats, shape (draws,).
+        """
+        entropy, offset, bends = self._entropy(tokens), self.walk.offset(), []
+        with moved(self.model) as move:
+            for draw in draws:
+                ends = []
+                for sign in (1.0, -1.0):
+                    move(offset + sign * draw)
+                    ends.append(float(entropy.values(self.model).mean()))
+                bends.append(sum(ends) / 2 - delivered)
+        return np.array(bends)
+
+    def _entropy(self, tokens: ProbeTokens) -> EntropyOfTokens:
+        return EntropyOfTokens(tokens.ids, tokens.own, self.temperature, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums of the gradients of a batch's units, as vectors of the weights that learn."""
+
+    whole: Tensor
+    draws: list[Tensor]
+    """Draws of the noise, by the rows of `walk.contrasts`."""
+
+
+def pace(
+    at: WalkingModel,
+    tokens: ProbeTokens,
+    entropies: Entropies,
+    slope: Tensor,
+    batch: LossBatch,
+    settings: LossSettings,
+    draws: int,
+) -> Pace:
+    """The pace at an evaluation; `entropies` and `slope`: of `tokens`; `draws`: how many, less
+    where there are fewer groups.
+    """
+    taken, step = sums(at, batch, settings, draws), at.walk
+    noise = [step.move(step.clipped(draw)) for draw in taken.draws]
+    walked = float(np.mean([dot(slope, draw) ** 2 for draw in noise]))
+    larger = max(1.0, LEAST_CHANGE / math.sqrt(walked)) if walked else 1.0
+    bends = at.bends(tokens, entropies.delivered, [larger * draw for draw in noise]) / larger**2
+    remedy = NOTHING.remedy
+    if settings.stack.remedies:
+        plain = sums(at, batch, without_remedies(settings), draws)
+        pairs = [(taken.whole, plain.whole), *zip(taken.draws, plain.draws, strict=True)]
+        first, *others = (dot(slope, _beyond(step, *pair)) for pair in pairs)
+        remedy = Part(first, float(np.mean(np.square(others))))
+    return Pace(Part(float(bends.mean()), _variance_of_mean(bends)), walked, remedy)
+
+
+def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int) -> Sums:
+    """The gradient of a batch and draws of its noise. The weights' `grad` must be None, and is so
+    again.
+    """
+    unit = moves.units(len(batch.ids), settings.stack.config.group_size)
+    rows = walk.contrasts(int(unit.max()) + 1, draws)
+
+    def gradient(number: int) -> Tensor:
+        members = np.flatnonzero(unit == number).tolist()
+        some = settings.some(batch.places(members))
+        accumulate_gradient(at.model, batch.some(members), some, at.limit)
+        return taken_away(at.model)
+
+    whole, *noise = walk.summed(np.vstack([np.ones(rows.shape[1]), rows]), gradient)
+    return Sums(whole, noise)
+
+
+def without_remedies(settings: LossSettings) -> LossSettings:
+    """The settings of the algorithm alone, on the same batch and advantages."""
+    chosen = settings.selection
+    none = np.zeros(len(chosen.weight), bool)
+    plain = TokenSelection(
+        np.ones(len(none)), none, none, (), lost=chosen.lost, progress=chosen.progress,
+        prepared=chosen.prepared,
+    )  # fmt: skip
+    stack = replace(settings.stack, remedies=(), states={})
+    return replace(settings, stack=stack, selection=plain)
+
+
+def taken_away(model: Any) -> Tensor:
+    """The gradient in the weights' `grad`, which is None again, as one vector."""
+    gradient = flat(gradients(model))
+    for weight in model.parameters():
+        weight.grad = None
+    return gradient
+
+
+def gradients(model: Any) -> list[Tensor]:
+    """The `grad` of each weight that learns; 0 where there is none."""
+    return [torch.zeros_like(w) if w.grad is None else w.grad for w in learning(model)]
+
+
+def dot(one: Tensor, other: Tensor) -> float:
+    """Inner product in double precision."""
+    return float(one.double() @ other.double())
+
+
+def _beyond(step: Walk, taken: Tensor, plain: Tensor) -> Tensor:
+    """The move by one gradient beyond that by another."""
+    return step.move(step.clipped(taken)) - step.move(step.clipped(plain))
+
+
+def _variance_of_mean(values: FloatArray) -> float:
+    return float(values.var(ddof=1) / len(values)) if len(values) > 1 else math.nan

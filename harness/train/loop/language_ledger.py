@@ -1,0 +1,113 @@
+"""The ledger of a language model's run: what is measured at evaluations and before updates.
+
+Nothing here changes what a run does: weights that are moved are put back bit by bit, gradients are
+taken away again, and no random number is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from harness.config.run import RunConfig
+from harness.train.ledger import language_book, walk
+from harness.train.ledger.language_book import (
+    Entropies,
+    LanguageLedger,
+    LanguageOpening,
+    ProbeTokens,
+)
+from harness.train.ledger.pace import WalkingModel, dot, gradients, pace
+from harness.train.ledger.walk import Walk, flat
+from harness.train.metrics.token_metrics import Metrics
+from harness.train.objective.entropy_gradient import learning
+from harness.train.objective.language_loss import LossBatch, LossSettings
+from harness.train.objective.micro_batches import computes_again
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.ranks.work import Work
+
+
+def is_kept(config: RunConfig) -> bool:
+    """Whether a run has a ledger: it needs a probe, two groups to tell signal from noise, one
+    update a batch, and all weights in one process.
+    """
+    trainer = config.trainer
+    groups = trainer.conversations // config.algorithm.group_size
+    asked = config.eval.ledger_draws > 0 and config.eval.prefixes > 0
+    return asked and groups > 1 and trainer.updates_per_batch == 1 and trainer.world == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """What an update will be booked by, known before it."""
+
+    walk: Walk
+    slope: Tensor
+    """The gradient of H by the weights, where the walk is; shape (weights,)."""
+
+
+class LedgerKeeper:
+    """Keeps the ledger of a run from step to step."""
+
+    def __init__(self, config: RunConfig, checkpoint: Path | None) -> None:
+        self._config = config
+        self.ledger = language_book.load(checkpoint)
+        """As of the last finished step."""
+        self._after = self.ledger
+        self._probed: tuple[ProbeTokens, FloatArray] | None = None
+        self._booking: Booking | None = None
+
+    def probed(self, tokens: ProbeTokens, by_token: FloatArray) -> None:
+        """Take the replies that an evaluation drew, and their entropies at the weights."""
+        if is_kept(self._config):
+            self._probed = tokens, by_token
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next update is booked: from the first evaluation on."""
+        return self._probed is not None or self.ledger.opening is not None
+
+    def before_update(
+        self, step: int, work: Work, optimiser: Any, batch: LossBatch, settings: LossSettings
+    ) -> Metrics:
+        """Measure what the update of `step` will be booked by, where that is due; return ledger/*
+        where the step was evaluated.
+        """
+        opening, probed, metrics = self.ledger.opening, self._probed, Metrics()
+        algorithm, model, self._probed = self._config.algorithm, work.learner, None
+        before = walk.before_update(optimiser, learning(model), algorithm)
+        at = WalkingModel(model, before, self._config.policy.temperature, work.limit)
+        model.train(computes_again(model))  # as for the update
+        with work.precision():
+            if probed is not None:
+                tokens, by_token = probed
+                slope, entropies = at.slope(tokens), Entropies(by_token, at.delivered(tokens))
+                draws = self._config.eval.ledger_draws
+                made = pace(at, tokens, entropies, slope, batch, settings, draws)
+                now = LanguageOpening(step, tokens, entropies, made)
+                if opening is not None:
+                    then = at.entropies(opening.tokens)
+                    metrics = self.ledger.closed(now, then, algorithm.adam_beta1)
+                self._after = LanguageLedger(now)
+            elif opening is not None:
+                slope, self._after = at.slope(opening.tokens), self.ledger
+            else:
+                return metrics
+        self._booking = Booking(before, slope)
+        return metrics
+
+    def with_gradient(self, model: Any) -> None:
+        """Book the gradient that the optimiser will use, which is in the weights' `grad`."""
+        if self._booking is None:
+            return
+        (step, slope), gradient = (self._booking.walk, self._booking.slope), flat(gradients(model))
+        first = step.weight * dot(slope, step.move(gradient))
+        self._after = self._after.with_update(first, dot(slope, step.rescaling(gradient)))
+        self._booking = None
+
+    def finish(self) -> None:
+        """Make the update booked last part of the ledger."""
+        self.ledger = self._after

@@ -1,0 +1,101 @@
+"""The mean entropy of some tokens as a function of the weights: its values and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from harness.train.engines.scoring import (
+    chunks,
+    entropies,
+    head_logits,
+    log_distribution,
+    own_states,
+    padded,
+)
+from harness.train.objective.micro_batches import TokenLimit
+from harness.train.objective.own_tokens import own_entropies
+from harness.train.policy_gradient.advantages import FloatArray
+
+
+class EntropyOfTokens:
+    """The entropies of own tokens of fixed conversations by a model whose weights vary."""
+
+    def __init__(
+        self,
+        ids: Sequence[Sequence[int]],
+        own: Sequence[Sequence[bool]],
+        temperature: float,
+        limit: TokenLimit | None = None,
+    ) -> None:
+        self._ids, self._own, self._temperature = ids, own, temperature
+        self._limit = limit or TokenLimit()
+
+    def values(self, model: Any) -> FloatArray:
+        """Entropy of each token, nats, conversation by conversation, shape (tokens,)."""
+        values = own_entropies(model, self._ids, self._own, self._temperature, self._limit)
+        every: FloatArray = torch.cat(values).double().cpu().numpy()
+        return every
+
+    def gradient(self, model: Any) -> list[Tensor]:
+        """The gradient of the mean by each weight that learns. The weights' `grad` must be None,
+        and is so again.
+        """
+
+        def forget() -> None:
+            for weight in learning(model):
+                weight.grad = None
+
+        def work(parts: Sequence[list[int]]) -> list[Tensor]:
+            for part in parts:
+                self._backward(model, part)
+            return [torch.zeros_like(w) if w.grad is None else w.grad for w in learning(model)]
+
+        try:
+            return self._limit.within(model, [len(row) for row in self._ids], work, forget)
+        finally:
+            forget()
+
+    def _backward(self, model: Any, part: Sequence[int]) -> None:
+        """Backward from the part's share of the mean; as the bonus of the loss, in pieces."""
+        ids = padded([self._ids[i] for i in part], fill=0).to(model.device)
+        own = padded([self._own[i] for i in part], fill=0).bool().to(model.device)
+        states, head = own_states(model, ids, own), model.get_output_embeddings()
+        count, leaf = sum(map(sum, self._own)), states.detach().requires_grad_()
+        for at in chunks(leaf, head):
+            log_p = log_distribution(head_logits(head, leaf[at]), self._temperature)
+            fixed = log_p.detach()
+            slope = -fixed.exp() * (fixed + entropies(fixed)[:, None]) / count
+            torch.autograd.backward(log_p, slope)
+        torch.autograd.backward(states, leaf.grad)
+
+
+def learning(model: Any) -> list[Tensor]:
+    """The weights that learn, in the model's order."""
+    return [weight for weight in model.parameters() if weight.requires_grad]
+
+
+@contextmanager
+def moved(model: Any) -> Iterator[Callable[[Tensor], None]]:
+    """A context that yields what moves the weights that learn away from where they are, by a
+    vector of all of them; each call starts from there, and leaving restores their bits.
+    """
+    weights = learning(model)
+    kept = [weight.detach().clone() for weight in weights]
+
+    @torch.no_grad()
+    def move(by: Tensor) -> None:
+        parts = torch.split(by, [weight.numel() for weight in weights])
+        for weight, start, part in zip(weights, kept, parts, strict=True):
+            weight.copy_(start + part.view_as(start))
+
+    try:
+        yield move
+    finally:
+        with torch.no_grad():
+            for weight, start in zip(weights, kept, strict=True):
+                weight.copy_(start)

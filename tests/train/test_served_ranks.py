@@ -20,7 +20,6 @@ from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey
 from harness.simulator.served.cast import user_of
 from harness.simulator.state import User
-from harness.testing import commands
 from tests.simulator.endpoint import HANG, Body, purpose, response, serving
 from tests.simulator.served import config as served
 from tests.train.made import make_run, start, status
@@ -111,7 +110,8 @@ def test_what_a_lost_rank_was_answered_is_not_asked_again(
         assert done.returncode == StoppedError.exit_code, done.stderr
         assert "rank 1 of 2 ended with exit code 9" in done.stderr
         before = len(endpoint.bodies)
-        again = commands.harness("resume", str(run.path), "--ranks", "1", cwd=tmp_path)
+        on_one = [sys.executable, "-m", "harness.train", str(run.path), "--ranks", "1"]
+        again = subprocess.run(on_one, capture_output=True, text=True, timeout=300)
         assert again.returncode == 0, again.stderr
     assert_close(run, alone[0])
     assert answers(run) == answers(alone[0])

@@ -145,11 +145,15 @@ class Nodes:
         place = Place(step.name, step.master, self._server.getsockname()[1], self._key)
         file = place_file(run)
         file.parent.mkdir(mode=0o700, exist_ok=True)
-        atomic.write_bytes(file, json.dumps(asdict(place)).encode())
+        atomic.write_bytes(file, json.dumps(asdict(place)).encode(), mode=0o600)
         self.others: dict[int, Node] = {}
         self.own = ""
         """This node's address, as the others reach it."""
-        self._gather()
+        try:
+            self._gather()
+        except BaseException:
+            self.close()
+            raise
 
     def _accept(self) -> None:
         """Take calls, each in a thread: one that says nothing keeps no other waiting."""
@@ -222,11 +226,15 @@ def call(place: Place, hello: Hello) -> socket.socket:
     Raises OSError, EOFError, AuthenticationError.
     """
     own = keep_alive(socket.create_connection((place.host, place.port), timeout=JOINED_WITHIN_S))
-    own.settimeout(None)
-    with connection_of(own) as connection:
-        answer_challenge(connection, place.key.encode())
-        deliver_challenge(connection, place.key.encode())
-        connection.send(hello)
+    try:
+        own.settimeout(None)
+        with connection_of(own) as connection:
+            answer_challenge(connection, place.key.encode())
+            deliver_challenge(connection, place.key.encode())
+            connection.send(hello)
+    except BaseException:
+        own.close()
+        raise
     return own
 
 

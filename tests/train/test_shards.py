@@ -438,7 +438,8 @@ def test_a_model_that_only_reads_is_in_parts_and_whole_while_it_does(tmp_path: P
     linear = shards.linear_weights(model)
     sizes = {name: p.numel() for name, p in model.named_parameters()}
     read = sum(size * (2 if name in linear else 4) for name, size in sizes.items())
-    assert all(one["same"] and one["gathered"] == read for one in told)
+    assert all(one["same"] for one in told)
+    assert all(read <= one["gathered"] < 1.02 * read for one in told), "but for padding"
     assert sum(one["parts"] for one in told) == read
     assert max(one["parts"] for one in told) < 1.1 * read / 3
     one_number_each = sum(2 if name in linear else 4 for name in sizes)

@@ -12,8 +12,6 @@ from harness.config.grant import Grant
 from harness.execution import nodes, retry, stop_requests
 from harness.execution.child_process import RunOutcome
 from harness.execution.retry import RetryPolicy
-from harness.records import run_folder
-from harness.records.run_folder import RunFolder
 from harness.utils import process, slurm_step
 
 REQUEUE_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
@@ -35,7 +33,7 @@ def execute(
     """
     process.keep_private()
     path = Path(dirs[number])
-    if not is_local and slurm_step.is_other_node():
+    if not is_local and nodes.is_of_several(path) and slurm_step.is_other_node():
         return nodes.help_run(path)
     if is_local and os.getpid() != launcher_pid:
         process.die_with(launcher_pid)  # at once where the sweep was killed before the job came
@@ -60,7 +58,7 @@ def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOut
     """Execute the run in a cluster's job. If that is to end, the run first saves its state; then
     the launcher's plugin does what it would have done: submitit queues the job again.
     """
-    if "SLURM_STEP_ID" in os.environ and run_folder.read_config(RunFolder(path)).trainer.nodes > 1:
+    if nodes.is_of_several(path):
         retries = 0  # its other nodes' jobs end with the attempt
     with process.put_off(REQUEUE_SIGNALS) as came:
         outcome = retry.execute(path, retries, lambda: bool(came), granted)

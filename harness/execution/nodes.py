@@ -6,6 +6,7 @@ the GPUs of its node leased.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness.config.run import RunConfig
-from harness.errors import ConfigError
+from harness.errors import ConfigError, HarnessError
 from harness.execution import child_process, run_lease
 from harness.execution.child_process import RunOutcome
 from harness.execution.run_lease import RunLease
@@ -45,6 +46,13 @@ def is_helper(config: RunConfig) -> bool:
     """
     nodes = config.trainer.nodes
     return nodes > 1 and slurm_step.read(nodes).node > 0
+
+
+def is_of_several(path: Path) -> bool:
+    """Whether the run in `path` is one on several nodes; a run that cannot be read is none."""
+    with contextlib.suppress(HarnessError):
+        return run_folder.read_config(RunFolder(path)).trainer.nodes > 1
+    return False
 
 
 def become_helper(where: RunFolder, config: RunConfig) -> NoReturn:

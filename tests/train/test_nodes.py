@@ -19,6 +19,7 @@ import pytest
 
 from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import ConfigError, DeviceError, StoppedError
+from harness.execution.nodes import is_of_several
 from harness.records import checkpoints
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
@@ -175,6 +176,18 @@ def test_without_slurm_several_nodes_are_refused(tmp_path: Path) -> None:
     assert done.returncode == ConfigError.exit_code
     assert "hydra/launcher=slurm with hydra.launcher.nodes=2, got another launcher" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_job_of_one_node_is_no_helper_wherever_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slurm: dict[str, str]
+) -> None:
+    """A worker of Ray may have been started by srun on any node of an allocation."""
+    for name, value in (slurm | {"SLURM_NODEID": "1"}).items():
+        monkeypatch.setenv(name, value)
+    assert slurm_step.is_other_node()
+    assert not is_of_several(make_run(tmp_path / "one", config(2)).path)
+    assert is_of_several(make_run(tmp_path / "two", on_two()).path)
+    assert not is_of_several(tmp_path / "none")
 
 
 def place(monkeypatch: pytest.MonkeyPatch, **values: str) -> SlurmStep:

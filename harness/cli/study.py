@@ -64,7 +64,7 @@ def study(wanted: Wanted) -> int:
         _note_invalid(configs)
         return 0
     folder.existing(planned, root)
-    launcher.check(planned.launcher)
+    launcher.check(planned.launcher, configs)
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
     sends = preflight.check(configs, typed_grants.grants(wanted.overrides))

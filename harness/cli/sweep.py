@@ -59,7 +59,7 @@ def sweep(wanted: Wanted) -> int:
     configs = [point.config for point in plan.points]
     if not wanted.overrides:
         exit_codes.say(_of_defaults(configs))
-    launcher.check(wanted.overrides)
+    launcher.check(wanted.overrides, configs)
     is_local = launcher.is_local(wanted.overrides)
     if is_local:
         gpu_lease.check(configs)

@@ -96,6 +96,7 @@ ALLOWED: Mapping[str, Mapping[str, Rule]] = {
     "submitit_local": QUEUE,
     "submitit_slurm": {
         **QUEUE,
+        "nodes": Count(1, 64),  # of a run with as many trainer.nodes
         **dict.fromkeys(SLURM_WORDS, Name()),
         **dict.fromkeys(("cpus_per_gpu", "gpus_per_task", "array_parallelism"), Count()),
         **dict.fromkeys(("signal_delay_s", "max_num_timeout"), Count()),

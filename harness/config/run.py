@@ -110,12 +110,14 @@ class RunConfig:
         return size * -(-(self.trainer.conversations // size) // self.trainer.world)
 
     def on_ranks(self, ranks: int) -> RunConfig:
-        """The same run on so many ranks, one a GPU if it has any. Raises ConfigError where they
-        have nothing to share, or are too many.
+        """The same run on so many ranks of one node, one a GPU if it has any. Raises ConfigError
+        where they have nothing to share, or are too many.
         """
         gpus = ranks if self.trainer.gpus else 0
         shard = self.trainer.shard if ranks > 1 else "none"
-        trainer = replace(self.trainer, gpus=gpus, ranks=None if gpus else ranks, shard=shard)
+        trainer = replace(
+            self.trainer, nodes=1, gpus=gpus, ranks=None if gpus else ranks, shard=shard
+        )
         return replace(self, trainer=trainer)
 
     def _check_shard(self) -> None:
@@ -146,11 +148,11 @@ class RunConfig:
         ranks = self.trainer.world
         if ranks == 1:
             return
-        key = f"trainer.gpus={ranks}" if self.trainer.gpus else f"trainer.ranks={ranks}"
+        trainer = self.trainer
+        key = f"trainer.gpus={trainer.gpus}" if trainer.gpus else f"trainer.ranks={trainer.ranks}"
+        key = key if trainer.nodes == 1 else f"trainer.nodes={trainer.nodes}"
         if self.policy.kind == "tabular":
             raise ConfigError(f"policy.kind=tabular trains in one process, got {key}")
-        if self.simulator.kind == "served":
-            raise ConfigError(f"simulator.kind=served is met by one process, got {key}")
         groups = self.trainer.conversations // self.algorithm.group_size
         if groups < ranks:
             raise ConfigError(

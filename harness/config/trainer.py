@@ -57,16 +57,19 @@ class TrainerConfig:
     threads: Annotated[int, Between(1, 1024)] = 1
     """CPU threads of one run. Results are byte-equal only with the same number of threads."""
     gpus: Annotated[int, Between(0, MOST_RANKS), Unit("GPUs")] = 0
-    """GPUs reserved for the run. With several, each has a rank of the run: a process with a copy of
-    the model (a part of it in updates with trainer.shard=full) that draws its share of the
-    conversations and of the gradient."""
+    """GPUs reserved for the run, on each of its nodes. With several, each has a rank of the run: a
+    process with a copy of the model (a part of it in updates with trainer.shard=full) that draws
+    its share of the conversations and of the gradient."""
+    nodes: Annotated[int, Between(1, MOST_RANKS), Unit("nodes"), ANY_LANGUAGE_MODEL] = 1
+    """Machines that share the work of the run, each with trainer.gpus GPUs, or trainer.ranks
+    processes without. Several need Slurm, which starts one process on each: docs/clusters.md."""
     runs_per_gpu: Annotated[int, Between(1, MOST_ON_A_GPU), Unit("runs"), ONE_GPU] = 1
     """Runs that may be on the run's GPU at once, this one among them. With several, a run has that
     part of the GPU's memory, and vLLM reserves its cache without measuring what is free."""
     ranks: Annotated[int | None, Between(1, MOST_RANKS), Unit("processes"), ANY_LANGUAGE_MODEL] = (
         None
     )
-    """Processes of one machine that share the work of a run: null for one a GPU, or one without.
+    """Processes of each node that share the work of a run: null for one a GPU, or one without.
     trainer.threads is the threads of each."""
     shard: Annotated[str, OneOf(SHARDS), ANY_LANGUAGE_MODEL] = "none"
     """Whether each rank has a part of the weights, gradients and moments in an update (full) or all
@@ -125,6 +128,16 @@ class TrainerConfig:
                 "trainer.ranks must be null or the number of GPUs, since each rank has one, got "
                 f"{self.ranks} with trainer.gpus={self.gpus}"
             )
+        if self.nodes > 1 and self.runs_per_gpu > 1:
+            raise ConfigError(
+                "trainer.runs_per_gpu must be 1 for a run on several nodes, which has all of their "
+                f"GPUs, got {self.runs_per_gpu} with trainer.nodes={self.nodes}"
+            )
+        if self.world > MOST_RANKS:
+            raise ConfigError(
+                f"trainer.nodes must give at most {MOST_RANKS} ranks, got {self.nodes} nodes of "
+                f"{self.of_a_node}"
+            )
         if self.world > 1 and self.engine == "vllm_server":
             raise ConfigError(
                 "trainer.engine=vllm_server takes its weights from one process, got "
@@ -139,6 +152,11 @@ class TrainerConfig:
     @property
     def world(self) -> int:
         """Number of ranks."""
+        return self.nodes * self.of_a_node
+
+    @property
+    def of_a_node(self) -> int:
+        """Number of ranks on each node."""
         return self.ranks or max(1, self.gpus)
 
     @property

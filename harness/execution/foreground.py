@@ -16,7 +16,7 @@ from typing import NoReturn
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, FolderError
-from harness.execution import child_process, gpu_lease, preflight, run_lease, user_validity
+from harness.execution import child_process, gpu_lease, nodes, preflight, run_lease, user_validity
 from harness.execution.run_lease import RunLease
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
@@ -34,6 +34,9 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
 
     config = planner.point(overrides).config
     where = RunFolder(path.resolve())
+    if nodes.is_helper(config):
+        gpu_lease.check([config])
+        nodes.become_helper(where, config)
     child_process.refuse_if_held(where)
     gpu_lease.check([config])
     sends = preflight.check([config], typed_grants.grants(overrides))

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.config.grant import Grant
-from harness.execution import retry, stop_requests
+from harness.execution import nodes, retry, stop_requests
 from harness.execution.child_process import RunOutcome
 from harness.execution.retry import RetryPolicy
-from harness.utils import process
+from harness.utils import process, slurm_step
 
 REQUEUE_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 """Signals at which submitit requeues a job; SIGUSR2 unless a cluster sets another."""
@@ -33,6 +33,8 @@ def execute(
     """
     process.keep_private()
     path = Path(dirs[number])
+    if not is_local and nodes.is_of_several(path) and slurm_step.is_other_node():
+        return nodes.help_run(path)
     if is_local and os.getpid() != launcher_pid:
         process.die_with(launcher_pid)  # at once where the sweep was killed before the job came
         for stop in process.STOP_SIGNALS:
@@ -56,6 +58,8 @@ def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOut
     """Execute the run in a cluster's job. If that is to end, the run first saves its state; then
     the launcher's plugin does what it would have done: submitit queues the job again.
     """
+    if nodes.is_of_several(path):
+        retries = 0  # its other nodes' jobs end with the attempt
     with process.put_off(REQUEUE_SIGNALS) as came:
         outcome = retry.execute(path, retries, lambda: bool(came), granted)
     if came and outcome.status not in ("done", "failed"):  # stopped, or not even begun

@@ -13,7 +13,7 @@ import inspect
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,9 +28,10 @@ from harness.compose import overrides as keys
 from harness.compose.grammar import parse
 from harness.compose.launcher_settings import Launcher
 from harness.config.grant import Grant
+from harness.config.run import RunConfig
 from harness.errors import FolderError
 from harness.execution import job as jobs
-from harness.execution import slurm
+from harness.execution import nodes, slurm
 from harness.execution.child_process import RunOutcome
 from harness.execution.retry import RetryPolicy
 from harness.records import atomic
@@ -74,9 +75,14 @@ def execute(
         _multirun(work, words, str(scratch))
 
 
-def check(overrides: Sequence[str]) -> None:
-    """Raise DeviceError if the launcher that `overrides` choose lacks a program on this machine."""
-    if _launcher(overrides).plugin == slurm.PLUGIN:
+def check(overrides: Sequence[str], configs: Iterable[RunConfig] = ()) -> None:
+    """Raise DeviceError if the launcher that `overrides` choose lacks a program on this machine,
+    ConfigError if it does not start one of these runs on the nodes that it wants.
+    """
+    launcher = _launcher(overrides)
+    on_slurm = launcher.plugin == slurm.PLUGIN
+    nodes.check_launcher(configs, launcher.settings.get("nodes") or 1 if on_slurm else None)
+    if on_slurm:
         slurm.check()
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from harness import simulator
 from harness.config.grant import Grant
 from harness.errors import ConfigError, DataError, StoppedError
-from harness.execution import foreground, preflight
+from harness.execution import foreground, nodes, preflight
 from harness.records import compatibility, run_folder, run_state, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
@@ -48,6 +48,10 @@ def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | N
     if ranks is not None:
         config, more = config.on_ranks(ranks), [*more, "--ranks", str(ranks)]
     sends = frozenset[Grant]()
+    if nodes.is_helper(config):
+        if run_folder.read_status(where).is_over:
+            raise SystemExit(0)
+        nodes.become_helper(where, config)
     if not run_folder.read_status(where).is_over:
         compatibility.refuse_other_simulator(where, simulator.VERSION)
         sends = preflight.check([config])

@@ -68,6 +68,8 @@ def execute(
         stop_requests.clear(root)
         sweep = _attended(ledger.refresh(ledger.read(root)))
         sweep, ready = _ready(sweep, only)
+        if ready:
+            launcher.check(sweep.command, ready.values())
         local = launcher.is_local(sweep.command)
         if local:
             gpu_lease.check(ready.values())

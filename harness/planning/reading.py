@@ -159,9 +159,14 @@ def _level(
     seeds = tuple(int(member.identity.seed or 0) for member in members)
     return Level(
         config, seeds, values, errors, evaluated, per_user, per_conversation,
-        spent.mean([Path(m.result.run) for m in members], mine, int(config["trainer.gpus"])),
+        spent.mean([Path(m.result.run) for m in members], mine, _gpus(config)),
         {name: _on(EVALUATION, name, members) for name in OF_OWN_USERS},
     )  # fmt: skip
+
+
+def _gpus(config: Mapping[str, Any]) -> int:
+    """GPUs of a run, on all of its nodes; runs of older versions have one node."""
+    return int(config["trainer.gpus"]) * int(config.get("trainer.nodes") or 1)
 
 
 def _on(column: str, name: str, members: Sequence[Member]) -> tuple[float | None, ...]:

@@ -48,15 +48,16 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> None:
     write_bytes(path, text.encode("utf-8"), durable=durable)
 
 
-def write_bytes(path: Path, data: Buffer, *, durable: bool = True) -> None:
+def write_bytes(path: Path, data: Buffer, *, durable: bool = True, mode: int = 0o666) -> None:
     """Replace `path`, a link too, by `data` in one rename; a crash leaves the old file or the new.
 
-    `durable`: on disk when this returns. Raises StorageError, also where the folder is a link.
+    `durable`: on disk when this returns; `mode`: who may read it, cut by the umask. Raises
+    StorageError, also where the folder is a link.
     """
     with storage(path), opened(path.parent) as folder:
         scratch = _random_name(path.name)
         try:
-            _write_new(scratch, data, folder, durable)
+            _write_new(scratch, data, folder, durable, mode)
             os.replace(scratch, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -204,8 +205,8 @@ def _random_name(name: str) -> str:
     return f".{name}.{secrets.token_hex(8)}.tmp"
 
 
-def _write_new(name: str, data: Buffer, folder: int, durable: bool) -> None:
-    descriptor = os.open(name, NEW, 0o666, dir_fd=folder)
+def _write_new(name: str, data: Buffer, folder: int, durable: bool, mode: int = 0o666) -> None:
+    descriptor = os.open(name, NEW, mode, dir_fd=folder)
     try:
         write_all(descriptor, data)
         if durable:

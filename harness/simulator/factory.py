@@ -101,9 +101,13 @@ def _second(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSim
 
 
 def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
+    from harness.simulator.served import relay
     from harness.simulator.served.client import client_for
     from harness.simulator.served.simulator import ServedSimulator
 
+    line = relay.line()
+    if line is not None:
+        return relay.RelayedUsers(difficulty, line)
     return ServedSimulator(difficulty, client_for(simulator))
 
 

@@ -1,4 +1,4 @@
-"""A Slurm cluster of one node on this machine, for tests: munged, slurmctld and slurmd.
+"""A Slurm cluster on this machine, for tests: munged, slurmctld, and a slurmd for each node.
 
 On Debian they come with `apt-get install slurmctld slurmd slurm-client munge`. They run as the
 current user on free ports, know nothing of a cluster that the machine may belong to, and end with
@@ -19,11 +19,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+NODE = (
+    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=4000"
+)
 DAEMONS = ("munged", "slurmctld", "slurmd")
 CLIENTS = ("sbatch", "squeue", "scancel", "scontrol", "sinfo")
 START_S, STOP_S = 30.0, 30.0
 CPUS = 2
-"""Of the node, whatever the machine has: so many jobs run at once."""
+"""Of each node, whatever the machine has: so many jobs run at once."""
 SETTINGS = """\
 ClusterName=one
 SlurmctldHost={host}(127.0.0.1)
@@ -31,11 +34,10 @@ SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.sock
-SlurmctldPort={ports[0]}
-SlurmdPort={ports[1]}
+SlurmctldPort={port}
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmdSpoolDir={folder}/spool
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmdSpoolDir={folder}/spool-%n
 StateSaveLocation={folder}/state
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
@@ -49,7 +51,7 @@ SlurmdParameters=config_overrides
 JobRequeue=1
 KillWait=30
 ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=4000
+{nodes}
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -70,58 +72,70 @@ def missing() -> list[str]:
 
 
 @contextlib.contextmanager
-def one_node() -> Iterator[Path]:
+def started(nodes: int = 1) -> Iterator[Path]:
     """Start a cluster and yield its slurm.conf, for $SLURM_CONF; all of it is gone afterwards.
 
-    Raises TimeoutError, with the daemons' last lines, if no node becomes idle.
+    `nodes`: several are n0, n1 and so on, names that lead nowhere, and need a Slurm that was built
+    for them (slurmd -N), as Debian's is. Raises TimeoutError, with the daemons' last lines, if they
+    do not become idle.
     """
+    host = socket.gethostname().partition(".")[0]
+    names = [host] if nodes == 1 else [f"n{number}" for number in range(nodes)]
     # a short path: the name of a socket may have 107 bytes
     with tempfile.TemporaryDirectory(prefix="slurm-") as name, contextlib.ExitStack() as daemons:
         folder = Path(name)
-        conf = _settle(folder)
+        conf = _settle(folder, names)
         environment = {**os.environ, "SLURM_CONF": str(conf)}
-        for words in _commands(folder, conf):
+        for words in _commands(folder, conf, names):
             daemons.enter_context(_daemon(words, folder, environment))
             if words[0] == "munged":
                 _until((folder / "munge.sock").exists, folder)
-        _until(lambda: "idle" in _said(["sinfo", "-h", "-o", "%T"], environment), folder)
+        _until(lambda: _idle(environment) == nodes, folder)
         try:
             yield conf
         finally:
             _end_jobs(environment)
 
 
-def _settle(folder: Path) -> Path:
+def _idle(environment: dict[str, str]) -> int:
+    """Number of idle nodes."""
+    return _said(["sinfo", "-h", "-N", "-o", "%T"], environment).split().count("idle")
+
+
+def _settle(folder: Path, names: Sequence[str]) -> Path:
     folder.chmod(0o755)  # munge's clients, of any user, must reach its socket
-    for name in ("spool", "state"):
+    for name in ("state", *(f"spool-{node}" for node in names)):
         (folder / name).mkdir()
     key = folder / "munge.key"
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(128))
     host = socket.gethostname().partition(".")[0]
     conf = folder / "slurm.conf"
-    conf.write_text(
-        SETTINGS.format(
-            host=host, user=getpass.getuser(), folder=folder, ports=_free_ports(), cpus=CPUS
-        )
-    )
+    first, *ports = _free_ports(1 + len(names))
+    nodes = [
+        NODE.format(name=name, host=host, port=port, cpus=CPUS)
+        for name, port in zip(names, ports, strict=True)
+    ]
+    user, lines = getpass.getuser(), "\n".join(nodes)
+    conf.write_text(SETTINGS.format(host=host, user=user, folder=folder, port=first, nodes=lines))
     return conf
 
 
-def _free_ports() -> list[int]:
+def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
-        taken = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        taken = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [server.getsockname()[1] for server in taken]
 
 
-def _commands(folder: Path, conf: Path) -> list[list[str]]:
+def _commands(folder: Path, conf: Path, names: Sequence[str]) -> list[list[str]]:
     munge = {"key-file": "munge.key", "socket": "munge.sock", "pid-file": "munged.pid",
              "log-file": "munged.log", "seed-file": "munge.seed"}  # fmt: skip
+    of_each = [["-N", name] for name in names] if len(names) > 1 else [[]]
     places = [f"--{option}={folder / name}" for option, name in munge.items()]
     return [
         ["munged", "--foreground", "--force", *places],
         ["slurmctld", "-D", "-f", str(conf)],
-        ["slurmd", "-D", "-f", str(conf)],
+        *(["slurmd", "-D", "-f", str(conf), *which] for which in of_each),
     ]
 
 
@@ -131,7 +145,7 @@ def _daemon(words: Sequence[str], folder: Path, environment: dict[str, str]) -> 
     program = shutil.which(words[0], path=place)
     assert program is not None
     with (
-        (folder / f"{words[0]}.out").open("wb") as out,
+        (folder / f"{words[0]}.out").open("ab") as out,
         subprocess.Popen([program, *words[1:]], stdout=out, stderr=out, env=environment) as child,
     ):
         try:

@@ -39,7 +39,7 @@ def cluster() -> Iterator[None]:
         return
     if missing := slurm_cluster.missing():
         pytest.skip(f"no Slurm answers, and none can be started without {', '.join(missing)}")
-    with slurm_cluster.one_node() as conf, pytest.MonkeyPatch.context() as patch:
+    with slurm_cluster.started() as conf, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLURM_CONF", str(conf))
         yield
 

@@ -182,3 +182,23 @@ def test_on_a_shared_gpu_vllm_is_in_memory_while_the_policy_learns() -> None:
         rollout, update = memory.phases(given, None, 10 * 10**9)
         assert rollout.parts["vLLM"] == 3 * 10**9
         assert update.parts.get("vLLM", 0) == vllm
+
+
+def test_a_policy_that_only_talks_is_estimated_without_an_optimiser() -> None:
+    """By hand: a probe of a 7B has its weights and those it began with in float32, on one GPU too
+    small for its training.
+    """
+    words = ["policy=qwen2_5_7b", "policy.lora_rank=0", "trainer.gpus=8", "trainer.shard=full"]
+    given = planner.point(words).config.on_ranks(1)
+    count = 28 * 233_057_792 + 1_089_998_336
+    reading = memory.of_reading(given, None)
+    assert reading.parts["weights"] == reading.parts["start model"] == 4 * count
+    assert "optimiser" not in reading.parts
+    drawing = replace(given, trainer=replace(given.trainer, engine="transformers"))
+    talking, _ = memory.phases(drawing, None)
+    assert reading.parts["keys and values"] == talking.parts["keys and values"] > 0
+    served = replace(given.trainer, engine="vllm_server", engine_url="http://localhost:1")
+    assert memory.of_reading(replace(given, trainer=served), None) == reading
+    with pytest.raises(DeviceError, match="with CUDA_VISIBLE_DEVICES=, it needs none"):
+        memory.check([reading], reading.total // 2)
+    assert reading.total == talking.total - 8 * count

@@ -18,14 +18,13 @@ from safetensors.torch import load_file
 
 from harness.config.algorithm import RemedyConfig
 from harness.config.run import AlgorithmConfig, EvalConfig, PolicyConfig, RunConfig, TrainerConfig
-from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError, StoppedError
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.train.ranks.links import BUCKET, _buckets
 from harness.train.ranks.team import by_tokens
-from harness.train.ranks.worker import Call, RankError, Worker
+from harness.train.ranks.worker import Call, RankError, started_here
 from tests.train.made import make_run, short, start, status, wait_for
 
 POLICY = PolicyConfig(
@@ -193,7 +192,7 @@ def ranks_of(child: subprocess.Popen[str]) -> list[int]:
 
 
 def test_a_bug_in_a_rank_has_its_name_and_its_traceback(tmp_path: Path) -> None:
-    worker = Worker(tmp_path, 1, 2, card="")
+    worker = started_here(tmp_path, 1, 2)
     try:
         worker.send(Call("meet", ("nothing",)))
         with pytest.raises(RankError, match=r"AttributeError: .* \(rank 1 of 2\)") as raised:
@@ -213,10 +212,6 @@ def test_a_bug_in_a_rank_has_its_name_and_its_traceback(tmp_path: Path) -> None:
         (
             {"policy": PolicyConfig(name="tabular", kind="tabular")},
             "policy.kind=tabular trains in one process, got trainer.gpus=2",
-        ),
-        (
-            {"simulator": SimulatorConfig(kind="served", name="served")},
-            "simulator.kind=served is met by one process, got trainer.gpus=2",
         ),
         (
             {"trainer": TrainerConfig(gpus=4, conversations=16), "algorithm": AlgorithmConfig()},

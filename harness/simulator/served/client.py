@@ -1,9 +1,9 @@
 """The client of one endpoint: requests in, answers out, from the journal or asked, with retries.
 
-One process trains one run, so it has one client for each endpoint that its config names: levels,
-training and evaluation share its limits, its journal and its connections. Calls are made in a
-thread of their own, so that the policy can speak meanwhile; all else of a client is the
-caller's, while no call is under way.
+One process asks for all of a run, so there is one client for each endpoint that its config names:
+levels, training, evaluation and the run's other ranks (relay.py) share its limits, its journal and
+its connections. Calls are made in a thread of their own, so that the policy can speak meanwhile;
+all else of a client is the caller's, while no call is under way.
 
 A request is asked once, whoever else asks the same meanwhile: the journal has one answer of it,
 and a model that samples would give each its own, which a resumed run could not repeat.
@@ -41,6 +41,7 @@ from harness.simulator.served.model_identity import ModelIdentity
 from harness.simulator.served.usage import Limits, Usage, tokens_of
 
 T = TypeVar("T")
+R = TypeVar("R")
 LONGEST_WAIT_S = 60.0
 """Between two tries, whatever Retry-After asks for."""
 _CLIENTS: dict[SimulatorConfig, EndpointClient] = {}
@@ -62,6 +63,7 @@ class EndpointClient:
         self._usage = Usage()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._beginning = threading.Lock()
         self._endpoint: Endpoint | None = None
         self._limits: Limits | None = None
         self._under_way: dict[str, asyncio.Task[Entry]] = {}
@@ -86,25 +88,28 @@ class EndpointClient:
             self._outages = Outages(self.config.base_url, self.config.outage_s, away)
             self._on_outage = on_outage
 
-    def start(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> Awaited[T]:
-        """Begin all at once; return what waits for them.
+    def start(
+        self, conversations: Sequence[Coroutine[Any, Any, T]], join: Callable[[list[T]], list[R]]
+    ) -> Awaited[R]:
+        """Begin all at once, from any thread; return what waits for what `join` makes of their
+        results.
 
         Their answers are durable then.
         """
 
-        async def together() -> list[T]:
+        async def together() -> list[R]:
             try:
-                return list(await asyncio.gather(*conversations))
+                return join(list(await asyncio.gather(*conversations)))
             finally:
                 self.journal.flush()
                 self.model_identity.flush()
 
         future = asyncio.run_coroutine_threadsafe(together(), self._running())
-        return Awaited(lambda: self._waited_for(future), (future,), self._tell_news)
+        return Awaited(lambda: self._waited_for(future), (future,), self.tell_news)
 
     def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Run all at once, and return their results."""
-        return self.start(conversations)()
+        return self.start(conversations, list)()
 
     async def ask(self, request: Request, read: Callable[[str], T]) -> T:
         """Return the answer to `request` as `read` has it; `read` raises Fault for a bad one.
@@ -184,21 +189,23 @@ class EndpointClient:
         self._loop.close()
 
     def _running(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-            self._thread.start()
-        return self._loop
+        with self._beginning:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+                self._thread.start()
+            return self._loop
 
     def _waited_for(self, future: concurrent.futures.Future[T]) -> T:
         """Return the result of `future`, with the news meanwhile."""
         if self._outages is not None:
             while not future.done() or not self._outages.news.empty():
                 concurrent.futures.wait([future], timeout=POLL_EVERY_S)
-                self._tell_news()
+                self.tell_news()
         return future.result()
 
-    def _tell_news(self) -> None:
+    def tell_news(self) -> None:
+        """Report outages that began or ended, where nobody waits for answers in this thread."""
         while self._outages is not None and not self._outages.news.empty():
             self._on_outage(self._outages.news.get())
 

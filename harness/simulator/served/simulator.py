@@ -10,8 +10,8 @@ from dataclasses import replace
 from harness.config.run import INTENTIONS, TEMPERAMENTS, DifficultyConfig
 from harness.simulator.protocol import (
     TRAIN,
+    Awaited,
     ConversationKey,
-    PendingAnswers,
     SupporterReply,
     UserTurn,
 )
@@ -46,11 +46,18 @@ class ServedSimulator:
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
         """Return the opening of each conversation; each user is asked for theirs once a run."""
+        return self.ask_to_open(keys)()
+
+    def ask_to_open(self, keys: Sequence[ConversationKey]) -> Awaited[UserTurn]:
+        """Begin to open conversations, and return at once."""
         users = [user_of(key, self.difficulty, self._client.config) for key in keys]
-        distinct = list(dict.fromkeys(users))
-        texts = self._client.run([self._opening(user) for user in distinct])
-        openings = dict(zip(distinct, texts, strict=True))
-        return [self._open(k, u, openings[u]) for k, u in zip(keys, users, strict=True)]
+        distinct = {user: number for number, user in enumerate(dict.fromkeys(users))}
+
+        def opened(openings: Sequence[str | Fault]) -> list[UserTurn]:
+            pairs = zip(keys, users, strict=True)
+            return [self._open(key, user, openings[distinct[user]]) for key, user in pairs]
+
+        return self._client.start([self._opening(user) for user in distinct], opened)
 
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
@@ -58,15 +65,22 @@ class ServedSimulator:
         """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
         return self.ask(turns, replies)()
 
-    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+    def ask(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> Awaited[UserTurn]:
         """Begin to answer, and return at once. Raises ValueError for an ended conversation."""
+        self.refuse_ended(turns)
+        pairs = zip(turns, replies, strict=True)
+        return self._client.start([self._answer(turn, reply) for turn, reply in pairs], list)
+
+    @staticmethod
+    def refuse_ended(turns: Sequence[UserTurn]) -> None:
+        """Raise ValueError for a conversation that has ended."""
         for turn in turns:
             if turn.ended is not None:
                 raise ValueError(
                     f"a conversation that has ended ({turn.ended}) can not be answered"
                 )
-        pairs = zip(turns, replies, strict=True)
-        return self._client.start([self._answer(turn, reply) for turn, reply in pairs])
 
     async def _opening(self, user: User | ProfiledUser) -> str | Fault:
         request, level = prompts.opening(user, self.difficulty), self.difficulty.disclosure

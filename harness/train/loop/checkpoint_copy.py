@@ -25,13 +25,15 @@ class CheckpointCopy:
         self._weights: dict[str, Tensor] = {}
         self._optimiser: Any = None
 
-    def take_weights(self, model: Any) -> None:
-        """Copy what `model` would save: every weight, or its adapters where it has some."""
+    def take_weights(self, model: Any, is_sharded: bool = False) -> None:
+        """Copy what `model` would save: every weight, or its adapters where it has some; of sharded
+        weights it has been gathered for this, and is a copy already.
+        """
         state = model.state_dict()
         if hasattr(model, "peft_config"):
             learning = {name for name, p in model.named_parameters() if p.requires_grad}
             state = {name: tensor for name, tensor in state.items() if name in learning}
-        self._weights = copied(state, {})
+        self._weights = state if is_sharded else copied(state, {})
 
     def take_optimiser(self, optimiser: Any, is_sharded: bool = False) -> None:
         """Copy the optimiser's state; of sharded weights it is gathered, and so a copy already."""

@@ -6,7 +6,7 @@ How large activations are says `objective/micro_batches.py`, which keeps them wi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,12 @@ the gradient of the one, and what travels of both."""
 MOST_OVER = 1.3
 """Times the free memory up to which an estimate is only warned of: it is of conversations that are
 all as long as they can be."""
+TALK_IN_LESS = "fewer trainer.conversations or policy.max_turn_tokens need less"
 LEARN_IN_LESS = (
-    "policy.lora_rank=32, policy.gradient_checkpointing=true or a smaller trainer.tokens_at_once"
+    "policy.lora_rank=32, policy.gradient_checkpointing=true or a smaller trainer.tokens_at_once "
+    "need less"
 )
+READ_IN_LESS = "on a CPU, with CUDA_VISIBLE_DEVICES=, it needs none"
 SHARD = "trainer.shard=full, "
 
 
@@ -89,7 +92,7 @@ def phases(
     learning = adapters or count
     head = model.get_output_embeddings().weight
     is_sharded, parts = config.trainer.shard != "none", _parts(config)
-    always = _always(config, model, count, adapters)
+    always, read = _always(config, model, count, adapters), _read(model, policy, count)
     held = always["weights"] + learning * LEARNING_BYTES // parts
     engine = engine_choice.chosen(config)
     share = config.trainer.gpu_memory_share if engine == engine_choice.COLOCATED else 0
@@ -103,7 +106,8 @@ def phases(
         "keys and values": _cache_bytes(config, model.config, prompt_tokens),
         "logits": width * LOGIT_COPIES * min(spoken, _piece(head.shape[0], device)),
         **vllm,
-        "gathered weights": count * FULL_BYTES if is_sharded else 0,
+        "gathered weights": read if is_sharded else 0,
+        "gathered start model": read if is_sharded and _has_a_copy(config) else 0,
     }
     behind = {
         "logits": width * LOGIT_COPIES * min(own, _piece(head.shape[0], device)),
@@ -116,15 +120,26 @@ def phases(
         **(vllm if config.trainer.runs_per_gpu > 1 else {}),  # where it does not sleep
         "gradients": learning * FULL_BYTES // parts,
         "gathered weights and gradients": _gathered(model) if is_sharded else 0,
+        **({"rounded weights": _rounded(model, policy)} if is_sharded else {}),
         "activations": int(at_once),
         **behind,
     }
     may_shard = config.trainer.world > 1 and not (is_sharded or policy.lora_rank)
     may_shard = may_shard and config.trainer.engine in ("auto", "transformers")
     return (
-        Phase("rollout", always | rollout, "fewer trainer.conversations or policy.max_turn_tokens"),
+        Phase("rollout", always | rollout, TALK_IN_LESS),
         Phase("update", always | trained, SHARD * may_shard + LEARN_IN_LESS),
     )
+
+
+def of_reading(config: RunConfig, folder: Path | None, prompt_tokens: int = 0) -> Phase:
+    """What a policy needs that talks by itself and learns no more, as in a probe: no optimiser, no
+    vLLM, and whole weights. See `phases`.
+    """
+    trainer = replace(config.trainer, engine="transformers", engine_url="", shard="none")
+    talking, _ = phases(replace(config, trainer=trainer), folder, 0, prompt_tokens)
+    parts = {name: size for name, size in talking.parts.items() if name != "optimiser"}
+    return Phase("conversations", parts, READ_IN_LESS)
 
 
 def _parts(config: RunConfig) -> int:
@@ -136,13 +151,23 @@ def _always(config: RunConfig, model: Any, count: int, adapters: int) -> dict[st
     """Bytes by part, of a model of `count` weights without its adapters, that both phases have."""
     policy, head = config.policy, model.get_output_embeddings().weight
     kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
+    is_sharded, parts = config.trainer.shard != "none", _parts(config)
+    a_copy = _read(model, policy, count) // parts if is_sharded else count * kept_bytes
     return {
-        "weights": (count * kept_bytes + adapters * FULL_BYTES) // _parts(config),
-        "start model": count * kept_bytes if _has_a_copy(config) else 0,
-        "optimiser": (adapters or count) * 2 * FULL_BYTES // _parts(config),
-        "rounded weights": _rounded(model, policy),
+        "weights": (count * kept_bytes + adapters * FULL_BYTES) // parts,
+        "start model": a_copy if _has_a_copy(config) else 0,
+        "optimiser": (adapters or count) * 2 * FULL_BYTES // parts,
+        "rounded weights": 0 if is_sharded else _rounded(model, policy),
         "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
     }
+
+
+def _read(model: Any, policy: PolicyConfig, count: int) -> int:
+    """Bytes of a model of `count` weights that ranks have parts of while it only reads: weights of
+    linear layers are gathered as the passes round them.
+    """
+    size: int = getattr(torch, policy.dtype).itemsize
+    return FULL_BYTES * count - (FULL_BYTES - size) * sum(m.weight.numel() for m in _linear(model))
 
 
 def _gathered(model: Any) -> int:
@@ -254,7 +279,7 @@ def check(needed: Sequence[Phase], free_bytes: int) -> str | None:
         return None
     said = (
         f"trainer.gpus: the run needs about {largest}, and the GPU has {_gb(free_bytes)} for it; "
-        f"{largest.advice} need less"
+        + largest.advice
     )
     if largest.total > MOST_OVER * free_bytes:
         raise DeviceError(said)

@@ -1,7 +1,7 @@
 """The processes of a run's ranks: how rank 0 starts and joins the others, and what those run.
 
-`python -m harness.train.loop.rank DESCRIPTOR PID RUN`: started by rank 0, process PID, for the run,
-with a socket.
+`python -m harness.train.loop.rank CALLS ASKS PID RUN`: started by rank 0, process PID, for the run,
+with two sockets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,11 +28,12 @@ from harness.train.loop.session import Session
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.calls import Calls
-from harness.train.ranks.links import Links
+from harness.train.ranks.links import Links, Rendezvous, store_of_nodes
+from harness.train.ranks.nodes import Nodes, local_address
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
-from harness.train.ranks.worker import Call, RankLost, Worker, first_gone, serve
-from harness.utils import process, safe_text
+from harness.train.ranks.worker import Call, RankLost, Worker, first_gone, serve, started_here
+from harness.utils import process, safe_text, slurm_step
 
 ENDS_WITHIN_S = 60.0
 """Most time for a run on GPUs to end once a rank is lost: a transfer that never ends may be in the
@@ -47,7 +47,7 @@ class Others:
     """The other ranks of a run."""
 
     workers: list[Worker]
-    folder: Path | None
+    where: Rendezvous | None
     """Where all ranks find each other; None if there are no others."""
 
     def check_alive(self) -> None:
@@ -64,20 +64,20 @@ def started(session: Session, note_entropies: bool) -> Iterator[Others]:
     A rank that is lost costs the step at hand alone: the last whole one is saved, unless weights
     are sharded.
     """
-    config, workers = session.config, list[Worker]()
-    ranks = config.trainer.world
+    config = session.config
     cards = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if config.trainer.gpus else []
     with ExitStack() as stack:
-        for rank in range(1, ranks):
-            worker = Worker(session.run.path, rank, ranks, cards[rank] if cards else "")
+        nodes = _nodes(session, stack)
+        workers = list[Worker]()
+        for worker in _workers(session, nodes, cards):
             stack.callback(worker.end)
+            _ask_for(worker, session)
             worker.send(Call("begin", (config, note_entropies)))
             workers.append(worker)
         if workers and cards:
             os.environ["CUDA_VISIBLE_DEVICES"] = cards[0]
-        folder = stack.enter_context(tempfile.TemporaryDirectory()) if workers else None
         try:
-            yield Others(workers, None if folder is None else Path(folder))
+            yield Others(workers, _rendezvous(nodes, stack) if workers else None)
         except RankLost:
             is_whole = config.trainer.shard == "none"
             if is_whole:  # else a part of it is gone
@@ -87,18 +87,62 @@ def started(session: Session, note_entropies: bool) -> Iterator[Others]:
             raise
 
 
+def _nodes(session: Session, stack: ExitStack) -> Nodes | None:
+    """The run's other nodes, once all have called; a stop request ends that."""
+    count = session.config.trainer.nodes
+    if count == 1:
+        return None
+    step = slurm_step.read(count)
+    with session.leaving.at_once("while its nodes joined"):
+        nodes = Nodes(session.run.path, step)
+    stack.callback(nodes.close)
+    return nodes
+
+
+def _workers(session: Session, nodes: Nodes | None, cards: list[str]) -> Iterator[Worker]:
+    """The ranks but the first, node by node."""
+    run, trainer = session.run.path, session.config.trainer
+    for rank in range(1, trainer.of_a_node):
+        yield started_here(run, rank, trainer.world, cards[rank] if cards else "")
+    if nodes is not None:
+        for node in range(1, trainer.nodes):
+            first = node * trainer.of_a_node
+            yield from nodes.workers(node, range(first, first + trainer.of_a_node), trainer.world)
+
+
+def _rendezvous(nodes: Nodes | None, stack: ExitStack) -> Rendezvous:
+    """Where the ranks meet; of one machine, a folder that is there as long as the stack."""
+    if nodes is None:
+        return Rendezvous(folder=stack.enter_context(tempfile.TemporaryDirectory()))
+    store, where = store_of_nodes(nodes.host, nodes.own)
+    stack.callback(lambda: store)  # kept open
+    return where
+
+
+def _ask_for(worker: Worker, session: Session) -> None:
+    """Have rank 0 ask a rank's served users, and report outages while it waits for the rank."""
+    if session.config.simulator.kind != "served":
+        return
+    from harness.simulator.served.client import client_for
+    from harness.simulator.served.relay import Relay
+
+    client = client_for(session.config.simulator)
+    relay = Relay(worker.asks, client)
+    worker.users_awaited, worker.waiting = (lambda: relay.waits_for), client.tell_news
+
+
 def joined(session: Session, own: Work, others: Others) -> Team:
     """The team of a run, once all ranks have loaded their models. Raises RankLost."""
     workers = others.workers
-    if others.folder is None:
+    if others.where is None:
         return Team(own)
     for worker in workers:
         worker.receive()
     size, device = len(workers) + 1, own.learner.device.type
     for worker in workers:
-        worker.send(Call("link", (str(others.folder), worker.rank, size)))
+        worker.send(Call("link", (others.where, worker.rank, size)))
     try:
-        links = Links(others.folder, 0, size, device, LINKED_WITHIN_S, others.check_alive)
+        links = Links(others.where, 0, size, device, LINKED_WITHIN_S, others.check_alive)
     except RuntimeError as error:
         gone = first_gone(workers)
         if gone is None:
@@ -120,7 +164,9 @@ class Rank:
     _work: Work
     _links: Links
 
-    def __init__(self) -> None:
+    def __init__(self, asks: Connection) -> None:
+        """`asks`: where it asks for what rank 0 alone may do."""
+        self._asks = asks
         self._running, self._awake = ExitStack(), ExitStack()
         self._shards: Any = None
 
@@ -131,16 +177,22 @@ class Rank:
     def begin(self, config: RunConfig, note_entropies: bool) -> None:
         """Load models and engine. Prints nothing: rank 0 prints the same notices."""
         torch.set_num_threads(config.trainer.threads)
+        if config.simulator.kind == "served":
+            from harness.simulator.served import relay
+
+            relay.relay_through(self._asks)
         with redirect_stderr(io.StringIO()):
             models = starts.load(config, starts.device_of(config))
         running = starts.running_engine(config, models, note_entropies, _go_on, _end)
         engine = self._running.enter_context(running)
         self._work = Work(config, models.learner, models.judge, models.chat, engine, TokenLimit())
 
-    def link(self, folder: str, rank: int, size: int) -> None:
+    def link(self, where: Rendezvous, rank: int, size: int) -> None:
         """Meet the other ranks."""
         device = self._work.learner.device.type
-        self._links = Links(Path(folder), rank, size, device, LINKED_WITHIN_S)
+        address = local_address(self._asks)  # None on rank 0's node
+        where = where if address is None else replace(where, address=address)
+        self._links = Links(where, rank, size, device, LINKED_WITHIN_S)
 
     def wake(self) -> None:
         """Get ready to draw conversations."""
@@ -200,14 +252,15 @@ def on_cpu(result: LossResult) -> LossResult:
 
 
 def main() -> None:
-    descriptor, parent, run = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    calls, asks = (Connection(int(word)) for word in sys.argv[1:3])
+    parent, run = int(sys.argv[3]), sys.argv[4]
     for number in process.STOP_SIGNALS:  # a terminal sends them to every process: rank 0 obeys
         signal.signal(number, signal.SIG_IGN)
     process.die_with(parent)
     process.keep_private()
-    rank = Rank()
+    rank = Rank(asks)
     explained = partial(device_errors.explained, run)
-    serve(Connection(descriptor), rank, explained, rank.keeps_step)
+    serve(calls, rank, explained, rank.keeps_step)
 
 
 def _go_on() -> None:

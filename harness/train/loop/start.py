@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,8 +53,8 @@ def build(session: Session) -> None:
             start_model.ensure(policy)
 
 
-def load(config: RunConfig, device: str) -> StartModels:
-    """Load, download or build the policy's models.
+def load(config: RunConfig, device: str, learns: bool = True) -> StartModels:
+    """Load, download or build the policy's models; `learns`: whether they are to be trained.
 
     Raises ConfigError if there is no such model, or its chat template will not do, and DeviceError
     if it does not fit on the GPU.
@@ -62,14 +62,14 @@ def load(config: RunConfig, device: str) -> StartModels:
     if device == "cpu" and config.policy.dtype != "float32":
         print(IN_FLOAT32.format(config.policy.dtype), file=sys.stderr)
         config = replace(config, policy=replace(config.policy, dtype="float32"))
-    return load_as(config, device)
+    return load_as(config, device, learns)
 
 
-def load_as(config: RunConfig, device: str) -> StartModels:
+def load_as(config: RunConfig, device: str, learns: bool = True) -> StartModels:
     """As `load`, in the data type of the config on every device."""
     if config.policy.kind == "tiny":
         return _tiny(config, device)
-    return _hugging_face(config, device)
+    return _hugging_face(config, device, learns)
 
 
 def device_of(config: RunConfig) -> str:
@@ -92,7 +92,7 @@ def _tiny(config: RunConfig, device: str) -> StartModels:
     return StartModels(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
 
 
-def _hugging_face(config: RunConfig, device: str) -> StartModels:
+def _hugging_face(config: RunConfig, device: str, learns: bool) -> StartModels:
     policy = config.policy
     if device == "cpu":
         process.return_large_blocks()
@@ -100,13 +100,7 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     tokenizer = huggingface.load_tokenizer(policy, folder)
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
-        free_bytes, total_bytes = torch.cuda.mem_get_info()
-        part_bytes = total_bytes // config.trainer.runs_per_gpu
-        needed = memory.phases(config, folder, part_bytes, len(chat.opening("")))
-        print(memory.summary(needed), file=sys.stderr)
-        warning = memory.check(needed, min(free_bytes, part_bytes))
-        if warning is not None:
-            safe_text.say(warning)
+        _check_memory(config, folder, len(chat.opening("")), learns)
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
     turns = max(level.turn_cap for level in memory.levels_met(config))
@@ -122,6 +116,19 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     loaded = manifest.digest(folder, model_files.loaded(folder)) if folder else None
     return StartModels(_name(policy), tokenizer, chat, model, judge, loaded)
+
+
+def _check_memory(config: RunConfig, folder: Path | None, prompt_tokens: int, learns: bool) -> None:
+    """Print the estimate; warn of one above what is free. Raises DeviceError far above it."""
+    free_bytes, total_bytes = torch.cuda.mem_get_info()
+    part_bytes = total_bytes // config.trainer.runs_per_gpu
+    needed: Sequence[memory.Phase] = [memory.of_reading(config, folder, prompt_tokens)]
+    if learns:
+        needed = memory.phases(config, folder, part_bytes, prompt_tokens)
+    print(memory.summary(needed), file=sys.stderr)
+    warning = memory.check(needed, min(free_bytes, part_bytes))
+    if warning is not None:
+        safe_text.say(warning)
 
 
 def _frozen(policy: PolicyConfig, folder: Path | None, device: str) -> Any:

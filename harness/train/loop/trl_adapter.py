@@ -106,7 +106,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         """Write weights, optimiser, scheduler and random state below `folder`. Raises OSError."""
         with atomic.pinned(folder) as here:
             self.args.output_dir = str(here)
-            with saving(), self._learner.team.whole():
+            with saving(), self._learner.team.exact():
                 self._save_checkpoint(self.model, trial=None)
             (here / f"checkpoint-{self.state.global_step}").rename(here / checkpoints.MODEL)
 
@@ -114,8 +114,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         """Copy what `save` would write to the CPU's memory; what is returned writes the copy."""
         copy = self._copying = CheckpointCopy()
         try:
-            whole = self._learner.team.whole()
-            with tempfile.TemporaryDirectory() as folder, saving(), whole:
+            exact = self._learner.team.exact()
+            with tempfile.TemporaryDirectory() as folder, saving(), exact:
                 self.args.output_dir = folder
                 self._save_checkpoint(self.model, trial=None)
                 copy.take_files(Path(folder) / f"checkpoint-{self.state.global_step}")
@@ -130,7 +130,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             return
         folder = Path(output_dir or self.args.output_dir)
         folder.mkdir()
-        self._copying.take_weights(self.model)
+        self._copying.take_weights(self.model, self._learner.team.is_sharded)
         self.processing_class.save_pretrained(folder)
         torch.save(self.args, folder / TRAINING_ARGS_NAME)
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from harness.train.ranks.links import TransferTimeout
@@ -29,8 +30,12 @@ class Calls:
         """
         self.others, self._ended, self._longest_s = others, ended, longest_s
         self._asked, self._taken = list[Worker](), list[Any]()
-        self.waits_for: str | None = None
+        self._waits_for: Callable[[], str | None] = lambda: None
+
+    @property
+    def waits_for(self) -> str | None:
         """`rank 2 of 4` while its result is waited for, `ranks 1 to 3` while tensors travel."""
+        return self._waits_for()
 
     @property
     def size(self) -> int:
@@ -52,10 +57,10 @@ class Calls:
     def take(self) -> list[Any]:
         """The values of those that were asked, rank by rank."""
         for worker in self._asked[len(self._taken) :]:
-            self.waits_for = f"rank {worker.rank} of {self.size}"
+            self._waits_for = partial(getattr, worker, "doing")
             self._taken.append(worker.receive())
         values, self._asked, self._taken = self._taken, [], []
-        self.waits_for = None
+        self._waits_for = lambda: None
         return values
 
     @contextmanager
@@ -74,7 +79,7 @@ class Calls:
         no part; or the error that it ended with.
         """
         of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
-        self.waits_for, began = of, time.monotonic()
+        self._waits_for, began = (lambda: of), time.monotonic()
         try:
             with self._watched():
                 yield
@@ -88,7 +93,7 @@ class Calls:
                 raise self.others[0].lost_touch(of) from error
             raise
         finally:
-            self.waits_for = None
+            self._waits_for = lambda: None
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,42 @@ BUCKET = 2**24
 """Numbers that travel together, 64 MB of fp32: each transfer has a fixed cost."""
 LOOPBACK = "127.0.0.1"
 POLL_S = 0.001
+FOUND_WITHIN_S = 600.0
+"""Longest wait for rank 0's store."""
 
 
 class TransferTimeout(Exception):
     """Another rank has taken no part in a transfer for too long."""
+
+
+@dataclass(frozen=True)
+class Rendezvous:
+    """Where all ranks of a run find each other for their tensors."""
+
+    folder: str = ""
+    """Empty and private, for the ranks of one machine; empty text for those of several nodes."""
+    host: str = ""
+    port: int = 0
+    """Of torch's store, on rank 0's node; anyone who reaches it could meddle, as with torchrun."""
+    address: str = LOOPBACK
+    """Where this rank is reached by the others."""
+
+    def store(self, name: str, size: int) -> Any:
+        """A store for one process group. Raises RuntimeError."""
+        if self.folder:
+            return dist.FileStore(str(Path(self.folder) / name), size)
+        later = timedelta(seconds=FOUND_WITHIN_S)
+        return dist.PrefixStore(name, dist.TCPStore(self.host, self.port, timeout=later))
+
+
+def store_of_nodes(host: str, address: str) -> tuple[Any, Rendezvous]:
+    """Open rank 0's store for ranks of several nodes, for as long as it is kept.
+
+    `host`: rank 0's node, as the others name it; `address`: at which they reach it.
+    """
+    later = timedelta(seconds=FOUND_WITHIN_S)
+    store = dist.TCPStore("0.0.0.0", 0, is_master=True, wait_for_workers=False, timeout=later)
+    return store, Rendezvous(host=host, port=store.port, address=address)
 
 
 class Links:
@@ -39,31 +72,31 @@ class Links:
 
     def __init__(
         self,
-        folder: Path,
+        where: Rendezvous,
         rank: int,
         size: int,
         device: str,
         timeout_s: float,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`folder`: empty and private, where the ranks find each other, NCCL's only when tensors
-        first travel; `timeout_s`: how long one waits for the others; `check`: called repeatedly
-        while tensors travel, raises where that is in vain. Raises RuntimeError.
+        """`where`: where the ranks find each other, NCCL's only when tensors first travel;
+        `timeout_s`: how long one waits for the others; `check`: called repeatedly while tensors
+        travel, raises where that is in vain. Raises RuntimeError.
         """
         self.timeout_s, self._check = timeout_s, check
-        self._folder, self._rank, self._size, self._device = folder, rank, size, device
-        store = dist.FileStore(str(folder / "ranks"), size)
+        self._where, self._rank, self._size, self._device = where, rank, size, device
         later = timedelta(seconds=2 * timeout_s)  # so that what is told is that none took part
-        self._group = _group(store, rank, size, device, later)
+        self._group = _group(where.store("ranks", size), rank, size, device, later, where.address)
 
     def world(self) -> Any:
         """A mesh of all ranks over torch's default group, which is made: FSDP2 takes no other.
 
         Raises RuntimeError.
         """
-        store = dist.FileStore(str(self._folder / "world"), self._size)
+        store = self._where.store("world", self._size)
         backend = "nccl" if self._device == "cuda" else "gloo"
-        if backend == "gloo":  # which listens where the machine's name leads, unless it is told
+        on_loopback = self._where.address == LOOPBACK
+        if backend == "gloo" and on_loopback:  # it listens where the machine's name leads, unless
             os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
         dist.init_process_group(
             backend,
@@ -151,11 +184,11 @@ def _loopback() -> str:
     return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
 
 
-def _group(store: Any, rank: int, size: int, device: str, timeout: timedelta) -> Any:
-    """NCCL between GPUs, else gloo, on this machine alone."""
+def _group(store: Any, rank: int, size: int, device: str, timeout: timedelta, address: str) -> Any:
+    """NCCL between GPUs, else gloo, which listens at `address` alone."""
     if device == "cuda":
         return dist.ProcessGroupNCCL(store, rank, size, timeout)
     options = dist.ProcessGroupGloo._Options()
-    options._devices = [dist.ProcessGroupGloo.create_device(hostname=LOOPBACK)]
+    options._devices = [dist.ProcessGroupGloo.create_device(hostname=address)]
     options._timeout = timeout
     return dist.ProcessGroupGloo(store, rank, size, options)

@@ -7,9 +7,11 @@ belongs to theirs, so that a checkpoint's files are those of a run of one rank.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+from torch import Tensor
 
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
 from harness.train.ranks.calls import Calls
@@ -43,13 +45,24 @@ class ShardedWeights:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """A context in which each rank's learner has all weights."""
+        """A context in which each rank's learner has all weights, and its judge, to be read."""
         if self._shards.is_whole:
             yield
             return
         self._together("gather")
         yield
         self._together("release")
+
+    @contextmanager
+    def exact(self) -> Iterator[None]:
+        """A context in which rank 0's learner has the weights that are to be saved, on the CPU;
+        also within `whole`, and while others still draw.
+        """
+        asked = [(rank == 0,) for rank in range(self._calls.size)]
+        with self._calls.aside():
+            weights = self._together("exact", asked)[0]
+        with self._shards.holding(weights):
+            yield
 
     def learn(self, parts: Sequence[tuple[LossBatch, LossSettings]]) -> list[LossResult]:
         """Put the gradient of the loss over all ranks' parts into that of the weights' parts.
@@ -86,12 +99,7 @@ class ShardedWeights:
         asked = [(names, rank == 0) for rank in range(self._calls.size)]
         with self._calls.aside():
             whole = self._together("moments", asked)[0]
-        # the count of steps is the optimiser's own tensor, which the next step raises
-        steps = [{"step": state["state"][n]["step"].clone()} for n in range(len(whole))]
-        moments = zip(steps, whole, strict=True)
-        return state | {
-            "state": {n: state["state"][n] | step | one for n, (step, one) in enumerate(moments)}
-        }
+        return whole_state(state, whole)
 
     def _parted_state(self, _optimiser: Any, state: State) -> State | None:
         """A saved state with rank 0's parts of the moments; the other ranks load theirs."""
@@ -113,6 +121,15 @@ class ShardedWeights:
         with self._calls.watching():
             own = getattr(self._shards, method)(*arguments[0])
         return [own, *self._calls.take()]
+
+
+def whole_state(state: State, moments: Sequence[Mapping[str, Tensor]]) -> State:
+    """An optimiser's state with whole moments, parameter by parameter, and counts of its own: the
+    next step raises the optimiser's.
+    """
+    steps = [{"step": state["state"][n]["step"].clone()} for n in range(len(moments))]
+    whole = zip(steps, moments, strict=True)
+    return state | {"state": {n: state["state"][n] | s | m for n, (s, m) in enumerate(whole)}}
 
 
 def as_many(cuts: Sequence[list[list[int]]]) -> list[list[list[int]]]:

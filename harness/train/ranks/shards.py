@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
-from torch.distributed.tensor import distribute_tensor
+from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 from harness.config.run import AlgorithmConfig
 from harness.policy import huggingface
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import computes_again
 from harness.train.ranks.links import Links
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import Work, rounded_to
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """Of a weight, in AdamW's state."""
@@ -37,9 +38,12 @@ class Shards:
         until `gather`. Raises RuntimeError.
         """
         self._work, self._learner = work, work.learner
-        self.model = sharded(work.learner, links.world())
+        mesh, self._dtype = links.world(), rounded_to(work.config.policy, work.learner.device.type)
+        self._judge = None if work.judge is None else Parked(work.judge, mesh, self._dtype)
+        self.model = sharded(work.learner, mesh)
         """Computes gradients; its parameters are parts."""
         self._parts = dict(self.model.named_parameters())
+        self._linear = linear_weights(work.learner)
         self.optimiser: Any = None
         """Steps the parts; rank 0's is TRL's."""
         self.is_whole = True
@@ -52,17 +56,46 @@ class Shards:
 
     @torch.no_grad()
     def gather(self) -> None:
-        """Give the learner all weights."""
+        """Give the learner, and the judge, all weights to be read, one weight at a time; those of
+        linear layers rounded as the forward passes round them.
+        """
         whole = dict(self._learner.named_parameters())
         for name, part in self._parts.items():
-            whole[name].data = part.full_tensor()
+            rounded = self._dtype if name in self._linear else None
+            whole[name].data = gathered(part, rounded)
+        if self._judge is not None:
+            self._judge.gather()
         self.is_whole = True
 
     def release(self) -> None:
-        """Take the learner's weights away: they are one number, nan, in the old shape."""
-        for parameter in self._learner.parameters():
-            parameter.data = parameter.data.new_full((1,), math.nan).expand(parameter.shape)
+        """Take the weights away again."""
+        emptied(self._learner)
+        if self._judge is not None:
+            self._judge.release()
         self.is_whole = False
+
+    @torch.no_grad()
+    def exact(self, keep: bool = False) -> dict[str, Tensor]:
+        """All weights as they are, one after the other, on the CPU; nothing unless `keep`."""
+        kept = {}
+        for name, part in self._parts.items():
+            whole = part.full_tensor()
+            if keep:
+                kept[name] = whole.cpu()
+        return kept
+
+    @contextmanager
+    def holding(self, weights: Mapping[str, Tensor]) -> Iterator[None]:
+        """A context in which the learner has these weights, to be saved."""
+        parameters = dict(self._learner.named_parameters())
+        before = {name: parameters[name].data for name in weights}
+        try:
+            for name, weight in weights.items():
+                parameters[name].data = weight
+            yield
+        finally:
+            for name, data in before.items():
+                parameters[name].data = data
 
     def cut(self, lengths: Sequence[int]) -> list[list[int]]:
         """The conversations of each forward and backward, by number; see `TokenLimit.cut`."""
@@ -154,6 +187,62 @@ class Shards:
 
     def _grads(self) -> list[Any]:
         return [part.grad for part in self._parts.values() if part.grad is not None]
+
+
+class Parked:
+    """A model that only reads, of which a rank has a part while nobody does."""
+
+    def __init__(self, model: Any, mesh: Any, dtype: torch.dtype | None) -> None:
+        """Part a model that all ranks have; `dtype`: what forward passes round linear weights to,
+        in which they are kept. The model is left without, until `gather`.
+        """
+        self._model, linear = model, linear_weights(model)
+        self._parts: dict[str, Any] = {}
+        for name, parameter in model.named_parameters():
+            kept = parameter.data.to(dtype) if dtype and name in linear else parameter.data
+            # each rank takes its part of what it has, so nothing travels
+            part = distribute_tensor(kept, mesh, [Shard(0)], src_data_rank=None)
+            # of its own storage: a view would keep the whole
+            self._parts[name] = DTensor.from_local(
+                part.to_local().clone(), mesh, part.placements, shape=part.shape,
+                stride=part.stride(),
+            )  # fmt: skip
+        self.release()
+
+    @torch.no_grad()
+    def gather(self) -> None:
+        """Give the model all weights."""
+        for name, parameter in self._model.named_parameters():
+            parameter.data = gathered(self._parts[name])
+
+    def release(self) -> None:
+        """Take the model's weights away."""
+        emptied(self._model)
+
+
+def linear_weights(model: Any) -> frozenset[str]:
+    """The parameters that forward passes in another data type round: weights of linear layers, but
+    not the head's, whose logits are computed in float32.
+    """
+    head = model.get_output_embeddings()
+    linear = [
+        f"{name}.weight"
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear) and module is not head
+    ]
+    return frozenset(linear)
+
+
+def gathered(part: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """A whole weight from all ranks' parts, rounded before it travels if `dtype` is given."""
+    whole: Tensor = (part if dtype is None else part.to(dtype)).full_tensor()
+    return whole
+
+
+def emptied(model: Any) -> None:
+    """Leave a model without weights: they are one number, nan, in the old shape."""
+    for parameter in model.parameters():
+        parameter.data = parameter.data.new_full((1,), math.nan).expand(parameter.shape)
 
 
 def adamw(model: Any, config: AlgorithmConfig) -> torch.optim.AdamW:

@@ -81,8 +81,12 @@ class Team:
         return self._sharded.made(make_optimiser)
 
     def whole(self) -> AbstractContextManager[None]:
-        """A context in which each rank's learner has all weights."""
+        """A context in which each rank's learner has all weights, to be read."""
         return nullcontext() if self._sharded is None else self._sharded.whole()
+
+    def exact(self) -> AbstractContextManager[None]:
+        """A context in which rank 0's learner has the weights that are to be saved."""
+        return nullcontext() if self._sharded is None else self._sharded.exact()
 
     def clipped(self, most: float) -> float | None:
         """Clip the gradient, of which each rank has a part, and return the norm that it had. None,

@@ -48,9 +48,14 @@ from harness.train.rollout.uniforms import RolloutUniforms
 
 def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
     """A context in which forward passes compute in `policy.dtype`; on a CPU in float32."""
-    dtype = getattr(torch, policy.dtype)
-    enabled = dtype != torch.float32 and device != "cpu"
-    return torch.autocast(device, dtype=dtype, enabled=enabled)
+    dtype = rounded_to(policy, device)
+    return torch.autocast(device, dtype=dtype, enabled=dtype is not None)
+
+
+def rounded_to(policy: PolicyConfig, device: str) -> torch.dtype | None:
+    """The data type that `precision` rounds weights of linear layers to; None for none."""
+    dtype: torch.dtype = getattr(torch, policy.dtype)
+    return None if dtype == torch.float32 or device == "cpu" else dtype
 
 
 @dataclass(frozen=True)

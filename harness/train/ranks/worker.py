@@ -1,6 +1,7 @@
 """Another rank's process, as rank 0 has it: calls of its work, and their results.
 
-Calls and results travel as pickles over a pair of sockets that no other process has.
+Calls and results travel as pickles over a pair of sockets that no other process has; over another
+pair, what the rank asks of rank 0 within a call, as its served users' answers.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -25,6 +27,8 @@ MODULE = "harness.train.loop.rank"
 ENDS_WITHIN_S = 5.0
 """Most time for a rank that is no longer needed, or has just been lost, to be gone."""
 POLL_S = 0.05
+WAITING_S = 0.2
+"""Seconds between looks at other things while a result is waited for."""
 Explained = Callable[[Exception], HarnessError | None]
 
 
@@ -58,26 +62,113 @@ class RankError(Exception):
     """A bug in another rank; its traceback is a note of this."""
 
 
-class Worker:
-    """A rank but the first, and its process."""
+class Process(ABC):
+    """The process of a rank, on this node or another."""
 
-    def __init__(self, run: Path, rank: int, of: int, card: str) -> None:
-        """Start the process; `card`: the GPU that it has, as CUDA_VISIBLE_DEVICES takes it."""
-        self.rank, self._of, self._run = rank, of, run
+    where = ""
+    """` on node n2`; empty for this one."""
+
+    @abstractmethod
+    def poll(self) -> int | None:
+        """Its exit code, -N if signal N ended it; None while it runs."""
+
+    @abstractmethod
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end; whether it has ended."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it at once."""
+
+    def how_ended(self) -> str:
+        """`killed by signal 9`, and where; of one that has not ended, that it is out of reach."""
+        code = self.poll()
+        if code is None:
+            return f"no longer to be reached{self.where}"
+        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"{how}{self.where}"
+
+
+class LocalProcess(Process):
+    """A rank's process on this node."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        self._popen = popen
+
+    def poll(self) -> int | None:
+        return self._popen.poll()
+
+    def wait(self, timeout_s: float) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(timeout_s)
+        return self._popen.returncode is not None
+
+    def kill(self) -> None:
+        self._popen.kill()
+        self._popen.wait()
+
+
+def start_process(
+    run: Path, calls: socket.socket, asks: socket.socket, card: str
+) -> subprocess.Popen[bytes]:
+    """Start a rank with its ends of its two connections to rank 0; it ends with this process.
+
+    `card`: the GPU that it has, as CUDA_VISIBLE_DEVICES takes it.
+    """
+    words = [sys.executable, "-P", "-m", MODULE]
+    words += [str(calls.fileno()), str(asks.fileno()), str(os.getpid()), str(run)]
+    return subprocess.Popen(
+        words,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": card},
+        pass_fds=[calls.fileno(), asks.fileno()],
+        process_group=0,  # a terminal's Ctrl-C is rank 0's to obey
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr.fileno(),  # stdout is for the run's events
+    )
+
+
+def started_here(run: Path, rank: int, of: int, card: str = "") -> Worker:
+    """A rank on this node; `card`: see `start_process`."""
+    calls, their_calls = socket.socketpair()
+    asks, their_asks = socket.socketpair()
+    with their_calls, their_asks:
+        popen = start_process(run, their_calls, their_asks, card)
+    return Worker(run, rank, of, LocalProcess(popen), calls, asks)
+
+
+class Worker:
+    """A rank but the first, as rank 0 has it."""
+
+    def __init__(
+        self,
+        run: Path,
+        rank: int,
+        of: int,
+        process: Process,
+        calls: socket.socket,
+        asks: socket.socket,
+    ) -> None:
+        """`calls`, `asks`: rank 0's ends of the connections to the process of rank `rank`."""
+        self.rank, self._of, self._run, self._process = rank, of, run, process
         self.cpu_s = 0.0
-        own, theirs = socket.socketpair()
-        words = [sys.executable, "-P", "-m", MODULE]
-        words += [str(theirs.fileno()), str(os.getpid()), str(run)]
-        with theirs:
-            self._process = subprocess.Popen(
-                words,
-                env={**os.environ, "CUDA_VISIBLE_DEVICES": card},
-                pass_fds=[theirs.fileno()],
-                process_group=0,  # a terminal's Ctrl-C is rank 0's to obey
-                stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno(),  # stdout is for the run's events
-            )
-        self._connection = Connection(own.detach())
+        self._sockets = (asks, calls)
+        self._connection = connection_of(calls)
+        self.asks = connection_of(asks)
+        """Where the rank asks for what rank 0 alone may do."""
+        self.waiting: Callable[[], None] = lambda: None
+        """Called now and then while a result is waited for; raises what ends the run."""
+        self.users_awaited: Callable[[], int] = lambda: 0
+        """Number of served users whom the rank waits for."""
+
+    @property
+    def name(self) -> str:
+        """`rank 1 of 2`, and its node if that is another than rank 0's."""
+        return f"rank {self.rank} of {self._of}{self._process.where}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is on rank 0's node."""
+        return not self._process.where
 
     def send(self, call: Call) -> None:
         """Ask for a call. Raises RankLost if the process is gone."""
@@ -93,15 +184,17 @@ class Worker:
         the process is gone.
         """
         try:
+            while not self._connection.poll(WAITING_S):
+                self.waiting()
             answer: Answer = pickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError) as error:
             raise self.lost() from error
         self.cpu_s = answer.cpu_s
         if answer.error is not None:
-            raise type(answer.error)(f"{answer.error} (rank {self.rank} of {self._of})")
+            raise type(answer.error)(f"{answer.error} ({self.name})")
         if answer.bug is not None:
             what, _, trace = answer.bug.partition("\n")
-            bug = RankError(f"{what} (rank {self.rank} of {self._of})")
+            bug = RankError(f"{what} ({self.name})")
             bug.add_note(trace)
             raise bug
         return answer.value
@@ -122,6 +215,13 @@ class Worker:
         """That of its process, -N if signal N ended it; None while it runs."""
         return self._process.poll()
 
+    @property
+    def doing(self) -> str:
+        """Its number, and the users whom it waits for: `rank 1 of 2, which waits for 3 users`."""
+        users = self.users_awaited()
+        what = f", which waits for {users} user{'s'[: users > 1]}" if users else ""
+        return f"{self.name}{what}"
+
     def check_alive(self) -> None:
         """Raise RankLost if the process is gone."""
         if self.exit_code is not None:
@@ -133,12 +233,8 @@ class Worker:
 
     def lost(self) -> RankLost:
         """The error that ends the run since this rank is gone."""
-        try:
-            code = self._process.wait(ENDS_WITHIN_S)
-            how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        except subprocess.TimeoutExpired:
-            how = "no longer to be reached"
-        return self._ended(f"rank {self.rank} of {self._of} {how}")
+        self._process.wait(ENDS_WITHIN_S)
+        return self._ended(f"rank {self.rank} of {self._of} {self._process.how_ended()}")
 
     def _ended(self, what: str) -> RankLost:
         return RankLost(
@@ -148,12 +244,18 @@ class Worker:
 
     def end(self) -> None:
         """Let the process end; it is killed if it takes too long."""
+        for own in self._sockets:  # a thread may wait for the rank to ask
+            with contextlib.suppress(OSError):
+                own.shutdown(socket.SHUT_RDWR)
+            own.close()
         self._connection.close()
-        try:
-            self._process.wait(ENDS_WITHIN_S)
-        except subprocess.TimeoutExpired:
+        if not self._process.wait(ENDS_WITHIN_S):
             self._process.kill()
-            self._process.wait()
+
+
+def connection_of(own: socket.socket) -> Connection:
+    """Both ends' messages over a socket, which stays the caller's."""
+    return Connection(os.dup(own.fileno()))
 
 
 def first_gone(workers: Sequence[Worker]) -> Worker | None:

@@ -16,7 +16,6 @@ from harness.errors import ConfigError
 from harness.policy import huggingface, merged, tiny
 from harness.train.engines.engine import Transformers
 from harness.train.loop import start as starts
-from harness.train.loop.start import StartModels
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
 from harness.train.ranks.work import Work
@@ -37,7 +36,8 @@ class SavedModel:
         """Load the model. See `saved_policy.of`."""
         config = _here(config)
         torch.set_num_threads(config.trainer.threads)
-        models = starts.load(config, starts.device_of(config))
+        device = starts.device_of(config)
+        models = starts.load(config, device, learns=False)
         if None not in (start_sum, models.sum) and models.sum != start_sum:
             raise ConfigError(
                 f"policy.model: {models.name} must be the model that the run began with, sha256 "
@@ -45,7 +45,9 @@ class SavedModel:
             )
         learner = models.learner
         if weights is not None:
-            learner = _trained(config.policy, models, weights)
+            if not config.policy.lora_rank:  # both at once may be more than there is room for
+                models, learner = replace(models, learner=None), None
+            learner = _trained(config.policy, learner, weights, device)
         engine = Transformers(learner)
         return cls(config, Work(config, learner, models.judge, models.chat, engine))
 
@@ -74,14 +76,13 @@ def _here(config: RunConfig) -> RunConfig:
     return replace(config, policy=policy, trainer=replace(config.trainer, gpus=0))
 
 
-def _trained(policy: PolicyConfig, models: StartModels, saved: Path) -> Any:
-    """The learner with the weights that a checkpoint saved."""
-    device = models.learner.device.type
+def _trained(policy: PolicyConfig, learner: Any, saved: Path, device: str) -> Any:
+    """The learner with the weights that a checkpoint saved; of adapters `learner` has the rest."""
     if policy.kind == "tiny":
         return tiny.load_model(saved, device)
     if policy.lora_rank:
-        merged.put(models.learner, saved)
-        return models.learner
+        merged.put(learner, saved)
+        return learner
     return huggingface.load_model(policy, saved, device)
 
 

@@ -1,0 +1,95 @@
+"""A run on several nodes of a cluster: started on each by Slurm, and rank 0's on the first alone.
+
+On the others the same command becomes the run's helper there (`harness/train/ranks/node.py`), with
+the GPUs of its node leased.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NoReturn
+
+from harness.config.run import RunConfig
+from harness.errors import ConfigError, HarnessError
+from harness.execution import child_process, run_lease
+from harness.execution.child_process import RunOutcome
+from harness.execution.run_lease import RunLease
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
+from harness.utils import process, safe_text, slurm_step
+
+HELPER = "harness.train.ranks.node"
+
+
+def check_launcher(configs: Iterable[RunConfig], of_slurm: int | None) -> None:
+    """Raise ConfigError if a launcher does not start a run on the nodes that it wants.
+
+    `of_slurm`: nodes of each of Slurm's jobs; None for another launcher.
+    """
+    for wanted in {config.trainer.nodes for config in configs} - {of_slurm or 1}:
+        given = f"hydra.launcher.nodes={of_slurm}" if of_slurm else "another launcher"
+        raise ConfigError(
+            f"trainer.nodes={wanted} must be started by "
+            f"{slurm_step.HOW.format(n=wanted)}, got {given}"
+        )
+
+
+def is_helper(config: RunConfig) -> bool:
+    """Whether this process is the run's on another node than the first. Raises ConfigError where
+    the run wants several and Slurm has not started it on them.
+    """
+    nodes = config.trainer.nodes
+    return nodes > 1 and slurm_step.read(nodes).node > 0
+
+
+def is_of_several(path: Path) -> bool:
+    """Whether the run in `path` is one on several nodes; a run that cannot be read is none."""
+    with contextlib.suppress(HarnessError):
+        return run_folder.read_config(RunFolder(path)).trainer.nodes > 1
+    return False
+
+
+def become_helper(where: RunFolder, config: RunConfig) -> NoReturn:
+    """Replace this process by the run's helper on this node. Raises DeviceError, StoppedError."""
+    lease = run_lease.take(config, process.stop_is_due, safe_text.say)
+    for descriptor in lease.descriptors:
+        os.set_inheritable(descriptor, True)
+    words = _command(where.path, config)
+    sys.stdout.flush()
+    os.execve(words[0], words, child_process.environment(config, lease))
+
+
+def help_run(path: Path) -> RunOutcome:
+    """Help with the run in `path`, as a job of a sweep, until it ends; how it stands then."""
+    run = RunFolder(path)
+    config = run_folder.read_config(run)
+    with (
+        process.put_off((signal.SIGUSR1, signal.SIGUSR2)),  # the first node's job obeys Slurm
+        run_lease.held(config, lambda: False) as lease,
+    ):
+        _wait(run, config, lease)
+    status = run_folder.read_status(run)
+    return RunOutcome(path, status.status, status.reason, status.exit_code)
+
+
+def _wait(run: RunFolder, config: RunConfig, lease: RunLease) -> None:
+    words = [*_command(run.path, config), "--die-with-parent", str(os.getpid())]
+    subprocess.run(
+        words,
+        env=child_process.environment(config, lease),
+        pass_fds=lease.descriptors,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        check=False,
+    )
+
+
+def _command(path: Path, config: RunConfig) -> list[str]:
+    nodes = str(config.trainer.nodes)
+    return [sys.executable, "-P", "-m", HELPER, str(path), "--nodes", nodes]

@@ -1,0 +1,219 @@
+"""Served users of a run with several processes: one of them asks the endpoint, for all.
+
+So there is one journal, one set of limits, and one call where two processes ask the same. Whoever
+holds a conversation in another process sends its turns and replies to the one that has the client,
+and gets the users' turns once they are on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import pickle
+import threading
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any
+
+from harness.config.run import DifficultyConfig
+from harness.errors import HarnessError
+from harness.simulator.protocol import (
+    Awaited,
+    ConversationKey,
+    SupporterReply,
+    UserTurn,
+)
+from harness.simulator.served.client import EndpointClient
+from harness.simulator.served.simulator import ServedSimulator
+
+
+class RelayError(Exception):
+    """A bug where the endpoint is asked, or the process that asks it is gone."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What some users are to answer: their openings, or a reply each."""
+
+    number: int
+    difficulty: DifficultyConfig
+    keys: tuple[ConversationKey, ...] = ()
+    """Of conversations to be opened; if there are none, the turns were replied to."""
+    turns: tuple[UserTurn, ...] = ()
+    replies: tuple[SupporterReply, ...] = ()
+
+    @property
+    def users(self) -> int:
+        """How many users are asked."""
+        return len(self.keys) + len(self.turns)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The users' turns, or why there are none."""
+
+    number: int
+    turns: tuple[UserTurn, ...] = ()
+    error: HarnessError | None = None
+    bug: str | None = None
+    """Of any other exception: its type, its message and its traceback."""
+
+
+class Relay:
+    """Asks the endpoint for one other process, until that closes the connection.
+
+    A process that does not read its answers keeps no other waiting.
+    """
+
+    def __init__(self, connection: Connection, client: EndpointClient) -> None:
+        self._connection, self._client = connection, client
+        self._done: SimpleQueue[Answered | None] = SimpleQueue()
+        self._open: dict[int, int] = {}
+        for work in (self._ask_all, self._send_all):
+            threading.Thread(target=work, daemon=True).start()
+
+    @property
+    def waits_for(self) -> int:
+        """Number of users who have not answered the other process yet."""
+        return sum(list(self._open.values()))
+
+    def _ask_all(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                self._ask(pickle.loads(self._connection.recv_bytes()))
+        self._done.put(None)
+
+    def _ask(self, question: Question) -> None:
+        users = ServedSimulator(question.difficulty, self._client)
+        self._open[question.number] = question.users
+        try:
+            if question.keys:
+                pending = users.ask_to_open(question.keys)
+            else:
+                pending = users.ask(question.turns, question.replies)
+        except Exception as error:
+            self._put(_failed(question, error))
+            return
+        pending.futures[0].add_done_callback(partial(self._take, question))
+
+    def _take(self, question: Question, future: Future[list[UserTurn]]) -> None:
+        """Take an answer, in the client's thread, which must not wait for the other process."""
+        error = None if future.cancelled() else future.exception()
+        if future.cancelled():
+            self._open.pop(question.number, None)
+        elif isinstance(error, Exception):
+            self._put(_failed(question, error))
+        else:
+            self._put(Answered(question.number, tuple(future.result())))
+
+    def _put(self, answered: Answered) -> None:
+        self._open.pop(answered.number, None)
+        self._done.put(answered)
+
+    def _send_all(self) -> None:
+        with contextlib.suppress(OSError):
+            while (answered := self._done.get()) is not None:
+                self._connection.send_bytes(pickle.dumps(answered))
+
+
+def _failed(question: Question, error: Exception) -> Answered:
+    if isinstance(error, HarnessError):
+        return Answered(question.number, error=error)
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    trace = "".join(traceback.format_exception(error))
+    return Answered(question.number, bug=f"{what}\n{trace}")
+
+
+class RelayLine:
+    """The other process's end: questions in, answers out, several at once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection, self._numbers = connection, itertools.count()
+        self._lock = threading.Lock()
+        self._pending: dict[int, Future[list[UserTurn]]] | None = {}
+        threading.Thread(target=self._receive_all, daemon=True).start()
+
+    def ask(self, difficulty: DifficultyConfig, **asked: Any) -> Awaited[UserTurn]:
+        """Begin to ask; `asked`: the rest of a Question."""
+        future: Future[list[UserTurn]] = Future()
+        number = next(self._numbers)
+        with self._lock:
+            if self._pending is None:
+                raise _gone()
+            self._pending[number] = future
+        question = Question(number, difficulty, **asked)
+        try:
+            self._connection.send_bytes(pickle.dumps(question))
+        except OSError as error:
+            raise _gone() from error
+        return Awaited(future.result, (future,), lambda: None)
+
+    def _receive_all(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                self._receive(pickle.loads(self._connection.recv_bytes()))
+        with self._lock:
+            left, self._pending = self._pending or {}, None
+        for future in left.values():
+            future.set_exception(_gone())
+
+    def _receive(self, answered: Answered) -> None:
+        with self._lock:
+            assert self._pending is not None, "only this thread ends the line"
+            future = self._pending.pop(answered.number)
+        if answered.error is not None:
+            future.set_exception(answered.error)
+        elif answered.bug is not None:
+            what, _, trace = answered.bug.partition("\n")
+            bug = RelayError(what)
+            bug.add_note(trace)
+            future.set_exception(bug)
+        else:
+            future.set_result(list(answered.turns))
+
+
+def _gone() -> RelayError:
+    return RelayError("the process that asks the endpoint is gone")
+
+
+class RelayedUsers:
+    """Served users of one difficulty, asked by another process."""
+
+    def __init__(self, difficulty: DifficultyConfig, line: RelayLine) -> None:
+        self.difficulty, self._line = difficulty, line
+
+    def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
+        """Return the opening of each conversation."""
+        return self._line.ask(self.difficulty, keys=tuple(keys))() if keys else []
+
+    def answer(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> list[UserTurn]:
+        """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
+        return self.ask(turns, replies)()
+
+    def ask(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> Awaited[UserTurn]:
+        """Begin to answer, and return at once. Raises ValueError for an ended conversation."""
+        ServedSimulator.refuse_ended(turns)
+        return self._line.ask(self.difficulty, turns=tuple(turns), replies=tuple(replies))
+
+
+_line: RelayLine | None = None
+
+
+def relay_through(connection: Connection) -> None:
+    """Have another process ask for all served users of this one, from here on."""
+    global _line
+    _line = RelayLine(connection)
+
+
+def line() -> RelayLine | None:
+    """This process's line to the one that asks; None where it asks by itself."""
+    return _line

@@ -1,0 +1,123 @@
+"""A run's helper on another node than rank 0's: it starts that node's ranks and says how they end.
+
+`python -m harness.train.ranks.node RUN --nodes N`: started by Slurm, through `harness train`,
+`harness resume` or a sweep's job. It ends with 0 once rank 0 needs it no more, and with 75 if that
+is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from multiprocessing import AuthenticationError
+from pathlib import Path
+
+from harness.errors import HarnessError, StoppedError
+from harness.train.ranks import worker
+from harness.train.ranks.nodes import JOINED_WITHIN_S, POLL_S, Hello, Place, call, place_file
+from harness.train.ranks.worker import connection_of
+from harness.utils import process, safe_text, slurm_step
+from harness.utils.slurm_step import SlurmStep
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--nodes", type=int, required=True)
+    parser.add_argument("--die-with-parent", type=int, metavar="PID")
+    arguments = parser.parse_args()
+    if arguments.die_with_parent is not None:
+        process.die_with(arguments.die_with_parent)
+    process.keep_private()
+    process.admit_stops()
+    try:
+        step = slurm_step.read(arguments.nodes)
+        return help_at(found(arguments.run, step), step.node)
+    except HarnessError as error:
+        safe_text.say(str(error))
+        return error.exit_code
+    except (OSError, EOFError, AuthenticationError) as error:
+        where = f"rank 0 cannot be reached: {type(error).__name__}: {error}"
+        safe_text.say(f"{arguments.run}: {where}")
+        return StoppedError.exit_code
+
+
+def found(run: Path, step: SlurmStep) -> Place:
+    """Where rank 0 of this step listens, once it does. Raises StoppedError after a while."""
+    until = time.monotonic() + JOINED_WITHIN_S
+    while time.monotonic() < until:
+        with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
+            place = Place(**json.loads(place_file(run).read_text()))
+            if place.step == step.name:
+                return place
+        time.sleep(POLL_S)
+    raise StoppedError(
+        f"{run}: a node needs rank 0, got no word of it from {step.nodes[0]} in "
+        f"{JOINED_WITHIN_S:g} s"
+    )
+
+
+def help_at(place: Place, node: int) -> int:
+    """Do what rank 0 says until it has no more to say; the exit code."""
+    own = call(place, Hello(node))
+    for number in process.STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)  # Slurm sends them to all nodes: rank 0 obeys
+    connection, ranks = connection_of(own), dict[int, subprocess.Popen[bytes]]()
+    told: set[int] = set()
+    try:
+        while True:
+            if select.select([connection], [], [], POLL_S)[0]:
+                word, *values = connection.recv()
+                if word == "end":
+                    return 0
+                if word == "kill":
+                    ranks[values[0]].kill()
+                if word == "start":
+                    ranks |= _start(place, node, *values)
+            for rank, child in ranks.items():
+                if rank not in told and child.poll() is not None:
+                    told.add(rank)
+                    connection.send((rank, child.returncode))
+    except (EOFError, OSError):
+        safe_text.say("rank 0 is gone")
+        return StoppedError.exit_code
+    finally:
+        for child in ranks.values():
+            _end(child)
+
+
+def _start(
+    place: Place, node: int, run: str, numbers: tuple[int, ...]
+) -> dict[int, subprocess.Popen[bytes]]:
+    """This node's ranks, each on a GPU of its own if the node has leased any."""
+    cards = [card for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]
+    started = {}
+    for place_here, rank in enumerate(numbers):
+        with contextlib.ExitStack() as stack:
+            calls, asks = (
+                stack.enter_context(call(place, Hello(node, rank, purpose)))
+                for purpose in ("calls", "asks")
+            )
+            card = cards[place_here] if cards else ""
+            started[rank] = worker.start_process(Path(run), calls, asks, card)
+    return started
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """A rank ends by itself once its connections are closed."""
+    try:
+        child.wait(worker.ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

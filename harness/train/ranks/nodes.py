@@ -1,0 +1,247 @@
+"""The other nodes of a run: how rank 0 and they find each other, and their ranks' processes.
+
+Rank 0 listens, and writes where to a file in the run's folder, which all nodes see, with a key that
+only the run's owner can read. On each other node a helper (`node.py`) calls; it starts that node's
+ranks, hands each its own two connections to rank 0, and says how each ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from harness.errors import StoppedError
+from harness.records import atomic
+from harness.train.ranks.worker import Process, RankLost, Worker, connection_of
+from harness.utils.slurm_step import SlurmStep
+
+JOINED_WITHIN_S = 600.0
+"""Longest wait of one node for the others: a cluster starts them together."""
+IDLE_S, PROBE_S, PROBES = 10, 5, 3
+"""A node that is gone without a word is noticed after IDLE_S + PROBES * PROBE_S."""
+GONE = -1
+"""Exit code of a rank whose node cannot be reached."""
+POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rank 0 listens."""
+
+    step: str
+    """The start of the step that it is for; see SlurmStep.name."""
+    host: str
+    port: int
+    key: str
+    """What both ends prove that they know."""
+
+
+def place_file(run: Path) -> Path:
+    """The file that says where rank 0 of a run listens."""
+    return run / ".scratch" / "nodes.json"
+
+
+def keep_alive(own: socket.socket) -> socket.socket:
+    """Have the kernel notice a node that is gone, and send small messages at once."""
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    options = {"TCP_KEEPIDLE": IDLE_S, "TCP_KEEPINTVL": PROBE_S, "TCP_KEEPCNT": PROBES}
+    options |= {"TCP_USER_TIMEOUT": 1000 * (IDLE_S + PROBES * PROBE_S), "TCP_NODELAY": 1}
+    for name, value in options.items():
+        if hasattr(socket, name):  # not all on macOS
+            own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return own
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a helper says first on a connection."""
+
+    node: int
+    rank: int | None = None
+    """Whose connection it is; None for the helper's own."""
+    purpose: str = "node"
+    """node, calls or asks."""
+
+
+class Node:
+    """Another node, as rank 0 has it."""
+
+    def __init__(self, name: str, own: socket.socket) -> None:
+        self.name, self._socket = name, own
+        self._connection = connection_of(own)
+        self.codes: dict[int, int] = {}
+        """Exit codes of its ranks that have ended."""
+        self.is_gone = False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def send(self, *message: Any) -> None:
+        """Tell the helper. A node that is gone is found out about by those who wait for it."""
+        with contextlib.suppress(OSError):
+            self._connection.send(message)
+
+    def _listen(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                rank, code = self._connection.recv()
+                self.codes[rank] = code
+        self.is_gone = True
+
+    def end(self) -> None:
+        """Let the helper end, and its ranks."""
+        self.send("end")
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class FarProcess(Process):
+    """A rank's process on another node."""
+
+    def __init__(self, node: Node, rank: int) -> None:
+        self._node, self._rank = node, rank
+        self.where = f" on node {node.name}"
+
+    def poll(self) -> int | None:
+        code = self._node.codes.get(self._rank)
+        return GONE if code is None and self._node.is_gone else code
+
+    def wait(self, timeout_s: float) -> bool:
+        until = time.monotonic() + timeout_s
+        while self.poll() is None and time.monotonic() < until:
+            time.sleep(POLL_S)
+        return self.poll() is not None
+
+    def kill(self) -> None:
+        self._node.send("kill", self._rank)
+
+    def how_ended(self) -> str:
+        if self._rank not in self._node.codes and self._node.is_gone:
+            return f"lost with node {self._node.name}, which is no longer to be reached"
+        return super().how_ended()
+
+
+class Nodes:
+    """The other nodes of a run, all of which have called."""
+
+    def __init__(self, run: Path, step: SlurmStep) -> None:
+        """Wait for their helpers. Raises StoppedError, with their names, if some do not call."""
+        self._run, self._step, self.host = run, step, step.master
+        self._server = socket.create_server(("", 0), backlog=256)
+        self._key = secrets.token_hex(32)
+        self._calls: SimpleQueue[tuple[Hello, socket.socket]] = SimpleQueue()
+        self._waiting: dict[tuple[int, str], socket.socket] = {}
+        threading.Thread(target=self._accept, daemon=True).start()
+        place = Place(step.name, step.master, self._server.getsockname()[1], self._key)
+        file = place_file(run)
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        atomic.write_bytes(file, json.dumps(asdict(place)).encode(), mode=0o600)
+        self.others: dict[int, Node] = {}
+        self.own = ""
+        """This node's address, as the others reach it."""
+        try:
+            self._gather()
+        except BaseException:
+            self.close()
+            raise
+
+    def _accept(self) -> None:
+        """Take calls, each in a thread: one that says nothing keeps no other waiting."""
+        with contextlib.suppress(OSError):
+            while True:
+                theirs, _ = self._server.accept()
+                threading.Thread(target=self._greet, args=(theirs,), daemon=True).start()
+
+    def _greet(self, theirs: socket.socket) -> None:
+        try:
+            with connection_of(keep_alive(theirs)) as connection:
+                deliver_challenge(connection, self._key.encode())
+                answer_challenge(connection, self._key.encode())
+                hello = connection.recv()
+        except (OSError, EOFError, AuthenticationError):
+            theirs.close()
+            return
+        self._calls.put((hello, theirs))
+
+    def _gather(self) -> None:
+        until = time.monotonic() + JOINED_WITHIN_S
+        while len(self.others) < len(self._step.nodes) - 1:
+            if time.monotonic() > until:
+                missing = [n for i, n in enumerate(self._step.nodes) if i and i not in self.others]
+                raise StoppedError(
+                    f"{self._run}: a run needs all of its nodes, {', '.join(missing)} did not join "
+                    f"within {JOINED_WITHIN_S:g} s; continue with `harness resume {self._run}`"
+                )
+            with contextlib.suppress(Empty):
+                hello, theirs = self._calls.get(timeout=POLL_S)
+                self.own = theirs.getsockname()[0]
+                self.others[hello.node] = Node(self._step.nodes[hello.node], theirs)
+
+    def workers(self, node: int, ranks: Sequence[int], of: int) -> Iterator[Worker]:
+        """Have a node start some of the run's `of` ranks. Raises RankLost."""
+        other = self.others[node]
+        other.send("start", str(self._run), tuple(ranks))
+        for rank in ranks:
+            process = FarProcess(other, rank)
+            ends = [self._called(rank, purpose, process) for purpose in ("calls", "asks")]
+            yield Worker(self._run, rank, of, process, *ends)
+
+    def _called(self, rank: int, purpose: str, process: FarProcess) -> socket.socket:
+        """A rank's connection, once its helper has made it."""
+        until = time.monotonic() + JOINED_WITHIN_S
+        while (rank, purpose) not in self._waiting:
+            if process.poll() is not None or time.monotonic() > until:
+                raise RankLost(
+                    f"{self._run}: a run needs all of its ranks, got rank {rank} "
+                    f"{process.how_ended()}; continue with `harness resume {self._run}`"
+                )
+            with contextlib.suppress(Empty):
+                hello, theirs = self._calls.get(timeout=POLL_S)
+                self._waiting[hello.rank or 0, hello.purpose] = theirs
+        return self._waiting.pop((rank, purpose))
+
+    def close(self) -> None:
+        """Let all helpers end."""
+        for node in self.others.values():
+            node.end()
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        place_file(self._run).unlink(missing_ok=True)
+
+
+def call(place: Place, hello: Hello) -> socket.socket:
+    """A connection to rank 0, which has heard who calls.
+
+    Raises OSError, EOFError, AuthenticationError.
+    """
+    own = keep_alive(socket.create_connection((place.host, place.port), timeout=JOINED_WITHIN_S))
+    try:
+        own.settimeout(None)
+        with connection_of(own) as connection:
+            answer_challenge(connection, place.key.encode())
+            deliver_challenge(connection, place.key.encode())
+            connection.send(hello)
+    except BaseException:
+        own.close()
+        raise
+    return own
+
+
+def local_address(connection: Connection) -> str | None:
+    """This node's address on a connection to another; None on one within a machine."""
+    with socket.socket(fileno=connection.fileno()) as own:
+        try:
+            return str(own.getsockname()[0]) if own.family == socket.AF_INET else None
+        finally:
+            own.detach()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,22 @@ HEAD_OF_SEEDS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What an undecided first look asked for."""
+
+    asked: int
+    """Pairs, by its own spread: its seeds_needed."""
+    needed: float
+    """Pairs, by the spread of all pairs of its world; inf above what can be planned."""
+    is_decided: bool
+    """Whether a word was said with as many as it asked for, its own pairs first."""
+
+    @property
+    def is_near(self) -> bool:
+        return self.needed / FACTOR <= self.asked <= self.needed * FACTOR
+
+
 def table(worlds: Sequence[World], rows: Sequence[Row]) -> Iterator[str]:
     """Two Markdown tables: words, and seeds."""
     yield from _head(HEAD)
@@ -42,7 +59,7 @@ def table(worlds: Sequence[World], rows: Sequence[Row]) -> Iterator[str]:
     yield _row("all", "", "", "", scores.total(), *_shares(scores), "")
     yield ""
     yield from _head(HEAD_OF_SEEDS)
-    every: list[tuple[int, float, bool]] = []
+    every: list[Answer] = []
     for world in worlds:
         asked = of_seeds([row for row in rows if row["world"] == world.name])
         every += asked
@@ -50,11 +67,8 @@ def table(worlds: Sequence[World], rows: Sequence[Row]) -> Iterator[str]:
     yield _row("all", "", *_told(every))
 
 
-def of_seeds(rows: Sequence[Row]) -> list[tuple[int, float, bool]]:
-    """Of each first look that ended undecided and asked for pairs: how many it asked for, how many
-    the spread of all pairs of this world asks for, and whether a word was said with as many, its
-    own pairs first.
-    """
+def of_seeds(rows: Sequence[Row]) -> list[Answer]:
+    """One for each first look of a world's studies that ended undecided and asked for pairs."""
     found = []
     rng = np.random.default_rng(DRAW_SEED)
     for row in rows:
@@ -64,12 +78,13 @@ def of_seeds(rows: Sequence[Row]) -> list[tuple[int, float, bool]]:
         asked = int(early["seeds_needed"])
         order = _pairs(rows, row, early, rng)
         seen = [list(link["by_seed"]) for link in early["links"]]
-        found.append((asked, _needed(rows, early), _said(rows, order[:asked], seen) != UNDECIDED))
+        is_decided = _said(rows, order[:asked], seen) != UNDECIDED
+        found.append(Answer(asked, _needed(rows, early), is_decided))
     return found
 
 
 def _needed(rows: Sequence[Row], early: Row) -> float:
-    """Pairs that the open links need at the spread of all pairs; inf above what can be planned."""
+    """Pairs that the open links need at the spread of all pairs."""
     count = len(early["links"])
     needed = []
     for at, link in enumerate(early["links"]):
@@ -86,9 +101,7 @@ def _pairs(rows: Sequence[Row], mine: Row, early: Row, rng: np.random.Generator)
     """Seeds of a world: those of the first look, the others of its study, then of other studies."""
     first = list(early["links"][0]["by_seed"])
     own = [seed for seed in mine["links"][0]["by_seed"] if seed not in first]
-    others = [
-        seed for row in rows if row is not mine for seed in row["links"][0]["by_seed"]
-    ]  # fmt: skip
+    others = [seed for row in rows if row is not mine for seed in row["links"][0]["by_seed"]]
     return [*first, *own, *(str(seed) for seed in rng.permutation(others))]
 
 
@@ -117,16 +130,15 @@ def _values(rows: Sequence[Row], at: int, of: str) -> Mapping[str, float]:
     return {seed: v for row in rows for seed, v in (row["links"][at][of] or {}).items()}
 
 
-def _told(asked: Sequence[tuple[int, float, bool]]) -> Iterator[Any]:
-    yield len(asked)
-    if not asked:
+def _told(answers: Sequence[Answer]) -> Iterator[Any]:
+    yield len(answers)
+    if not answers:
         yield from ("-",) * 4
         return
-    near = sum(need / FACTOR <= number <= need * FACTOR for number, need, _ in asked)
-    yield f"{np.median([number for number, *_ in asked]):.0f}"
-    yield f"{np.median([need for _, need, _ in asked]):.0f}"
-    yield share(near, len(asked))
-    yield share(sum(said for *_, said in asked), len(asked))
+    yield f"{np.median([one.asked for one in answers]):.0f}"
+    yield f"{np.median([one.needed for one in answers]):.0f}"
+    yield share(sum(one.is_near for one in answers), len(answers))
+    yield share(sum(one.is_decided for one in answers), len(answers))
 
 
 def _shares(scored: Counter[str]) -> Iterator[str]:

@@ -251,14 +251,13 @@ def test_what_was_asked_for_is_held_against_the_spread_of_all_pairs() -> None:
     rng = np.random.default_rng(3)
     drawn = 0.1 + 0.08 * rng.standard_normal((20, 4))
     rows = [made_row(n, "undecided", 3 + n, list(values)) for n, values in enumerate(drawn)]
-    asked = planted_table.of_seeds(rows)
-    assert [number for number, *_ in asked] == [3 + n for n in range(20)]
-    (needed,) = {need for _, need, _ in asked}
-    assert 8 <= needed <= 16  # (t + t') * spread / margin squared is 7.6 for a first, normal look
-    said = [decided for number, _, decided in asked if number > 12]
-    assert np.mean(said) > 0.7
+    answers = planted_table.of_seeds(rows)
+    assert [one.asked for one in answers] == [3 + n for n in range(20)]
+    (needed,) = {one.needed for one in answers}
+    assert 8 <= needed <= 16  # ((1.96 + 0.84) * 0.8)^2 = 5, at Student's t and a second look more
+    assert np.mean([one.is_decided for one in answers if one.asked > 12]) > 0.7
     *_, last = planted_table.table([WORLD], rows)
-    near = sum(needed / 2 <= number <= needed * 2 for number, *_ in asked)
+    near = sum(needed / 2 <= one.asked <= needed * 2 for one in answers)
     assert f"| 20 | 12 | {needed:.0f} | {100 * near / 20:.0f} (" in last
 
 

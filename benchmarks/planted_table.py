@@ -106,7 +106,10 @@ def _pairs(rows: Sequence[Row], mine: Row, early: Row, rng: np.random.Generator)
 
 
 def _said(rows: Sequence[Row], seeds: Sequence[str], before: Sequence[Sequence[str]]) -> str:
-    """The verdict of a study of these pairs, after a look at those `before`, by link."""
+    """The verdict of a study of these pairs, after a look at those `before`, by link.
+
+    Whether anything was learnt is not asked: rows do not keep what the arms gained.
+    """
     observed = []
     for at, link in enumerate(rows[0]["links"]):
         net = _values(rows, at, "by_seed")

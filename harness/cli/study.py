@@ -19,7 +19,7 @@ from harness.law import analysis
 from harness.law.compare import other_study, study_arms, study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
-from harness.records.study_file import Stated
+from harness.records.study_file import Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.report import formats, write
 from harness.report.tables import study as study_table
@@ -83,12 +83,7 @@ def study(wanted: Wanted) -> int:
         safe_text.say("stopped; repeat the command to continue")
         return code
     ledger = replace(ledger, runs=sweeps.chosen(ledger, wanted_runs))
-    members = analysis.members(study_arms.finished(ledger))
-    lost = study_arms.diverged(ledger)
-    compared = study_arms.arms(record, planned.stated, members, lost)
-    judged = study_outcome.judge(
-        planned.name, planned.stated, str(root), compared, record.changed, record.looks
-    )
+    judged = judge(planned, root, record, ledger)
     looks.remember(root, record, judged)
     if other is not None:
         effects = other_study.beside([*judged.links, *judged.checks], other)
@@ -96,6 +91,15 @@ def study(wanted: Wanted) -> int:
     write.write_study(judged, root / RESULTS, pictures)
     _tell(judged, ledger, wanted.as_json)
     return code
+
+
+def judge(planned: Planned, root: Path, record: StudyRecord, ledger: Sweep) -> Outcome:
+    """Judge the links by the runs that are done; the look is not remembered."""
+    members = analysis.members(study_arms.finished(ledger))
+    compared = study_arms.arms(record, planned.stated, members, study_arms.diverged(ledger))
+    return study_outcome.judge(
+        planned.name, planned.stated, str(root), compared, record.changed, record.looks
+    )
 
 
 def _warn(planned: Planned) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from harness.config import options
 from harness.config.options import Options
@@ -15,8 +15,18 @@ from harness.utils.remembered import Remembered
 
 if TYPE_CHECKING:
     from harness.simulator.scripted.sentence_reader import SentenceReader
-    from harness.simulator.served.cast import ProfiledUser
-    from harness.simulator.state import User
+
+
+class KnownUser(Protocol):
+    """What the record tells of the user of a conversation; no policy sees it."""
+
+    @property
+    def intention(self) -> str | None:
+        """One of INTENTIONS, by which listening is measured; None where it is none of these."""
+
+    @property
+    def temperament(self) -> str | None:
+        """One of TEMPERAMENTS; None where it is none of these."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,10 @@ class SimulatorPlugIn(Options, ABC):
     @abstractmethod
     def users(self, difficulty: DifficultyConfig) -> UserSimulator:
         """The users of a level, as harness.testing.simulator_contract has them."""
+
+    def user(self, key: ConversationKey, difficulty: DifficultyConfig) -> KnownUser | None:
+        """Whom the keys of one group share, for the record; None where that is not told."""
+        return None
 
     @classmethod
     def key(cls) -> str:
@@ -58,7 +72,7 @@ def reader_of(simulator: SimulatorConfig) -> SentenceReader:
 def temperament_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
-    """Temperament of a conversation's user, for the record; None for users of a plug-in."""
+    """Temperament of a conversation's user, for the record; None where a plug-in does not tell."""
     user = _user(key, difficulty, simulator)
     return None if user is None else user.temperament
 
@@ -66,16 +80,16 @@ def temperament_of(
 def intention_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
-    """What a conversation's user came for, for the record; None for users of a plug-in."""
+    """What a conversation's user came for, for the record; None where a plug-in does not tell."""
     user = _user(key, difficulty, simulator)
     return None if user is None else user.intention
 
 
 def _user(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
-) -> User | ProfiledUser | None:
+) -> KnownUser | None:
     if simulator.kind not in OURS:
-        return None
+        return plug_in(simulator).user(key, difficulty)
     from harness.simulator.served.cast import user_of
 
     return user_of(key, difficulty, simulator)

@@ -136,7 +136,7 @@ def test_a_rank_whose_users_do_not_answer_is_named_at_the_deadline(tmp_path: Pat
 def test_an_outage_is_waited_out_whichever_rank_meets_it(
     alone: tuple[RunFolder, int], tmp_path: Path
 ) -> None:
-    """Longer than the deadline of a step, and once more for good."""
+    """It begins with a user of the other rank, for whom rank 0 may already wait."""
     away_until = [0.0]
 
     def script(number: int, body: Body) -> bytes | None:

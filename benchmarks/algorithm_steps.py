@@ -2,14 +2,14 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.algorithm_steps ROUNDS STEPS [NAME ...] [KEY=VALUE ...]
 
-A round has one run of each algorithm, or of each NAME, in this process and on one thread, between two of grpo, whose
-mean is what the round's runs are compared with: what slows the machine for minutes slows both. The
-rate is next to 0, so that all keep the start policy, and with it the length of conversations. A run
-counts from its first row to its last but one: rollout, critique, learning, critic, optimiser,
-ledger and records, without evaluations. Rounds meet the same users, whose judgement of a sentence
-is kept, so before the first each algorithm runs once uncounted. Prints a Markdown table: the median
-over rounds of each ratio, its least and its largest, the replies that an algorithm draws beyond the
-batch's as a share of these, and the median without them.
+A round has one run of each algorithm, or of each NAME, in this process and on one thread, between
+two of grpo, whose mean is what the round's runs are compared with: what slows the machine for
+minutes slows both. The rate is next to 0, so that all keep the start policy, and with it the length
+of conversations. A run counts from its first row to its last but one: rollout, critique, learning,
+critic, optimiser, ledger and records, without evaluations. Rounds meet the same users, whose
+judgement of a sentence is kept, so before the first each algorithm runs once uncounted. Prints a
+Markdown table: the median over rounds of each ratio, its least and its largest, the replies that an
+algorithm draws beyond the batch's as a share of these, and the median without them.
 """
 
 from __future__ import annotations

@@ -29,8 +29,10 @@ from harness.train.rollout.rewards import compute_rewards
 
 
 def names_for(rung: str) -> list[str]:
-    """The algorithms that a policy takes; critique_grpo's extra conversations are not timed."""
-    of_tabular_alone = set() if rung == "tabular" else {"critique_grpo"}
+    """The algorithms that a policy takes; extra conversations and outer steps are not timed (see
+    algorithm_steps.py).
+    """
+    of_tabular_alone = set() if rung == "tabular" else {"reptile", "vpo"}
     return [name for name in registry.algorithm_names() if name not in of_tabular_alone]
 
 

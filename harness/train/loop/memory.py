@@ -235,10 +235,7 @@ def _cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
     """Keys and values of a batch, or of an evaluation's slice, whose conversations are all as long
     as they can be: the learner's, unless vLLM has them, and the start model's, where it reads.
     """
-    turns, batch = (
-        max(level.turn_cap for level in levels_met(config)),
-        config.conversations_of_a_rank,
-    )
+    batch, turns = config.conversations_of_a_rank, max(m.turn_cap for m in levels_met(config))
     longest, told = most_tokens(config, turns, prompt_tokens), told_tokens(config)
     tokens = batch * _grown(longest)
     if told:  # one conversation a group, once the batch's are gone

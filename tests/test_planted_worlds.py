@@ -10,8 +10,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -288,3 +289,18 @@ def test_a_world_is_asked_judged_and_gone_on_with(tmp_path: Path) -> None:
     assert np.mean(list(link["by_seed"].values())) > 0.1
     table = asked("table", str(tmp_path / "out"), "--worlds", "paid_advice")
     assert "| 1 | 100 (21-100) | 0 (0-79) | 0 (0-79) | supported 1 |" in table[2]
+
+
+@dataclass(frozen=True)
+class Unknown(Planted):
+    """Users of whom is told what harness does not know."""
+
+    def user(self, key: ConversationKey, difficulty: DifficultyConfig) -> Any:
+        return SimpleNamespace(intention="boredom")
+
+
+def test_what_is_told_of_a_user_and_not_known_counts_as_not_told() -> None:
+    with extensions.registered("simulator", "unknown", Unknown):
+        config = SimulatorConfig("unknown", "unknown")
+        assert factory.intention_of(KEYS[0], LEVEL, config) is None
+        assert factory.temperament_of(KEYS[0], LEVEL, config) is None

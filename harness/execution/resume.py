@@ -15,7 +15,7 @@ from harness.execution import foreground, nodes, preflight
 from harness.records import compatibility, run_folder, run_state, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
-from harness.utils import missing_path, process
+from harness.utils import missing_path, process, slurm_step
 
 NEITHER = f"neither a run nor a sweep: no run.json, no {sweep_file.FILE}"
 STATUS_OF_EXIT = {0: "done", StoppedError.exit_code: "stopped"}
@@ -48,11 +48,12 @@ def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | N
     if ranks is not None:
         config, more = config.on_ranks(ranks), [*more, "--ranks", str(ranks)]
     sends = frozenset[Grant]()
-    if nodes.is_helper(config):
-        if run_folder.read_status(where).is_over:
-            raise SystemExit(0)
-        nodes.become_helper(where, config)
-    if not run_folder.read_status(where).is_over:
+    is_over = run_folder.read_status(where).is_over
+    if is_over and slurm_step.is_other_node():
+        raise SystemExit(0)
+    if not is_over:
+        if nodes.is_helper(config):
+            nodes.become_helper(where, config)
         compatibility.refuse_other_simulator(where, simulator.VERSION)
         sends = preflight.check([config])
         preflight.tell(sends)

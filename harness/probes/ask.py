@@ -16,6 +16,7 @@ from harness.probes.results import Probed, Reading
 from harness.probes.source import Source
 from harness.records.outcomes import OWN
 from harness.train.metrics.held_out import levels_of
+from harness.train.saved_policy import loading
 from harness.train.saved_policy import policy as saved_policy
 from harness.train.saved_policy.policy import Held
 from harness.utils import safe_text
@@ -206,7 +207,7 @@ def _answers_of(
 
     def from_items(policy: Source) -> Answers:
         assert battery is not None
-        speaking = saved_policy.of(policy.config, policy.weights, policy.start_model)
+        speaking = loading.load(policy.config, policy.weights, policy.start_model)
         return battery.ask(speaking, lambda done, of: say(policy.shown, done, of))
 
     def from_users(policy: Source) -> Answers:
@@ -225,7 +226,7 @@ def _answers_of(
 def _held(question: Question, policy: Source, setting: Setting, say: Say) -> Sequence[Held]:
     changed = setting.changed(policy.config)
     config = saved_policy.of_size(changed, question.users, question.conversations)
-    speaking = saved_policy.of(config, policy.weights, policy.start_model)
+    speaking = loading.load(config, policy.weights, policy.start_model)
     shown = f"{policy.shown}, {setting.name}" if setting.name else policy.shown
     held = saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
     return question.probe.then(speaking, held)

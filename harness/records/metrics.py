@@ -133,6 +133,7 @@ MEASURED = {
     "refined/groups": "share of groups whose worst conversation was spoken again (critique_grpo)",
     "refined/replies": "replies that this took beyond the batch's own",
     "refined/gain": "mean reward of these conversations less that of those they replace",
+    "refined/failed": "conversations whose user was lost only when they were spoken again",
     "set/reward": "mean reward of the batch's sets (algorithm=vpo)",
     "set/width": "the same less the mean of their conversations, weighed alike",
     "value/mean": "mean reward that the critic expected of the batch's replies",

@@ -15,6 +15,7 @@ from harness.config.run import EMOTIONAL_INTENTIONS, STRATEGIES
 from harness.simulator.account import traits_of
 from harness.simulator.protocol import UserTurn, memory_of
 from harness.simulator.scripted import dynamics
+from harness.simulator.scripted.paths import PUT_TO_THE_TEST
 from harness.simulator.second import dynamics as second
 from harness.simulator.second.memory import Memory
 from harness.simulator.state import State
@@ -69,7 +70,11 @@ def _share(found: Sequence[bool | None]) -> float | None:
 
 
 def _serves(before: UserTurn, after: UserTurn) -> bool | None:
-    """Whether a reply fits what the user came for by half or more; None where nobody knows."""
+    """Whether a reply fits what the user came for by half or more; None where nobody knows, and
+    of a reply to a user who put the supporter to the test, who wants something else.
+    """
+    if PUT_TO_THE_TEST in after.why:
+        return None
     fit = after.why.get("target_fit")
     if fit is not None:
         return fit in SERVES
@@ -93,7 +98,7 @@ def _is_fit(fits: Sequence[float], after: UserTurn) -> bool:
 
 def _is_wanted(before: UserTurn, after: UserTurn) -> bool | None:
     """Whether a reply works on the problem just where the user wants that."""
-    wanted = wants_solving(before)
+    wanted = None if PUT_TO_THE_TEST in after.why else wants_solving(before)
     if wanted is None:
         return None
     solves = not SOLVING.isdisjoint(after.strategies)

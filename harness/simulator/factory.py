@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from harness.config import options
 from harness.config.options import Options
-from harness.config.run import DifficultyConfig, SimulatorConfig
+from harness.config.run import INTENTIONS, TEMPERAMENTS, DifficultyConfig, SimulatorConfig
 from harness.simulator.protocol import ConversationKey, UserSimulator
 from harness.utils.remembered import Remembered
 
@@ -72,17 +72,21 @@ def reader_of(simulator: SimulatorConfig) -> SentenceReader:
 def temperament_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
-    """Temperament of a conversation's user, for the record; None where a plug-in does not tell."""
-    user = _user(key, difficulty, simulator)
-    return None if user is None else user.temperament
+    """Temperament of a conversation's user, for the record; None where a plug-in does not tell one
+    that harness knows.
+    """
+    told = getattr(_user(key, difficulty, simulator), "temperament", None)
+    return told if told in TEMPERAMENTS else None
 
 
 def intention_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
-    """What a conversation's user came for, for the record; None where a plug-in does not tell."""
-    user = _user(key, difficulty, simulator)
-    return None if user is None else user.intention
+    """What a conversation's user came for, for the record; None where a plug-in does not tell one
+    of INTENTIONS.
+    """
+    told = getattr(_user(key, difficulty, simulator), "intention", None)
+    return told if told in INTENTIONS else None
 
 
 def _user(

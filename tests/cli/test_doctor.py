@@ -32,7 +32,7 @@ def test_this_machine_is_looked_at_from_python_to_conf(
     assert {"python", "numpy", "cores", "memory", "gpus", "runs folder"} <= set(findings)
     assert findings["python"].status == "ok"
     assert findings["smollm2_135m"].status in ("ok", "note")
-    assert "levels easy, hard, medium" in findings["conf and sweeps"].found
+    assert "levels adversarial, easy, hard, medium" in findings["conf and sweeps"].found
     assert not list(tmp_path.iterdir())
 
 

@@ -34,7 +34,7 @@ GRAMMAR: dict[str, tuple[list[str], list[tuple[str, int]], dict[str, tuple[str |
         {"difficulty": ("hard", "easy")},
     ),
     "glob": (
-        ["difficulty=glob(*,exclude=h*)"],
+        ["difficulty=glob(*,exclude=[a*,h*])"],
         [("easy", 1), ("medium", 1)],
         {"difficulty": ("easy", "medium")},
     ),

@@ -158,3 +158,12 @@ def test_a_module_that_raises_ends_a_command_with_a_sentence(
         "harness: harness.rewards: mine of other must be importable as other_code:Mine, "
         "got NameError: name 'undefined' is not defined\n"
     )
+
+
+def test_conversations_of_a_plug_in_are_not_taken_over() -> None:
+    """What is spoken again is met in the middle, and a plug-in's state is its own."""
+    words = ("policy=tabular", "simulator=mine", "algorithm=critique_grpo")
+    assert refused(*words, "algorithm.options.critique=score") == (
+        "simulator.kind must be scripted, second or served with algorithm.kind=critique_grpo, "
+        "whose conversations can be taken over, got mine"
+    )

@@ -92,6 +92,17 @@ def test_solving_is_told_apart_by_what_the_user_came_for() -> None:
     assert reply_metrics([comforted])["solving/where_wanted"] is None
 
 
+def test_what_answers_a_test_tells_neither_of_solving_nor_of_the_alliance() -> None:
+    plain = talk(1, "advice", 1, "suggest", "reflect")
+    first, second = plain.exchanges
+    answer = replace(second.answer, why={"test": -3.5})
+    tested = replace(plain, exchanges=(first, replace(second, answer=answer)))
+    assert reply_metrics([plain])["solving/where_wanted"] == 0.5
+    assert reply_metrics([tested])["solving/where_wanted"] == 1.0
+    assert alliance_metrics([plain])["alliance/task"] == 0.5
+    assert alliance_metrics([tested])["alliance/task"] == 1.0
+
+
 def test_the_alliance_is_the_mean_of_conversations_that_have_it() -> None:
     served, unserved = talk(0, "deep_empathy", 3, "reflect"), talk(1, "advice", 0, "affirm")
     nobody = conversation_of(2, "passive", ("affirm",))  # whose user has no memory

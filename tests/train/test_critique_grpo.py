@@ -265,7 +265,12 @@ def test_groups_whose_worst_conversation_never_fell_stay_as_they_are(drawn: Draw
     risen = [talk(*(5,) * (int(acts.reply[acts.conversation == n].max()) + 1)) for n in range(64)]
     made = refine("reason", POLICY, risen, acts, config, 1)
     assert made.conversations == risen
-    assert made.metrics == {"refined/groups": 0.0, "refined/replies": 0.0, "refined/gain": None}
+    assert made.metrics == {
+        "refined/groups": 0.0,
+        "refined/replies": 0.0,
+        "refined/gain": None,
+        "refined/failed": 0.0,
+    }
     assert made.spoken_again is not None
     assert not made.spoken_again.any()
 

@@ -242,7 +242,12 @@ def test_a_batch_of_which_nothing_fell_stays_as_it_is(
     made, engine = refined(models, still)
     assert made.conversations == still.conversations
     assert made.as_drawn is None
-    assert made.metrics == {"refined/groups": 0.0, "refined/replies": 0.0, "refined/gain": None}
+    assert made.metrics == {
+        "refined/groups": 0.0,
+        "refined/replies": 0.0,
+        "refined/gain": None,
+        "refined/failed": 0.0,
+    }
     assert engine.read == []
 
 
@@ -335,6 +340,8 @@ def test_notes_of_each_kind(drawn: Drawn) -> None:
     assert told("reaction") == f'{head}They answered: "{answer}")'
     assert told("reason").startswith(head)
     assert critique_words.first_sentence("No, not that. It is late.") == "No, not that."
+    assert critique_words.first_sentence("... I do not know. It is late.") == "... I do not know."
+    assert critique_words.first_sentence("...") == "..."
     assert critique_words.first_sentence("") == ""
 
 

@@ -26,7 +26,7 @@ from harness.train.ledger.language_book import (
 )
 from harness.train.ledger.pace import WalkingModel
 from harness.train.ledger.walk import Walk
-from harness.train.loop.language_ledger import is_kept
+from harness.train.loop.language_ledger import LedgerKeeper, is_kept
 from harness.train.objective.entropy_gradient import EntropyOfTokens, learning, moved
 from harness.train.objective.language_loss import LossBatch, LossSettings, accumulate_gradient
 from harness.train.objective.micro_batches import TokenLimit
@@ -263,6 +263,14 @@ def kept(draws: int = 3, prefixes: int = 8, **trainer: Any) -> RunConfig:
 def test_where_noise_cannot_be_told_no_ledger_is_kept(without: RunConfig) -> None:
     assert is_kept(kept())
     assert not is_kept(without)
+
+
+def test_a_run_that_keeps_none_leaves_that_of_its_checkpoint(tmp_path: Path) -> None:
+    """As one has that was resumed with one rank and goes on with two."""
+    made = Pace(Part(-0.1, 0.01), 0.04, Part(0.2, 0.3))
+    LanguageLedger(opening(3, [1.0], 0.7, made)).save(tmp_path)
+    assert LedgerKeeper(kept(), tmp_path).is_due
+    assert not LedgerKeeper(kept(gpus=2, engine="transformers"), tmp_path).is_due
 
 
 def ledger_of(row: dict[str, Any]) -> dict[str, float]:

@@ -202,3 +202,13 @@ def test_a_policy_that_only_talks_is_estimated_without_an_optimiser() -> None:
     with pytest.raises(DeviceError, match="with CUDA_VISIBLE_DEVICES=, it needs none"):
         memory.check([reading], reading.total // 2)
     assert reading.total == talking.total - 8 * count
+
+
+def test_the_ledger_has_vectors_of_all_weights_that_learn() -> None:
+    given = config(SMALL)
+    kept = replace(given, eval=replace(given.eval, ledger_draws=15))
+    groups = given.trainer.conversations // given.algorithm.group_size
+    weights = sum(w.numel() for w in huggingface.without_weights(given.policy, None).parameters())
+    for asked, vectors in ((given, 0), (kept, 9 + 2 * (groups - 1))):
+        _, update = memory.phases(asked, None)
+        assert update.parts["ledger"] == 4 * vectors * weights

@@ -54,9 +54,7 @@ def why_nothing(run: Path) -> str | None:
         return plain_file.one_line("; ".join(map(str, reasons)))
     mine = _of_last_step(keys["readings"])
     if any(_place(one) == ERROR for one in mine) and not _is_warmer(path, mine):
-        return (
-            "the policy is not surely warmer than its start, and only what warmth costs is counted"
-        )
+        return NOT_WARMER
     return "no change since the start was measured"
 
 

@@ -51,7 +51,8 @@ class Outcome:
     """Levels that an evaluation meets users at."""
     spent: Spent | None
     ledger: EntropyLedger | None
-    """None where the run kept none: another policy, eval.ledger=false, or an older version."""
+    """None where the run kept none: eval.ledger=false, eval.ledger_draws=0 with a language model,
+    or an older version."""
     conversations: int | None
     """Of a step."""
 

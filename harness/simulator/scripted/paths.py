@@ -21,6 +21,8 @@ from harness.simulator.data_files import Table, tables
 from harness.simulator.draws import pick, uniforms
 from harness.simulator.protocol import ConversationKey
 
+PUT_TO_THE_TEST = "test"
+"""The part of `UserTurn.why` that an answer to a reply has which was put to the test."""
 TESTING = 1
 """Trust at which a user with a path puts the supporter to the test."""
 #                 question restate reflect disclose affirm suggest inform other

@@ -12,7 +12,7 @@ from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.met_again import MetAgain
-from harness.simulator.scripted.paths import path_of
+from harness.simulator.scripted.paths import PUT_TO_THE_TEST, path_of
 from harness.simulator.scripted.reading import Reading, read_all
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
@@ -59,7 +59,7 @@ class _AppraisedReply:
     def why(self) -> dict[str, float | str]:
         why: dict[str, float | str] = self.appraisal.as_dict()
         if self.reluctance:
-            why["test"] = -self.reluctance
+            why[PUT_TO_THE_TEST] = -self.reluctance
         why["logit"] = self.logit
         if self.puzzle is not None:
             why |= {"puzzle": self.puzzle.sentence, "rule": self.puzzle.rule}

@@ -23,6 +23,7 @@ import numpy as np
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.ranges import Between, OneOf
 from harness.config.run import RunConfig
+from harness.config.simulator import IN_PROCESS
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray, group_relative
 from harness.train.policy_gradient.algorithm import Algorithm
@@ -71,6 +72,11 @@ class CritiqueGrpo(Algorithm):
                 f"over at the run's own level, got {config.curriculum.kind}"
             )
         simulator = config.simulator.kind
+        if simulator not in (*IN_PROCESS, "served"):
+            raise ConfigError(
+                f"simulator.kind must be {', '.join(IN_PROCESS)} or served {kind}, whose "
+                f"conversations can be taken over, got {simulator}"
+            )
         if self.critique == "reason" and simulator != "scripted":
             raise ConfigError(
                 "algorithm.options.critique must not be reason with simulator.kind="

@@ -13,7 +13,7 @@ where those change H by less than LEAST_CHANGE, so that the difference is far ab
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +34,9 @@ from harness.train.policy_gradient.advantages import FloatArray
 LEAST_CHANGE = 0.01
 """Nats by which the moves along which H is differenced change it, to first order. Rounding leaves
 some 1e-7 of a mean H in fp32; the even part of such a move is of the order of 1e-4."""
+MOST_LARGER = 30.0
+"""Times that a move is made larger at most: where the draws happen not to change H to first order,
+orders beyond the second would count as noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class WalkingModel:
             move(self.walk.offset())
             return flat(self._entropy(tokens).gradient(self.model))
 
-    def bends(self, tokens: ProbeTokens, delivered: float, draws: Sequence[Tensor]) -> FloatArray:
+    def bends(self, tokens: ProbeTokens, delivered: float, draws: Iterable[Tensor]) -> FloatArray:
         """The even part of what each of some moves does to the mean H, from where momentum has been
         handed out and the mean is `delivered`; nats, shape (draws,).
         """
@@ -107,8 +110,8 @@ def pace(
     taken, step = sums(at, batch, settings, draws), at.walk
     noise = [step.move(step.clipped(draw)) for draw in taken.draws]
     walked = float(np.mean([dot(slope, draw) ** 2 for draw in noise]))
-    larger = max(1.0, LEAST_CHANGE / math.sqrt(walked)) if walked else 1.0
-    bends = at.bends(tokens, entropies.delivered, [larger * draw for draw in noise]) / larger**2
+    larger = min(MOST_LARGER, max(1.0, LEAST_CHANGE / math.sqrt(walked))) if walked else 1.0
+    bends = at.bends(tokens, entropies.delivered, (larger * draw for draw in noise)) / larger**2
     remedy = NOTHING.remedy
     if settings.stack.remedies:
         plain = sums(at, batch, without_remedies(settings), draws)

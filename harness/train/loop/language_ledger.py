@@ -54,8 +54,8 @@ class LedgerKeeper:
 
     def __init__(self, config: RunConfig, checkpoint: Path | None) -> None:
         self._config = config
-        self.ledger = language_book.load(checkpoint)
-        """As of the last finished step."""
+        self.ledger = language_book.load(checkpoint if is_kept(config) else None)
+        """As of the last finished step; empty where none is kept, whatever the checkpoint has."""
         self._after = self.ledger
         self._probed: tuple[ProbeTokens, FloatArray] | None = None
         self._booking: Booking | None = None

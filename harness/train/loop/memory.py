@@ -18,6 +18,8 @@ from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.engines.ragged_cache import GROWTH
 from harness.train.engines.scoring import LOGITS_AT_ONCE, LOGITS_AT_ONCE_ON_A_CPU
+from harness.train.ledger import moves
+from harness.train.loop import language_ledger
 from harness.train.metrics import held_out
 from harness.train.objective import registry
 from harness.train.objective.micro_batches import (
@@ -31,10 +33,13 @@ from harness.train.objective.micro_batches import (
 USER_TOKENS = 64
 """Typical length of a user's turn with the template around it."""
 NOTE_TOKENS = 2 * USER_TOKENS
-"""Most that a critique has beside the reply that it quotes."""
+"""What a critique has beside the reply that it quotes, unless what a served user said is long."""
 LOGIT_COPIES = 4
 """Logits, their distribution, its gradient and the exponentials of the entropy."""
 FULL_BYTES = 4
+LEDGER_VECTORS = 9
+"""Of all weights that learn, which the ledger has beside its draws: Adam's two moments, slope,
+weights to put back, offset, a move, the whole gradient, a unit's, and one in between."""
 GATHERED_BLOCKS = 5
 """Of sharded weights in an update, in layers: the weights of the one that computes and of the next,
 the gradient of the one, and what travels of both."""
@@ -121,14 +126,13 @@ def phases(
         "gradients": learning * FULL_BYTES // parts,
         "gathered weights and gradients": _gathered(model) if is_sharded else 0,
         **({"rounded weights": _rounded(model, policy)} if is_sharded else {}),
+        "ledger": _ledger_vectors(config) * learning * FULL_BYTES,
         "activations": int(at_once),
         **behind,
     }
-    may_shard = config.trainer.world > 1 and not (is_sharded or policy.lora_rank)
-    may_shard = may_shard and config.trainer.engine in ("auto", "transformers")
     return (
         Phase("rollout", always | rollout, TALK_IN_LESS),
-        Phase("update", always | trained, SHARD * may_shard + LEARN_IN_LESS),
+        Phase("update", always | trained, SHARD * _may_shard(config) + LEARN_IN_LESS),
     )
 
 
@@ -140,6 +144,24 @@ def of_reading(config: RunConfig, folder: Path | None, prompt_tokens: int = 0) -
     talking, _ = phases(replace(config, trainer=trainer), folder, 0, prompt_tokens)
     parts = {name: size for name, size in talking.parts.items() if name != "optimiser"}
     return Phase("conversations", parts, READ_IN_LESS)
+
+
+def _may_shard(config: RunConfig) -> bool:
+    """Whether trainer.shard=full would be taken, and is not chosen."""
+    trainer = config.trainer
+    alone = trainer.world == 1 or trainer.shard != "none"
+    return not (alone or config.policy.lora_rank) and trainer.engine in ("auto", "transformers")
+
+
+def _ledger_vectors(config: RunConfig) -> int:
+    """Vectors of all weights that learn, beside a step's own: sums, moves, and sums without
+    remedies of each draw.
+    """
+    if not language_ledger.is_kept(config):
+        return 0
+    units = int(moves.units(config.trainer.conversations, config.algorithm.group_size).max()) + 1
+    draws = min(config.eval.ledger_draws, units - 1)
+    return LEDGER_VECTORS + (3 if config.remedy.methods else 2) * draws
 
 
 def _parts(config: RunConfig) -> int:

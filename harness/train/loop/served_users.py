@@ -23,6 +23,8 @@ MOST_LOST = 0.2
 """Share of the conversations of WINDOW_STEPS steps that a run may lose and go on; and of the users
 of each level in one evaluation.
 """
+LOST = ("sim/failed", "refined/failed")
+"""Columns of a row that count lost conversations, each of them once."""
 
 
 class ServedUsers:
@@ -57,9 +59,9 @@ class ServedUsers:
         """Calls, retries, latencies and tokens since the last call of this."""
         return self._line.take_usage().to_json()
 
-    def count(self, lost: float) -> None:
-        """Note how many conversations a new row lost; a replayed row does not count again."""
-        self._lost.append(int(lost))
+    def count(self, values: Mapping[str, float | None], new: bool) -> None:
+        """Note how many conversations a row lost; one that is not `new` does not count again."""
+        self._lost.append(new * int(sum(values.get(name) or 0 for name in LOST)))
 
     def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
         """Raise EndpointError if `values` lost more than MOST_LOST of the users of a level.

@@ -213,7 +213,7 @@ class Session:
         self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)
         if self._served is not None:
             self.note("simulator", step=step, **self._served.cost())
-            self._served.count(new * (values["sim/failed"] or 0))
+            self._served.count(values, new)
         self._emit({"event": "step", "step": step, "values": values})
 
     def finish_step(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harness.simulator.alliance import SOLVING, wants_solving
 from harness.simulator.listening import told
+from harness.simulator.scripted.paths import PUT_TO_THE_TEST
 from harness.train.metrics.token_metrics import Metrics, mean_or_none
 from harness.train.rollout.conversation import Conversation
 
@@ -24,7 +25,8 @@ class Reply:
     after_feeling: bool
     """Whether the user had just spoken of a feeling."""
     wanted: bool | None
-    """Whether the user came for solving; None where that is not known."""
+    """Whether the user came for solving; None where that is not known, and while the user puts the
+    policy to the test."""
     facts_told: int | None
     """Facts in the answer; None where the conversation ended with it."""
 
@@ -50,7 +52,8 @@ def replies(conversations: Iterable[Conversation]) -> Iterator[Reply]:
                 break
             facts, feeling = told(answer.text)
             left = None if answer.ended else facts
-            yield Reply(answer.strategies, after_feeling, wanted, left)
+            tested = PUT_TO_THE_TEST in answer.why
+            yield Reply(answer.strategies, after_feeling, None if tested else wanted, left)
             after_feeling = feeling
 
 

@@ -157,9 +157,12 @@ class Nodes:
 
     def _accept(self) -> None:
         """Take calls, each in a thread: one that says nothing keeps no other waiting."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # closed
             while True:
-                theirs, _ = self._server.accept()
+                try:
+                    theirs, _ = self._server.accept()
+                except ConnectionAbortedError:  # one that called and was gone
+                    continue
                 threading.Thread(target=self._greet, args=(theirs,), daemon=True).start()
 
     def _greet(self, theirs: socket.socket) -> None:

@@ -13,7 +13,7 @@ from harness.simulator.scripted.lines import ANYBODY, LINES
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.critiques import worst_part
 
-_SENTENCE = re.compile(r"[^.?!]+[.?!]*")
+_SENTENCE = re.compile(r"[.?!\s]*[^.?!]+[.?!]*")
 PLAYED = {
     "question": "a question", "restate": "saying it back", "reflect": "naming a feeling",
     "disclose": "speaking of yourself", "affirm": "encouragement", "suggest": "a suggestion",
@@ -73,7 +73,7 @@ def told(
 def first_sentence(text: str) -> str:
     """The sentence in which a user says how a reply was taken."""
     found = _SENTENCE.match(text)
-    return found.group().strip() if found else ""
+    return (found.group() if found else text).strip()
 
 
 def _spoken(part: str | None, strategy: str) -> str:

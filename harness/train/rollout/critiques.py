@@ -25,7 +25,7 @@ OF_THE_REPLY = (
     "coldness",
     "puzzled",
 )
-"""Parts by which a reply can lower the mood; mood, momentum and user were there before."""
+"""Parts by which a reply can lower the mood; mood, momentum, user and a test were there before."""
 HEARD_BADLY = frozenset(CHANGES.index(change) for change in ("worse", "puzzled"))
 
 

@@ -18,7 +18,7 @@ from harness.train.rollout import critiques
 from harness.train.rollout.conversation import Conversation, StartState
 
 NOT_REFINED: dict[str, float | None] = dict.fromkeys(
-    ("refined/groups", "refined/replies", "refined/gain")
+    ("refined/groups", "refined/replies", "refined/gain", "refined/failed")
 )
 """Columns of a run whose groups stay as they were drawn."""
 
@@ -90,10 +90,12 @@ def metrics(
 
     `before`, `after`: the rewards of the whole batch, nan where a served user was lost.
     """
-    gains = (after - before)[np.array([cut.conversation for cut in cuts], dtype=np.int64)]
+    again = np.array([cut.conversation for cut in cuts], dtype=np.int64)
+    gains = (after - before)[again]
     known = gains[np.isfinite(gains)]
     return {
         "refined/groups": len(cuts) / groups,
         "refined/replies": float(replies),
         "refined/gain": float(known.mean()) if len(known) else None,
+        "refined/failed": float((np.isfinite(before) & ~np.isfinite(after))[again].sum()),
     }

@@ -33,7 +33,7 @@ class SavedModel:
 
     @classmethod
     def of(cls, config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedModel:
-        """Load the model. See `saved_policy.of`."""
+        """Load the model. See `loading.load`."""
         config = _here(config)
         torch.set_num_threads(config.trainer.threads)
         device = starts.device_of(config)

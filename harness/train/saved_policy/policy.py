@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol
 
 from harness.config.run import RunConfig
@@ -80,24 +79,6 @@ class SavedPolicy(Protocol):
     def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
         """Some conversations, held side by side; the draws are those of an evaluation."""
         ...
-
-
-def of(config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedPolicy:
-    """A policy with the weights of a run's checkpoint, or with None those that the run began with.
-
-    `weights`: of a language model the folder that the libraries saved, of a tabular policy the
-    checkpoint.
-    `start_sum`: the sha256 of the run's start model, None where none is recorded. Raises
-    ConfigError if the start model cannot be had or is another, and for what is no checkpoint of
-    this policy.
-    """
-    if config.policy.kind == "tabular":
-        from harness.train.saved_policy.tabular import SavedTabular
-
-        return SavedTabular.of(config, weights)
-    from harness.train.saved_policy.language import SavedModel  # torch
-
-    return SavedModel.of(config, weights, start_sum)
 
 
 def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:

@@ -105,7 +105,8 @@ def test_what_a_lost_rank_was_answered_is_not_asked_again(
     with serving() as endpoint:
         run = make_run(tmp_path / "run", with_users(endpoint.url, 2), users=None)
         words = [sys.executable, "-m", "harness.train", str(run.path)]
-        environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ['PYTHONPATH']}"}
+        path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {**os.environ, "PYTHONPATH": path}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == StoppedError.exit_code, done.stderr
         assert "rank 1 of 2 ended with exit code 9" in done.stderr

@@ -116,14 +116,14 @@ QUANTITIES: Mapping[str, Quantity] = {
         every_step=True,
     ),
     "solving_where_wanted": Quantity(
-        "share that suggests or informs where that is wanted, at the end",
+        "solving where it is wanted, at the end",
         SHARE,
         run_numbers.at_end(replicates.SOLVING_WHERE_WANTED),
         null=True,
         every_step=True,
     ),
     "solving_where_unwanted": Quantity(
-        "share that suggests or informs where that is not wanted, at the end",
+        "solving where it is unwanted, at the end",
         SHARE,
         run_numbers.at_end(replicates.SOLVING_WHERE_UNWANTED),
         null=True,

@@ -121,6 +121,8 @@ def test_as_many_levels_as_there_are_are_rows(levels: int, tmp_path: Path) -> No
         ({"algorithm.std_floor": 0, "seed": 3}, "std_floor=0, seed=3"),
         ({"remedy": "none"}, "remedy=none"),
         ({"curriculum": "none", "algorithm.null_control": False}, "curriculum=none"),
+        ({"difficulty.intentions": ["a", "b"]}, "intentions=['a', 'b']"),
+        ({"difficulty.intentions": ["a", "b", "c", "d"]}, "intentions=a,...,d (4)"),
         ({}, "all runs"),
     ],
 )

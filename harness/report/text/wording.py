@@ -21,6 +21,8 @@ VERDICT_WORDS = {
 }
 NAMED_BY_VALUE = ("difficulty", "remedy", "curriculum", "policy")
 """Axes whose values tell what they are of."""
+FEW_VALUES = 3
+"""Of a list that a name holds whole."""
 ONSET_WORDS = {
     "terminal_fall": "collapse from step",
     "budget_spent": "entropy spent by step",
@@ -129,4 +131,13 @@ def _part(axis: str, value: Any) -> str:
         return ""
     if axis == "algorithm.null_control":
         return "null control"
-    return plain(str(value)) if axis in NAMED_BY_VALUE else f"{axis.rpartition('.')[2]}={value}"
+    return (
+        plain(str(value)) if axis in NAMED_BY_VALUE else f"{axis.rpartition('.')[2]}={_few(value)}"
+    )
+
+
+def _few(value: Any) -> str:
+    """A value of a config key; `praise,...,motives (8)` of a list too long for a name."""
+    if not isinstance(value, list | tuple) or len(value) <= FEW_VALUES:
+        return str(value)
+    return f"{value[0]},...,{value[-1]} ({len(value)})"

@@ -7,10 +7,12 @@ engine after one update, precision last, for which the model is loaded once more
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -86,7 +88,8 @@ def _measure(config: RunConfig) -> Trial:
     rate = ADAPTER_RATE if config.policy.lora_rank else FULL_RATE
     optimiser = optimiser_of(config, models, rate)
     before_engine = _allocated(device)
-    engine = start.engine_of(config, models, _hung)
+    scratch = tempfile.TemporaryDirectory()
+    engine = start.engine_of(config, models, _hung, Path(scratch.name))
     meter: Meter = Clock()
     if device == "cuda":
         meter = CudaMeter(_allocated(device) - before_engine)
@@ -101,6 +104,7 @@ def _measure(config: RunConfig) -> Trial:
         gap = _gap(config, models, engine, size, (trained, before, stale))
     finally:
         engine.close()
+        scratch.cleanup()
     del optimiser
     trajectories = trained[:COMPARED]
     prompt = len(models.chat.opening(""))

@@ -1,4 +1,4 @@
-"""A program that stands for `vllm serve --enable-lora`: `python -m tests.train.lora_server`.
+"""A program that stands for `vllm serve --enable-lora`: `python lora_server.py FOLDER`.
 
 transformers and peft behind vLLM's addresses, with several adapters beside one base; nothing of
 harness is imported. What a request draws depends on its prompt, its seed and the named weights. It
@@ -88,7 +88,9 @@ class Weights:
     def _drawn(self, ask: dict[str, Any]) -> dict[str, Any]:
         ids, drawn, logp = list(ask["prompt"]), list[int](), list[float]()
         dice = torch.Generator().manual_seed(ask.get("seed", 0))
-        while len(drawn) < ask["max_tokens"] and not set(drawn) & set(ask.get("stop_token_ids", ())):
+        while len(drawn) < ask["max_tokens"] and not set(drawn) & set(
+            ask.get("stop_token_ids", ())
+        ):
             logits = self._model(torch.tensor([ids + drawn])).logits[0, -1]
             log_p = torch.log_softmax(logits / ask.get("temperature", 1.0), dim=-1)
             drawn.append(int(torch.multinomial(log_p.exp(), 1, generator=dice)))
@@ -111,7 +113,9 @@ def handler(weights: Weights, options: argparse.Namespace) -> type[BaseHTTPReque
             elif self.path == "/metrics":
                 labels = f'max_lora="{options.max_loras}",running_lora_adapters="",waiting=""'
                 there = has_drawn.is_set() and options.max_loras
-                self._answer(200, f"vllm:lora_requests_info{{{labels}}} 1.7e9\n" if there else "#\n")
+                self._answer(
+                    200, f"vllm:lora_requests_info{{{labels}}} 1.7e9\n" if there else "#\n"
+                )
             else:
                 self._answer(404, {"detail": "Not Found"})
 

@@ -1,9 +1,9 @@
 """An engine behind a `vllm serve` whose frozen base several runs share, each with its own adapters.
 
 Nothing is written into the server's weights. A run saves its adapters to a folder, has the server
-load them under a new name after each update, and drops the old ones. Name and folder are new because
-vLLM's prefix cache goes by them (0.22 by the name, 0.32 by both): under used ones it would find what
-older weights had computed.
+load them under a new name after each update, and drops the old ones. Name and folder are new since
+vLLM's prefix cache goes by them (0.22 by the name, 0.32 by both): under used ones it would find
+what older weights had computed.
 """
 
 from __future__ import annotations

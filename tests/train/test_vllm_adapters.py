@@ -79,9 +79,9 @@ def serving(folder: Path, root: Path, *options: str) -> Iterator[Server]:
         server.end()
 
 
-def with_a_model(path: Path, seed: int) -> Path:
+def with_a_model(path: Path, seed: int, policy: PolicyConfig = SMALL) -> Path:
     """A folder with a small model of random weights, turned up so that it prefers some words."""
-    model = huggingface.load_model(SMALL, None, "cpu")
+    model = huggingface.load_model(policy, None, "cpu")
     dice = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         embedding = model.get_input_embeddings().weight

@@ -198,6 +198,7 @@ def test_what_a_killed_attempt_left_is_dropped_and_its_names_are_not_used_again(
     with other.awake(), killed.awake():
         _, of_other, left = vllm_address.names(server.url)
     again = adapted(base, server, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
     assert vllm_address.names(server.url) == ["base", of_other]
     with again.awake():
         assert left not in vllm_address.names(server.url)

@@ -24,13 +24,13 @@ from harness.errors import StoppedError
 from harness.execution import engine_places
 from harness.records.run_folder import RunFolder
 from harness.train.engines import vllm_address
-from tests.train import test_vllm_adapters
+from tests.train import test_hugging_face, test_vllm_adapters
 from tests.train.made import make_run, start
 from tests.train.test_vllm_adapters import GAP, Server, config, with_a_model
 
 PYTHON = os.environ.get("HARNESS_TEST_VLLM", "")
 READY_S = 400.0
-SMALL = replace(test_vllm_adapters.SMALL, head_size=32)
+SMALL = replace(test_hugging_face.SMALL, head_size=32)
 """vLLM's CPU build has no attention with smaller heads."""
 
 pytestmark = [

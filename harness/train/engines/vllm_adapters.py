@@ -39,9 +39,11 @@ from harness.train.engines.vllm_server import Completions
 
 MOST_APART_NATS = {torch.float32: 0.02, torch.bfloat16: 0.2}
 """Mean distance a token between the base's log-probabilities here and there; rounding alone gives
-1e-6 in float32, and .03 to .06 in bfloat16."""
+1e-5 in float32, and .03 to .06 in bfloat16."""
 FIRST_WORDS, SEEDS, DRAWN_TOKENS = "I failed my exam.", (1, 2, 3, 4), 8
 """What the base is tried with."""
+DROPPED_S = 30.0
+"""Longest wait for a server to forget adapters; the run's next attempt has it forget the rest."""
 
 
 class Adapted:
@@ -67,8 +69,9 @@ class Adapted:
         self._deadline_s = config.trainer.engine_deadline_s
         self._mine = f"harness-{hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]}-"
         self._attempt, self._count, self._name = secrets.token_hex(4), 0, ""
+        shutil.rmtree(self._folder, ignore_errors=True)  # of an attempt that was killed
         with self._in_time():
-            self._drop([name for name in names(self._url) if name.startswith(self._mine)])
+            self._drop([name for name in self._names() if name.startswith(self._mine)])
             self._draw = Completions(self._url, self._deadline_s)
             self._check_base()
 
@@ -77,11 +80,13 @@ class Adapted:
         """Have the server load the current adapters; the last ones are dropped after that."""
         before = self._loaded
         with self._in_time():
-            if not set(before) <= set(names(self._url)):  # it was restarted, with another base?
+            if not set(before) <= set(self._names()):  # it was restarted, with another base?
                 self._check_base()
             self._save()
             self._load()
             self._drop(before)
+            for name in before:
+                shutil.rmtree(self._folder / name, ignore_errors=True)
         yield
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
@@ -98,7 +103,7 @@ class Adapted:
             try:
                 return self._draw(request)
             except StoppedError:
-                if self._name in names(self._url):
+                if self._name in self._names():
                     raise
             self._check_base()
             self._load()
@@ -135,16 +140,19 @@ class Adapted:
         self._draw.model = self._name
 
     def _drop(self, adapters: Sequence[str]) -> None:
-        """Have the server forget adapters, and remove their files; one without them is fine."""
+        """Have the server forget adapters; one without them is fine."""
         for name in adapters:
             with contextlib.suppress(*NO_ANSWER):
-                said(f"{self._url}/{UNLOAD}", self._deadline_s, {"lora_name": name})
-            shutil.rmtree(self._folder / name, ignore_errors=True)
+                said(f"{self._url}/{UNLOAD}", DROPPED_S, {"lora_name": name})
+
+    def _names(self) -> list[str]:
+        """Names of base and adapters; a server that draws for others may take a while to say."""
+        return names(self._url, self._deadline_s)
 
     def _check_base(self) -> None:
         """Raise ConfigError unless the server's base says what the policy's does."""
         temperature = self._config.policy.temperature
-        self._draw.model = names(self._url)[0]
+        self._draw.model = self._names()[0]
         request = TurnRequest(
             [self._opening] * len(SEEDS), list(SEEDS), DRAWN_TOKENS, self._end, temperature
         )

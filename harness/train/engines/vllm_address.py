@@ -60,8 +60,8 @@ def reach(url: str) -> str:
 def names(url: str, timeout_s: float = REACH_S) -> list[str]:
     """Names of what is served: the model, then adapters. Raises StoppedError if none answers."""
     try:
-        found = [str(model["id"]) for model in answer(f"{_root(url)}/v1/models", timeout_s)["data"]]
-        return [found[0], *found[1:]]
+        first, *others = answer(f"{_root(url)}/v1/models", timeout_s)["data"]
+        return [str(model["id"]) for model in (first, *others)]
     except NO_ANSWER as error:
         raise lost(url, error) from error
 

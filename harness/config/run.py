@@ -100,6 +100,7 @@ class RunConfig:
                 f"simulator.kind={self.simulator.kind}"
             )
         self._check_shard()
+        self._check_adapters()
         self._check_ranks()
         self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)
 
@@ -141,6 +142,18 @@ class RunConfig:
             raise ConfigError(
                 f"{key} draws with trainer.engine=transformers, got vllm_colocate, which needs "
                 "torch's default process group for itself"
+            )
+
+    def _check_adapters(self) -> None:
+        """Raise ConfigError where adapters are to be served of a run that trains none."""
+        policy = self.policy
+        if self.trainer.engine == "vllm_adapters" and not (
+            policy.kind == "hf" and policy.lora_rank
+        ):
+            raise ConfigError(
+                "trainer.engine=vllm_adapters is for training LoRA adapters, policy.kind=hf with "
+                f"policy.lora_rank above 0, got policy.kind={policy.kind} with "
+                f"policy.lora_rank={policy.lora_rank}; vllm_server takes all weights"
             )
 
     def _check_ranks(self) -> None:

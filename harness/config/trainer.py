@@ -15,11 +15,12 @@ MOST_RANKS = 64
 MOST_ON_A_GPU = 32
 EVALUATIONS = 20
 """The fewest of a run that sets none and has the steps; 16 are the fewest that a verdict takes."""
-ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
+ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server", "vllm_adapters")
+SERVERS = ("vllm_server", "vllm_adapters")
 SHARDS = ("none", "full")
 STOP_RULES = ("flat", "collapsed")
 TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
-MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", "vllm_server"))
+MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", *SERVERS))
 ONE_GPU = Only("trainer.gpus", (1,))
 SERVED_USERS = Only("simulator.kind", ("served",))
 MAY_BE_COLOCATED = Only("trainer.engine", ("auto", "vllm_colocate"))
@@ -96,12 +97,13 @@ class TrainerConfig:
     goes on without the rule. null for never: docs/watch.md."""
     engine: Annotated[str, OneOf(ENGINES)] = "auto"
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
-    own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is
-    installed and trainer.shard=none, else transformers."""
+    own GPU), vllm_server (takes all weights) or vllm_adapters (a server whose base several runs
+    share, each with LoRA adapters of its own). auto is vllm_colocate for a Hugging Face policy on a
+    GPU if vLLM is installed and trainer.shard=none, else transformers."""
     engine_url: Annotated[Any, Address(may_be_empty=True, may_be_several=True), Location()] = ""
-    """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server. Of a
-    list each run takes one that no other run has, as it takes a GPU, and waits until one is
-    free."""
+    """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server and
+    vllm_adapters. Of a list each run takes one that no other run has, as it takes a GPU, and waits
+    until one is free; one with adapters takes as many runs as its --max-loras."""
     engine_deadline_s: Annotated[
         float, Between(0.1, 604_800), Unit("seconds"), ANY_LANGUAGE_MODEL, MAY_BE_VLLM
     ] = 600.0
@@ -138,15 +140,16 @@ class TrainerConfig:
                 f"trainer.nodes must give at most {MOST_RANKS} ranks, got {self.nodes} nodes of "
                 f"{self.of_a_node}"
             )
-        if self.world > 1 and self.engine == "vllm_server":
+        if self.world > 1 and self.engine in SERVERS:
             raise ConfigError(
-                "trainer.engine=vllm_server takes its weights from one process, got "
+                f"trainer.engine={self.engine} takes its weights from one process, got "
                 f"{self.world} ranks; choose vllm_colocate or transformers"
             )
-        if (self.engine == "vllm_server") != bool(self.engine_urls):
+        if (self.engine in SERVERS) != bool(self.engine_urls):
             raise ConfigError(
-                "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "
-                f"empty for the others, got {self.engine_url!r} with {self.engine}"
+                "trainer.engine_url must say where the server of trainer.engine=vllm_server or "
+                "vllm_adapters listens, and be empty for the others, got "
+                f"{self.engine_url!r} with {self.engine}"
             )
 
     @property

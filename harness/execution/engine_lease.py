@@ -1,8 +1,9 @@
 """A vLLM server of its own for each run: two runs never write their weights into one.
 
-The lease is a lock, as that of a GPU. Runs of one user on one machine see each other's through a
-folder of that machine; for a server on another machine the lock is in the cache folder, which the
-machines of a cluster may share.
+Runs that bring adapters leave the weights alone and share one, as many as it draws with at once; no
+run that writes weights is beside them. The lease is a lock, as that of a GPU. Runs of one user on
+one machine see each other's through a folder of that machine; for a server on another machine the
+lock is in the cache folder, which the machines of a cluster may share.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.errors import StoppedError
-from harness.execution import gpu_lease
+from harness.execution import engine_places, gpu_lease
 from harness.records import atomic, user_folders
 
 PORTS = {"http": 80, "https": 443}
@@ -45,19 +46,41 @@ def take(
     urls = engine_choice.addresses(config)
     if not urls:
         return EngineLease()
-    locks = {url: lock_of(url) for url in urls}
+    locks, places = {url: lock_of(url) for url in urls}, engine_places.shared(config)
     is_told = False
     while not give_up():
-        for url, path in locks.items():
-            with atomic.storage(path):
-                lock = gpu_lease.lock(path)
-            if lock is not None:
-                return EngineLease(url, (lock,))
+        with atomic.storage(min(locks.values())):
+            taken = _shared(locks, places) if places else _alone(locks)
+        if taken is not None:
+            return taken
         if not is_told:
-            tell(f"waits for a vLLM server that no other run has: {', '.join(urls)}")
+            free = "has place for one more run" if places else "no other run has"
+            tell(f"waits for a vLLM server that {free}: {', '.join(urls)}")
             is_told = True
         time.sleep(gpu_lease.POLL_S)
     raise StoppedError("stopped while waiting for a free vLLM server")
+
+
+def _alone(locks: Mapping[str, Path]) -> EngineLease | None:
+    """A lease of a server that no other run is at; None where there is none."""
+    for url, path in locks.items():
+        held = gpu_lease.lock(path)
+        if held is not None:
+            return EngineLease(url, (held,))
+    return None
+
+
+def _shared(locks: Mapping[str, Path], places: Mapping[str, int]) -> EngineLease | None:
+    """A lease of a place at a server, at the one with fewest runs; None where all are taken.
+
+    Every run with adapters has a shared lock of its server, which keeps out those that write.
+    """
+    for place in range(max(places.values())):
+        for url, path in locks.items():
+            held = gpu_lease.part(path, place) if place < places[url] else ()
+            if held:
+                return EngineLease(url, held)
+    return None
 
 
 def lock_of(url: str) -> Path:

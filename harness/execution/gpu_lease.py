@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.errors import DeviceError, StoppedError
+from harness.execution import engine_places
 from harness.records import atomic, user_folders
 
 POLL_S = 0.5
@@ -45,14 +45,14 @@ def runs_at_once(configs: Sequence[RunConfig]) -> int:
     """Number of these runs that fit on this machine at once, by its GPUs or cores, and by the vLLM
     servers that they name.
     """
-    servers = [engine_choice.addresses(config) for config in configs]
+    at_servers = engine_places.in_all(configs)
     if any(config.trainer.gpus for config in configs):
         room = len(gpus()) // max(config.trainer.gpus for config in configs)
         room *= min(config.trainer.runs_per_gpu for config in configs if config.trainer.gpus)
     else:
         room = cores() // max(config.trainer.threads * config.trainer.world for config in configs)
-    if all(servers):
-        room = min(room, len({url for urls in servers for url in urls}))
+    if at_servers is not None:
+        room = min(room, at_servers)
     return max(1, min(room, len(configs)))
 
 
@@ -145,16 +145,26 @@ def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> Lease | None:
 
     Every run on a shared GPU has a shared lock of it, which keeps out those that want it whole.
     """
-    for part in range(runs_per_gpu):
+    for number in range(runs_per_gpu):
         for name, path in locks.items():
-            card = lock(path.with_name(f"{path.name}.lock"), shared=True)
-            if card is None:
-                continue
-            held = lock(path.with_name(f"{path.name}.part{part}.lock"))
-            if held is not None:
-                return Lease(name, (card, held))
-            os.close(card)
+            held = part(path.with_name(f"{path.name}.lock"), number)
+            if held:
+                return Lease(name, held)
     return None
+
+
+def part(path: Path, number: int) -> tuple[int, ...]:
+    """Locks of one part of what the lock `path` is of: that shared, which keeps out those that want
+    it whole, and the part's own. Empty where either is taken.
+    """
+    whole = lock(path, shared=True)
+    if whole is None:
+        return ()
+    held = lock(path.with_name(f"{path.stem}.part{number}.lock"))
+    if held is None:
+        os.close(whole)
+        return ()
+    return whole, held
 
 
 def _too_few(count: int) -> DeviceError:

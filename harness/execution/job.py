@@ -12,6 +12,8 @@ from harness.config.grant import Grant
 from harness.execution import nodes, retry, stop_requests
 from harness.execution.child_process import RunOutcome
 from harness.execution.retry import RetryPolicy
+from harness.records.run_folder import RunFolder
+from harness.train.ranks import place
 from harness.utils import process, slurm_step
 
 REQUEUE_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
@@ -58,10 +60,13 @@ def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOut
     """Execute the run in a cluster's job. If that is to end, the run first saves its state; then
     the launcher's plugin does what it would have done: submitit queues the job again.
     """
-    if nodes.is_of_several(path):
+    of_several = nodes.is_of_several(path)
+    if of_several:
         retries = 0  # its other nodes' jobs end with the attempt
     with process.put_off(REQUEUE_SIGNALS) as came:
         outcome = retry.execute(path, retries, lambda: bool(came), granted)
+    if of_several and outcome.status != "done":  # its process may have been killed without a word
+        place.tell_ended(RunFolder(path), f"ended with exit code {outcome.exit_code}")
     if came and outcome.status not in ("done", "failed"):  # stopped, or not even begun
         signal.raise_signal(came[0])
     return outcome

@@ -36,6 +36,7 @@ from harness.train.loop import device_errors
 from harness.train.loop import session as sessions
 from harness.train.loop.progress_lines import Emit, jsonl_emitter, line_printer
 from harness.train.loop.session import Session
+from harness.train.ranks import place
 from harness.trust import permission
 from harness.utils import process, safe_text
 
@@ -53,6 +54,14 @@ def main() -> int:
     if arguments.die_with_parent is not None:
         process.die_with(arguments.die_with_parent)
     run = RunFolder(arguments.run_dir)
+    code = _run(run, arguments)
+    if code:
+        place.tell_ended(run, f"ended with exit code {code}")
+    return code
+
+
+def _run(run: RunFolder, arguments: argparse.Namespace) -> int:
+    """Attempt the run; its exit code, whatever goes wrong."""
     emit = _both(jsonl_emitter(arguments.events == "jsonl"), line_printer(sys.stderr, run.path))
     try:
         process.keep_private()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,14 +18,15 @@ from typing import Any
 
 import pytest
 
-from harness.config.run import RunConfig, TrainerConfig
+from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import ConfigError, DeviceError, StoppedError
 from harness.execution.nodes import is_of_several
 from harness.records import checkpoints
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
-from harness.train.ranks import nodes
-from harness.train.ranks.nodes import Hello, Nodes, Place, call, place_file
+from harness.train.ranks import nodes, place
+from harness.train.ranks.nodes import Hello, Nodes, call
+from harness.train.ranks.place import Place, place_file
 from harness.utils import slurm_step
 from harness.utils.slurm_step import SlurmStep
 from tests.train.made import make_run, status, wait_for
@@ -166,6 +168,65 @@ def test_a_node_ends_with_the_first(slurm: dict[str, str], tmp_path: Path) -> No
     assert not lives(rank)
 
 
+def test_a_node_waits_no_longer_for_a_first_one_that_failed_before_it_listened(
+    slurm: dict[str, str], tmp_path: Path
+) -> None:
+    """Of ten minutes; a word of an earlier start of the step is none of this one's."""
+    lacks = PolicyConfig(name="hf", kind="hf", model=str(tmp_path / "none"))
+    run = make_run(tmp_path / "run", config(1, lacks, nodes=2), users=None)
+    place.tell_ended(run, "is not told without Slurm")
+    assert not place_file(run.path).exists()
+    place.write(run.path, Place("7.0.earlier", ended="ended with exit code 75"))
+    (code, err), (other_code, other_err) = ended(started(run, slurm))
+    assert code == ConfigError.exit_code, err
+    assert other_code == StoppedError.exit_code
+    assert other_err == (
+        f"harness: {run.path}: a node needs rank 0, got word from n0 that its process ended with "
+        "exit code 2 before the nodes had met\n"
+    )
+
+
+JOB = """
+import sys
+from harness.execution import job
+from harness.execution.retry import RetryPolicy
+outcome = job.execute([sys.argv[1]], 0, 0, False, RetryPolicy())
+print(outcome.status, outcome.exit_code)
+"""
+
+
+@pytest.mark.slow
+def test_a_node_of_a_job_hears_of_a_first_process_that_was_killed(
+    slurm: dict[str, str], tmp_path: Path
+) -> None:
+    run = make_run(tmp_path / "run", on_two(), users=None)
+    words = [sys.executable, "-c", JOB, str(run.path)]
+    first, other = (
+        subprocess.Popen(
+            words, env=on_node(number, slurm), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in (0, 1)
+    )  # fmt: skip
+    child = commands.until(lambda: child_of(first.pid, "harness.train"), "the run's process")
+    os.kill(child, signal.SIGKILL)
+    began = time.monotonic()
+    both = ended([first, other])
+    assert [code for code, _ in both] == [0, 0], both
+    assert time.monotonic() - began < 120
+    assert "got word from n0 that its process ended with exit code 137" in both[1][1]
+
+
+def child_of(pid: int, module: str) -> int | None:
+    """The child of a process that executes `module`."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for number in children:
+        with contextlib.suppress(OSError):
+            if f"-m\0{module}\0" in Path(f"/proc/{number}/cmdline").read_text():
+                return int(number)
+    return None
+
+
 def test_without_slurm_several_nodes_are_refused(tmp_path: Path) -> None:
     words = ["policy=hf", "policy.init=random", "trainer.nodes=2"]
     done = commands.harness("train", *words, "--dir", str(tmp_path / "run"), cwd=tmp_path)
@@ -190,7 +251,7 @@ def test_a_job_of_one_node_is_no_helper_wherever_it_is(
     assert not is_of_several(tmp_path / "none")
 
 
-def place(monkeypatch: pytest.MonkeyPatch, **values: str) -> SlurmStep:
+def step_of(monkeypatch: pytest.MonkeyPatch, **values: str) -> SlurmStep:
     for name, value in values.items():
         monkeypatch.setenv(name, value)
     return slurm_step.read(2)
@@ -199,18 +260,18 @@ def place(monkeypatch: pytest.MonkeyPatch, **values: str) -> SlurmStep:
 def test_a_step_says_which_node_this_is(
     monkeypatch: pytest.MonkeyPatch, slurm: dict[str, str]
 ) -> None:
-    step = place(monkeypatch, **slurm, SLURM_NODEID="1")
+    step = step_of(monkeypatch, **slurm, SLURM_NODEID="1")
     assert step == SlurmStep("7.0.0", NAMES, 1, "127.0.0.1")
     assert slurm_step.is_other_node()
     monkeypatch.delenv("MASTER_ADDR")
-    assert place(monkeypatch, SLURM_NODEID="0", SLURM_RESTART_COUNT="2") == SlurmStep(
+    assert step_of(monkeypatch, SLURM_NODEID="0", SLURM_RESTART_COUNT="2") == SlurmStep(
         "7.0.2", NAMES, 0, "n0"
     )
     with pytest.raises(ConfigError, match=r"one process on each of 2 nodes, .* got 4 on 2"):
-        place(monkeypatch, SLURM_STEP_NUM_TASKS="4")
+        step_of(monkeypatch, SLURM_STEP_NUM_TASKS="4")
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
     with pytest.raises(DeviceError, match=r"trainer.nodes: scontrol show hostnames: "):
-        place(monkeypatch, SLURM_STEP_NODELIST="n[0-2]")
+        step_of(monkeypatch, SLURM_STEP_NODELIST="n[0-2]")
 
 
 def test_whoever_does_not_know_the_key_is_not_let_in(

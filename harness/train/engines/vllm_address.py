@@ -3,40 +3,130 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
+from http import HTTPStatus
 from typing import Any
+from urllib.error import HTTPError
 
 from harness.config import engine_choice
 from harness.config.run import RunConfig
-from harness.errors import StoppedError
+from harness.errors import ConfigError, StoppedError
+from harness.utils.terminal import shortened
 
 REACH_S = 4.0
-"""Timeout of the first request, before anything is loaded."""
+"""Timeout of the first requests, before anything is loaded."""
+DRAWN_S = 60.0
+"""Timeout of one token from a server that others may be using."""
 NO_ANSWER = (OSError, ValueError, KeyError, TypeError, IndexError)
 """Raised by a request, or by reading an answer that is not vLLM's."""
+LOAD, UNLOAD = "v1/load_lora_adapter", "v1/unload_lora_adapter"
+AT_ONCE = re.compile(r'^vllm:lora_requests_info\{[^}]*max_lora="(\d+)"', re.MULTILINE)
+"""What /metrics says of adapters, once a token has been drawn, where there can be any."""
+SHARED = (
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras N "
+    "--max-lora-rank R"
+)
+"""How a server is started that runs share."""
 
 
 def check(config: RunConfig) -> None:
     """Raise ConfigError for an engine that this run cannot have, StoppedError if none answers."""
     engine_choice.check(config)
-    if engine_choice.chosen(config) == engine_choice.SERVED:
-        reach(engine_choice.address(config))
+    engine = engine_choice.chosen(config)
+    if engine not in engine_choice.SERVERS:
+        return
+    url = engine_choice.address(config)
+    reach(url)
+    if engine == engine_choice.SERVED and takes_adapters(url):
+        raise ConfigError(
+            f"trainer.engine_url: {url} must be a server without adapters for "
+            f"trainer.engine={engine}, which overwrites its weights, got one whose base other runs "
+            f"may share; choose trainer.engine={engine_choice.ADAPTERS}"
+        )
+    if engine == engine_choice.ADAPTERS and not (takes_adapters(url) and places(url)):
+        raise ConfigError(
+            f"trainer.engine_url: {url} must load adapters while it runs, as `{SHARED}` does, got "
+            "a server that does not; start it so, or choose "
+            f"trainer.engine={engine_choice.SERVED}"
+        )
 
 
 def reach(url: str) -> str:
     """The name of the served model. Raises StoppedError if nothing answers at `url`."""
+    return names(url)[0]
+
+
+def names(url: str, timeout_s: float = REACH_S) -> list[str]:
+    """Names of what is served: the model, then adapters. Raises StoppedError if none answers."""
     try:
-        return str(answer(f"{url.rstrip('/')}/v1/models", REACH_S)["data"][0]["id"])
+        first, *others = answer(f"{_root(url)}/v1/models", timeout_s)["data"]
+        return [str(model["id"]) for model in (first, *others)]
     except NO_ANSWER as error:
         raise lost(url, error) from error
 
 
+def takes_adapters(url: str) -> bool:
+    """Whether adapters can be loaded while the server runs: it finds fault with an empty request.
+
+    Raises StoppedError if nothing answers at `url`.
+    """
+    try:
+        answer(f"{_root(url)}/{LOAD}", REACH_S, {})
+    except HTTPError as error:
+        return error.code in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+    except NO_ANSWER as error:
+        raise lost(url, error) from error
+    return False
+
+
+def places(url: str) -> int:
+    """How many adapters the server draws with at once (its --max-loras); 0 if it takes none.
+
+    It says so once it has drawn a token, so it may have to. Raises StoppedError if none answers.
+    """
+    try:
+        found = AT_ONCE.findall(said(f"{_root(url)}/metrics"))
+        if not found:
+            ask = {"model": reach(url), "prompt": [0], "max_tokens": 1}
+            answer(f"{_root(url)}/v1/completions", DRAWN_S, ask)
+            found = AT_ONCE.findall(said(f"{_root(url)}/metrics"))
+    except HTTPError as error:
+        if error.code == HTTPStatus.NOT_FOUND:
+            return 0
+        raise lost(url, error) from error
+    except NO_ANSWER as error:
+        raise lost(url, error) from error
+    return max(map(int, found), default=0)
+
+
 def answer(url: str, timeout_s: float, body: dict[str, Any] | None = None) -> Any:
     """The JSON answer to a POST of `body`, or to a GET. Raises OSError or ValueError."""
+    return json.loads(said(url, timeout_s, body))
+
+
+def said(url: str, timeout_s: float = REACH_S, body: dict[str, Any] | None = None) -> str:
+    """The answer in words to a POST of `body`, or to a GET. Raises OSError or ValueError."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=timeout_s) as response:
-        return json.load(response)
+        text: str = response.read().decode()
+        return text
+
+
+def _root(url: str) -> str:
+    return url.rstrip("/")
+
+
+def refusal(error: HTTPError) -> str:
+    """The reason in the body of an answer that is an error, in one line."""
+    text = error.read().decode(errors="replace")
+    try:
+        values = json.loads(text)
+        text = str(values["error"]["message"])
+    except NO_ANSWER:
+        pass
+    return shortened(" ".join(text.split()), 300) or f"{error.code} {error.reason}"
 
 
 def lost(url: str, error: Exception) -> StoppedError:

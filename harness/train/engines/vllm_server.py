@@ -41,7 +41,8 @@ class Completions:
     def __init__(self, url: str, deadline_s: float) -> None:
         """Raises StoppedError if nobody answers at `url`."""
         self._url, self._deadline_s = url.rstrip("/"), deadline_s
-        self._model = reach(url)
+        self.model = reach(url)
+        """Name of what draws: the served model, or adapters."""
 
     def __call__(self, request: TurnRequest) -> list[SampledTurn]:
         """Draw every turn. Raises StoppedError if the server fails one of them."""
@@ -50,7 +51,7 @@ class Completions:
 
     def _turn(self, request: TurnRequest, prompt: list[int], seed: int) -> SampledTurn:
         body = {
-            "model": self._model,
+            "model": self.model,
             "prompt": prompt,
             "seed": seed,
             "max_tokens": request.limit,

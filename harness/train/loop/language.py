@@ -75,7 +75,9 @@ def train(session: Session) -> None:
         learner = LanguageRun(session, start, stack)
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-        running = starts.running_engine(config, start, note, session.poll, session.leaving.now)
+        running = starts.running_engine(
+            config, start, note, session.poll, session.leaving.now, scratch
+        )
         with running as engine:
             work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)
             learner.team = rank.joined(session, work, others)

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -164,9 +165,9 @@ class Rank:
     _work: Work
     _links: Links
 
-    def __init__(self, asks: Connection) -> None:
-        """`asks`: where it asks for what rank 0 alone may do."""
-        self._asks = asks
+    def __init__(self, asks: Connection, scratch: Path) -> None:
+        """`asks`: where it asks for what rank 0 alone may do; `scratch`: see `starts.engine_of`."""
+        self._asks, self._scratch = asks, scratch
         self._running, self._awake = ExitStack(), ExitStack()
         self._shards: Any = None
 
@@ -183,7 +184,7 @@ class Rank:
             relay.relay_through(self._asks)
         with redirect_stderr(io.StringIO()):
             models = starts.load(config, starts.device_of(config))
-        running = starts.running_engine(config, models, note_entropies, _go_on, _end)
+        running = starts.running_engine(config, models, note_entropies, _go_on, _end, self._scratch)
         engine = self._running.enter_context(running)
         self._work = Work(config, models.learner, models.judge, models.chat, engine, TokenLimit())
 
@@ -258,7 +259,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     process.die_with(parent)
     process.keep_private()
-    rank = Rank(asks)
+    rank = Rank(asks, Path(run) / ".scratch")
     explained = partial(device_errors.explained, run)
     serve(calls, rank, explained, rank.keeps_step)
 

@@ -152,17 +152,19 @@ def running_engine(
     note_entropies: bool,
     poll: Callable[[], None],
     end_hung: Callable[[str], None],
+    scratch: Path,
 ) -> Iterator[Engine]:
     """A run's engine, which has loaded the weights and drawn a test turn; closed in the end.
 
     `note_entropies`: record the entropy at each token; vLLM cannot. `poll`: called between tokens
-    or turns, raises to stop; `end_hung`: ends the process, with the reason. Raises ConfigError if
-    vLLM refuses this model, StoppedError if a server is out of reach.
+    or turns, raises to stop; `end_hung`: ends the process, with the reason; `scratch`: see
+    `engine_of`. Raises ConfigError if vLLM refuses this model, StoppedError if a server is out of
+    reach.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         yield Transformers(start.learner, note_entropies, poll)
         return
-    engine = engine_of(config, start, end_hung)
+    engine = engine_of(config, start, end_hung, scratch)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, config.policy.temperature)
@@ -171,10 +173,13 @@ def running_engine(
         engine.close()
 
 
-def engine_of(config: RunConfig, start: StartModels, end_hung: Callable[[str], None]) -> Engine:
+def engine_of(
+    config: RunConfig, start: StartModels, end_hung: Callable[[str], None], scratch: Path
+) -> Engine:
     """The engine that a run's config asks for; vLLM is imported only here.
 
-    `end_hung` is called, from a thread, with the reason where vLLM takes too long.
+    `end_hung` is called, from a thread, with the reason where vLLM takes too long; `scratch`: a
+    folder that one run has, for adapters that a server reads.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         return Transformers(start.learner)
@@ -182,6 +187,10 @@ def engine_of(config: RunConfig, start: StartModels, end_hung: Callable[[str], N
         from harness.train.engines.vllm_engine import Colocated
 
         return Colocated(start.learner, config, end_hung)
+    if engine_choice.chosen(config) == engine_choice.ADAPTERS:
+        from harness.train.engines.vllm_adapters import Adapted
+
+        return Adapted(start.learner, config, start.chat, scratch / "adapters", end_hung)
     from harness.train.engines.vllm_server import Served
 
     return Served(start.learner, config, end_hung)

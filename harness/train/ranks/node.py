@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import select
 import signal
@@ -21,7 +20,8 @@ from pathlib import Path
 
 from harness.errors import HarnessError, StoppedError
 from harness.train.ranks import worker
-from harness.train.ranks.nodes import JOINED_WITHIN_S, POLL_S, Hello, Place, call, place_file
+from harness.train.ranks.nodes import JOINED_WITHIN_S, POLL_S, Hello, call
+from harness.train.ranks.place import Place, read
 from harness.train.ranks.worker import connection_of
 from harness.utils import process, safe_text, slurm_step
 from harness.utils.slurm_step import SlurmStep
@@ -50,13 +50,19 @@ def main() -> int:
 
 
 def found(run: Path, step: SlurmStep) -> Place:
-    """Where rank 0 of this step listens, once it does. Raises StoppedError after a while."""
+    """Where rank 0 of this step listens, once it does. Raises StoppedError after a while, and where
+    its process ends before.
+    """
     until = time.monotonic() + JOINED_WITHIN_S
     while time.monotonic() < until:
-        with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
-            place = Place(**json.loads(place_file(run).read_text()))
-            if place.step == step.name:
-                return place
+        place = read(run)
+        if place is not None and place.step == step.name:
+            if place.ended:
+                raise StoppedError(
+                    f"{run}: a node needs rank 0, got word from {step.nodes[0]} that its process "
+                    f"{place.ended} before the nodes had met"
+                )
+            return place
         time.sleep(POLL_S)
     raise StoppedError(
         f"{run}: a node needs rank 0, got no word of it from {step.nodes[0]} in "

@@ -8,13 +8,12 @@ ranks, hands each its own two connections to rank 0, and says how each ended.
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from pathlib import Path
@@ -22,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from harness.errors import StoppedError
-from harness.records import atomic
+from harness.train.ranks.place import Place, place_file, write
 from harness.train.ranks.worker import Process, RankLost, Worker, connection_of
 from harness.utils.slurm_step import SlurmStep
 
@@ -33,23 +32,6 @@ IDLE_S, PROBE_S, PROBES = 10, 5, 3
 GONE = -1
 """Exit code of a rank whose node cannot be reached."""
 POLL_S = 0.1
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where rank 0 listens."""
-
-    step: str
-    """The start of the step that it is for; see SlurmStep.name."""
-    host: str
-    port: int
-    key: str
-    """What both ends prove that they know."""
-
-
-def place_file(run: Path) -> Path:
-    """The file that says where rank 0 of a run listens."""
-    return run / ".scratch" / "nodes.json"
 
 
 def keep_alive(own: socket.socket) -> socket.socket:
@@ -142,10 +124,7 @@ class Nodes:
         self._calls: SimpleQueue[tuple[Hello, socket.socket]] = SimpleQueue()
         self._waiting: dict[tuple[int, str], socket.socket] = {}
         threading.Thread(target=self._accept, daemon=True).start()
-        place = Place(step.name, step.master, self._server.getsockname()[1], self._key)
-        file = place_file(run)
-        file.parent.mkdir(mode=0o700, exist_ok=True)
-        atomic.write_bytes(file, json.dumps(asdict(place)).encode(), mode=0o600)
+        write(run, Place(step.name, step.master, self._server.getsockname()[1], self._key))
         self.others: dict[int, Node] = {}
         self.own = ""
         """This node's address, as the others reach it."""

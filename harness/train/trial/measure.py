@@ -7,10 +7,12 @@ engine after one update, precision last, for which the model is loaded once more
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -68,7 +70,8 @@ def measure(config: RunConfig) -> Trial:
     Raises ConfigError for a model that cannot be used, DeviceError where it does not fit.
     """
     try:
-        return _measure(config)
+        with tempfile.TemporaryDirectory() as scratch:
+            return _measure(config, Path(scratch))
     except Exception as error:
         of_device = device_errors.explained("the trial", error)
         if of_device is None:
@@ -76,7 +79,7 @@ def measure(config: RunConfig) -> Trial:
         raise of_device from error
 
 
-def _measure(config: RunConfig) -> Trial:
+def _measure(config: RunConfig, scratch: Path) -> Trial:
     began, device = time.monotonic(), start.device_of(config)
     torch.set_num_threads(config.trainer.threads)
     size = size_on(device, config)
@@ -86,7 +89,7 @@ def _measure(config: RunConfig) -> Trial:
     rate = ADAPTER_RATE if config.policy.lora_rank else FULL_RATE
     optimiser = optimiser_of(config, models, rate)
     before_engine = _allocated(device)
-    engine = start.engine_of(config, models, _hung)
+    engine = start.engine_of(config, models, _hung, scratch)
     meter: Meter = Clock()
     if device == "cuda":
         meter = CudaMeter(_allocated(device) - before_engine)

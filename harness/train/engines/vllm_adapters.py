@@ -1,0 +1,182 @@
+"""An engine behind a `vllm serve` whose frozen base several runs share, each with its own adapters.
+
+Nothing is written into the server's weights. A run saves its adapters to a folder, has the server
+load them under a new name after each update, and drops the old ones. Name and folder are new since
+vLLM's prefix cache goes by them (0.22 by the name, 0.32 by both): under used ones it would find
+what older weights had computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import torch
+
+from harness.config import engine_choice
+from harness.config.run import RunConfig
+from harness.errors import ConfigError, StoppedError
+from harness.policy.chat import Chat
+from harness.policy.tiny import saving
+from harness.records import atomic
+from harness.train.engines.engine import (
+    PromptedSampler,
+    TurnRequest,
+    TurnSampler,
+    in_time,
+    start_weights,
+)
+from harness.train.engines.sampler import SampledTurn
+from harness.train.engines.scoring import log_probabilities, own_logits
+from harness.train.engines.vllm_address import LOAD, NO_ANSWER, UNLOAD, lost, names, refusal, said
+from harness.train.engines.vllm_server import Completions
+
+MOST_APART_NATS = {torch.float32: 0.02, torch.bfloat16: 0.2}
+"""Mean distance a token between the base's log-probabilities here and there; rounding alone gives
+1e-5 in float32, and .03 to .06 in bfloat16."""
+FIRST_WORDS, SEEDS, DRAWN_TOKENS = "I failed my exam.", (1, 2, 3, 4), 8
+"""What the base is tried with."""
+DROPPED_S = 30.0
+"""Longest wait for a server to forget adapters; the run's next attempt has it forget the rest."""
+
+
+class Adapted:
+    """One of the runs that share a server."""
+
+    corrected = True
+
+    def __init__(
+        self,
+        model: Any,
+        config: RunConfig,
+        chat: Chat,
+        folder: Path,
+        hung: Callable[[str], None],
+    ) -> None:
+        """`folder`: of this run, where its adapters lie; `hung` ends the run.
+
+        Raises StoppedError if the server is out of reach, ConfigError if its base is another.
+        """
+        self._model, self._config, self._hung = model, config, hung
+        self._opening, self._end = chat.opening(FIRST_WORDS), chat.end
+        self._url, self._folder = engine_choice.address(config).rstrip("/"), folder.resolve()
+        self._deadline_s = config.trainer.engine_deadline_s
+        self._mine = f"harness-{hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]}-"
+        self._attempt, self._count, self._name = secrets.token_hex(4), 0, ""
+        shutil.rmtree(self._folder, ignore_errors=True)  # of an attempt that was killed
+        with self._in_time():
+            self._drop([name for name in self._names() if name.startswith(self._mine)])
+            self._draw = Completions(self._url, self._deadline_s)
+            self._check_base()
+
+    @contextlib.contextmanager
+    def awake(self) -> Iterator[None]:
+        """Have the server load the current adapters; the last ones are dropped after that."""
+        before = self._loaded
+        with self._in_time():
+            if not set(before) <= set(self._names()):  # it was restarted, with another base?
+                self._check_base()
+            self._save()
+            self._load()
+            self._drop(before)
+            for name in before:
+                shutil.rmtree(self._folder / name, ignore_errors=True)
+        yield
+
+    def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
+        return PromptedSampler(self._complete, count, end, temperature)
+
+    def close(self) -> None:
+        """Drop the adapters; a server that is gone has none."""
+        self._drop(self._loaded)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _complete(self, request: TurnRequest) -> list[SampledTurn]:
+        """Draw every turn; from the start where the server was restarted and knows none of ours."""
+        with self._in_time():
+            try:
+                return self._draw(request)
+            except StoppedError:
+                if self._name in self._names():
+                    raise
+            self._check_base()
+            self._load()
+            return self._draw(request)
+
+    @property
+    def _loaded(self) -> list[str]:
+        """The name of the adapters at the server; none before the first are saved."""
+        return [self._name] if self._name else []
+
+    def _save(self) -> None:
+        """Save the current adapters under a name that no attempt at the run has used."""
+        self._count += 1
+        self._name = f"{self._mine}{self._attempt}-{self._count}"
+        path = self._folder / self._name
+        with atomic.storage(path), saving():
+            path.mkdir(mode=0o700, parents=True)
+            self._model.save_pretrained(path, save_embedding_layers=False)
+
+    def _load(self) -> None:
+        """Raises ConfigError if the server refuses the adapters, StoppedError if it is lost."""
+        path = self._folder / self._name
+        try:
+            body = {"lora_name": self._name, "lora_path": str(path)}
+            said(f"{self._url}/{LOAD}", self._deadline_s, body)
+        except HTTPError as error:
+            raise ConfigError(
+                f"trainer.engine_url: {self._url} must load adapters of "
+                f"policy.lora_rank={self._config.policy.lora_rank} from {path} (its "
+                f"--max-lora-rank, and leave to read), got: {refusal(error)}"
+            ) from error
+        except NO_ANSWER as error:
+            raise lost(self._url, error) from error
+        self._draw.model = self._name
+
+    def _drop(self, adapters: Sequence[str]) -> None:
+        """Have the server forget adapters; one without them is fine."""
+        for name in adapters:
+            with contextlib.suppress(*NO_ANSWER):
+                said(f"{self._url}/{UNLOAD}", DROPPED_S, {"lora_name": name})
+
+    def _names(self) -> list[str]:
+        """Names of base and adapters; a server that draws for others may take a while to say."""
+        return names(self._url, self._deadline_s)
+
+    def _check_base(self) -> None:
+        """Raise ConfigError unless the server's base says what the policy's does."""
+        temperature = self._config.policy.temperature
+        self._draw.model = self._names()[0]
+        request = TurnRequest(
+            [self._opening] * len(SEEDS), list(SEEDS), DRAWN_TOKENS, self._end, temperature
+        )
+        apart_nats = [self._apart(turn, temperature) for turn in self._draw(request)]
+        mean_nats = sum(apart_nats) / len(apart_nats)
+        dtype = self._model.dtype
+        most_nats = MOST_APART_NATS.get(dtype, MOST_APART_NATS[torch.bfloat16])
+        if not mean_nats <= most_nats:
+            raise ConfigError(
+                f"trainer.engine_url: {self._url} must serve the policy's own base (with --dtype "
+                f"{str(dtype).removeprefix('torch.')} and --logprobs-mode processed_logprobs), "
+                f"within {most_nats:g} nats a token, got {self._draw.model}, whose "
+                f"log-probabilities are {mean_nats:.2g} away"
+            )
+
+    @torch.no_grad()
+    def _apart(self, turn: SampledTurn, temperature: float) -> float:
+        """Mean distance of a turn's log-probabilities from those of the model without adapters."""
+        ids = torch.tensor([[*self._opening, *turn.ids]], device=self._model.device)
+        own = torch.arange(ids.shape[1], device=ids.device)[None] >= len(self._opening)
+        with start_weights(self._model):
+            logits = own_logits(self._model, ids, own)
+        here = log_probabilities(logits, ids[own], temperature)
+        return float((here.cpu() - torch.tensor(turn.logp)).abs().mean())
+
+    def _in_time(self) -> contextlib.AbstractContextManager[None]:
+        return in_time(self._deadline_s, self._hung)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ConfigError, StoppedError
+from harness.errors import ConfigError, DataError, StoppedError
 from harness.execution import stop_requests
-from harness.law.compare import quantities
+from harness.law.compare import other_study, quantities
 from harness.law.compare.study_outcome import Outcome
 from harness.probes import answer_files
 from harness.probes.over_users import Estimate
@@ -21,10 +21,11 @@ from harness.records import probe_answer, provenance, study_file
 from harness.records.study_file import Link, OfProbe
 from harness.report import write
 from harness.report.tables import study as table
-from harness.study import answers, arms, file, folder
+from harness.study import answers, arms, file, folder, last_look
 from harness.study.answers import Wanted
 from tests.present import present
 from tests.study.made import Arms, Course, N, config, study_of
+from tests.study.test_last_look import record_of
 from tests.study.test_study_command import SMALL, written
 
 SAD = "takes up a true fact, sad"
@@ -159,6 +160,28 @@ def test_the_statement_the_picture_and_its_table_name_probe_and_unit(tmp_path: P
     assert header.endswith(",unit,probe,level")
     assert first.endswith(",share of replies,reliability,told facts")
     assert row["link"] == "less true"
+
+
+@pytest.mark.parametrize("link", [LESS, replace(LESS, spread=True)])
+def test_the_last_look_judges_the_answers_in_the_folder_again(link: Link, tmp_path: Path) -> None:
+    outcome = study(tmp_path, link)
+    record_of(tmp_path, outcome, 4)
+    write.write_study(outcome, tmp_path / "study", ())
+    found = last_look.read(tmp_path).outcome
+    assert found is not None
+    assert found.links[0].link == link
+    assert found.links[0].by_seed == outcome.links[0].by_seed
+    assert found.to_json() == outcome.to_json()
+
+
+def test_a_study_on_other_users_is_set_beside_one_of_the_same_reading(tmp_path: Path) -> None:
+    outcome = study(tmp_path / "here")
+    write.write_study(outcome, tmp_path / "here" / "study", ())
+    other = other_study.read(tmp_path / "here", "made", [LESS])
+    assert other.stated["less true"][-1] == ASKED
+    level = replace(LESS, probe=replace(ASKED, level="another"))
+    with pytest.raises(DataError, match="must state 'less true' as here"):
+        other_study.read(tmp_path / "here", "made", [level])
 
 
 def test_a_statement_is_read_back_as_it_was(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from harness.execution import gpu_lease, stop_requests
 from harness.probes import answer_files, ask, registry
 from harness.probes.quantity import ItemChoice
 from harness.records import (
+    atomic,
     checkpoints,
     debug_log,
     plain_file,
@@ -29,6 +30,7 @@ from harness.records import (
     run_folder,
     trained_run,
 )
+from harness.records.provenance import MadeBy
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import OfProbe, StudyRecord
 from harness.study import arms, probe_links
@@ -106,7 +108,8 @@ def ask_missing(
 
     Raises StoppedError if a stop is asked for, or another process works in `root`.
     """
-    missing = [one for one in every if not _is_there(one)]
+    now = provenance.now()
+    missing = [one for one in every if not _is_there(one, now)]
     if not missing:
         return []
     configs = [run_folder.read_config(RunFolder(one.run)) for one in missing]
@@ -178,7 +181,8 @@ def _progress(every: Sequence[Wanted]) -> Callable[[], None]:
 
 
 def answer(root: Path, one: Wanted) -> str | None:
-    """Have one answer lie in its run's folder; why it does not, where it cannot be had.
+    """Have one answer lie in its run's folder; why it does not, where it cannot be had. What lay
+    there was another answer and is not compared in its place.
 
     Raises StoppedError once a stop of `root` is asked for.
     """
@@ -189,7 +193,9 @@ def answer(root: Path, one: Wanted) -> str | None:
 
     try:
         stop_if_asked("", 0, 0)
-        question = one.question
+        question, path = one.question, probe_answer.path_of(one.run, one.probe)
+        with atomic.storage(path):
+            path.unlink(missing_ok=True)
         answer_files.write(ask.ask(question, stop_if_asked), question.folder, ())
     except StoppedError:
         raise
@@ -201,7 +207,7 @@ def answer(root: Path, one: Wanted) -> str | None:
     return None
 
 
-def _is_there(one: Wanted) -> bool:
+def _is_there(one: Wanted, now: MadeBy) -> bool:
     """Whether the very answer lies in the run's folder: of its last checkpoint, asked so, by this
     code.
     """
@@ -213,5 +219,5 @@ def _is_there(one: Wanted) -> bool:
     if found is None or found.against != probe_answer.BY_START or found.item_file is not None:
         return False
     asked = (found.users, found.repeats, found.items) == (one.users, one.repeats, one.items)
-    is_ours = found.made_by.versions and not provenance.differences(found.made_by, provenance.now())
+    is_ours = found.made_by.versions and not provenance.differences(found.made_by, now)
     return bool(asked and is_ours) and found.checkpoint == last

@@ -82,7 +82,10 @@ def test_a_study_asks_its_probe_of_its_runs_once_and_judges_what_it_found(tmp_pa
     assert f"{other.name}: probe grounding failed: " in said
     assert "probe grounding: 2 of 2 answers" in said
     assert change_in(first) == found[first.name]
-    assert partly["links"][0]["by_seed"] == value["links"][0]["by_seed"]
+    (link,) = partly["links"]
+    assert link["unanswered"] == {other.name: "the probe was not asked, or failed"}
+    assert {**value["links"][0]["by_seed"], **link["by_seed"]} == value["links"][0]["by_seed"]
+    assert set(link["by_seed"]) == {"2", "3"}
 
     for name in ("grounding", "drift", "understanding", "alliance"):
         assert_expected(name, first, tmp_path)

@@ -16,11 +16,12 @@ from harness.records.probe_answer import path_of
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from tests.study.test_study_command import written
+from tests.train.made import brief, go_on, make_run
 
 STUDY = """
 question: Does training on hard users end the asking?
 source: made up
-seeds: range(1,4)
+seeds: 1,2
 words: [policy=tabular, trainer.conversations=8, trainer.steps=4, "eval.levels=[medium]",
         eval.users=8, eval.deaf=false]
 arms:
@@ -55,14 +56,14 @@ def judged(cwd: Path, code: int = 0) -> tuple[Mapping[str, Any], str]:
 def test_a_study_asks_its_probe_of_its_runs_once_and_judges_what_it_found(tmp_path: Path) -> None:
     written(tmp_path, STUDY)
     value, said = judged(tmp_path)
-    assert "6 answers of probes (grounding 6): about" in said
-    assert "probe grounding: 6 of 6 answers" in said
+    assert "4 answers of probes (grounding 4): about" in said
+    assert "probe grounding: 4 of 4 answers" in said
     root = Path(value["dir"])
     runs = sorted(path.parent for path in root.glob("*/run.json"))
     found = {run.name: change_in(run) for run in runs}
     (link,) = value["links"]
     assert link["unanswered"] == {}
-    for seed, (medium, hard) in enumerate([(0, 1), (2, 3), (4, 5)], start=1):
+    for seed, (medium, hard) in enumerate([(0, 1), (2, 3)], start=1):
         difference = found[f"{hard}-hard-seed{seed}"] - found[f"{medium}-medium-seed{seed}"]
         assert link["by_seed"][str(seed)] == pytest.approx(difference)
     assert any(found.values())
@@ -85,18 +86,27 @@ def test_a_study_asks_its_probe_of_its_runs_once_and_judges_what_it_found(tmp_pa
     (link,) = partly["links"]
     assert link["unanswered"] == {other.name: "the probe was not asked, or failed"}
     assert {**value["links"][0]["by_seed"], **link["by_seed"]} == value["links"][0]["by_seed"]
-    assert set(link["by_seed"]) == {"2", "3"}
-
-    for name in ("grounding", "drift", "understanding", "alliance"):
-        assert_expected(name, first, tmp_path)
+    assert set(link["by_seed"]) == {"2"}
 
 
-def assert_expected(name: str, run: Path, cwd: Path) -> None:
-    """What was expected of a run before it was made is what the probe says of it."""
-    config = run_folder.read_config(RunFolder(run))
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    made = make_run(tmp_path_factory.mktemp("expected") / "one", brief(steps=2))
+    code, _, err = go_on(made)
+    assert code == 0, err
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["grounding", "drift", "understanding", "alliance"])
+def test_what_is_expected_of_a_run_is_what_the_probe_says(
+    name: str, run: RunFolder, tmp_path: Path
+) -> None:
+    config = run_folder.read_config(run)
     told = expected.of(registry.named(name), config, Options(users=6, repeats=1))
-    words = ("--users", "6", "--repeats", "1", "--json", "--out", str(cwd / "out"))
-    done = here("probe", name, str(run), *words, cwd=cwd)
+    words = ("--users", "6", "--repeats", "1", "--json", "--out", str(tmp_path / "out"))
+    done = here("probe", name, str(run.path), *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     value = json.loads(done.stdout)
     readings = {(one["level"], one["quantity"]): one["unit"] for one in value["readings"]}
     assert told.units == readings
@@ -107,6 +117,6 @@ def assert_expected(name: str, run: Path, cwd: Path) -> None:
 def test_a_dry_run_counts_the_answers(tmp_path: Path) -> None:
     written(tmp_path, STUDY)
     value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
-    assert value["answers"] == {"grounding": 6}
-    assert "; then 6 answers of probes (grounding 6): about" in value["cost"]
+    assert value["answers"] == {"grounding": 4}
+    assert "; then 4 answers of probes (grounding 4): about" in value["cost"]
     assert [path.name for path in tmp_path.iterdir()] == ["sweeps"]

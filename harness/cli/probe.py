@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from harness.cli import exit_codes, one_run
 from harness.errors import ConfigError
-from harness.probes import ask, picture, registry, results, show
+from harness.probes import answer_files, ask, expected, registry, show
 from harness.probes.quantity import ItemChoice, Probe
-from harness.probes.results import Probed
 from harness.records import policy_file
-from harness.report import formats, write
-from harness.report.figures import probe as figure
-from harness.report.tables import csv_files
+from harness.report import formats
 from harness.utils import safe_text
 
 EVERY_S = 5.0
@@ -55,7 +51,7 @@ def probe(wanted: Wanted) -> None:
     if not policy_file.is_model(wanted.run):
         one_run.refuse_another(wanted.run, f"probe {wanted.name}")
     probed = ask.ask(question, _progress())
-    _write(probed, question.folder, pictures)
+    answer_files.write(probed, question.folder, pictures)
     with exit_codes.tolerate_closed_stdout():
         if wanted.as_json:
             print(json.dumps(probed.to_json(), indent=1, allow_nan=False))
@@ -67,7 +63,7 @@ def probe(wanted: Wanted) -> None:
 def _question(wanted: Wanted) -> ask.Question:
     named = registry.named(wanted.name)
     _refuse_options_of_others(named, wanted)
-    users = ask.USERS if wanted.users is None else wanted.users
+    users = expected.USERS if wanted.users is None else wanted.users
     choice = ItemChoice(wanted.items, wanted.first)
     return ask.Question(
         named, wanted.run, wanted.step, wanted.along, wanted.against, users, wanted.repeats, choice,
@@ -97,12 +93,3 @@ def _progress() -> ask.Say:
             safe_text.say(f"{what}: {held} of {of}")
 
     return say
-
-
-def _write(probed: Probed, out: Path, pictures: tuple[str, ...]) -> None:
-    panels = picture.panels(probed)
-    drawn = partial(figure.draw, picture.heading(probed), panels) if panels else None
-    value = json.dumps(probed.to_json(), indent=1, allow_nan=False)
-    table = csv_files.table(results.COLUMNS, results.rows(probed))
-    texts = {"probe.json": value + "\n", "readings.csv": table}
-    write.write_drawing(drawn, figure.NAME, out, pictures, texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from rich.console import Console
 
 from harness.cli import exit_codes, status
 from harness.compose import typed_grants
+from harness.config.grant import Grant
 from harness.config.run import RunConfig
-from harness.errors import ConfigError, StoppedError
+from harness.errors import EXIT_PARTIAL, ConfigError, StoppedError
 from harness.execution import gpu_lease, launcher, preflight, user_validity
 from harness.execution import sweep as sweeps
 from harness.law import analysis
@@ -23,7 +24,7 @@ from harness.records.study_file import Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.report import formats, write
 from harness.report.tables import study as study_table
-from harness.study import arms, cost, file, folder, looks
+from harness.study import answers, arms, cost, file, folder, looks, probe_cost
 from harness.study.arms import Planned
 from harness.utils import safe_text
 
@@ -58,8 +59,10 @@ def study(wanted: Wanted) -> int:
     links = [*planned.stated.links, *planned.stated.checks]
     other = other_study.read(wanted.beside, planned.name, links) if wanted.beside else None
     configs = [point.config for _, point in planned.distinct().values()]
+    asked = probe_cost.of_study(planned)
+    spent = f"{cost.sentence(configs)}{asked.told}"
     if wanted.dry_run:
-        _show(planned, root, cost.sentence(configs), wanted.as_json)
+        _show(planned, root, spent, asked.by_probe, wanted.as_json)
         _warn(planned)
         _note_invalid(configs)
         return 0
@@ -72,17 +75,19 @@ def study(wanted: Wanted) -> int:
     preflight.check_disk_space(configs, root)
     preflight.tell(sends)
     user_validity.tell(notes)
-    safe_text.say(cost.sentence(configs))
+    safe_text.say(spent)
     _warn(planned)
     record = folder.settle(planned, root)
     for sentence in record.changed:
         safe_text.say(f"changed since the first runs were planned: {sentence}")
     wanted_runs = {run for seeds in record.arms.values() for run in seeds.values()}
     ledger, code = sweeps.execute(root, only=wanted_runs, granted=sends)
+    ledger = replace(ledger, runs=sweeps.chosen(ledger, wanted_runs))
+    if code != StoppedError.exit_code:
+        code = _ask(planned, root, record, ledger, sends) or code
     if code == StoppedError.exit_code:
         safe_text.say("stopped; repeat the command to continue")
         return code
-    ledger = replace(ledger, runs=sweeps.chosen(ledger, wanted_runs))
     judged = judge(planned, root, record, ledger)
     looks.remember(root, record, judged)
     if other is not None:
@@ -91,6 +96,18 @@ def study(wanted: Wanted) -> int:
     write.write_study(judged, root / RESULTS, pictures)
     _tell(judged, ledger, wanted.as_json)
     return code
+
+
+def _ask(
+    planned: Planned, root: Path, record: StudyRecord, ledger: Sweep, sends: frozenset[Grant]
+) -> int:
+    """Ask the probes what is not answered yet; return 0, 3 if one failed, 75 if stopped."""
+    try:
+        every = answers.wanted(planned, record, study_arms.finished(ledger))
+        return EXIT_PARTIAL if answers.ask_missing(root, every, sends) else 0
+    except StoppedError as error:
+        safe_text.say(str(error))
+        return error.exit_code
 
 
 def judge(planned: Planned, root: Path, record: StudyRecord, ledger: Sweep) -> Outcome:
@@ -125,12 +142,14 @@ def _tell(judged: Outcome, ledger: Sweep, as_json: bool) -> None:
     safe_text.say(f"results in {Path(judged.dir) / RESULTS}")
 
 
-def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:
+def _show(
+    planned: Planned, root: Path, spent: str, asked: Mapping[str, int], as_json: bool
+) -> None:
     """Print what would be run and judged; nothing is created."""
     done = folder.done(planned, root)
     if as_json:
         value = {"study": planned.name, "dir": str(root), "cost": spent, **_counted(planned)}
-        value["done"] = done
+        value |= {"done": done, "answers": dict(asked)}
         print(json.dumps({"schema": 1, **value}, indent=1))
         return
     for line in _lines(planned):

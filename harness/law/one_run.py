@@ -70,7 +70,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     result = _result(run, who, log, choice, standing, laws)
     judging = Judging(laws.onset, log.course, who.intervened)
     replicate = replicates.of(table, chosen, cleaned, judging, laws.spans(chosen.reward))
-    return Analysed(result, _series(run, who, log), replicate)
+    return Analysed(result, _series(run, who, log), replace(replicate, folder=run.folder))
 
 
 def _nothing_valid(log: Log, choice: Choice) -> ReadProblem:

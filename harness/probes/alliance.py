@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from harness.config.run import RunConfig
 from harness.probes.quantity import Probe, Quantity
 from harness.simulator.alliance import Alliance, alliance
 from harness.train.rollout.rewards import turns_of
@@ -29,10 +30,20 @@ QUANTITIES = (
     Quantity("task", "share of replies", _mean(lambda one: one.task)),
     Quantity("alliance", "0 to 1", _mean(lambda one: one.mean)),
 )
-NO_BOND = "bond: a served user keeps no account of trust; alliance is the mean of goal and task"
+NO_BOND = "bond: {} keeps no account of trust; alliance is the mean of goal and task"
+
+
+def _lacks(config: RunConfig) -> Mapping[str, str]:
+    """Bond, of all users but the scripted ones."""
+    kind = config.simulator.kind
+    who = "a served user" if kind == "served" else f"a user of simulator={config.simulator.name}"
+    return {} if kind == "scripted" else {"bond": NO_BOND.format(who)}
+
+
 PROBE = Probe(
     "alliance",
     "Do policy and user work together: a bond, the user's goal, and the task they want?",
     lambda config: QUANTITIES,
-    not_measured=lambda config: (NO_BOND,) if config.simulator.kind == "served" else (),
+    not_measured=lambda config: tuple(_lacks(config).values()),
+    lacks=_lacks,
 )

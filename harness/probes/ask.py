@@ -7,24 +7,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.config.run import LEVELS, RunConfig
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
-from harness.probes import readings, served, source
+from harness.probes import expected, readings, served, source
+from harness.probes.expected import level_names
 from harness.probes.quantity import Answers, Battery, ItemChoice, Probe, Setting
 from harness.probes.readings import Asked
 from harness.probes.results import Probed, Reading
 from harness.probes.source import Source
-from harness.records.outcomes import OWN
+from harness.records import probe_answer, provenance
 from harness.train.metrics.held_out import levels_of
 from harness.train.saved_policy import loading
 from harness.train.saved_policy import policy as saved_policy
 from harness.train.saved_policy.policy import Held
 from harness.utils import safe_text
 
-BY_START = "start"
-FOLDER = "probes"
-"""Inside the run."""
-USERS = 64
+BY_START = probe_answer.BY_START
 Say = Callable[[str, int, int], None]
 """Called with what is held, the conversations or items so far, and all of them."""
 
@@ -41,7 +39,7 @@ class Question:
     """Ask every checkpoint that was kept."""
     against: str = BY_START
     """`start`, or a folder: of another run, whose last checkpoint it is, or of a model."""
-    users: int = USERS
+    users: int = expected.USERS
     repeats: int | None = None
     """None for the probe's own."""
     choice: ItemChoice = field(default_factory=ItemChoice)
@@ -52,7 +50,7 @@ class Question:
     @property
     def folder(self) -> Path:
         """Where the answer is written, and what served users said is kept."""
-        return self.out or self.run / FOLDER / self.probe.name
+        return self.out or probe_answer.path_of(self.run, self.probe.name).parent
 
     @property
     def conversations(self) -> int:
@@ -130,6 +128,9 @@ def _asked(
         items=None if battery is None else battery.items,
         not_measured=tuple(probe.not_measured(last.config)),
         verdict=probe.verdict([one for one in found if one.step == policies[-1].step]),
+        item_file=None if question.choice.file is None else str(question.choice.file),
+        checkpoints={str(one.step): one.checkpoint for one in policies if one.checkpoint},
+        made_by=provenance.now(),
     )
 
 
@@ -155,11 +156,10 @@ def _reference(question: Question, last: Source) -> Source:
 
 def _found(folder: Path, step: int | None, probe: Probe) -> Source:
     config, where = source.config_of(folder)
-    if config.simulator.kind == "served" and probe.not_served:
-        raise ConfigError(
-            f"{where}: simulator.kind must be one that answers in this process for {probe.name}, "
-            f"{probe.not_served}, got served"
-        )
+    try:
+        expected.refuse_served(probe, config)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
     found = source.of(folder, step)
     if probe.needs_start and not found.knows_start:
         rule = f"policy.model must name what the policy began with for {probe.name}"
@@ -171,16 +171,10 @@ def _found(folder: Path, step: int | None, probe: Probe) -> Source:
     return found
 
 
-def _names(config: RunConfig) -> Mapping[int, str]:
-    """The levels that a run is evaluated at, by number; `own` is none of the named ones."""
-    met = levels_of(config).met
-    return {number: LEVELS[number] if number < len(LEVELS) else OWN for number in met}
-
-
 def _levels(config: RunConfig) -> Any:
     """All that the users of each level that is met follow from."""
     every = levels_of(config).every
-    return {name: every[number].knobs() for number, name in _names(config).items()}
+    return {name: every[number].knobs() for number, name in level_names(config).items()}
 
 
 OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")
@@ -194,7 +188,7 @@ _WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
     "simulator.profiles": lambda config: config.simulator.profiles,
     "simulator.model": lambda config: config.simulator.model,
     "simulator.temperature": lambda config: config.simulator.temperature,
-    "eval.levels": lambda config: list(_names(config).values()),
+    "eval.levels": lambda config: list(level_names(config).values()),
     "difficulty or levels": _levels,
 }
 """By key: what two policies must have in common to be held against each other."""
@@ -213,7 +207,7 @@ def _answers_of(
     def from_users(policy: Source) -> Answers:
         held: dict[tuple[str, str], dict[int, list[Held]]] = {}
         for setting in question.probe.settings(policy.config):
-            names = _names(setting.changed(policy.config))
+            names = level_names(setting.changed(policy.config))
             for one in _held(question, policy, setting, say):
                 level = names[one.meeting.level]
                 here = held.setdefault((level, setting.name), {})

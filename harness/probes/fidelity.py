@@ -114,7 +114,8 @@ def _turned_round(fact: str) -> str:
 def battery(first: int | None) -> Battery:
     """The items, to be answered by a model's own words."""
     asked = items(min(first or COUNT, COUNT))
-    return Battery(len(asked), lambda saved, watch: _ask(saved, asked, watch))
+    places = [(LEVEL, framing) for framing in FRAMINGS]
+    return Battery(len(asked), lambda saved, watch: _ask(saved, asked, watch), places)
 
 
 def _ask(saved: SavedPolicy, asked: Sequence[Told], watch: Watch) -> Answers:

@@ -92,7 +92,10 @@ QUANTITIES = (
 def battery(choice: ItemChoice) -> Battery:
     """The items of the file, or the shipped ones. Raises ConfigError for a malformed file."""
     items = read(choice.file or SHIPPED)[: choice.first]
-    return Battery(len(items), lambda saved, watch: _ask(saved, items, watch))
+    levels = dict.fromkeys(level for item in items for level in _levels(item, items))
+    places = [(level, framing) for level in levels for framing in FRAMINGS]
+    with_warmth = [(ALL, warmth.SETTING), *places]
+    return Battery(len(items), lambda saved, watch: _ask(saved, items, watch), with_warmth)
 
 
 def _ask(saved: SavedPolicy, items: Sequence[Item], watch: Watch) -> Answers:

@@ -27,6 +27,8 @@ class Quantity:
     """Those that it is measured in; None for all."""
     published: Mapping[str, float] | None = None
     """By setting: by how much it changed in a training that others have published."""
+    least_repeats: int = 1
+    """Conversations with one user that it takes."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ class Setting:
 
 
 AS_TRAINED = Setting("")
-Answers = Mapping[tuple[str, str], Mapping[int, Sequence[Any]]]
+Place = tuple[str, str]
+"""A level and a setting."""
+Answers = Mapping[Place, Mapping[int, Sequence[Any]]]
 """By level and setting, and there by user or item: conversations, or what else was answered."""
 
 Terms = Sequence[tuple[float, str]]
@@ -54,6 +58,8 @@ class Battery:
     items: int
     ask: Callable[[SavedPolicy, Watch], Answers]
     """Ask all of them, in each setting."""
+    places: Sequence[Place] = ()
+    """Those that it answers, the level of all items first."""
 
 
 @dataclass(frozen=True)
@@ -95,5 +101,7 @@ class Probe:
     """Whether it compares each conversation with the policy that training began with."""
     not_measured: Callable[[RunConfig], Sequence[str]] = lambda config: ()
     """What cannot be measured of a run with this config, and why: sentences."""
+    lacks: Callable[[RunConfig], Mapping[str, str]] = lambda config: {}
+    """Quantities that have no number in any run with this config, and why: sentences."""
     verdict: Callable[[Sequence[Reading]], str] = lambda readings: ""
     """What the readings of one step come to, in a sentence; nothing where it gives none."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import RunConfig
 from harness.probes import over_users
 from harness.probes.over_users import Parts
-from harness.probes.quantity import Answers, Probe, Quantity, Terms
+from harness.probes.quantity import Answers, Place, Probe, Quantity, Terms
 from harness.probes.results import Reading
 
 
@@ -29,37 +29,43 @@ class Asked:
         return cls(tuple(probe.quantities(config)), terms)
 
 
-def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Iterator[Reading]:
-    """Level by level, setting by setting; the change is since `before`."""
-    for level in dict.fromkeys(level for level, _ in answers):
+def each(asked: Asked, places: Collection[Place]) -> Iterator[tuple[str, str, Quantity]]:
+    """Level, setting and quantity of each reading that answers at these places give."""
+    for level in dict.fromkeys(level for level, _ in places):
         for setting, terms in asked.terms.items():
             for quantity in asked.quantities:
-                if not _is_asked(quantity, answers, level, terms):
-                    continue
-                own = _weighed(quantity, answers, level, terms)
-                change = over_users.NOT_MEASURED
-                if before is not None:
-                    held_against = _weighed(quantity, before, level, terms)
-                    taken_off = [(-factor, parts) for factor, parts in held_against]
-                    change = over_users.combined([*own, *taken_off])
-                yield Reading(
-                    level=level,
-                    quantity=quantity.name,
-                    setting=setting,
-                    unit=quantity.unit,
-                    step=step,
-                    estimate=over_users.combined(own),
-                    change=change,
-                    people=quantity.people if len(terms) == 1 else None,
-                    published=(quantity.published or {}).get(setting),
-                )
+                if _is_asked(quantity, places, level, terms):
+                    yield level, setting, quantity
 
 
-def _is_asked(quantity: Quantity, answers: Answers, level: str, terms: Terms) -> bool:
+def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Iterator[Reading]:
+    """Level by level, setting by setting; the change is since `before`."""
+    for level, setting, quantity in each(asked, answers):
+        terms = asked.terms[setting]
+        own = _weighed(quantity, answers, level, terms)
+        change = over_users.NOT_MEASURED
+        if before is not None:
+            held_against = _weighed(quantity, before, level, terms)
+            taken_off = [(-factor, parts) for factor, parts in held_against]
+            change = over_users.combined([*own, *taken_off])
+        yield Reading(
+            level=level,
+            quantity=quantity.name,
+            setting=setting,
+            unit=quantity.unit,
+            step=step,
+            estimate=over_users.combined(own),
+            change=change,
+            people=quantity.people if len(terms) == 1 else None,
+            published=(quantity.published or {}).get(setting),
+        )
+
+
+def _is_asked(quantity: Quantity, places: Collection[Place], level: str, terms: Terms) -> bool:
     """Whether a quantity belongs to all of these settings, and the level has them."""
     names = [name for _, name in terms]
     belongs = quantity.settings is None or set(names) <= set(quantity.settings)
-    return belongs and all((level, name) in answers for name in names)
+    return belongs and all((level, name) in places for name in names)
 
 
 def _weighed(

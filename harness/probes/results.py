@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.config.run import SCHEMA
 from harness.probes.over_users import NOT_MEASURED, Estimate
+from harness.records import probe_answer
+from harness.records.provenance import MadeBy
 
 START = 0
 """The step of the policy that a run began with."""
@@ -34,7 +36,7 @@ class Reading:
     @property
     def label(self) -> str:
         """The quantity with its setting."""
-        return f"{self.quantity}, {self.setting}" if self.setting else self.quantity
+        return probe_answer.name_of(self.quantity, self.setting)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,12 @@ class Probed:
     """What the last step's readings come to; nothing of a probe that gives none."""
     cost: Mapping[str, Any] | None = None
     """What was asked of served users: served.cost; None where nobody was paid."""
+    item_file: str | None = None
+    """Path of the items; None for those that are shipped, and of a probe that asks none."""
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
+    """By step: sha256 of the manifest of the checkpoint that was asked; none of a folder."""
+    made_by: MadeBy | None = None
+    """The code that asked."""
 
     @property
     def levels(self) -> tuple[str, ...]:

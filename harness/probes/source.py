@@ -9,7 +9,7 @@ from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.probes.results import START
-from harness.records import policy_file, run_folder, trained_run
+from harness.records import checkpoints, policy_file, run_folder, trained_run
 from harness.records.policy_file import PolicyFile
 from harness.records.run_folder import RunFolder
 from harness.records.trained_run import TrainedRun
@@ -35,6 +35,8 @@ class Source:
     """Whether it is known what its training began with."""
     left_out: tuple[str, ...] = ()
     """Keys of the config that are not known."""
+    checkpoint: str | None = None
+    """sha256 of the manifest of the run's checkpoint that it is; None of the start and a folder."""
 
     @property
     def start(self) -> Source:
@@ -44,7 +46,7 @@ class Source:
                 f"{self.where}: policy.model must name what the policy began with, got nothing: "
                 "give a run or another folder, which it is held against, as --against"
             )
-        return replace(self, weights=None, step=START, shown="the start")
+        return replace(self, weights=None, step=START, shown="the start", checkpoint=None)
 
 
 def of(folder: Path, step: int | None) -> Source:
@@ -97,7 +99,10 @@ def _read(folder: Path) -> PolicyFile:
 def _of_run(one: TrainedRun) -> Source:
     weights = one.checkpoint.path if one.config.policy.kind == "tabular" else one.files
     step, sum_of_start = one.checkpoint.step, one.status.start_model
-    return Source(one.config, one.run.config, weights, step, sum_of_start, f"step {step}")
+    return Source(
+        one.config, one.run.config, weights, step, sum_of_start, f"step {step}",
+        checkpoint=checkpoints.sum_of(one.checkpoint),
+    )  # fmt: skip
 
 
 def _of_folder(folder: Path, told: PolicyFile) -> Source:

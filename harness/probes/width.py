@@ -44,6 +44,7 @@ QUANTITIES = tuple(
         f"{name} {k}",
         "reward" if name == BEST else "share of users",
         partial(_of_user, measure, k),
+        least_repeats=k,
     )
     for name, (measure, sizes) in MEASURES.items()
     for k in sizes

@@ -8,6 +8,7 @@ least two are kept, since the newest may be damaged, and those that trainer.keep
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import reprlib
 from collections.abc import Callable
@@ -158,3 +159,9 @@ def _prune(root: Path, step: int, keep_every: int) -> None:
         with contextlib.suppress(OSError):
             atomic.remove(path)
     clear(root)
+
+
+def sum_of(checkpoint: Checkpoint) -> str:
+    """sha256 of the manifest, which has those of all files. Raises StorageError."""
+    with atomic.storage(checkpoint.path):
+        return hashlib.sha256((checkpoint.path / manifest.NAME).read_bytes()).hexdigest()

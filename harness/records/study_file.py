@@ -22,11 +22,28 @@ EVALUATION = "eval/medium/reward"
 
 
 @dataclass(frozen=True)
+class OfProbe:
+    """Whose reading a link's quantity is, and how the probe is asked: of every run alike."""
+
+    name: str
+    level: str
+    """As its table is headed: `medium`, or `told facts`."""
+    unit: str
+    users: int
+    """Held-out users a level; 0 of a probe that asks items."""
+    repeats: int
+    """Conversations with each; 0 likewise."""
+    items: int | None
+    """Items that are asked; None of a probe that talks with users."""
+
+
+@dataclass(frozen=True)
 class Link:
     """One statement of a study: an arm, held against another, seed by seed."""
 
     name: str
     quantity: str
+    """One of harness.law.compare.quantities, or with `probe` the name of a reading."""
     arm: str
     against: str | None
     """None: the arm's own number, held against 0."""
@@ -41,6 +58,8 @@ class Link:
     spread: bool = False
     """Whether it is of how far each run lies from the median of its arm, and not of the number
     itself: a test of spread over seeds (Brown and Forsythe 1974)."""
+    probe: OfProbe | None = None
+    """Where the number is the change of a probe's reading, since the start of the run."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +113,20 @@ class StudyRecord:
 
 
 def to_plain(stated: Stated) -> dict[str, Any]:
-    """Convert to plain JSON values, links by name."""
+    """Convert to plain JSON values, links by name; a link without a probe does not speak of one."""
     values = json.loads(json.dumps(dataclasses.asdict(stated)))
     for part in ("links", "checks"):
         values[part] = {link.pop("name"): link for link in values[part]}
+        for link in values[part].values():
+            if link["probe"] is None:
+                del link["probe"]
     return dict(values)
+
+
+def link_of(name: str, values: Mapping[str, Any]) -> Link:
+    """The inverse, of one link. Raises TypeError for other keys."""
+    probe = values.get("probe")
+    return Link(name=name, **{**values, "probe": None if probe is None else OfProbe(**probe)})
 
 
 def write(folder: Path, record: StudyRecord) -> None:

@@ -16,8 +16,8 @@ from harness.law.compare import quantities
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.io.clean import FEWEST_POINTS
 from harness.records import config_file
-from harness.records.study_file import Stated
-from harness.study import cost, times
+from harness.records.study_file import Link, Stated
+from harness.study import cost, probe_links, times
 from harness.study.file import StudyFile
 
 SEED = "seed"
@@ -57,8 +57,8 @@ def doubts(planned: Planned) -> Iterator[str]:
     if stated.most_seeds is not None and len(stated.seeds) > stated.most_seeds:
         rule = f"the last look was stated to be at {stated.most_seeds}"
         yield f"most_seeds: {rule}, and no link is decided beyond, got {len(stated.seeds)} seeds"
-    asked = {link.quantity for link in (*stated.links, *stated.checks)}
-    asked = {name for name in asked if not quantities.of_link(name).every_step}
+    links = (*stated.links, *stated.checks)
+    asked = {link.quantity for link in links if not quantities.of_link(link).every_step}
     configs = [point.config for _, point in planned.distinct().values()]
     least = min(configs, key=cost.evaluations)
     if asked and cost.evaluations(least) < FEWEST_POINTS:
@@ -117,8 +117,8 @@ def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
         seeds=sorted(next(iter(points.values()))),
         words=words,
         arms=file.arms,
-        links=file.links,
-        checks=file.checks,
+        links=_settled(file, "links", file.links, points),
+        checks=_settled(file, "checks", file.checks, points),
         deciding=file.deciding,
         best=file.best,
         rival=file.rival,
@@ -127,6 +127,16 @@ def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
     _refuse_without_null(str(file.path), stated, points)
     own_words = {key: word for key, word in typed.items() if key in common}
     return Planned(name, stated, points, _texts(own_words), _texts(launcher))
+
+
+def _settled(
+    file: StudyFile, part: str, links: Sequence[Link], points: probe_links.Points
+) -> list[Link]:
+    where = f"{file.path}: {part}."
+    return [
+        probe_links.settled(f"{where}{link.name}", link, file.best, points, file.probes)
+        for link in links
+    ]
 
 
 def _parts(
@@ -150,15 +160,22 @@ def _refuse_without_null(
         if any(_null_of(point.config) not in planned for point in runs.values())
     ]
     for link in (*stated.links, *stated.checks):
-        sides = [arm for arm in (link.arm, link.against) if arm]
-        lacking_null = [
-            arm for side in sides for arm in stated.best.get(side, [side]) if arm in lacking
-        ]
+        lacking_null = [arm for arm in probe_links.arms_of(link, stated.best) if arm in lacking]
         if link.net_of_null and lacking_null:
             rule = (
                 f"net_of_null needs null controls of {' and '.join(lacking_null)}, which no arm is"
             )
             raise ConfigError(f"{where}: {link.name}: {rule}; null_controls: true makes them")
+
+
+def null_arms(planned: Planned, arms: Sequence[str]) -> list[str]:
+    """The arms whose runs are null controls of those of `arms`."""
+    nulls = {_null_of(point.config) for arm in arms for point in planned.points[arm].values()}
+    return [
+        arm
+        for arm, points in planned.points.items()
+        if arm not in arms and any(who(point) in nulls for point in points.values())
+    ]
 
 
 def _null_of(config: RunConfig) -> tuple[str, int] | None:

@@ -65,7 +65,12 @@ def sentence(configs: list[RunConfig]) -> str:
         return f"{runs}: CPU hours not known, since {what}{here} was never measured"
     names = dict.fromkeys(config.policy.name for config in configs)
     how = "; ".join(_told(name, len(names) > 1) for name in names)
-    return f"{runs}: about {_shown(hours)} CPU hours ({how}, measured on one core)"
+    return f"{runs}: {about(hours)} ({how}, measured on one core)"
+
+
+def about(hours: float) -> str:
+    """`about 1.3 CPU hours`."""
+    return f"about {_shown(hours)} CPU hours"
 
 
 def _told(name: str, named: bool) -> str:
@@ -75,8 +80,13 @@ def _told(name: str, named: bool) -> str:
 
 
 def _rung(policy: PolicyConfig) -> _Rung | None:
+    return MEASURED.get(policy.name) if is_as_measured(policy) else None
+
+
+def is_as_measured(policy: PolicyConfig) -> bool:
+    """Whether it has the shape of the model that was measured."""
     as_measured = all(getattr(policy, key) == getattr(PolicyConfig(), key) for key in SHAPE)
-    return MEASURED.get(policy.name) if as_measured or policy.kind == "tabular" else None
+    return as_measured or policy.kind == "tabular"
 
 
 def _cpu_s(config: RunConfig) -> float | None:

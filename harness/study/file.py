@@ -18,13 +18,15 @@ from harness.law.compare.claims import MOST_SEEDS
 from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.compare.replicates import COMMON
+from harness.probes.expected import Options
 from harness.records.study_file import Link
+from harness.study import probe_links
 from harness.utils import shape
 
 ARM = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
 DIRECTIONS = ("less", "more", "earlier")
 RIVALS = ("starved",)
-OF_LINK = tuple(f.name for f in dataclasses.fields(Link) if f.name != "name")
+OF_LINK = (*(f.name for f in dataclasses.fields(Link) if f.name != "name"), probe_links.LEVEL)
 NULL_CONTROLS, NULL_CONTROL = "null_controls", "algorithm.null_control=true"
 NEEDED = ("quantity", "arm", "direction", "margin")
 
@@ -46,6 +48,8 @@ class StudyFile:
     best: Mapping[str, tuple[str, ...]]
     rival: str | None
     most_seeds: int | None
+    probes: Mapping[str, Options]
+    """How each probe is asked; those that are not named as `harness probe` asks them."""
 
 
 def read(name: str) -> StudyFile:
@@ -80,7 +84,19 @@ def read(name: str) -> StudyFile:
         best=best,
         rival=None if values.get("rival") is None else str(values["rival"]),
         most_seeds=_most_seeds(path, values.get("most_seeds")),
+        probes=_probes(path, values.get("probes", {}), (*links, *asked)),
     )
+
+
+def _probes(path: Path, value: Any, links: Sequence[Link]) -> dict[str, Options]:
+    """How probes are asked; of those that links name, since others are not."""
+    asked = probe_links.options(path, value)
+    named = list(dict.fromkeys(link.probe.name for link in links if link.probe))
+    for name in asked:
+        if name not in named:
+            rule = f"must name probes of the links, {', '.join(named) or 'which name none'}"
+            raise ConfigError(f"{path}: probes {rule}, got {name!r}")
+    return asked
 
 
 def _most_seeds(path: Path, value: Any) -> int | None:
@@ -185,20 +201,22 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
     missing = next((key for key in NEEDED if key not in of), None)
     if missing:
         raise ConfigError(f"{where}.{missing} must be there, got only {', '.join(map(str, of))}")
-    values = {"name": name, "against": None, **of}
+    probe = probe_links.of_probe(where, of)
+    plain = {key: value for key, value in of.items() if key not in probe_links.KEYS}
+    values = {"name": name, "against": None, **plain}
     defaults = {f.name: f.default for f in dataclasses.fields(Link) if f.name not in values}
     problem = shape.problem(Link, {**defaults, **values})
     if problem:
         raise ConfigError(f"{where}.{problem}")
-    link = Link(**values)
+    link = Link(**values, probe=probe)
     _check_link(where, link, arms)
     return link
 
 
 def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
-    if link.quantity not in quantities.OLD_NAMES:
+    if link.probe is None and link.quantity not in quantities.OLD_NAMES:
         checks.one_of(f"{where}.quantity", link.quantity, quantities.STUDIED)
-    quantity = quantities.of_link(link.quantity)
+    quantity = quantities.of_link(link)
     checks.one_of(f"{where}.direction", link.direction, DIRECTIONS)
     checks.one_of(f"{where}.evaluation", link.evaluation, COMMON)
     checks.one_of(f"{where}.arm", link.arm, arms)

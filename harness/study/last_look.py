@@ -140,15 +140,17 @@ def _from_plain(values: Mapping[str, Any]) -> Stated:
 
 
 def _links(values: Mapping[str, Mapping[str, Any]]) -> list[Link]:
-    return [Link(name=name, **link) for name, link in values.items()]
+    return [study_file.link_of(name, link) for name, link in values.items()]
 
 
 LINK = ("quantity", "arm", "against", "direction", "margin", "evaluation", "net_of_null", "given")
+NEWER = ("spread", "probe")
+"""Keys of a link that results of older versions lack."""
 
 
 def _changed(first: Stated, result: Mapping[str, Any]) -> Stated:
     links, checks = (
-        [Link(name=link["name"], **{key: link[key] for key in LINK}) for link in result[part]]
+        [study_file.link_of(link["name"], _told(link)) for link in result[part]]
         for part in ("links", "checks")
     )
     return replace(
@@ -163,3 +165,8 @@ def _changed(first: Stated, result: Mapping[str, Any]) -> Stated:
         best={name: first.best[name] for name in result["best"]},
         most_seeds=result.get("most_seeds", first.most_seeds),
     )
+
+
+def _told(link: Mapping[str, Any]) -> dict[str, Any]:
+    """What a link of result.json states."""
+    return {key: link[key] for key in (*LINK, *(name for name in NEWER if name in link))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +80,13 @@ def study_of(
     unfinished: Sequence[str] = (),
     diverged: Sequence[str] = (),
     looks: Sequence[Look] = (),
+    beside: Callable[[Path, str, int], None] = lambda folder, arm, seed: None,
     **stated: Any,
 ) -> Outcome:
-    """Write a run a course of each arm, seeds from 1 up, and judge the links."""
+    """Write a run a course of each arm, seeds from 1 up, and judge the links.
+
+    `beside` is given the folder, the arm and the seed of each run once that is written.
+    """
     names: dict[str, dict[str, str]] = {}
     ledger: list[LedgerRow] = []
     for place, (arm, (made, courses)) in enumerate(arms.items()):
@@ -96,6 +100,7 @@ def study_of(
             if course is not None:
                 noise = np.random.default_rng(1000 * place + seed)
                 _write(folder / name, dataclasses.replace(made, seed=seed), rows(course, noise))
+                beside(folder / name, arm, seed)
     count = max(len(courses) for _, courses in arms.values())
     said = Stated(
         **{

@@ -56,6 +56,8 @@ class Observed:
     """The names of the runs of each pair; a seed without one stands for itself."""
     lost: Mapping[int, Lost] = field(default_factory=dict)
     """Seeds whose pair has no number since a run of it diverged."""
+    unanswered: Mapping[str, str] = field(default_factory=dict)
+    """Runs without the number of their probe, by name, and why."""
 
     @property
     def judged(self) -> Mapping[int, float]:
@@ -100,6 +102,8 @@ class Judged:
     """The word with the pairs that diverged at their worst; None where none did."""
     at_worst: Interval | None = None
     """The difference then; None where it could be any number."""
+    unanswered: Mapping[str, str] = field(default_factory=dict)
+    """Runs without the number of their probe, by name, and why."""
 
     @property
     def pairs(self) -> int:
@@ -221,6 +225,7 @@ def _judged(
         lost=seen.lost,
         if_lost_at_worst=bounded if seen.lost else None,
         at_worst=at_worst.interval() if seen.lost and at_worst is not None else None,
+        unanswered=seen.unanswered,
     )
 
 
@@ -297,6 +302,7 @@ def _open(seen: Observed) -> Judged:
         own=_means(seen.own),
         own_by_seed=seen.own,
         lost=seen.lost,
+        unanswered=seen.unanswered,
     )
 
 

@@ -16,11 +16,11 @@ from harness.errors import DataError
 from harness.law.compare.links import Judged
 from harness.law.results import Interval
 from harness.records import plain_file
-from harness.records.study_file import Link
+from harness.records.study_file import Link, OfProbe
 
 SAME, FLIPS, OPEN = "same sign", "flips: of the simulator", "open"
 FILES = ("study/result.json", "result.json")
-STATED = ("quantity", "evaluation", "arm", "against", "net_of_null")
+STATED = ("quantity", "evaluation", "arm", "against", "net_of_null", "probe")
 """What two effects must share to be the same one."""
 DAMAGED = (ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError)
 
@@ -126,10 +126,17 @@ def _parsed(value: Any, path: str) -> OtherStudy:
         verdict=str(value["verdict"]),
         words=tuple(map(str, value["words"])),
         seeds=tuple(map(int, value["seeds"])),
-        stated={str(link["name"]): tuple(link[key] for key in STATED) for link in links},
+        stated={str(link["name"]): _stated(link) for link in links},
         effects={str(link["name"]): _interval(link) for link in links},
         older_words=not any("p_no_effect" in link for link in links),
     )
+
+
+def _stated(link: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The values of STATED; results of older versions do not speak of probes."""
+    probe = link.get("probe")
+    values = {**link, "probe": None if probe is None else OfProbe(**probe)}
+    return tuple(values[key] for key in STATED)
 
 
 def _interval(link: Mapping[str, Any]) -> Interval | None:

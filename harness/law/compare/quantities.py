@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from harness.law.compare import replicates, run_numbers
+from harness.law.compare import probe_readings, replicates, run_numbers
 from harness.law.compare.footing import Footing
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
@@ -17,6 +18,7 @@ from harness.law.compare.random_effects import Sample, sample, unweighted
 from harness.law.compare.run_numbers import OfRun
 from harness.law.estimate import null_control
 from harness.law.results import Interval
+from harness.records.study_file import Link
 
 Values = list[list[Interval | None]]
 """For each group, the value of each of its runs, None where there is none."""
@@ -191,9 +193,20 @@ OLD_NAMES: Mapping[str, str] = {"entropy_fall": "probe_fall", "onset": "probe_on
 """Names that study files used: there every H was that of the probe."""
 
 
-def of_link(name: str) -> Quantity:
-    """The quantity that a study calls so, by its name or an old one. Raises KeyError."""
-    return QUANTITIES[OLD_NAMES.get(name, name)]
+def of_link(link: Link) -> Quantity:
+    """What a link compares: the quantity of that name, by this or an old one, or the change of a
+    probe's reading. Raises KeyError.
+    """
+    probe = link.probe
+    if probe is None:
+        return QUANTITIES[OLD_NAMES.get(link.quantity, link.quantity)]
+    return Quantity(
+        f"change of '{link.quantity}' ({', '.join(filter(None, (probe.name, probe.level)))})",
+        probe.unit,
+        partial(probe_readings.change, probe, link.quantity),
+        null=True,
+        every_step=True,
+    )
 
 
 def values(name: str, sides: Sequence[Side], footing: Footing) -> Values:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -91,6 +92,8 @@ class Replicate:
     """What became of H on the probe; None where the run kept no ledger."""
     judging: Judging | None = None
     """None: no law of it is judged."""
+    folder: Path | None = None
+    """Of the run, where what others found of it lies; None of a log without one."""
     _spans: dict[str, Span] = field(default_factory=dict, repr=False, compare=False)
     _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
     _numbers: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)

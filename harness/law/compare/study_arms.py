@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from harness.law.compare import groups, quantities, worst_case
+from harness.law.compare import groups, probe_readings, quantities, worst_case
 from harness.law.compare.footing import Footing, horizon
 from harness.law.compare.groups import Member
 from harness.law.compare.links import Observed
@@ -143,7 +143,7 @@ def active(member: Member) -> bool:
 
 def observed(link: Link, arms: Arms) -> Observed:
     """The pairs of a link, by seed."""
-    quantity = quantities.of_link(link.quantity)
+    quantity = quantities.of_link(link)
     names = [arm for arm in (link.arm, link.against) if arm]
     sides = [arms.runs[arm] for arm in names]
     footing = Footing(link.evaluation, horizon=horizon(m for runs in sides for m in runs.values()))
@@ -170,7 +170,24 @@ def observed(link: Link, arms: Arms) -> Observed:
         _gains(sides, names, footing) if between and quantity.on_reward and not link.spread else {},
         {seed: " ".join(_name(runs[seed]) for runs in sides) for seed in plain},
         _lost(link, quantity, footing, arms, numbers, of_nets),
+        _unanswered(link, [m for runs in sides for m in runs.values()]),
     )
+
+
+def _unanswered(link: Link, members: Sequence[Member]) -> dict[str, str]:
+    """The runs, and with net_of_null their null controls, that a probe gave no number of: by name,
+    why.
+    """
+    if link.probe is None:
+        return {}
+    why = partial(probe_readings.why_not, link.probe, link.quantity)
+    found: dict[str, str | None] = {}
+    for member in members:
+        nulls = member.nulls if link.net_of_null else ()
+        until = min(run.last_step for run in (member.replicate, *nulls))
+        for run in (member.replicate, *nulls):
+            found[run.folder.name if run.folder else _name(member)] = why(run, until)
+    return {name: reason for name, reason in found.items() if reason is not None}
 
 
 def from_median(numbers: Mapping[int, float]) -> dict[int, float]:
@@ -215,7 +232,10 @@ def _lost(
     if not lost:
         return {}
     name = quantities.OLD_NAMES.get(link.quantity, link.quantity)
-    plain = worst_case.range_of(name, quantity, footing, members)
+    if link.probe is None:
+        plain = worst_case.range_of(name, quantity, footing, members)
+    else:
+        plain = worst_case.UNBOUNDED
     if link.spread:
         plain = (0.0, plain[1] - plain[0])
     net = worst_case.difference(plain, plain) if nets else plain

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import SCHEMA
-from harness.law.compare import deaf_schedule, links, study_arms
+from harness.law.compare import deaf_schedule, links, quantities, study_arms
 from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.links import Judged
 from harness.law.compare.looks import Pairs
@@ -178,6 +178,8 @@ def _link(judged: Judged) -> dict[str, Any]:
         **plain(judged.judged),
         "why": judged.why,
         "quantity": link.quantity,
+        "unit": quantities.of_link(link).unit,
+        "probe": None if link.probe is None else dataclasses.asdict(link.probe),
         "evaluation": link.evaluation,
         "arm": link.arm,
         "against": link.against,
@@ -196,6 +198,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "by_seed": _by_seed(judged.by_seed),
         "plain_by_seed": None if judged.plain_by_seed is None else _by_seed(judged.plain_by_seed),
         "own_by_seed": {arm: _by_seed(values) for arm, values in judged.own_by_seed.items()},
+        "unanswered": dict(judged.unanswered),
         "diverged": {str(seed): list(one.runs) for seed, one in judged.lost.items()},
         "if_diverged_at_worst": judged.if_lost_at_worst
         and {"verdict": judged.if_lost_at_worst, **plain(judged.at_worst)},

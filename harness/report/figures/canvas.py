@@ -91,9 +91,9 @@ class Grid:
         return position % self.columns == 0
 
     def label_x(self, axes: Axes, words: str) -> None:
-        """Label the axis in as many lines as it takes."""
+        """Label the axis; a line of `words` in as many as it takes."""
         room = style.current().characters(1.25 * self.panel_width - SIDES)
-        axes.set_xlabel(_label_lines(words, room))
+        axes.set_xlabel("\n".join(_label_lines(line, room) for line in words.split("\n")))
 
     def label_y(self, axes: Axes, words: str) -> None:
         """Label the axis in as many lines as it takes."""

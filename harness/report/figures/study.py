@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.law.compare import quantities
 from harness.law.compare.link_tests import SIGNS
 from harness.law.compare.links import Judged
 from harness.law.compare.study_outcome import Outcome
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
 NAME = "links"
 COLUMNS = (
     "link", "kind", "quantity", "seed", "value", "plain", "of_arm", "of_against", "low", "high",
-    "verdict",
+    "verdict", "unit", "probe", "level",
 )  # fmt: skip
 HEIGHT = 1.1
 """Inches of a panel."""
@@ -44,6 +45,7 @@ def draw(outcome: Outcome) -> Drawing:
     slots = {seed: slot for slot, seed in enumerate(_seeds(shown))}
     for judged, (axes,) in zip(shown, grid.panels, strict=True):
         _panel(axes, judged, slots)
+        grid.label_x(axes, _what(judged))
     canvas.legend(grid.figure, _entries(slots))
     return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(shown, kinds)))
 
@@ -91,7 +93,6 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=TICKS)
-    axes.set_xlabel(_what(judged))
 
 
 def _what(judged: Judged) -> str:
@@ -127,7 +128,12 @@ def _entries(slots: dict[int, int]) -> canvas.Legend:
 
 def _rows(shown: list[Judged], kinds: list[str]) -> Iterator[dict[str, Any]]:
     for judged, kind in zip(shown, kinds, strict=True):
-        same = {"link": judged.link.name, "kind": kind, "quantity": judged.link.quantity}
+        link, probe = judged.link, judged.link.probe
+        same = {
+            "link": link.name, "kind": kind, "quantity": link.quantity,
+            "unit": quantities.of_link(link).unit,
+            **({"probe": probe.name, "level": probe.level} if probe else {}),
+        }  # fmt: skip
         for seed, value in judged.by_seed.items():
             yield {**same, "seed": seed, "value": value, **_parts(judged, seed)}
         mean = judged.judged

@@ -63,13 +63,14 @@ def statement(link: Link) -> str:
 
 def measured(link: Link) -> str:
     """The quantity with its unit, where the words do not tell that."""
-    unit = quantities.of_link(link.quantity).unit
-    return f"{_quantity(link)}{f', {unit}' if unit == quantities.NATS else ''}"
+    unit = quantities.of_link(link).unit
+    told = unit == quantities.NATS or link.probe is not None
+    return f"{_quantity(link)}{f', {unit}' if told else ''}"
 
 
 def _quantity(link: Link) -> str:
     """In words, of a reward with its evaluation."""
-    quantity = quantities.of_link(link.quantity)
+    quantity = quantities.of_link(link)
     words = f"{quantity.words}{f' on {link.evaluation}' if quantity.on_reward else ''}"
     return f"{words}, distance from the arm's median" if link.spread else words
 
@@ -210,13 +211,24 @@ def _of_link(judged: Judged) -> Iterator[str]:
         yield f"{judged.why}{_open(judged)}"
     if judged.lost:
         yield _diverged_pairs(judged)
+    if judged.unanswered:
+        yield _unanswered(judged)
     if len(judged.looks) > 1:
         yield f"looked at before, with {', '.join(map(str, judged.looks[:-1]))} pairs"
     if judged.censored and judged.why != NO_ONSET:
         runs = plural(judged.censored, "run")
-        is_onset = quantities.of_link(judged.link.quantity).is_onset
+        is_onset = quantities.of_link(judged.link).is_onset
         lacking = "an onset" if is_onset else "a fall for good"
         yield f"{runs} without {lacking} count with the whole of the run"
+
+
+def _unanswered(judged: Judged) -> str:
+    """Which runs the probe gave no number of, and why: reason by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in judged.unanswered.items():
+        by_reason.setdefault(why, []).append(name)
+    told = (f"{', '.join(names)}: {why}" for why, names in by_reason.items())
+    return f"no number of {plural(len(judged.unanswered), 'run')}: {'; '.join(told)}"
 
 
 def _diverged_pairs(judged: Judged) -> str:

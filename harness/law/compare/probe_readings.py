@@ -1,0 +1,74 @@
+"""What probes found of a run, from the answers in its folder: numbers that studies compare.
+
+The number is the change since the start of the run, at its last step: what training has done. Runs
+that start from the same weights differ by as much in the value at the end. An answer counts only if
+it was asked as the link states, so that all runs are asked alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.errors import DataError
+from harness.law.compare.footing import Footing
+from harness.law.compare.groups import Member
+from harness.law.compare.replicates import Replicate
+from harness.law.results import Interval
+from harness.records import probe_answer
+from harness.records.probe_answer import Answer
+from harness.records.study_file import OfProbe
+
+NOT_ASKED = "the probe was not asked, or failed"
+OTHERWISE = "the probe was asked otherwise than stated, {got} instead of {stated}"
+NOT_LAST = "the probe was asked of step {asked}, and step {last} is compared"
+NOT_MEASURED = "the probe measured no such change"
+
+
+def change(probe: OfProbe, name: str, member: Member, footing: Footing) -> Interval | None:
+    """The change of the reading `name` since the start of the run, with its interval over users or
+    items; None where there is none, which `why_not` tells.
+    """
+    found = _found(probe, name, member.replicate, footing.until)
+    return found if isinstance(found, Interval) else None
+
+
+def why_not(probe: OfProbe, name: str, run: Replicate, until: float | None = None) -> str | None:
+    """Why a run has no such number up to the step `until`, a clause; None where it has one."""
+    found = _found(probe, name, run, until)
+    return found if isinstance(found, str) else None
+
+
+def _found(probe: OfProbe, name: str, run: Replicate, until: float | None) -> Interval | str:
+    try:
+        answer = run.once(("probe", probe.name), lambda: _read(run, probe.name))
+    except DataError as error:
+        return str(error)
+    if answer is None:
+        return NOT_ASKED
+    last = run.last_step if until is None else min(until, run.last_step)
+    if answer.step != last:
+        return NOT_LAST.format(asked=answer.step, last=int(last))
+    got, stated = _how(answer), _stated(probe)
+    if got != stated:
+        first = next(key for key in stated if got[key] != stated[key])
+        return OTHERWISE.format(got=f"{first} {got[first]}", stated=stated[first])
+    known = answer.changes.get((probe.level, name))
+    return NOT_MEASURED if known is None else Interval(*known)
+
+
+def _read(run: Replicate, probe: str) -> Answer | None:
+    return None if run.folder is None else probe_answer.read(run.folder, probe)
+
+
+def _how(answer: Answer) -> Mapping[str, object]:
+    return {
+        "against": answer.against, "users": answer.users, "repeats": answer.repeats,
+        "items": answer.items, "item_file": answer.item_file,
+    }  # fmt: skip
+
+
+def _stated(probe: OfProbe) -> Mapping[str, object]:
+    return {
+        "against": probe_answer.BY_START, "users": probe.users, "repeats": probe.repeats,
+        "items": probe.items, "item_file": None,
+    }  # fmt: skip

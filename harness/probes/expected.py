@@ -1,0 +1,129 @@
+"""What a probe will say of a run, known from the run's config before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.config.run import LEVELS, RunConfig
+from harness.errors import ConfigError
+from harness.probes import readings
+from harness.probes.over_users import FEWEST_USERS
+from harness.probes.quantity import ItemChoice, Place, Probe
+from harness.probes.readings import Asked
+from harness.records.outcomes import OWN
+from harness.records.probe_answer import name_of
+from harness.train.metrics.held_out import levels_of
+
+USERS = 64
+"""Held-out users a level, unless another number is asked for."""
+USUAL_LEVEL = "medium"
+"""Where neither a floor nor a ceiling of emotion squeezes what policies have learnt."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a probe is asked; None for its own."""
+
+    users: int | None = None
+    repeats: int | None = None
+    first: int | None = None
+    """Items, of a probe that asks some."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an answer will have in it."""
+
+    units: Mapping[Place, str]
+    """By level and name of the reading."""
+    users: int
+    """As `Probed` has them: 0 of a probe that asks items."""
+    repeats: int
+    items: int | None
+    replies_of_items: int
+    """Replies, or scored questions, that each policy gives; 0 of a probe that talks with users."""
+    conversations: int
+    """With each policy; 0 of a probe that asks items."""
+
+    @property
+    def levels(self) -> Sequence[str]:
+        return list(dict.fromkeys(level for level, _ in self.units))
+
+    @property
+    def usual_level(self) -> str:
+        """Where a reading is looked up unless a level is named: medium, or the first."""
+        return USUAL_LEVEL if USUAL_LEVEL in self.levels else next(iter(self.levels))
+
+    def at(self, level: str) -> Sequence[str]:
+        """The names of the readings at a level."""
+        return [name for where, name in self.units if where == level]
+
+
+def level_names(config: RunConfig) -> Mapping[int, str]:
+    """The levels that a run is evaluated at, by number; `own` is none of the named ones."""
+    met = levels_of(config).met
+    return {number: LEVELS[number] if number < len(LEVELS) else OWN for number in met}
+
+
+def of(probe: Probe, config: RunConfig, options: Options) -> Expected:
+    """Raises ConfigError for a probe that has nothing to ask such a run, or not so."""
+    refuse_served(probe, config)
+    settings = probe.settings(config)
+    asked = Asked.of(probe, config)
+    reasons = [*probe.not_measured(config)]
+    if not asked.quantities:
+        raise ConfigError(f"probe {probe.name} has nothing to ask: {'; '.join(reasons)}")
+    if probe.battery is not None:
+        _refuse_options(probe, users=options.users, repeats=options.repeats)
+        battery = probe.battery(config, ItemChoice(None, options.first))
+        _at_least(FEWEST_USERS, "first", battery.items)
+        framings = len({setting for _, setting in battery.places})
+        return Expected(
+            _units(asked, probe, config, battery.places, 1), 0, 0, battery.items,
+            battery.items * framings, 0,
+        )  # fmt: skip
+    _refuse_options(probe, first=options.first)
+    users = USERS if options.users is None else options.users
+    repeats = probe.repeats if options.repeats is None else options.repeats
+    _at_least(FEWEST_USERS, "users", users)
+    _at_least(1, "repeats", repeats)
+    places = [
+        (level, one.name) for one in settings for level in level_names(one.changed(config)).values()
+    ]
+    units = _units(asked, probe, config, places, repeats)
+    return Expected(units, users, repeats, None, 0, users * repeats * len(places))
+
+
+def refuse_served(probe: Probe, config: RunConfig) -> None:
+    """Raise ConfigError for a probe that has no answer with served users, and such a run."""
+    if config.simulator.kind == "served" and probe.not_served:
+        raise ConfigError(
+            f"simulator.kind must be one that answers in this process for {probe.name}, "
+            f"{probe.not_served}, got served"
+        )
+
+
+def _units(
+    asked: Asked, probe: Probe, config: RunConfig, places: Sequence[Place], repeats: int
+) -> dict[Place, str]:
+    lacking = probe.lacks(config)
+    return {
+        (level, name_of(quantity.name, setting)): quantity.unit
+        for level, setting, quantity in readings.each(asked, places)
+        if quantity.name not in lacking and (repeats >= quantity.least_repeats or not repeats)
+    }
+
+
+def _at_least(least: int, name: str, value: int) -> None:
+    if value < least:
+        raise ConfigError(f"{name} must be at least {least}, got {value}")
+
+
+def _refuse_options(probe: Probe, **options: int | None) -> None:
+    """Raise ConfigError for an option that would do nothing."""
+    for name, value in options.items():
+        if value is not None:
+            meets = "users" if probe.battery is None else "items"
+            rule = f"must go with another probe, since {probe.name} meets {meets}"
+            raise ConfigError(f"{name} {rule}, got {value}")

@@ -1,0 +1,105 @@
+"""The answer of a probe in the folder of a run, as those read it who did not ask.
+
+RUN/probes/NAME/probe.json is what `harness probe NAME RUN` writes. The studies' comparison takes
+its numbers from there, and whoever asks looks first whether the same was asked already.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.records import plain_file
+from harness.records.provenance import MadeBy
+
+FOLDER, FILE = "probes", "probe.json"
+BY_START = "start"
+"""What a policy is held against unless another is named."""
+LARGEST_BYTES = 16_000_000
+Change = tuple[float, float, float]
+"""Value and 95% interval; a bound that is not known is infinite."""
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a probe found of the last policy that it asked."""
+
+    against: str
+    """`start`, or the folder of another policy."""
+    step: int
+    """Of that policy."""
+    checkpoint: str | None
+    """sha256 of its manifest; None where an older version asked."""
+    users: int
+    repeats: int
+    items: int | None
+    item_file: str | None
+    """None for the items that are shipped."""
+    made_by: MadeBy
+    """The code that asked; of an unknown version where an older one did."""
+    changes: Mapping[tuple[str, str], Change | None]
+    """By level and name of the reading; None where it was not measured."""
+
+
+def path_of(run: Path, probe: str) -> Path:
+    """Where the answer of a probe lies."""
+    return run / FOLDER / probe / FILE
+
+
+def name_of(quantity: str, setting: str) -> str:
+    """The name of a reading: a quantity with the setting that it was measured in."""
+    return f"{quantity}, {setting}" if setting else quantity
+
+
+def read(run: Path, probe: str) -> Answer | None:
+    """The answer; None where none lies there. Raises DataError for what no probe wrote."""
+    path = path_of(run, probe)
+    if not path.is_file():
+        return None
+    try:
+        return _parsed(json.loads(plain_file.text(path, LARGEST_BYTES)))
+    except DAMAGED as error:
+        rule = "must be what `harness probe` writes"
+        raise DataError(f"{path}: {rule}, got {plain_file.one_line(error)}") from error
+
+
+def _parsed(value: Mapping[str, Any]) -> Answer:
+    step = int(value["steps"][-1])
+    made_by = value.get("made_by") or {"versions": {}, "git": ""}
+    return Answer(
+        against=str(value["against"]),
+        step=step,
+        checkpoint=(value.get("checkpoints") or {}).get(str(step)),
+        users=int(value["users"]),
+        repeats=int(value["repeats"]),
+        items=None if value.get("items") is None else int(value["items"]),
+        item_file=value.get("item_file"),
+        made_by=MadeBy(dict(made_by["versions"]), str(made_by["git"])),
+        changes={
+            (str(one["level"]), name_of(str(one["quantity"]), str(one["setting"]))): _change(one)
+            for one in value["readings"]
+            if one["step"] == step
+        },
+    )
+
+
+def _change(reading: Mapping[str, Any]) -> Change | None:
+    """Raises ValueError for a number that is not finite."""
+    change = reading["change"]
+    if change["value"] is None:
+        return None
+    low, high = (-math.inf if change["low"] is None else _finite(change["low"]),
+                 math.inf if change["high"] is None else _finite(change["high"]))  # fmt: skip
+    return _finite(change["value"]), low, high
+
+
+def _finite(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"a change must be a finite number or null, got {value!r:.40}")
+    return float(value)

@@ -1,0 +1,223 @@
+"""The answers of probes that a study's links are about: which are missing, and asking for them.
+
+They lie in the folders of the runs, as `harness probe` writes them. One that was asked of the same
+checkpoint, in the same way and by the same code is taken as it is, so that a study that is stopped
+goes on where it was. A probe that fails on a run leaves that run without the number.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.config.grant import Grant
+from harness.config.run import RunConfig
+from harness.errors import HarnessError, StoppedError
+from harness.execution import gpu_lease, stop_requests
+from harness.probes import answer_files, ask, registry
+from harness.probes.quantity import ItemChoice
+from harness.records import (
+    atomic,
+    checkpoints,
+    debug_log,
+    plain_file,
+    probe_answer,
+    provenance,
+    run_folder,
+    trained_run,
+)
+from harness.records.provenance import MadeBy
+from harness.records.run_folder import RunFolder
+from harness.records.study_file import OfProbe, StudyRecord
+from harness.study import arms, probe_links
+from harness.study.arms import Planned
+from harness.trust import permission
+from harness.utils import process_pool, safe_text
+
+TOLD_EVERY_S = 5.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An answer that links are about."""
+
+    run: Path
+    probe: str
+    users: int
+    repeats: int
+    items: int | None
+
+    @property
+    def question(self) -> ask.Question:
+        """What is asked of the run's last checkpoint, against its start."""
+        probe = registry.named(self.probe)
+        if self.items is not None:
+            return ask.Question(probe, self.run, choice=ItemChoice(None, self.items))
+        return ask.Question(probe, self.run, users=self.users, repeats=self.repeats)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An answer that could not be had."""
+
+    wanted: Wanted
+    why: str
+
+    @property
+    def told(self) -> str:
+        return f"{self.wanted.run.name}: probe {self.wanted.probe} failed: {self.why}"
+
+
+def of_arms(planned: Planned) -> Mapping[str, Sequence[OfProbe]]:
+    """Arm -> the probes whose answers of its runs are compared; null controls where links are net
+    of them.
+    """
+    stated, found = planned.stated, dict[str, dict[str, OfProbe]]()
+    for link in (*stated.links, *stated.checks):
+        if link.probe is None:
+            continue
+        named = probe_links.arms_of(link, stated.best)
+        nulls = arms.null_arms(planned, named) if link.net_of_null else []
+        for arm in (*named, *nulls):
+            found.setdefault(arm, {})[link.probe.name] = link.probe
+    return {arm: list(probes.values()) for arm, probes in found.items()}
+
+
+def wanted(planned: Planned, record: StudyRecord, done: Sequence[Path]) -> list[Wanted]:
+    """The answers that links are about, of the runs that are `done`, each once."""
+    folders = {folder.name: folder for folder in done}
+    every = (
+        Wanted(folders[name], one.name, one.users, one.repeats, one.items)
+        for arm, probes in of_arms(planned).items()
+        for seed in planned.stated.seeds
+        for one in probes
+        if (name := record.arms[arm][str(seed)]) in folders
+    )
+    return list(dict.fromkeys(every))
+
+
+def ask_missing(
+    root: Path, every: Sequence[Wanted], granted: frozenset[Grant] = frozenset()
+) -> list[Failure]:
+    """Ask for the answers that are not there, as many at once as there is room for; return those
+    that could not be had.
+
+    Raises StoppedError if a stop is asked for, or another process works in `root`.
+    """
+    now = provenance.now()
+    missing = [one for one in every if not _is_there(one, now)]
+    if not missing:
+        return []
+    configs = [run_folder.read_config(RunFolder(one.run)) for one in missing]
+    with (
+        run_folder.hold(RunFolder(root)),
+        debug_log.bugs_kept(root),
+        stop_requests.on_signals(root, []),
+        permission.given(granted),
+        process_pool.others(_room(configs)) as pool,
+    ):
+        return _in_turn(root, missing) if pool is None else _shared(root, missing, pool)
+
+
+def _room(configs: Sequence[RunConfig]) -> int:
+    """Processes, this one among them, which then only waits. One where each would want the GPU, or
+    the endpoint whose limits one client keeps.
+    """
+    alone = any(c.policy.kind == "hf" or c.simulator.kind == "served" for c in configs)
+    if alone or any(config.trainer.gpus for config in configs):
+        return 1
+    at_once = gpu_lease.runs_at_once(configs)
+    return 1 if at_once == 1 else at_once + 1
+
+
+def _in_turn(root: Path, every: Sequence[Wanted]) -> list[Failure]:
+    told, failures = _progress(every), list[Failure]()
+    for one in every:
+        failures += _told(told, one, answer(root, one))
+    return failures
+
+
+def _shared(root: Path, every: Sequence[Wanted], pool: Executor) -> list[Failure]:
+    told, failures, left = _progress(every), list[Failure](), dict.fromkeys(every)
+    futures = {pool.submit(answer, root, one): one for one in every}
+    try:
+        for future in as_completed(futures):
+            one = futures[future]
+            failures += _told(told, one, future.result())
+            del left[one]
+    except BrokenProcessPool:  # one was killed, by a lack of memory most likely
+        safe_text.say("a process that asked a probe was killed; the rest is asked one by one")
+        return failures + _in_turn(root, list(left))
+    return failures
+
+
+def _told(told: Callable[[], None], one: Wanted, why: str | None) -> list[Failure]:
+    """Say how far it is, and what failed."""
+    told()
+    if why is None:
+        return []
+    failure = Failure(one, why)
+    safe_text.say(failure.told)
+    return [failure]
+
+
+def _progress(every: Sequence[Wanted]) -> Callable[[], None]:
+    """Says at most every TOLD_EVERY_S seconds how many answers there are, and at the end."""
+    names = ", ".join(dict.fromkeys(one.probe for one in every))
+    done, last = 0, time.monotonic()
+
+    def tell() -> None:
+        nonlocal done, last
+        done += 1
+        if done == len(every) or time.monotonic() - last >= TOLD_EVERY_S:
+            last = time.monotonic()
+            safe_text.say(f"probe {names}: {done} of {len(every)} answers")
+
+    return tell
+
+
+def answer(root: Path, one: Wanted) -> str | None:
+    """Have one answer lie in its run's folder; why it does not, where it cannot be had. What lay
+    there was another answer and is not compared in its place.
+
+    Raises StoppedError once a stop of `root` is asked for.
+    """
+
+    def stop_if_asked(what: str, held: int, of: int) -> None:
+        if stop_requests.stop_runs(root):
+            raise StoppedError("stopped while probes were asked")
+
+    try:
+        stop_if_asked("", 0, 0)
+        question, path = one.question, probe_answer.path_of(one.run, one.probe)
+        with atomic.storage(path):
+            path.unlink(missing_ok=True)
+        answer_files.write(ask.ask(question, stop_if_asked), question.folder, ())
+    except StoppedError:
+        raise
+    except HarnessError as error:
+        return plain_file.one_line(error)
+    except Exception as error:  # a row that is missing, and no end of the study
+        where = debug_log.keep(one.run, error)
+        return f"{type(error).__name__}: {plain_file.one_line(error)}{where}"
+    return None
+
+
+def _is_there(one: Wanted, now: MadeBy) -> bool:
+    """Whether the very answer lies in the run's folder: of its last checkpoint, asked so, by this
+    code.
+    """
+    try:
+        found = probe_answer.read(one.run, one.probe)
+        last = checkpoints.sum_of(trained_run.find(one.run).checkpoint)
+    except HarnessError:  # who asks will say why
+        return False
+    if found is None or found.against != probe_answer.BY_START or found.item_file is not None:
+        return False
+    asked = (found.users, found.repeats, found.items) == (one.users, one.repeats, one.items)
+    is_ours = found.made_by.versions and not provenance.differences(found.made_by, now)
+    return bool(asked and is_ours) and found.checkpoint == last

@@ -1,0 +1,85 @@
+"""CPU hours of the answers of probes that a study asks for, from what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.config.run import RunConfig
+from harness.config.simulator import IN_PROCESS
+from harness.probes import expected, registry
+from harness.probes.expected import Options
+from harness.records.study_file import OfProbe
+from harness.study import cost
+from harness.study.answers import of_arms
+from harness.study.arms import Planned, who
+
+
+@dataclass(frozen=True)
+class _Rung:
+    """CPU seconds, user time on one core."""
+
+    start: float
+    """Of an answer: both policies are loaded."""
+    conversation: float
+    reply: float
+    """To an item."""
+
+
+MEASURED = {
+    "tabular": _Rung(start=0.4, conversation=2.9e-3, reply=0.0),
+    "tiny": _Rung(start=1.0, conversation=52e-3, reply=5.3e-3),
+}
+"""By policy, on 2026-11-27: grounding of 64 held-out users x 4 conversations at one level (tiny:
+32 x 4), 200 items of reliability, in a process that had imported what it takes.
+"""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is asked of the runs of a study."""
+
+    by_probe: Mapping[str, int]
+    """Name -> answers, one a run."""
+    cpu_hours: float | None
+    """None where a policy among them was never measured."""
+
+    @property
+    def told(self) -> str:
+        """The answers and what they cost; nothing where no link is about a probe."""
+        if not self.by_probe:
+            return ""
+        named = ", ".join(f"{name} {count}" for name, count in self.by_probe.items())
+        many = sum(self.by_probe.values())
+        hours = "CPU hours not known" if self.cpu_hours is None else cost.about(self.cpu_hours)
+        return f"; then {many} answer{'s' * (many != 1)} of probes ({named}): {hours}"
+
+
+def of_study(planned: Planned) -> Answers:
+    """Count the answers of all runs, those that are there too."""
+    runs = {
+        (who(point), one.name): (point.config, one)
+        for arm, probes in of_arms(planned).items()
+        for point in planned.points[arm].values()
+        for one in probes
+    }
+    by_probe: dict[str, int] = {}
+    for _, name in runs:
+        by_probe[name] = by_probe.get(name, 0) + 1
+    seconds = [_cpu_s(config, one) for config, one in runs.values()]
+    known = [one for one in seconds if one is not None]
+    return Answers(by_probe, sum(known) / 3600 if len(known) == len(seconds) else None)
+
+
+def _cpu_s(config: RunConfig, one: OfProbe) -> float | None:
+    rung = MEASURED.get(config.policy.name) if cost.is_as_measured(config.policy) else None
+    if rung is None or config.simulator.kind not in IN_PROCESS or config.trainer.gpus:
+        return None
+    asked = (
+        Options(first=one.items)
+        if one.items is not None
+        else Options(users=one.users, repeats=one.repeats)
+    )
+    found = expected.of(registry.named(one.name), config, asked)
+    each = found.conversations * rung.conversation + found.replies_of_items * rung.reply
+    return rung.start + 2 * each

@@ -1,0 +1,143 @@
+"""Links whose number is the change of a probe's reading: what their file says, held against what
+the probe will find in runs like those of their arms.
+
+Whatever such a run could not answer is refused here, before anything is made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.compose.plan import Point
+from harness.config import ranges as checks
+from harness.config.run import RunConfig
+from harness.errors import ConfigError
+from harness.law.compare.replicates import COMMON
+from harness.probes import expected, registry
+from harness.probes.expected import Expected, Options
+from harness.records import config_file
+from harness.records.study_file import EVALUATION, Link, OfProbe
+
+PROBE, LEVEL = "probe", "level"
+KEYS = (PROBE, LEVEL)
+"""Of such a link, beside those that all have."""
+OPTIONS = tuple(f.name for f in dataclasses.fields(Options))
+Points = Mapping[str, Mapping[int, Point]]
+"""Arm -> seed -> its run."""
+
+
+def options(path: Path, value: Any) -> dict[str, Options]:
+    """How each probe is asked, from a file's `probes`. Raises ConfigError."""
+    if not isinstance(value, dict):
+        rule = f"must map names of probes to {', '.join(OPTIONS)}"
+        raise ConfigError(f"{path}: probes {rule}, got {value!r}")
+    read = {}
+    for name, given in value.items():
+        where = f"{path}: probes.{name}"
+        checks.one_of(f"{path}: probes: a name", str(name), registry.PROBES)
+        if not isinstance(given, dict):
+            raise ConfigError(f"{where} must be a mapping of {', '.join(OPTIONS)}, got {given!r}")
+        for key, number in given.items():
+            checks.one_of(f"{where}: a key", str(key), OPTIONS)
+            if type(number) is not int or number < 1:
+                raise ConfigError(f"{where}.{key} must be a whole number above 0, got {number!r}")
+        read[str(name)] = Options(**given)
+    return read
+
+
+def of_probe(where: str, given: Mapping[str, Any]) -> OfProbe | None:
+    """What a link of a file says of its probe, all that hangs on the runs left open; None of one
+    that names none. Raises ConfigError.
+    """
+    if PROBE not in given:
+        if LEVEL in given:
+            rule = "goes with probe; another link has its evaluation"
+            raise ConfigError(f"{where}.{LEVEL} {rule}, got {given[LEVEL]!r}")
+        return None
+    checks.one_of(f"{where}.{PROBE}", str(given[PROBE]), registry.PROBES)
+    if "evaluation" in given:
+        rule = f"goes without probe, whose link has its {LEVEL}"
+        raise ConfigError(f"{where}.evaluation {rule}, got {given['evaluation']!r}")
+    level = given.get(LEVEL, "")
+    if not isinstance(level, str):
+        raise ConfigError(f"{where}.{LEVEL} must be text, got {level!r}")
+    return OfProbe(str(given[PROBE]), level, unit="", users=0, repeats=0, items=None)
+
+
+def settled(
+    where: str,
+    link: Link,
+    best: Mapping[str, Sequence[str]],
+    points: Points,
+    asked: Mapping[str, Options],
+) -> Link:
+    """The link with all that hangs on the runs of its arms. Raises ConfigError for a reading that
+    one of them will not have.
+    """
+    if link.probe is None:
+        return link
+    found = [_of_run(where, link, arm, config, asked) for arm, config in _runs(link, best, points)]
+    first = found[0][1]
+    for arm, one in found:
+        if one != first:
+            rule = "must be asked alike in all arms of a link"
+            raise ConfigError(
+                f"{where}: probe {first.name} {rule}, got {first} and, of {arm}, {one}"
+            )
+    column = f"eval/{first.level}/reward"
+    return replace(link, probe=first, evaluation=column if column in COMMON else EVALUATION)
+
+
+def arms_of(link: Link, best: Mapping[str, Sequence[str]]) -> list[str]:
+    """The arms on either side, those of a best one for it."""
+    sides = [arm for arm in (link.arm, link.against) if arm]
+    return [arm for side in sides for arm in best.get(side, [side])]
+
+
+def _runs(
+    link: Link, best: Mapping[str, Sequence[str]], points: Points
+) -> Iterator[tuple[str, RunConfig]]:
+    """The arms with the configs of their runs, each config once."""
+    seen = set()
+    for arm in arms_of(link, best):
+        for point in points[arm].values():
+            name = config_file.config_hash(point.config)
+            if name not in seen:
+                seen.add(name)
+                yield arm, point.config
+
+
+def _of_run(
+    where: str, link: Link, arm: str, config: RunConfig, asked: Mapping[str, Options]
+) -> tuple[str, OfProbe]:
+    assert link.probe is not None
+    probe = registry.named(link.probe.name)
+    try:
+        answer = expected.of(probe, config, asked.get(probe.name, Options()))
+        level = link.probe.level or answer.usual_level
+        checks.one_of(LEVEL, level, answer.levels)
+        if (level, link.quantity) not in answer.units:
+            _refuse(link.quantity, answer.at(level), probe.not_measured(config))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: arms.{arm}: {error}") from error
+    return arm, _complete(link.probe.name, level, answer, link.quantity)
+
+
+def _refuse(quantity: str, names: Sequence[str], reasons: Sequence[str]) -> None:
+    """Raise ConfigError for a reading that is not among `names`."""
+    try:
+        checks.one_of(
+            "quantity", quantity, [f'"{name}"' if "," in name else name for name in names]
+        )
+    except ConfigError as error:
+        why = "".join(f"; not measured: {reason}" for reason in reasons)
+        raise ConfigError(f"{error}{why}") from error
+
+
+def _complete(name: str, level: str, answer: Expected, quantity: str) -> OfProbe:
+    unit = answer.units[level, quantity]
+    return OfProbe(name, level, unit, answer.users, answer.repeats, answer.items)

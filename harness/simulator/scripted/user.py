@@ -19,11 +19,10 @@ from harness.simulator.state import (
     Disclosed,
     State,
     draw_user,
+    draws_of_turns,
     ending,
     reported_change,
     shown_emotions,
-    turn_draws,
-    wording_draws,
 )
 from harness.utils.record import record
 
@@ -93,9 +92,10 @@ class ScriptedSimulator:
         answers = [self._answered_before(turn, reply) for turn, reply in asked]
         new = [number for number, answer in enumerate(answers) if answer is None]
         readings = read_all([replies[number].text for number in new], self.reader)
-        for number, reading in zip(new, readings, strict=True):
+        draws = draws_of_turns([(turns[n].state.key, turns[n].state.turn + 1) for n in new])
+        for number, reading, (u, w) in zip(new, readings, draws, strict=True):
             turn, reply = asked[number]
-            answer = answers[number] = self._answer(turn, reply, reading)
+            answer = answers[number] = self._answer(turn, reply, reading, u, w)
             if turn.state.key.split == HELD_OUT:
                 self._met_again.keep_answer(turn.state, reply, answer)
         return [answer for answer in answers if answer is not None]
@@ -132,11 +132,18 @@ class ScriptedSimulator:
         state = State(key, user, start, float(start), disclosed)
         return UserTurn(text, start, None, float(start), None, (), False, {}, state)
 
-    def _answer(self, turn: UserTurn, reply: SupporterReply, reading: Reading) -> UserTurn:
+    def _answer(
+        self,
+        turn: UserTurn,
+        reply: SupporterReply,
+        reading: Reading,
+        u: Sequence[float],
+        w: Sequence[float],
+    ) -> UserTurn:
+        """Return the answer to a reply; `u`, `w`: the draws of its turn and of its words."""
         if turn.ended is not None:
             raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
         state: State = turn.state
-        u = turn_draws(state.key, state.turn + 1)
         appraised = self._appraise(state, reply, reading)
         rises = u[0] < dynamics.rise_probability(appraised.logit)
         large = u[1] < dynamics.large_probability(rises, appraised.appraisal.worth, state.emotion)
@@ -144,7 +151,6 @@ class ScriptedSimulator:
         after = self._after(state, change, rises, appraised, reply.text, u)
         ended = ending(after.emotion, after.turn, self.difficulty)
         heard = _heard(state, reply.text, appraised, change)
-        w = wording_draws(state.key, after.turn)
         path = path_of(state.key, self.difficulty)
         disclosed, text = voice.answered(after, heard, self._disclosure, ended, u[5:], w, path)
         text = manner(text, state.user.persona.voice)

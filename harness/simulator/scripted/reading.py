@@ -167,9 +167,10 @@ class Sentence:
         stems, count = self.stems, len(self.stems)
         if count < 3:
             return False
+        frame = None if self.facts or count < 4 else self.frame
         for other in earlier:
-            theirs, frame = _stems_and_frame(other)
-            if frame == self.frame and count > 3 and not self.facts:
+            theirs, their_frame = _stems_and_frame(other)
+            if their_frame == frame:
                 return True
             shared, more = len(stems & theirs), len(theirs)
             share = shared / (count + more - shared)

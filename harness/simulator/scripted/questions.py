@@ -186,16 +186,16 @@ _SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
 
 def asked(text: str) -> Question | None:
     """Return the question that `text` leaves the user with: on safety, or else the last."""
-    return _asked_and_asking(text)[0]
+    return asked_and_asking(text)[0]
 
 
 def asking(text: str) -> str:
     """Return how far `text` asks: only, also (something is said beside it) or never."""
-    return _asked_and_asking(text)[1]
+    return asked_and_asking(text)[1]
 
 
-@lru_cache(maxsize=32768)
-def _asked_and_asking(text: str) -> tuple[Question | None, str]:
+@lru_cache(maxsize=4096)
+def asked_and_asking(text: str) -> tuple[Question | None, str]:
     """Return `asked` and `asking` of a text, whose sentences are told apart once."""
     spoken = sentences(_spelled_out(text))
     found = [q for q in map(_understood, spoken) if q is not None]

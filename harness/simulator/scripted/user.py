@@ -13,7 +13,8 @@ from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.met_again import MetAgain
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST, path_of
-from harness.simulator.scripted.reading import Reading, read_all
+from harness.simulator.scripted.reading import read_all
+from harness.simulator.scripted.replies import Reading
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
     Disclosed,
@@ -39,6 +40,8 @@ class _AppraisedReply:
     appraisal: Appraisal
     logit: float
     """Log-odds that the emotion rises."""
+    path: str | None
+    """The adversarial one that the user follows, if any."""
     reluctance: float = 0.0
     """What of it is lost because the user puts the supporter to the test."""
 
@@ -148,11 +151,12 @@ class ScriptedSimulator:
         rises = u[0] < dynamics.rise_probability(appraised.logit)
         large = u[1] < dynamics.large_probability(rises, appraised.appraisal.worth, state.emotion)
         change = self._change(rises, large, state.emotion)
-        after = self._after(state, change, rises, appraised, reply.text, u)
+        after = self._after(state, change, rises, appraised, u)
         ended = ending(after.emotion, after.turn, self.difficulty)
         heard = _heard(state, reply.text, appraised, change)
-        path = path_of(state.key, self.difficulty)
-        disclosed, text = voice.answered(after, heard, self._disclosure, ended, u[5:], w, path)
+        disclosed, text = voice.answered(
+            after, heard, self._disclosure, ended, u[5:], w, appraised.path
+        )
         text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
 
@@ -171,7 +175,7 @@ class ScriptedSimulator:
         reluctance = dynamics.reluctance(path, state.trust)
         offset -= reluctance
         x = dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
-        return _AppraisedReply(reading, puzzle, suspicion, parts, x, reluctance)
+        return _AppraisedReply(reading, puzzle, suspicion, parts, x, path, reluctance)
 
     def _change(self, rises: bool, large: bool, emotion: int) -> int:
         size = dynamics.change_size(large, self.difficulty)
@@ -183,16 +187,14 @@ class ScriptedSimulator:
         change: int,
         rises: bool,
         appraised: _AppraisedReply,
-        text: str,
         u: Sequence[float],
     ) -> State:
         """Return the user once the reply has sunk in, before they speak."""
         reading = appraised.reading
         offended = appraised.hurts or appraised.puzzle is not None
         trust = dynamics.next_trust(
-            state.trust, appraised.strategies, offended, self._disclosure, u[4],
-            path_of(state.key, self.difficulty),
-        )  # fmt: skip
+            state.trust, appraised.strategies, offended, self._disclosure, u[4], appraised.path
+        )
         suspicion = appraised.suspicion
         if appraised.hurts and reading.severe:
             trust, suspicion = 0, dynamics.MOST_SUSPICION
@@ -207,8 +209,8 @@ class ScriptedSimulator:
             suspicion=suspicion,
             momentum=1 if rises else -1,
             past_strategies=(*state.past_strategies, appraised.strategy_set),
-            sentences=(*state.sentences, *appraised.reading.plain_sentences),
-            asking=(*state.asking, questions.asking(text)),
+            sentences=(*state.sentences, *reading.plain_sentences),
+            asking=(*state.asking, reading.asking),
         )
 
 
@@ -219,8 +221,8 @@ def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> 
     stems = questions.entities_of(reading.stems)
     if appraised.puzzle is not None:
         return voice.Heard(change, "puzzled", None, last, stems, closes=True)
-    question = questions.asked(text)
-    taken = reasons.Taken(text, appraised.appraisal, reading, question, state)
+    question = reading.question
+    taken = reasons.Taken(appraised.appraisal, reading, state)
     reason = reasons.of_rise(taken) if change > 0 else reasons.of_fall(taken)
     closes = appraised.hurts and not questions.asks_with_care(question)
     harsh = closes and reasons.is_harsh(reading)

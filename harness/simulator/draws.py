@@ -23,11 +23,16 @@ _UNIT = 2.0**-32
 
 def uniforms(*key: int | str) -> tuple[float, ...]:
     """Return COUNT numbers in [0, 1), the same for the same key on every machine."""
-    return tuple([number * _UNIT for number in _UNPACK(_digest(key))])
+    return tuple([number * _UNIT for number in _UNPACK(_digest(joined(*key)))])
 
 
-def uniforms_of_all(keys: Iterable[tuple[int | str, ...]]) -> list[list[float]]:
-    """Return `uniforms` of each key, all at once, which is quicker."""
+def joined(*key: int | str) -> str:
+    """Return a key as the text that is hashed; keys are joined to longer ones in the same way."""
+    return "\x1f".join(map(str, key))
+
+
+def uniforms_of_all(keys: Iterable[str]) -> list[list[float]]:
+    """Return `uniforms` of each key, given `joined`, all at once, which is quicker."""
     import numpy as np  # which commands that only name users do without
 
     digests = np.frombuffer(b"".join(map(_digest, keys)), dtype="<u4")
@@ -35,8 +40,8 @@ def uniforms_of_all(keys: Iterable[tuple[int | str, ...]]) -> list[list[float]]:
     return drawn
 
 
-def _digest(key: tuple[int | str, ...]) -> bytes:
-    return blake2b("\x1f".join(map(str, key)).encode(), digest_size=4 * COUNT).digest()
+def _digest(key: str) -> bytes:
+    return blake2b(key.encode(), digest_size=4 * COUNT).digest()
 
 
 def normal(u: float, v: float) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from harness.config.run import DifficultyConfig
-from harness.simulator.draws import normal, pick, uniforms, uniforms_of_all
+from harness.simulator.draws import joined, normal, pick, uniforms, uniforms_of_all
 from harness.simulator.personas import EVERYONE, PERSONAS, Persona
 from harness.simulator.protocol import ConversationKey
 from harness.utils.record import changed, record
@@ -109,8 +109,8 @@ def draws_of_turns(
     turns: Sequence[tuple[ConversationKey, int]],
 ) -> Iterator[tuple[list[float], list[float]]]:
     """Yield `turn_draws` and `wording_draws` of the turns of several conversations."""
-    places = [_place(key, turn) for key, turn in turns]
-    worded = [("words", *place) for place in places]
+    places = [joined(*_place(key, turn)) for key, turn in turns]
+    worded = [joined("words", place) for place in places]
     return zip(uniforms_of_all(places), uniforms_of_all(worded), strict=True)
 
 

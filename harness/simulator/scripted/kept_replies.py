@@ -22,7 +22,7 @@ from harness.config.run import STRATEGIES
 from harness.errors import DataError, HarnessError
 from harness.records import atomic, cache_entry, plain_file, user_folders
 
-MOST, FEWEST_NEW = 100_000, 2_000
+MOST, FEWEST_NEW = 100_000, 500
 """Replies in an entry, of 400 bytes or so, and new ones for which it is written again."""
 LONGEST_WAIT_S = 1.0
 """For another run that writes the entry; what is not written is read again one day."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 from harness.config.run import STRATEGIES
@@ -44,15 +45,16 @@ def say(strategy: str, mentions: Mentions, draw: Draw) -> str:
     return _fill(PHRASES[strategy], mentions, draw)
 
 
-def take_up(strategy: str, mentions: Mentions, said: Sequence[str], draw: Draw) -> str:
+def take_up(strategy: str, mentions: Mentions, said: AbstractSet[str], draw: Draw) -> str:
     """A sentence of `strategy` about the user's newest fact, none of `said` while others are left.
 
     Without a fact it is one of `say`. Takes one draw, or those of `say`.
     """
     if not mentions.facts:
         return say(strategy, mentions, draw)
-    sentences = _about(strategy, mentions.facts[-1])
-    new = tuple([s for s in sentences if s not in said]) or sentences
+    sentences = new = _about(strategy, mentions.facts[-1])
+    if not said.isdisjoint(sentences):
+        new = tuple([s for s in sentences if s not in said]) or sentences
     return new[int(draw() * len(new))]
 
 

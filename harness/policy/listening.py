@@ -115,12 +115,12 @@ def tells_fact(message: str) -> bool:
 @lru_cache(maxsize=4096)
 def _listen(message: str) -> tuple[Words, Words, Words]:
     """Topics, facts and feelings of one message."""
-    by_kind = [_classified(sentence) for sentence in _SENTENCE.findall(message)]
-    topics, facts, feelings = (
-        tuple([value for kind, value in by_kind if kind == sought])
-        for sought in ("topic", "fact", "feeling")
-    )
-    return topics, facts, feelings
+    found: dict[str, Words] = {"topic": (), "fact": (), "feeling": (), "nothing": ()}
+    for sentence in _SENTENCE.findall(message):
+        kind, value = _classified(sentence)
+        if value:
+            found[kind] += (value,)
+    return found["topic"], found["fact"], found["feeling"]
 
 
 @lru_cache(maxsize=16384)

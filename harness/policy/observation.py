@@ -7,12 +7,12 @@ kind of need that a phrase speaks of, named after the intention it most often co
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.config.difficulty import PATHS
 from harness.config.run import INTENTIONS
 from harness.policy.listening import tells_fact
+from harness.utils.record import record
 
 MOODS = ("unspoken", "heavy", "plain", "lighter")
 CUES = ("none", *INTENTIONS, "heart", "head")
@@ -61,18 +61,14 @@ _TESTS = {
     r"i could scream|be furious too|furious by now|of yours makes it worse|put up with it)\b",
     "validation": r"\b(?:i am right|say yes to me|just agree|did nothing wrong|everything right)\b",
 }
-_PATTERNS = {
-    kind: tuple((name, re.compile(pattern)) for name, pattern in table.items())
-    for kind, table in {
-        "mood": _MOODS,
-        "change": _CHANGES,
-        "cue": _CUES,
-        "test": _TESTS,
-    }.items()
-}
+_PATTERNS = tuple(
+    tuple((names.index(name), re.compile(pattern)) for name, pattern in table.items())
+    for names, table in ((MOODS, _MOODS), (CUES, _CUES), (CHANGES, _CHANGES), (TESTS, _TESTS))
+)
+"""Of mood, cue, change and test, each with its index."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cues:
     """Indices into MOODS, CUES, CHANGES and TESTS, and whether a fact is told."""
 
@@ -89,28 +85,26 @@ def hear(text: str) -> Cues:
 
     How the reply was taken is said in the first sentence.
     """
-    mood, cue, change, test = "unspoken", "none", "neutral", "none"
-    for number, sentence in enumerate(_SENTENCE.findall(text)):
-        read = _sentence(sentence)
-        mood, cue = read[0] or mood, read[1] or cue
-        if number == 0:
-            change = read[2] or change
+    read = [_sentence(sentence) for sentence in _SENTENCE.findall(text)]
+    mood = cue = change = test = 0
+    for number, (its_mood, its_cue, its_change, its_test) in enumerate(read):
+        mood, cue = its_mood or mood, its_cue or cue
+        if number:
+            test = its_test or test
         else:
-            test = read[3] or test
-    return Cues(
-        MOODS.index(mood), CUES.index(cue), CHANGES.index(change), tells_fact(text),
-        TESTS.index(test),
-    )  # fmt: skip
+            change = its_change
+    return Cues(mood, cue, change, tells_fact(text), test)
 
 
 @lru_cache(maxsize=16384)
-def _sentence(sentence: str) -> tuple[str | None, ...]:
+def _sentence(sentence: str) -> tuple[int, int, int, int]:
+    """Return the indices of what one sentence is heard as, 0 for nothing."""
     low = sentence.lower()
     for short, long in _CONTRACTED:
         low = short.sub(long, low)
     words = " ".join(re.findall(r"[a-z']+", low))
-    return tuple([_match(kind, words) for kind in ("mood", "cue", "change", "test")])
-
-
-def _match(kind: str, words: str) -> str | None:
-    return next((name for name, pattern in _PATTERNS[kind] if pattern.search(words)), None)
+    mood, cue, change, test = (
+        next((number for number, pattern in patterns if pattern.search(words)), 0)
+        for patterns in _PATTERNS
+    )
+    return mood, cue, change, test

@@ -67,8 +67,13 @@ def traits_of(turn: UserTurn) -> Traits:
         topic=_text(getattr(persona, "topic", None)),
         voice=_text(getattr(persona, "voice", None)),
         temperament=_text(getattr(user, "temperament", None)),
-        intention=_text(getattr(user, "intention", None)),
+        intention=intention_of(turn),
     )
+
+
+def intention_of(turn: UserTurn) -> str | None:
+    """Read what a turn's user came for, as `traits_of` does."""
+    return _text(getattr(getattr(memory_of(turn), "user", None), "intention", None))
 
 
 def _text(value: Any) -> str | None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from harness.config.run import EMOTIONAL_INTENTIONS, STRATEGIES
-from harness.simulator.account import traits_of
+from harness.simulator.account import intention_of
 from harness.simulator.protocol import UserTurn, memory_of
 from harness.simulator.scripted import dynamics
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST
@@ -107,5 +107,5 @@ def _is_wanted(before: UserTurn, after: UserTurn) -> bool | None:
 
 def wants_solving(turn: UserTurn) -> bool | None:
     """Whether a user came for work on the problem; None where what they came for is not known."""
-    intention = traits_of(turn).intention
+    intention = intention_of(turn)
     return None if intention is None else intention not in EMOTIONAL_INTENTIONS

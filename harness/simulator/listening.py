@@ -100,12 +100,13 @@ def told(turn: str) -> tuple[int, bool]:
 @lru_cache(maxsize=16384)
 def _lines(turn: str) -> tuple[tuple[str, str], ...]:
     """Return (kind, value) of each line after the first, which is the topic or a reaction."""
-    return tuple(map(_line, sentences(expanded(turn))[1:]))
+    return tuple(map(_line, sentences(turn)[1:]))
 
 
 @lru_cache(maxsize=16384)
-def _line(line: str) -> tuple[str, str]:
+def _line(said: str) -> tuple[str, str]:
     """Return (kind, value) of a line; cached, since users say the same of themselves again."""
+    line = expanded(said)
     if line in _TEST:
         return "test", _TEST[line]
     need, shown = _named(line, _NEED_PATTERNS), _named(line, _KIND_PATTERNS)

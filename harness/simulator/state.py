@@ -5,11 +5,11 @@ The rules: who comes, how a change is reported, when a conversation ends, and wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from harness.config.run import DifficultyConfig
-from harness.simulator.draws import normal, pick, uniforms
+from harness.simulator.draws import joined, normal, pick, uniforms, uniforms_of_all
 from harness.simulator.personas import EVERYONE, PERSONAS, Persona
 from harness.simulator.protocol import ConversationKey
 from harness.utils.record import changed, record
@@ -97,12 +97,25 @@ def _group_draws(seed: int, split: str, step: int, group: int) -> tuple[float, .
 
 def wording_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
     """Return the uniform draws that choose the words of one turn; they move nothing else."""
-    return uniforms("words", key.seed, key.split, key.step, key.group, key.sample, turn)
+    return uniforms("words", *_place(key, turn))
 
 
 def turn_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
     """Return the uniform draws of one turn of a conversation."""
-    return uniforms(key.seed, key.split, key.step, key.group, key.sample, turn)
+    return uniforms(*_place(key, turn))
+
+
+def draws_of_turns(
+    turns: Sequence[tuple[ConversationKey, int]],
+) -> Iterator[tuple[list[float], list[float]]]:
+    """Yield `turn_draws` and `wording_draws` of the turns of several conversations."""
+    places = [joined(*_place(key, turn)) for key, turn in turns]
+    worded = [joined("words", place) for place in places]
+    return zip(uniforms_of_all(places), uniforms_of_all(worded), strict=True)
+
+
+def _place(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
+    return key.seed, key.split, key.step, key.group, key.sample, turn
 
 
 def reported_change(change: int, difficulty: DifficultyConfig, u: Sequence[float]) -> float:

@@ -41,8 +41,9 @@ from harness.trust import permission
 from harness.utils import process, safe_text
 
 NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeError)
-UNCOLLECTED = 20_000
-"""New objects before the garbage collector runs: a tabular step's conversations have no cycles."""
+UNCOLLECTED = 1_000_000
+"""New objects before the garbage collector runs, more than the conversations of a batch or of an
+evaluation are made of: these have no cycles, and go as soon as they are no longer needed."""
 
 
 def main() -> int:

@@ -30,11 +30,11 @@ if "harness.train" in sys.orig_argv:
 WITH_A_CACHE_THAT_IS_HELD = """
 import functools, sys
 from filelock import FileLock
-from harness.simulator.scripted import judgements
+from harness.simulator.scripted import kept_replies
 from harness.train import __main__ as train
-judgements.kept = functools.partial(judgements.kept, 1)
-judgements.LONGEST_WAIT_S = 6.0
-with FileLock(judgements._entry().with_suffix(".lock")):
+kept_replies.kept = functools.partial(kept_replies.kept, 1)
+kept_replies.LONGEST_WAIT_S = 6.0
+with FileLock(kept_replies._entry().with_suffix(".lock")):
     sys.exit(train.main())
 """
 
@@ -78,7 +78,7 @@ def test_what_comes_after_the_last_step_has_no_deadline(tmp_path: Path) -> None:
     cache = {**os.environ, "HARNESS_CACHE": str(tmp_path)}
     done = subprocess.run(words, env=cache, capture_output=True, text=True, check=False)
     assert (done.returncode, status(run)["status"]) == (0, "done"), done.stderr
-    assert [path.suffix for path in tmp_path.glob("sentences-*")] == [".lock"]
+    assert [path.suffix for path in tmp_path.glob("replies-*")] == [".lock"]
 
 
 @pytest.mark.slow

@@ -174,17 +174,17 @@ def test_users_recognise_every_sentence_that_takes_up_a_fact(
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_fact_is_taken_up_in_new_words_while_there_are_any(strategy: str) -> None:
     mentions, draws = listen([OPENING, "My parents paid for the course."]), random.Random(4)
-    said: list[str] = []
+    said = set[str]()
     for _ in TAKING_UP[strategy]:
-        said.append(take_up(strategy, mentions, said, draws.random))
-    assert len(set(said)) == len(TAKING_UP[strategy]) == 7
+        said.add(take_up(strategy, mentions, said, draws.random))
+    assert len(said) == len(TAKING_UP[strategy]) == 7
     assert all("your parents paid for the course" in reply for reply in said)
     assert take_up(strategy, mentions, said, draws.random) in said
     assert all(covers(reply, [OPENING, "My parents paid for the course."]) for reply in said)
 
 
 def test_without_a_fact_nothing_is_taken_up() -> None:
-    assert take_up("restate", NOTHING, [], lambda: 0.0) == speak("restate", [], lambda: 0.0)
+    assert take_up("restate", NOTHING, set(), lambda: 0.0) == speak("restate", [], lambda: 0.0)
 
 
 def test_poor_replies_carry_no_strategy_and_hurt() -> None:

@@ -15,11 +15,10 @@ from harness.simulator.scripted.reading import (
     FEELINGS,
     FEWEST_SHARED,
     TELLABLE_STEMS,
-    Reading,
-    Sentence,
     read,
     takes_up,
 )
+from harness.simulator.scripted.replies import Reading, Sentence
 from harness.simulator.state import State
 from harness.utils.record import record
 

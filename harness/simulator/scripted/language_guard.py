@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -117,20 +116,15 @@ class Fault:
     """What is wrong, in words."""
 
 
-def fault(text: str, of_sentence: Callable[[str], Fault | None] | None = None) -> Fault | None:
-    """Return why `text` is not language, for a person; None for a reply that reads like one.
-
-    `of_sentence`: in the place of `fault_in`, where something remembers what it returns.
-    """
+def fault(text: str) -> Fault | None:
+    """Return why `text` is not language, for a person; None for a reply that reads like one."""
     if len(text) > MAX_CHARACTERS:
         return Fault("endless", "endless")
     parts = sentences(text)
     text_words = [word for part in parts for word in words(part)]
     if not text_words:
         return Fault("empty", "empty")
-    checks = itertools.chain(
-        [_shape(text), _repetition(parts, text_words)], map(of_sentence or fault_in, parts)
-    )
+    checks = itertools.chain([_shape(text), _repetition(parts, text_words)], map(fault_in, parts))
     return next((wrong for wrong in checks if wrong), None)
 
 

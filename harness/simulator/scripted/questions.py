@@ -184,20 +184,25 @@ _RULES = read_rules(RULES)
 _SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
 
 
-@lru_cache(maxsize=32768)
 def asked(text: str) -> Question | None:
     """Return the question that `text` leaves the user with: on safety, or else the last."""
-    found = [q for q in map(_understood, sentences(_spelled_out(text))) if q is not None]
-    grave = [q for q in found if q.subject == "safe"]
-    return (grave or found)[-1] if found else None
+    return asked_and_asking(text)[0]
 
 
-@lru_cache(maxsize=32768)
 def asking(text: str) -> str:
     """Return how far `text` asks: only, also (something is said beside it) or never."""
+    return asked_and_asking(text)[1]
+
+
+@lru_cache(maxsize=4096)
+def asked_and_asking(text: str) -> tuple[Question | None, str]:
+    """Return `asked` and `asking` of a text, whose sentences are told apart once."""
     spoken = sentences(_spelled_out(text))
+    found = [q for q in map(_understood, spoken) if q is not None]
+    grave = [q for q in found if q.subject == "safe"]
     questions = sum(map(_is_asked, spoken))
-    return "never" if not questions else "only" if questions == len(spoken) else "also"
+    far = "never" if not questions else "only" if questions == len(spoken) else "also"
+    return (grave or found)[-1] if found else None, far
 
 
 def _spelled_out(text: str) -> str:

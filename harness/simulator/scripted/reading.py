@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 
 from harness.simulator.personas import EVERYONE
-from harness.simulator.scripted import language_guard
-from harness.simulator.scripted.judgements import fault_in, judged
+from harness.simulator.scripted import kept_replies, language_guard
+from harness.simulator.scripted.judgements import judged
+from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import FALLS, LINES, NEED_LINES, RISES, all_lines
+from harness.simulator.scripted.questions import Question, asked_and_asking
 from harness.simulator.scripted.recognition import flatters
+from harness.simulator.scripted.replies import Reading, Sentence, of_row, row_of, stems_and_frame
 from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
-from harness.utils.record import record
 from harness.utils.remembered import Remembered
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
@@ -116,9 +118,6 @@ FACT_LOG_ODDS = -1.5
 OTHERS_SHARE, MOST_EXCUSED, MOST_ADDED = 0.8, 1.0, 6.0
 """Share of the log-odds of the other sentences that counts beside the most hurtful one's, and the
 most by which they excuse it or add to it: kindness beside cruelty does not undo it."""
-ALIKE, ALIKE_WITHIN, ALIKE_OF_FACT = 0.75, 0.5, 0.85
-"""Shares of shared words from which a sentence is the same again: less if one holds the other, more
-if it speaks of a fact, which two sentences may well do."""
 
 
 def _facts_by_stem() -> dict[str, list[tuple[int, int]]]:
@@ -134,82 +133,6 @@ _FACTS_BY_STEM = _facts_by_stem()
 """Facts as (persona index, number), by the stems that speak of them."""
 
 
-@record
-class Sentence:
-    """One sentence of a reply."""
-
-    plain: str
-    """Its words."""
-    stems: frozenset[str]
-    frame: str
-    """Its words with its matter left open: `you are _ _`."""
-    strategy: str | None
-    feelings: frozenset[str]
-    facts: frozenset[tuple[int, int]]
-    """Facts spoken of, as (persona index, number)."""
-    word_count: int
-    hollow: bool
-    """It is a user's own line, or praise that nobody takes for meant."""
-    caring: float
-    """P(it is meant kindly)."""
-    hurt_log_odds: float
-    """Log-odds that it is hurtful, in nats; less where it speaks of a fact."""
-    hurts: bool
-    """It belittles or leaves the subject."""
-    severe: bool
-    """It threatens, scorns or encourages self-harm, if it is hurtful at all."""
-    apologises: bool
-
-    def said_before(self, earlier: Collection[str]) -> bool:
-        """Return whether one of `earlier`, in plain words, says the same but for a word or two."""
-        if self.plain in earlier:
-            return True
-        stems, count = self.stems, len(self.stems)
-        if count < 3:
-            return False
-        for other in earlier:
-            theirs, frame = _stems_and_frame(other)
-            if frame == self.frame and count > 3 and not self.facts:
-                return True
-            shared, more = len(stems & theirs), len(theirs)
-            share = shared / (count + more - shared)
-            if share < ALIKE_WITHIN:  # as mostly
-                continue
-            least = ALIKE_WITHIN if shared in (more, count) else ALIKE
-            if share >= (ALIKE_OF_FACT if self.facts else least):
-                return True
-        return False
-
-
-@record
-class Reading:
-    """A text's content, the same for every user."""
-
-    sentences: tuple[Sentence, ...]
-    plain_sentences: tuple[str, ...]
-    """The same in plain words."""
-    strategies: tuple[str, ...]
-    strategy_set: frozenset[str]
-    """The same, each once."""
-    stems: frozenset[str]
-    feelings: frozenset[str]
-    facts: frozenset[tuple[int, int]]
-    """Facts spoken of, as (persona index, number)."""
-    word_count: int
-    caring: float
-    """P(its kindest sentence is meant kindly)."""
-    hurt_evidence: float
-    """Log-odds that it is hurtful, in nats."""
-    hurts: bool
-    """A sentence belittles or leaves the subject."""
-    severe: bool
-    """A sentence threatens, scorns or encourages self-harm."""
-    apologises: bool
-    """A sentence apologises."""
-    fault: language_guard.Fault | None
-    """Why it is not language; None if it is."""
-
-
 READINGS = 32768
 """Readings that are remembered, of some 3 kB: in 300 steps the tabular policy says 27,000
 sentences, and each again long after the first time."""
@@ -222,7 +145,7 @@ def read(text: str, reader: SentenceReader = LEXICAL) -> Reading:
 
 def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[Reading]:
     """Return the reading of each text; the sentences of all new ones are heard at once."""
-    return _remembered(reader).of(texts, lambda new: _read(new, reader))
+    return _remembered(reader).of(texts, lambda new: _made(new, reader))
 
 
 @cache
@@ -230,17 +153,36 @@ def _remembered(reader: SentenceReader) -> Remembered[str, Reading]:
     return Remembered(READINGS)
 
 
+def _made(texts: Sequence[str], reader: SentenceReader) -> list[Reading]:
+    """Return the reading of each text: as another run has kept it, or made now and to be kept."""
+    kept = [_of_row(text) if reader is LEXICAL else None for text in texts]
+    new = [text for text, reading in zip(texts, kept, strict=True) if reading is None]
+    made = dict(zip(new, _read(new, reader), strict=True))
+    if reader is LEXICAL:
+        kept_replies.add((text, row_of(reading)) for text, reading in made.items())
+    return [reading or made[text] for text, reading in zip(texts, kept, strict=True)]
+
+
+def _of_row(text: str) -> Reading | None:
+    row = kept_replies.row(text)
+    told = None if row is None else of_row(row)
+    return None if told is None else _joined(*told)
+
+
 def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
     """Yield the reading of each text."""
     whole = [text[: language_guard.MAX_CHARACTERS + 1] for text in texts]
     parts = [sentences(text) for text in whole]
     heard = iter(reader.hear([sentence for some in parts for sentence in some]))
-    for text, some in zip(whole, parts, strict=True):
-        yield _joined(text, [_read_sentence(sentence, next(heard)) for sentence in some])
+    for text, begins, some in zip(texts, whole, parts, strict=True):
+        read = [_read_sentence(sentence, next(heard)) for sentence in some]
+        yield _joined(read, language_guard.fault(begins), *asked_and_asking(text))
 
 
-def _joined(text: str, parts: Sequence[Sentence]) -> Reading:
-    """Return the reading of a text from those of its sentences."""
+def _joined(
+    parts: Sequence[Sentence], fault: Fault | None, question: Question | None, asking: str
+) -> Reading:
+    """Return the reading of a text from those of its sentences, and what is of the whole."""
     strategies = tuple([part.strategy for part in parts if part.strategy])
     whole = parts[0] if len(parts) == 1 else None  # whose sets then need no copy
     return Reading(
@@ -249,15 +191,17 @@ def _joined(text: str, parts: Sequence[Sentence]) -> Reading:
         strategies=strategies,
         strategy_set=frozenset(strategies),
         stems=whole.stems if whole else frozenset().union(*[part.stems for part in parts]),
-        feelings=frozenset().union(*[part.feelings for part in parts]),
+        feelings=whole.feelings if whole else frozenset().union(*[p.feelings for p in parts]),
         facts=whole.facts if whole else frozenset().union(*[part.facts for part in parts]),
         word_count=sum([part.word_count for part in parts]),
         caring=max([part.caring for part in parts], default=0.0),
         hurt_evidence=_hurt_evidence([part.hurt_log_odds for part in parts]),
-        hurts=any(part.hurts for part in parts),
-        severe=any(part.severe for part in parts),
-        apologises=any(part.apologises for part in parts),
-        fault=language_guard.fault(text, fault_in),
+        hurts=True in [part.hurts for part in parts],
+        severe=True in [part.severe for part in parts],
+        apologises=True in [part.apologises for part in parts],
+        fault=fault,
+        question=question,
+        asking=asking,
     )
 
 
@@ -272,7 +216,7 @@ def _hurt_evidence(log_odds: Sequence[float]) -> float:
 def _read_sentence(sentence: str, heard: Heard) -> Sentence:
     sentence_words = words(sentence)
     plain = " ".join(sentence_words)
-    stems, frame = _stems_and_frame(plain)
+    stems, frame = stems_and_frame(plain)
     facts = frozenset(_facts(stems))
     hollow = echoes(plain) or flatters(plain)
     polarity, judgement = heard.polarity, judged(sentence)
@@ -292,13 +236,6 @@ def _read_sentence(sentence: str, heard: Heard) -> Sentence:
         severe=judgement.severe,
         apologises=judgement.apologises,
     )
-
-
-@lru_cache(maxsize=16384)
-def _stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
-    plain_words = plain.split()
-    frame = " ".join(w if w in FUNCTION_WORDS else "_" for w in plain_words)
-    return frozenset(map(stem, plain_words)), frame
 
 
 def takes_up(stems: frozenset[str], told: frozenset[str]) -> bool:

@@ -14,7 +14,7 @@ from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.dynamics import LATE_TRUST
 from harness.simulator.scripted.lines import HURTFUL, MORE, all_lines
 from harness.simulator.scripted.questions import Question
-from harness.simulator.scripted.reading import Reading
+from harness.simulator.scripted.replies import Reading
 from harness.simulator.scripted.said_back import denial
 from harness.simulator.state import State
 from harness.utils.record import record
@@ -72,11 +72,14 @@ def _found(pattern: re.Pattern[str], plain: str) -> bool:
 class Taken:
     """A reply as it was taken by the user of `state`, who had not heard it yet."""
 
-    text: str
     parts: Appraisal
     reading: Reading
-    question: Question | None
     state: State
+
+    @property
+    def question(self) -> Question | None:
+        """What it asks."""
+        return self.reading.question
 
     @property
     def last(self) -> str | None:
@@ -180,7 +183,7 @@ def _of_question(question: Question, taken: Taken) -> str:
         return "offer" if question.kind in ("offer", "proposal") else "anyway"
     if taken.last == "suggest":
         return "suggest"
-    asking = (*taken.state.asking, questions.asking(taken.text))
+    asking = (*taken.state.asking, taken.reading.asking)
     if taken.parts.fatigue > -dynamics.PREVIOUS or "never" in asking[-2:] or len(asking) < 2:
         return "question"
     only = len(asking) > 2 and set(asking) == {"only"}

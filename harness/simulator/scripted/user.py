@@ -13,17 +13,17 @@ from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.met_again import MetAgain
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST, path_of
-from harness.simulator.scripted.reading import Reading, read_all
+from harness.simulator.scripted.reading import read_all
+from harness.simulator.scripted.replies import Reading
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
     Disclosed,
     State,
     draw_user,
+    draws_of_turns,
     ending,
     reported_change,
     shown_emotions,
-    turn_draws,
-    wording_draws,
 )
 from harness.utils.record import record
 
@@ -40,6 +40,8 @@ class _AppraisedReply:
     appraisal: Appraisal
     logit: float
     """Log-odds that the emotion rises."""
+    path: str | None
+    """The adversarial one that the user follows, if any."""
     reluctance: float = 0.0
     """What of it is lost because the user puts the supporter to the test."""
 
@@ -93,9 +95,10 @@ class ScriptedSimulator:
         answers = [self._answered_before(turn, reply) for turn, reply in asked]
         new = [number for number, answer in enumerate(answers) if answer is None]
         readings = read_all([replies[number].text for number in new], self.reader)
-        for number, reading in zip(new, readings, strict=True):
+        draws = draws_of_turns([(turns[n].state.key, turns[n].state.turn + 1) for n in new])
+        for number, reading, (u, w) in zip(new, readings, draws, strict=True):
             turn, reply = asked[number]
-            answer = answers[number] = self._answer(turn, reply, reading)
+            answer = answers[number] = self._answer(turn, reply, reading, u, w)
             if turn.state.key.split == HELD_OUT:
                 self._met_again.keep_answer(turn.state, reply, answer)
         return [answer for answer in answers if answer is not None]
@@ -132,21 +135,28 @@ class ScriptedSimulator:
         state = State(key, user, start, float(start), disclosed)
         return UserTurn(text, start, None, float(start), None, (), False, {}, state)
 
-    def _answer(self, turn: UserTurn, reply: SupporterReply, reading: Reading) -> UserTurn:
+    def _answer(
+        self,
+        turn: UserTurn,
+        reply: SupporterReply,
+        reading: Reading,
+        u: Sequence[float],
+        w: Sequence[float],
+    ) -> UserTurn:
+        """Return the answer to a reply; `u`, `w`: the draws of its turn and of its words."""
         if turn.ended is not None:
             raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
         state: State = turn.state
-        u = turn_draws(state.key, state.turn + 1)
         appraised = self._appraise(state, reply, reading)
         rises = u[0] < dynamics.rise_probability(appraised.logit)
         large = u[1] < dynamics.large_probability(rises, appraised.appraisal.worth, state.emotion)
         change = self._change(rises, large, state.emotion)
-        after = self._after(state, change, rises, appraised, reply.text, u)
+        after = self._after(state, change, rises, appraised, u)
         ended = ending(after.emotion, after.turn, self.difficulty)
         heard = _heard(state, reply.text, appraised, change)
-        w = wording_draws(state.key, after.turn)
-        path = path_of(state.key, self.difficulty)
-        disclosed, text = voice.answered(after, heard, self._disclosure, ended, u[5:], w, path)
+        disclosed, text = voice.answered(
+            after, heard, self._disclosure, ended, u[5:], w, appraised.path
+        )
         text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
 
@@ -165,7 +175,7 @@ class ScriptedSimulator:
         reluctance = dynamics.reluctance(path, state.trust)
         offset -= reluctance
         x = dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
-        return _AppraisedReply(reading, puzzle, suspicion, parts, x, reluctance)
+        return _AppraisedReply(reading, puzzle, suspicion, parts, x, path, reluctance)
 
     def _change(self, rises: bool, large: bool, emotion: int) -> int:
         size = dynamics.change_size(large, self.difficulty)
@@ -177,16 +187,14 @@ class ScriptedSimulator:
         change: int,
         rises: bool,
         appraised: _AppraisedReply,
-        text: str,
         u: Sequence[float],
     ) -> State:
         """Return the user once the reply has sunk in, before they speak."""
         reading = appraised.reading
         offended = appraised.hurts or appraised.puzzle is not None
         trust = dynamics.next_trust(
-            state.trust, appraised.strategies, offended, self._disclosure, u[4],
-            path_of(state.key, self.difficulty),
-        )  # fmt: skip
+            state.trust, appraised.strategies, offended, self._disclosure, u[4], appraised.path
+        )
         suspicion = appraised.suspicion
         if appraised.hurts and reading.severe:
             trust, suspicion = 0, dynamics.MOST_SUSPICION
@@ -201,8 +209,8 @@ class ScriptedSimulator:
             suspicion=suspicion,
             momentum=1 if rises else -1,
             past_strategies=(*state.past_strategies, appraised.strategy_set),
-            sentences=(*state.sentences, *appraised.reading.plain_sentences),
-            asking=(*state.asking, questions.asking(text)),
+            sentences=(*state.sentences, *reading.plain_sentences),
+            asking=(*state.asking, reading.asking),
         )
 
 
@@ -213,8 +221,8 @@ def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> 
     stems = questions.entities_of(reading.stems)
     if appraised.puzzle is not None:
         return voice.Heard(change, "puzzled", None, last, stems, closes=True)
-    question = questions.asked(text)
-    taken = reasons.Taken(text, appraised.appraisal, reading, question, state)
+    question = reading.question
+    taken = reasons.Taken(appraised.appraisal, reading, state)
     reason = reasons.of_rise(taken) if change > 0 else reasons.of_fall(taken)
     closes = appraised.hurts and not questions.asks_with_care(question)
     harsh = closes and reasons.is_harsh(reading)

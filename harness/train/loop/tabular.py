@@ -20,7 +20,7 @@ import numpy as np
 from harness.config.run import MAX_TURNS, RunConfig
 from harness.errors import DivergedError
 from harness.policy.tabular import TabularPolicy
-from harness.simulator.scripted import judgements
+from harness.simulator.scripted import kept_replies
 from harness.train.ledger import book
 from harness.train.ledger.book import Ledger
 from harness.train.loop import slow_weights, tabular_ledger
@@ -98,7 +98,7 @@ def train(session: Session) -> None:
     state = TrainState(policy, curriculum.begin(config, saved), stack, critic, ledger, slow)
     watch, signals = RemedyWatch(session), SignalWatch(session)
     session.begin(card.of_tabular(config))
-    keeping = judgements.kept() if config.simulator.kind == "scripted" else nullcontext()
+    keeping = kept_replies.kept() if config.simulator.kind == "scripted" else nullcontext()
     with keeping, ExitStack() as steps:
         steps.callback(session.end_deadline)  # others may keep us waiting for the cache
         for step in range(session.start + 1, config.trainer.steps + 1):

@@ -106,7 +106,8 @@ def _of_temperament(task: GroupTask, temperament: str | None) -> GroupTask:
 
 def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulator:
     """A simulator whose n-th conversation is at the n-th level."""
-    distinct = list({repr(level): level for level in levels}.values())
+    objects = {id(level): level for level in levels}.values()
+    distinct = list({repr(level): level for level in objects}.values())
     simulators = [make(config.simulator, level) for level in distinct]
     if len(distinct) == 1:
         return simulators[0]

@@ -78,7 +78,7 @@ class TabularSpeaker:
         """Start `count` conversations, numbered from 0."""
         self._uniform = self._rng.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
         self._known = [NOTHING] * count
-        self._said: list[tuple[str, ...]] = [()] * count
+        self._said: list[set[str]] = [set() for _ in range(count)]
         self._memory = nothing_heard(count)
         self._slots = np.arange(count) % self._policy.slots if self._slot is None else self._slot
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
@@ -86,7 +86,7 @@ class TabularSpeaker:
     def take_over(self, starts: Sequence[StartState]) -> None:
         """Continue conversations of another, as if the policy had held them."""
         self._known = [listen(start.heard) for start in starts]
-        self._said = [tuple(e.reply.text for e in start.exchanges) for start in starts]
+        self._said = [{e.reply.text for e in start.exchanges} for start in starts]
         for number, start in enumerate(starts):
             self._memory = put(self._memory, np.array([number]), _remembered(start))
 
@@ -123,7 +123,7 @@ class TabularSpeaker:
         if not OBSERVATIONS[self._policy.observation].takes_up:
             return say(strategy, self._known[number], draw)
         text = take_up(strategy, self._known[number], self._said[number], draw)
-        self._said[number] += (text,)
+        self._said[number].add(text)
         return text
 
     def acts(self) -> Acts:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from harness.config.run import RunConfig
-from harness.simulator.scripted import judgements
+from harness.simulator.scripted import kept_replies
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting, at_once, meetings
 from harness.train.rollout.conversation import Conversation
@@ -85,7 +85,7 @@ def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:
     """Every conversation of the evaluation that `saved.config` asks for."""
     every, size, users = meetings(saved.config), at_once(saved.config), HeldOutUsers(saved.config)
     held: list[Held] = []
-    keeping = judgements.kept() if saved.config.simulator.kind == "scripted" else nullcontext()
+    keeping = kept_replies.kept() if saved.config.simulator.kind == "scripted" else nullcontext()
     with keeping, saved.speaking():
         for first in range(0, len(every), size):
             if watch is not None:

@@ -92,6 +92,9 @@ class Adapted:
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
         return PromptedSampler(self._complete, count, end, temperature)
 
+    def speaking(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def close(self) -> None:
         """Drop the adapters; a server that is gone has none."""
         self._drop(self._loaded)

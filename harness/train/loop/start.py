@@ -19,6 +19,7 @@ from harness.policy.chat import Chat, chat_of
 from harness.records import manifest
 from harness.train.engines import forward_check
 from harness.train.engines.engine import Engine, Polled, Transformers
+from harness.train.engines.turn_group import Mates
 from harness.train.loop import memory
 from harness.train.loop.session import Session
 from harness.train.objective import registry
@@ -153,18 +154,19 @@ def running_engine(
     poll: Callable[[], None],
     end_hung: Callable[[str], None],
     scratch: Path,
+    mates: Mates | None = None,
 ) -> Iterator[Engine]:
     """A run's engine, which has loaded the weights and drawn a test turn; closed in the end.
 
     `note_entropies`: record the entropy at each token; vLLM cannot. `poll`: called between tokens
-    or turns, raises to stop; `end_hung`: ends the process, with the reason; `scratch`: see
-    `engine_of`. Raises ConfigError if vLLM refuses this model, StoppedError if a server is out of
-    reach.
+    or turns, raises to stop; `end_hung`: ends the process, with the reason; `scratch` and `mates`:
+    see `engine_of`. Raises ConfigError if vLLM refuses this model, StoppedError if a server is out
+    of reach.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         yield Transformers(start.learner, note_entropies, poll)
         return
-    engine = engine_of(config, start, end_hung, scratch)
+    engine = engine_of(config, start, end_hung, scratch, mates)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, config.policy.temperature)
@@ -174,19 +176,24 @@ def running_engine(
 
 
 def engine_of(
-    config: RunConfig, start: StartModels, end_hung: Callable[[str], None], scratch: Path
+    config: RunConfig,
+    start: StartModels,
+    end_hung: Callable[[str], None],
+    scratch: Path,
+    mates: Mates | None = None,
 ) -> Engine:
     """The engine that a run's config asks for; vLLM is imported only here.
 
     `end_hung` is called, from a thread, with the reason where vLLM takes too long; `scratch`: a
-    folder that one run has, for adapters that a server reads.
+    folder that one run has, for adapters that a server reads; `mates`: the ranks that have vLLM's
+    weights in parts, None for one that has them whole.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         return Transformers(start.learner)
     if engine_choice.chosen(config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import Colocated
 
-        return Colocated(start.learner, config, end_hung)
+        return Colocated(start.learner, config, end_hung, mates)
     if engine_choice.chosen(config) == engine_choice.ADAPTERS:
         from harness.train.engines.vllm_adapters import Adapted
 

@@ -115,8 +115,14 @@ class RunConfig:
         """
         gpus = ranks if self.trainer.gpus else 0
         shard = self.trainer.shard if ranks > 1 else "none"
+        parts = self.trainer.engine_tensor_parallel
         trainer = replace(
-            self.trainer, nodes=1, gpus=gpus, ranks=None if gpus else ranks, shard=shard
+            self.trainer,
+            nodes=1,
+            gpus=gpus,
+            ranks=None if gpus else ranks,
+            shard=shard,
+            engine_tensor_parallel=1 if ranks % parts else parts,
         )
         return replace(self, trainer=trainer)
 

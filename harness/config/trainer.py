@@ -106,6 +106,11 @@ class TrainerConfig:
         float, Between(0.1, 604_800), Unit("seconds"), ANY_LANGUAGE_MODEL, MAY_BE_VLLM
     ] = 600.0
     """Time limit of vLLM for one turn or for loading new weights, after which it counts as hung."""
+    engine_tensor_parallel: Annotated[
+        int, Between(1, MOST_RANKS), Unit("ranks"), ANY_LANGUAGE_MODEL
+    ] = 1
+    """Neighbouring ranks that have vLLM's weights in parts and draw their turns together, for
+    trainer.engine=vllm_colocate; must divide trainer.gpus."""
     waves: Annotated[int, Between(1, 65_536), ANY_LANGUAGE_MODEL, SERVED_USERS] = 2
     """Parts of a batch that talk with served users independently of each other: while the users of
     one think, another speaks, and a late answer keeps only its own part waiting. Of 1 all wait for
@@ -143,6 +148,7 @@ class TrainerConfig:
                 "trainer.engine=vllm_server takes its weights from one process, got "
                 f"{self.world} ranks; choose vllm_colocate or transformers"
             )
+        self._check_tensor_parallel()
         if (self.engine == "vllm_server") != bool(self.engine_urls):
             raise ConfigError(
                 "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "
@@ -153,6 +159,23 @@ class TrainerConfig:
     def world(self) -> int:
         """Number of ranks."""
         return self.nodes * self.of_a_node
+
+    def _check_tensor_parallel(self) -> None:
+        """Raise ConfigError where ranks cannot have vLLM's weights in parts."""
+        parts = self.engine_tensor_parallel
+        if parts == 1:
+            return
+        if self.engine != "vllm_colocate":
+            raise ConfigError(
+                "trainer.engine_tensor_parallel must be 1 unless trainer.engine=vllm_colocate, got "
+                f"{parts} with trainer.engine={self.engine}; set trainer.engine=vllm_colocate"
+            )
+        if self.of_a_node % parts:
+            key = "trainer.gpus" if self.gpus else "trainer.ranks"
+            raise ConfigError(
+                f"trainer.engine_tensor_parallel must divide {key}, since groups are of ranks of "
+                f"one node, got {parts} with {key}={self.of_a_node}"
+            )
 
     @property
     def of_a_node(self) -> int:

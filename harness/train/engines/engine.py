@@ -47,6 +47,12 @@ class Engine(Protocol):
         """A sampler for `count` new conversations, numbered from 0; `end`: id that ends a turn."""
         ...
 
+    def speaking(self) -> AbstractContextManager[None]:
+        """A context in which conversations are held, on each rank at once, by some ranks none; see
+        `turn_group`.
+        """
+        ...
+
     def close(self) -> None:
         """Free what it uses."""
         ...
@@ -73,6 +79,9 @@ class Transformers:
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
         note = self._note_entropies
         return Sampler(self._model, count, end, temperature, note, self._before_token)
+
+    def speaking(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         """Do nothing: the model is the run's own."""
@@ -130,6 +139,9 @@ class Polled:
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
         return _PolledSampler(self._engine.sampler(count, end, temperature), self._before_turn)
+
+    def speaking(self) -> AbstractContextManager[None]:
+        return self._engine.speaking()
 
     def close(self) -> None:
         self._engine.close()

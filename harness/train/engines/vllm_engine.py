@@ -15,6 +15,7 @@ os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # weights are put in by a ca
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 
 import torch
+import torch.distributed as dist
 from vllm import LLM, SamplingParams
 from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
@@ -31,8 +32,11 @@ from harness.train.engines.engine import (
     plain_weights,
 )
 from harness.train.engines.sampler import SampledTurn
+from harness.train.engines.turn_group import Mates, TurnGroup
 
 STDOUT, STDERR = 1, 2
+IN_PARTS = {"distributed_executor_backend": "external_launcher"}
+"""Each rank's vLLM has its part of the weights, and is started by us."""
 
 
 class Colocated:
@@ -44,15 +48,29 @@ class Colocated:
 
     corrected = True
 
-    def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
-        """`hung` ends the run. Raises ConfigError if vLLM refuses this model."""
+    def __init__(
+        self,
+        model: Any,
+        config: RunConfig,
+        hung: Callable[[str], None],
+        mates: Mates | None = None,
+    ) -> None:
+        """`hung` ends the run; `mates`: the ranks that have vLLM's weights in parts, which find
+        each other in torch's default group; None for one that has them whole. Raises ConfigError if
+        vLLM refuses this model.
+        """
         self._model, self._hung = model, hung
         self._deadline_s = config.trainer.engine_deadline_s
         self.sleeps = model.device.type == "cuda" and config.trainer.runs_per_gpu == 1
         folder = vllm_model.folder(model)
-        with _stdout_is_stderr(), self._in_time():
+        options = _options(model, config, self.sleeps)
+        self._group = None
+        if mates is not None:
+            options |= IN_PARTS | {"tensor_parallel_size": mates.size}
+            self._group = TurnGroup(self._complete, mates)
+        with _stdout_is_stderr(), self._in_time(), _as_torchrun_says():
             try:
-                self._llm = LLM(str(folder), **_options(model, config, self.sleeps))
+                self._llm = LLM(str(folder), **options)
             except (ValueError, RuntimeError, AssertionError) as error:  # that memory was freed
                 raise _refused(error) from error
         if self.sleeps:
@@ -79,8 +97,16 @@ class Colocated:
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
         return PromptedSampler(self.complete, count, end, temperature)
 
+    def speaking(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._group is None else self._group.speaking()
+
     def complete(self, request: TurnRequest) -> list[SampledTurn]:
-        """Draw a turn for each prompt. Raises DeviceError if one does not fit into the cache."""
+        """Draw a turn for each prompt. Raises DeviceError if one does not fit into the cache, and
+        as `TurnGroup.complete` does.
+        """
+        return (self._complete if self._group is None else self._group.complete)(request)
+
+    def _complete(self, request: TurnRequest) -> list[SampledTurn]:
         prompts = [{"prompt_token_ids": ids} for ids in request.prompts]
         options = [_sampling(request, seed) for seed in request.seeds]
         with self._in_time(), torch.autocast(self._model.device.type, enabled=False):
@@ -178,6 +204,22 @@ def _refused(error: Exception) -> ConfigError | DeviceError:
         f"trainer.engine: vLLM must know this model, got: {reason}; "
         "choose trainer.engine=transformers"
     )
+
+
+@contextlib.contextmanager
+def _as_torchrun_says() -> Iterator[None]:
+    """Set the variables that vLLM reads in a group, for as long as it starts: others would take the
+    run for one of accelerate's. Each rank sees one GPU.
+    """
+    before = {name: os.environ.get(name) for name in ("RANK", "LOCAL_RANK")}
+    if dist.is_initialized():
+        os.environ |= {"RANK": str(dist.get_rank()), "LOCAL_RANK": "0"}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ |= {} if value is None else {name: value}
 
 
 @contextlib.contextmanager

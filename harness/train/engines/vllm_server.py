@@ -93,6 +93,9 @@ class Served:
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
         return PromptedSampler(self._in_time_complete, count, end, temperature)
 
+    def speaking(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def close(self) -> None:
         self._line.close()
 

@@ -75,10 +75,12 @@ def train(session: Session) -> None:
         learner = LanguageRun(session, start, stack)
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-        running = starts.running_engine(config, start, note, session.poll, session.leaving.now)
-        with running as engine:
+        joined = rank.joined(session, start.learner.device.type, others)
+        asks = session.poll, session.leaving.now
+        running = starts.running_engine(config, start, note, *asks, joined.mates)
+        with joined.with_engine(running) as engine:
             work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)
-            learner.team = rank.joined(session, work, others)
+            learner.team = joined.team(session, work)
             session.begin(card.of_language(config, start.name))
             learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
 

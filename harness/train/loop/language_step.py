@@ -262,7 +262,7 @@ def evaluate_model(
     """
     own = team.own
     size = at_once(own.config) if size is None else size
-    return {
-        **evaluate.evaluate(own.config, team.meeting(size), watch, keep, timed),
-        **language_probe.probe(own.engine, own.learner, own.chat, own.config, size, timed, probed),
-    }
+    metrics = evaluate.evaluate(own.config, team.meeting(size), watch, keep, timed)
+    given = own.engine, own.learner, own.chat, own.config, size, timed, probed
+    with team.alone():
+        return {**metrics, **language_probe.probe(*given)}

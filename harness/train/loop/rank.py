@@ -12,7 +12,13 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    redirect_stderr,
+    suppress,
+)
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -22,13 +28,16 @@ import torch
 
 from harness.config.run import RunConfig
 from harness.errors import StoppedError
+from harness.train.engines.engine import Engine
+from harness.train.engines.turn_group import GroupStopped
 from harness.train.loop import device_errors
 from harness.train.loop import start as starts
 from harness.train.loop.session import Session
+from harness.train.loop.start import StartModels
 from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.calls import Calls
-from harness.train.ranks.links import Links, Rendezvous, store_of_nodes
+from harness.train.ranks.links import GroupLinks, Links, Rendezvous, store_of_nodes
 from harness.train.ranks.nodes import Nodes, local_address
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
@@ -131,18 +140,47 @@ def _ask_for(worker: Worker, session: Session) -> None:
     worker.users_awaited, worker.waiting = (lambda: relay.waits_for), client.tell_news
 
 
-def joined(session: Session, own: Work, others: Others) -> Team:
-    """The team of a run, once all ranks have loaded their models. Raises RankLost."""
-    workers = others.workers
+@dataclass(frozen=True)
+class Joined:
+    """What rank 0 has of the others."""
+
+    calls: Calls
+    links: Links | None
+    """None if there are no others."""
+    mates: GroupLinks | None
+    """The ranks of rank 0's group that have vLLM's weights in parts; None where each has all."""
+
+    @contextmanager
+    def with_engine(self, running: AbstractContextManager[Engine]) -> Iterator[Engine]:
+        """A context with rank 0's engine, in which the other ranks have theirs."""
+        self.calls.ask_others("start_engine")
+        with ExitStack() as stack:
+            with self.calls.drawing():
+                engine = stack.enter_context(running)
+            self.calls.take()
+            yield engine
+
+    def team(self, session: Session, own: Work) -> Team:
+        """The team of a run."""
+        team = Team(own, self.calls, self.links)
+        session.others_cpu_s = lambda: team.others_cpu_s
+        session.leaving.waits_for = lambda: team.waits_for
+        return team
+
+
+def joined(session: Session, device: str, others: Others) -> Joined:
+    """All ranks linked, once they have loaded their models; `device`: rank 0's. Raises RankLost."""
+    workers, trainer = others.workers, session.config.trainer
     if others.where is None:
-        return Team(own)
+        return Joined(Calls(()), None, None)
     for worker in workers:
         worker.receive()
-    size, device = len(workers) + 1, own.learner.device.type
+    size, in_group = len(workers) + 1, trainer.engine_tensor_parallel
     for worker in workers:
-        worker.send(Call("link", (others.where, worker.rank, size)))
+        worker.send(Call("link", (others.where, worker.rank, size, in_group)))
     try:
         links = Links(others.where, 0, size, device, LINKED_WITHIN_S, others.check_alive)
+        mates = mates_of(links, in_group)
     except RuntimeError as error:
         gone = first_gone(workers)
         if gone is None:
@@ -150,17 +188,27 @@ def joined(session: Session, own: Work, others: Others) -> Team:
         raise gone.lost() from error
     for worker in workers:
         worker.receive()
-    sharded = session.config.trainer.shard != "none"
-    ended = session.leaving.on_error if sharded else None
-    team = Team(own, Calls(workers, ended, LINKED_WITHIN_S), links)
-    session.others_cpu_s = lambda: team.others_cpu_s
-    session.leaving.waits_for = lambda: team.waits_for
-    return team
+    in_step = trainer.shard != "none" or mates is not None
+    ended = session.leaving.on_error if in_step else None
+    return Joined(Calls(workers, ended, LINKED_WITHIN_S), links, mates)
+
+
+def mates_of(links: Links, size: int) -> GroupLinks | None:
+    """A rank's group of `size`, whose engine finds it in torch's default group; None for one rank
+    alone. All ranks call it. Raises RuntimeError.
+    """
+    if size == 1:
+        return None
+    links.world()
+    return links.mates(size)
 
 
 class Rank:
     """A rank but the first; its methods are what rank 0 calls."""
 
+    _config: RunConfig
+    _models: StartModels
+    _note_entropies: bool
     _work: Work
     _links: Links
 
@@ -169,30 +217,37 @@ class Rank:
         self._asks = asks
         self._running, self._awake = ExitStack(), ExitStack()
         self._shards: Any = None
+        self._mates: GroupLinks | None = None
 
     def keeps_step(self) -> bool:
         """Whether others wait for this rank in torch."""
-        return self._shards is not None
+        return self._shards is not None or self._mates is not None
 
     def begin(self, config: RunConfig, note_entropies: bool) -> None:
-        """Load models and engine. Prints nothing: rank 0 prints the same notices."""
+        """Load models. Prints nothing: rank 0 prints the same notices."""
         torch.set_num_threads(config.trainer.threads)
         if config.simulator.kind == "served":
             from harness.simulator.served import relay
 
             relay.relay_through(self._asks)
         with redirect_stderr(io.StringIO()):
-            models = starts.load(config, starts.device_of(config))
-        running = starts.running_engine(config, models, note_entropies, _go_on, _end)
+            self._models = starts.load(config, starts.device_of(config))
+        self._config, self._note_entropies = config, note_entropies
+
+    def start_engine(self) -> None:
+        """Load the engine."""
+        config, models, note = self._config, self._models, self._note_entropies
+        running = starts.running_engine(config, models, note, _go_on, _end, self._mates)
         engine = self._running.enter_context(running)
         self._work = Work(config, models.learner, models.judge, models.chat, engine, TokenLimit())
 
-    def link(self, where: Rendezvous, rank: int, size: int) -> None:
-        """Meet the other ranks."""
-        device = self._work.learner.device.type
+    def link(self, where: Rendezvous, rank: int, size: int, in_group: int) -> None:
+        """Meet the other ranks, `in_group` of which have one engine."""
+        device = self._models.learner.device.type
         address = local_address(self._asks)  # None on rank 0's node
         where = where if address is None else replace(where, address=address)
         self._links = Links(where, rank, size, device, LINKED_WITHIN_S)
+        self._mates = mates_of(self._links, in_group)
 
     def wake(self) -> None:
         """Get ready to draw conversations."""
@@ -222,14 +277,27 @@ class Rank:
         """Give the gradient away."""
         self._links.gather_gradient(self._work.learner)
 
-    def draw(self, asked: Draw) -> Drawn:
-        return self._work.draw(asked)
+    def listen(self) -> None:
+        with suppress(GroupStopped):  # rank 0 knows why
+            self._work.listen()
 
-    def redraw(self, asked: Redraw) -> Drawn:
-        return self._work.redraw(asked)
+    def draw(self, asked: Draw) -> Drawn | None:
+        """See `Work.draw`; None where its group has ended it."""
+        with suppress(GroupStopped):
+            return self._work.draw(asked)
+        return None
+
+    def redraw(self, asked: Redraw) -> Drawn | None:
+        """See `Work.redraw`, and `draw`."""
+        with suppress(GroupStopped):
+            return self._work.redraw(asked)
+        return None
 
     def meet(self, *asked: Any) -> Any:
-        return self._work.meet(*asked)
+        """See `Work.meet`, and `draw`."""
+        with suppress(GroupStopped):
+            return self._work.meet(*asked)
+        return None
 
     def learn(self, most: int | None, batch: LossBatch, settings: LossSettings) -> Limited:
         """See `Work.learn`; measures of tokens leave the device, as they go by the socket. `most`:

@@ -19,6 +19,7 @@ from harness.policy.chat import Chat, chat_of
 from harness.records import manifest
 from harness.train.engines import forward_check
 from harness.train.engines.engine import Engine, Polled, Transformers
+from harness.train.engines.turn_group import Mates
 from harness.train.loop import memory
 from harness.train.loop.session import Session
 from harness.train.objective import registry
@@ -152,17 +153,19 @@ def running_engine(
     note_entropies: bool,
     poll: Callable[[], None],
     end_hung: Callable[[str], None],
+    mates: Mates | None = None,
 ) -> Iterator[Engine]:
     """A run's engine, which has loaded the weights and drawn a test turn; closed in the end.
 
     `note_entropies`: record the entropy at each token; vLLM cannot. `poll`: called between tokens
-    or turns, raises to stop; `end_hung`: ends the process, with the reason. Raises ConfigError if
-    vLLM refuses this model, StoppedError if a server is out of reach.
+    or turns, raises to stop; `end_hung`: ends the process, with the reason; `mates`: see
+    `engine_of`. Raises ConfigError if vLLM refuses this model, StoppedError if a server is out of
+    reach.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         yield Transformers(start.learner, note_entropies, poll)
         return
-    engine = engine_of(config, start, end_hung)
+    engine = engine_of(config, start, end_hung, mates)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, config.policy.temperature)
@@ -171,17 +174,23 @@ def running_engine(
         engine.close()
 
 
-def engine_of(config: RunConfig, start: StartModels, end_hung: Callable[[str], None]) -> Engine:
+def engine_of(
+    config: RunConfig,
+    start: StartModels,
+    end_hung: Callable[[str], None],
+    mates: Mates | None = None,
+) -> Engine:
     """The engine that a run's config asks for; vLLM is imported only here.
 
-    `end_hung` is called, from a thread, with the reason where vLLM takes too long.
+    `end_hung` is called, from a thread, with the reason where vLLM takes too long; `mates`: the
+    ranks that have vLLM's weights in parts, None for one that has them whole.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         return Transformers(start.learner)
     if engine_choice.chosen(config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import Colocated
 
-        return Colocated(start.learner, config, end_hung)
+        return Colocated(start.learner, config, end_hung, mates)
     from harness.train.engines.vllm_server import Served
 
     return Served(start.learner, config, end_hung)

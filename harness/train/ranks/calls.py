@@ -42,13 +42,22 @@ class Calls:
         """Number of ranks."""
         return 1 + len(self.others)
 
-    def ask(self, method: str, by_rank: Sequence[tuple[Any, ...] | None]) -> None:
-        """Send each rank but the first its arguments; None for a rank that has nothing to do."""
+    def ask(
+        self,
+        method: str,
+        by_rank: Sequence[tuple[Any, ...] | None],
+        otherwise: str | None = None,
+    ) -> None:
+        """Send each rank but the first its arguments; None for a rank that has nothing to do, which
+        is asked for `otherwise`, if for anything.
+        """
         self._asked, self._taken = [], []
         for worker, arguments in zip(self.others, by_rank[1:], strict=True):
-            if arguments is not None:
-                worker.send(Call(method, arguments))
-                self._asked.append(worker)
+            if arguments is None and otherwise is None:
+                continue
+            call = Call(otherwise or method) if arguments is None else Call(method, arguments)
+            worker.send(call)
+            self._asked.append(worker)
 
     def ask_others(self, method: str, *arguments: Any) -> None:
         """Send all ranks but the first the same arguments."""
@@ -58,7 +67,7 @@ class Calls:
         """The values of those that were asked, rank by rank."""
         for worker in self._asked[len(self._taken) :]:
             self._waits_for = partial(getattr, worker, "doing")
-            self._taken.append(worker.receive())
+            self._taken.append(worker.receive(self._none_is_gone))
         values, self._asked, self._taken = self._taken, [], []
         self._waits_for = lambda: None
         return values
@@ -94,6 +103,25 @@ class Calls:
             raise
         finally:
             self._waits_for = lambda: None
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """As `watching`, while ranks draw in step, for however long."""
+        try:
+            with self._watched():
+                yield
+        except RuntimeError as error:
+            gone = first_gone(self.others) if self.others else None
+            if gone is not None:
+                raise gone.cause() from error
+            raise
+
+    def _none_is_gone(self) -> None:
+        """Raise what has ended a rank: others, in step with it, would wait for it."""
+        if any(worker.exit_code is not None for worker in self.others):
+            gone = first_gone(self.others)
+            assert gone is not None
+            raise gone.cause()
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

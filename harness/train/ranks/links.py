@@ -1,13 +1,14 @@
 """Tensors between the ranks of a run: gradients to rank 0, weights from it.
 
 Over a process group of the run's own: torch's default group is accelerate's and vLLM's, unless
-weights are sharded.
+weights are sharded or vLLM has them in parts.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import pickle
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,8 @@ LOOPBACK = "127.0.0.1"
 POLL_S = 0.001
 FOUND_WITHIN_S = 600.0
 """Longest wait for rank 0's store."""
+ROUND_S = 30 * 24 * 3600.0
+"""Longest wait in a round of a group, whose other ranks may wait for their users."""
 
 
 class TransferTimeout(Exception):
@@ -85,18 +88,20 @@ class Links:
         """
         self.timeout_s, self._check = timeout_s, check
         self._where, self._rank, self._size, self._device = where, rank, size, device
+        self._world: Any = None
         later = timedelta(seconds=2 * timeout_s)  # so that what is told is that none took part
         self._group = _group(where.store("ranks", size), rank, size, device, later, where.address)
 
     def world(self) -> Any:
-        """A mesh of all ranks over torch's default group, which is made: FSDP2 takes no other.
-
-        Raises RuntimeError.
+        """A mesh of all ranks over torch's default group, which is made: FSDP2 takes no other, and
+        vLLM finds its ranks in it. Raises RuntimeError.
         """
+        if self._world is not None:
+            return self._world
         store = self._where.store("world", self._size)
         backend = "nccl" if self._device == "cuda" else "gloo"
         on_loopback = self._where.address == LOOPBACK
-        if backend == "gloo" and on_loopback:  # it listens where the machine's name leads, unless
+        if on_loopback:  # it listens where the machine's name leads, unless
             os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
         dist.init_process_group(
             backend,
@@ -105,7 +110,15 @@ class Links:
             world_size=self._size,
             timeout=timedelta(seconds=self.timeout_s),
         )
-        return dist.init_device_mesh(self._device, (self._size,))
+        self._world = dist.init_device_mesh(self._device, (self._size,))
+        return self._world
+
+    def mates(self, size: int) -> GroupLinks:
+        """The group of `size` neighbouring ranks that this one is in. Raises RuntimeError."""
+        first = self._rank // size * size
+        store, later = self._where.store(f"ranks-{first}", size), timedelta(seconds=ROUND_S)
+        group = _group(store, self._rank - first, size, "cpu", later, self._where.address)
+        return GroupLinks(group, self._check)
 
     def gather_gradient(self, model: Any) -> None:
         """Add every rank's gradient up in rank 0's `grad`; the other ranks' is None afterwards.
@@ -143,27 +156,64 @@ class Links:
                 tensor.copy_(part.view_as(tensor))
 
     def _arrived(self, work: Any) -> None:
-        """Wait for a transfer. The device waits for it only once it is over: a transfer that never
-        ends would keep it from copying what is to be saved.
-        """
-        until = time.monotonic() + self.timeout_s
-        try:
-            while not work.is_completed():
-                self._check()
-                if time.monotonic() > until:
-                    raise TransferTimeout
-                time.sleep(POLL_S)
-        except Exception:
-            self._give_up()
-            raise
-        work.wait()
+        arrived(work, self._group, self._check, self.timeout_s)
 
-    def _give_up(self) -> None:
-        """Leave a transfer that never ends behind. The group is never freed: what frees it waits
-        for the transfer, and the process could not end.
-        """
-        self._group.abort()
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
+
+class GroupLinks:
+    """One rank's end of the links within a group of neighbouring ranks."""
+
+    def __init__(self, group: Any, check: Callable[[], None]) -> None:
+        """`check`: see `Links`."""
+        self._group, self._check = group, check
+
+    @property
+    def place(self) -> int:
+        """This rank's place in the group."""
+        return int(self._group.rank())
+
+    @property
+    def size(self) -> int:
+        """Number of ranks in the group."""
+        return int(self._group.size())
+
+    def gather(self, value: Any) -> list[Any]:
+        """What each rank of the group gives, in their order. Raises as `Links.gather_gradient`."""
+        own = torch.frombuffer(bytearray(pickle.dumps(value)), dtype=torch.uint8)
+        sizes = [int(size) for size in self._all(torch.tensor([own.numel()]))]
+        padded = torch.zeros(max(sizes), dtype=torch.uint8)
+        padded[: own.numel()] = own
+        all_bytes = zip(self._all(padded), sizes, strict=True)
+        return [pickle.loads(given[:size].numpy().tobytes()) for given, size in all_bytes]
+
+    def _all(self, tensor: Tensor) -> list[Tensor]:
+        found = [torch.empty_like(tensor) for _ in range(self.size)]
+        arrived(self._group.allgather([found], [tensor]), self._group, self._check, ROUND_S)
+        return found
+
+
+def arrived(work: Any, group: Any, check: Callable[[], None], timeout_s: float) -> None:
+    """Wait for a transfer. The device waits for it only once it is over: a transfer that never
+    ends would keep it from copying what is to be saved.
+    """
+    until = time.monotonic() + timeout_s
+    try:
+        while not work.is_completed():
+            check()
+            if time.monotonic() > until:
+                raise TransferTimeout
+            time.sleep(POLL_S)
+    except Exception:
+        _give_up(group)
+        raise
+    work.wait()
+
+
+def _give_up(group: Any) -> None:
+    """Leave a transfer that never ends behind. The group is never freed: what frees it waits for
+    the transfer, and the process could not end.
+    """
+    group.abort()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from harness.train.engines.turn_group import GroupStopped
 from harness.train.metrics import deaf, evaluate
 from harness.train.metrics.evaluate import Result
 from harness.train.metrics.held_out import Meeting, at_once
@@ -123,13 +124,55 @@ class Team:
 
     def _by_all(self, method: str, by_rank: Sequence[Draw | Redraw | None]) -> Drawn:
         """What all ranks draw, each its own part, None where it has none."""
-        self._calls.ask(method, [None if part is None else (part,) for part in by_rank])
-        parts = [] if by_rank[0] is None else [getattr(self.own, method)(by_rank[0])]
-        parts += self._calls.take()
+        asked = [None if part is None else (part,) for part in by_rank]
+        parts = self._drawn(method, asked, asked[0])
         return Drawn(
             [conversation for part in parts for conversation in part.conversations],
             [trajectory for part in parts for trajectory in part.trajectories],
         )
+
+    def _drawn(
+        self, method: str, by_rank: Sequence[tuple[Any, ...] | None], own: tuple[Any, ...] | None
+    ) -> list[Any]:
+        """What the ranks that have something to draw return; `own`: rank 0's arguments."""
+        self._calls.ask(method, by_rank, "listen" if self._in_groups else None)
+        values = []
+        with self._in_step():
+            if own is not None:
+                values.append(getattr(self.own, method)(*own))
+            else:
+                self.own.listen()
+        return [*values, *(value for value in self._calls.take() if value is not None)]
+
+    @property
+    def _in_groups(self) -> bool:
+        """Whether ranks draw their turns in groups, each of which has the engine's weights once."""
+        return self.own.config.trainer.engine_tensor_parallel > 1
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A context in which rank 0 draws by itself; the ranks of its group draw with it."""
+        if self._in_groups:
+            self._calls.ask_others("listen")
+        with self._in_step(), self.own.engine.speaking():
+            yield
+        if self._in_groups:
+            self._calls.take()
+
+    @contextmanager
+    def _in_step(self) -> Iterator[None]:
+        """A context in which rank 0 draws its part: where another rank of its group has ended, the
+        error is that rank's.
+        """
+        if not self._in_groups:
+            yield
+            return
+        try:
+            with self._calls.drawing():
+                yield
+        except GroupStopped:
+            self._calls.take()
+            raise
 
     def meeting(self, size: int | None = None) -> evaluate.Meet:
         """Holds the conversations of an evaluation: `size` at a time, as many as a batch has if
@@ -147,10 +190,10 @@ class Team:
                 for part in parts
             ]
             asked = [(part, words, each) for part, words in zip(parts, heard, strict=True)]
-            self._calls.ask("meet", [task if task[0] else None for task in asked])
             seen = None if watch is None else lambda held, _: watch(held * self.size, len(some))
-            results = dict(self.own.meet(parts[0], heard[0], each, seen))
-            for part in self._calls.take():
+            own = (parts[0], heard[0], each, seen)
+            results = dict[Meeting, Result]()
+            for part in self._drawn("meet", [task if task[0] else None for task in asked], own):
                 results |= part
             return {meeting: results[meeting] for meeting in some}
 

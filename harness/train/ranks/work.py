@@ -136,6 +136,11 @@ class Work:
         """See `precision`."""
         return precision(self.config.policy, self.learner.device.type)
 
+    def listen(self) -> None:
+        """Hold no conversation while other ranks do."""
+        with self.engine.speaking():
+            pass
+
     def draw(self, asked: Draw) -> Drawn:
         """The conversations of the groups `asked.own`."""
         size = self.config.algorithm.group_size
@@ -146,7 +151,8 @@ class Work:
             draws = RolloutUniforms(self.config, asked.step, asked.attempt, whole, mine)
             speakers.append(self._speaker(draws))
         groups = [asked.groups[place] for place in asked.own]
-        conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
+        with self.engine.speaking():
+            conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
         return Drawn(conversations, [t for speaker in speakers for t in speaker.trajectories])
 
     def redraw(self, asked: Redraw) -> Drawn:
@@ -156,7 +162,8 @@ class Work:
         policy, so_far = self.config.policy, asked.so_far
         speaker = CritiquedSpeaker(self.engine, self.chat, policy, draws, self.judge, so_far)
         users = make(self.config.simulator, self.config.difficulty)
-        conversations = take_over(users, speaker, asked.keys, asked.starts)
+        with self.engine.speaking():
+            conversations = take_over(users, speaker, asked.keys, asked.starts)
         return Drawn(conversations, speaker.trajectories)
 
     def meet(
@@ -169,7 +176,9 @@ class Work:
         """The results of some conversations of an evaluation, `size` at a time; see
         `evaluate.Meet`.
         """
-        return evaluate.meet_here(self.config, self.held_out_speakers, size)(some, instead, watch)
+        meet = evaluate.meet_here(self.config, self.held_out_speakers, size)
+        with self.engine.speaking():
+            return meet(some, instead, watch)
 
     def held_out_speakers(self, held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
         """The speakers of some held-out conversations, one for each wave."""

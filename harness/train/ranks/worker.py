@@ -177,8 +177,8 @@ class Worker:
         except OSError as error:
             raise self.lost() from error
 
-    def receive(self) -> Any:
-        """Wait for the value of the last call.
+    def receive(self, check: Callable[[], None] = lambda: None) -> Any:
+        """Wait for the value of the last call; `check` is called meanwhile, and may raise.
 
         Raises the HarnessError that it raised, RankError for any other exception, and RankLost if
         the process is gone.
@@ -186,6 +186,7 @@ class Worker:
         try:
             while not self._connection.poll(WAITING_S):
                 self.waiting()
+                check()
             answer: Answer = pickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError) as error:
             raise self.lost() from error

@@ -83,6 +83,9 @@ class Recording:
             return PromptedSampler(self._complete, count, end, temperature)
         return _Recorded(self._engine.sampler(count, end, temperature), self.read)
 
+    def speaking(self) -> contextlib.AbstractContextManager[None]:
+        return self._engine.speaking()
+
     def close(self) -> None:
         self._engine.close()
 

@@ -1,4 +1,4 @@
-"""Turns that ranks draw together: real gloo ranks, with the transformers sampler as their engine."""
+"""Turns that ranks draw together: gloo ranks, with the transformers sampler as their engine."""
 
 import json
 import subprocess

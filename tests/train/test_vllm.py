@@ -24,6 +24,7 @@ from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, killed_after, make_run, status
 from tests.train.test_hugging_face import config as hugging_face
+from tests.train.test_ranks import config as ranks_config
 
 pytestmark = [
     pytest.mark.slow,
@@ -175,3 +176,33 @@ def test_turn_for_turn_it_says_what_the_transformers_sampler_says() -> None:
     assert measured["after_a_change"] <= 1e-4 < 0.5 < measured["stale"]
     assert measured["repeats_itself"]
     assert len(measured["lengths"]) > 1
+
+
+@pytest.mark.timeout(1800)
+def test_in_a_group_each_rank_draws_what_one_process_draws(tmp_path: Path) -> None:
+    """Two ranks, each with half of the weights, to 1e-4 nats; one goes on after the other."""
+    words = [sys.executable, str(ON_CPU / "in_parts.py"), str(tmp_path)]
+    for ranks in (2, 1):
+        started = [subprocess.Popen([*words, str(rank), str(ranks)]) for rank in range(ranks)]
+        assert [one.wait(800) for one in started] == [0] * ranks
+    alone = json.loads((tmp_path / "0-1.json").read_text())
+    parts = [json.loads((tmp_path / f"{rank}-2.json").read_text()) for rank in range(2)]
+    for name, turns in alone.items():
+        together = [turn for part in parts for turn in part[name]]
+        assert [ids for ids, _ in together] == [ids for ids, _ in turns]
+        for (_, logp), (_, like) in zip(together, turns, strict=True):
+            assert logp == pytest.approx(like, abs=1e-4)
+
+
+@pytest.mark.timeout(1800)
+def test_a_run_whose_ranks_are_a_group_agrees_with_the_trainer(tmp_path: Path) -> None:
+    """With evaluations, the probe, and groups that are drawn again."""
+    given = {"engine": "vllm_colocate", "gpu_memory_share": 0.1, "engine_tensor_parallel": 2}
+    run = make_run(tmp_path / "run", ranks_config(2, steps=2, **given), users=None)
+    words = [sys.executable, "-m", "harness.train", str(run.path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stderr
+    steps = rows(run)
+    assert [row["step"] for row in steps] == [1, 2]
+    assert all(row[f"{GAP}/max"] <= 1e-4 for row in steps)
+    assert steps[0]["entropy/probe"] is not None

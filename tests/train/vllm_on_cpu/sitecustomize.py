@@ -93,7 +93,9 @@ def _hang_at(turn: int) -> None:
 
 
 _let_cpu_be_asked_for()
-if "harness.train" in sys.orig_argv or sys.orig_argv[-1].endswith("agree.py"):
+RUNS = {"harness.train", "harness.train.loop.rank"}
+SCRIPTS = ("agree.py", "in_parts.py")
+if RUNS & set(sys.orig_argv) or any(word.endswith(SCRIPTS) for word in sys.orig_argv):
     _import_as_a_run_does()
     _keep_weights()
     _set_up_for_cpu()

@@ -78,8 +78,8 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
             "add policy=tiny or policy=qwen3_0_6b"
         )
     has_gpu = bool(gpu_lease.gpus())
-    one = {"gpus": int(has_gpu), "ranks": None, "engine_tensor_parallel": 1}
-    config = replace(config, trainer=replace(config.trainer, **one))
+    trainer = replace(config.trainer, gpus=int(has_gpu), ranks=None, engine_tensor_parallel=1)
+    config = replace(config, trainer=trainer)
     if not has_gpu:
         config = replace(config, trainer=replace(config.trainer, engine="transformers"))
     model_files.check(config.policy)

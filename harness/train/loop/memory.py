@@ -140,8 +140,9 @@ def of_reading(config: RunConfig, folder: Path | None, prompt_tokens: int = 0) -
     """What a policy needs that talks by itself and learns no more, as in a probe: no optimiser, no
     vLLM, and whole weights. See `phases`.
     """
-    plain = {"engine": "transformers", "engine_tensor_parallel": 1, "engine_url": ""}
-    trainer = replace(config.trainer, **plain, shard="none")
+    trainer = replace(
+        config.trainer, engine="transformers", engine_tensor_parallel=1, engine_url="", shard="none"
+    )
     talking, _ = phases(replace(config, trainer=trainer), folder, 0, prompt_tokens)
     parts = {name: size for name, size in talking.parts.items() if name != "optimiser"}
     return Phase("conversations", parts, READ_IN_LESS)

@@ -5,8 +5,6 @@ A run's engine with random weights, alone with SIZE 1; each rank of a group has 
 
 import json
 import sys
-from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +44,10 @@ def main() -> None:
         links = Links(Rendezvous(folder=folder), rank, size, "cpu", 300.0)
         links.world()
         mates = links.mates(size)
-    engine = Colocated(model, RunConfig(policy=POLICY, trainer=replace(trainer)), print, mates)
+    engine = Colocated(model, RunConfig(policy=POLICY, trainer=trainer), print, mates)
     told: dict[str, Any] = {}
     own = [rank] if size > 1 else [0, 1]
-    with engine.awake(), engine.speaking() if mates else nullcontext():
+    with engine.awake(), engine.speaking():
         for name, temperature in TEMPERATURES.items():
             turns = [t for one in own for t in engine.complete(request(one, temperature))]
             told[name] = [[turn.ids, turn.logp] for turn in turns]

@@ -54,6 +54,15 @@ def _set_up_for_cpu() -> None:
     _put(vllm_engine, "LLM", eager)
 
 
+def _talk_over_gloo() -> None:
+    """Between ranks of a group: the shared memory that vLLM takes on a CPU has one name for all
+    runs of a machine, and outlives a killed one.
+    """
+    from vllm.distributed.device_communicators.cpu_communicator import CpuCommunicator
+
+    _put(CpuCommunicator, "_all_group_ranks_share_shm_group_name", lambda communicator: False)
+
+
 def _have_faults() -> None:
     from harness.train.engines.vllm_engine import Colocated
 
@@ -99,4 +108,5 @@ if RUNS & set(sys.orig_argv) or any(word.endswith(SCRIPTS) for word in sys.orig_
     _import_as_a_run_does()
     _keep_weights()
     _set_up_for_cpu()
+    _talk_over_gloo()
     _have_faults()

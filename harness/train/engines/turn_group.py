@@ -79,7 +79,7 @@ class TurnGroup:
         except GroupStopped:
             raise
         except BaseException:
-            if not self._broken:  # else others may be within a turn, which cannot end
+            if not self._broken:  # else others are in no round, or within a turn that cannot end
                 self._mates.gather(Said(stops=True))
             raise
         while self._round(None):
@@ -91,6 +91,7 @@ class TurnGroup:
         if any(one.stops for one in said):
             raise GroupStopped
         if len({one.drawn for one in said}) > 1:
+            self._broken = True  # as all of the group see
             raise ValueError(
                 "trainer.engine_tensor_parallel: ranks of a group must draw the same tokens, got "
                 "others; choose trainer.engine_tensor_parallel=1"

@@ -198,8 +198,8 @@ def test_in_a_group_each_rank_draws_what_one_process_draws(tmp_path: Path) -> No
 def test_a_run_whose_ranks_are_a_group_agrees_with_the_trainer(tmp_path: Path) -> None:
     """With evaluations, the probe, and groups that are drawn again."""
     policy = replace(SMALL, attention_heads=4, key_value_heads=2)
-    vllm = {"engine": "vllm_colocate", "gpu_memory_share": 0.1, "engine_tensor_parallel": 2}
-    given = ranks_config(2, policy, steps=2, **vllm)
+    vllm: dict[str, Any] = {"engine": "vllm_colocate", "engine_tensor_parallel": 2}
+    given = ranks_config(2, policy, steps=2, gpu_memory_share=0.1, **vllm)
     run = make_run(tmp_path / "run", given, users=None)
     words = [sys.executable, "-m", "harness.train", str(run.path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=1500)

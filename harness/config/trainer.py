@@ -102,8 +102,8 @@ class TrainerConfig:
     GPU if vLLM is installed and trainer.shard=none, else transformers."""
     engine_url: Annotated[Any, Address(may_be_empty=True, may_be_several=True), Location()] = ""
     """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server and
-    vllm_adapters. Of a list each run takes one that no other run has, as it takes a GPU, and waits
-    until one is free; one with adapters takes as many runs as its --max-loras."""
+    vllm_adapters. With vllm_server each run has one of a list to itself, with vllm_adapters as many
+    runs as its --max-loras share one; a run waits for its place as for a GPU."""
     engine_deadline_s: Annotated[
         float, Between(0.1, 604_800), Unit("seconds"), ANY_LANGUAGE_MODEL, MAY_BE_VLLM
     ] = 600.0

@@ -111,7 +111,7 @@ def _units(
     return {
         (level, name_of(quantity.name, setting)): quantity.unit
         for level, setting, quantity in readings.each(asked, places)
-        if quantity.name not in lacking and (repeats >= quantity.least_repeats or not repeats)
+        if quantity.name not in lacking and repeats >= quantity.least_repeats
     }
 
 

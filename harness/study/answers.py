@@ -7,6 +7,8 @@ goes on where it was. A probe that fails on a run leaves that run without the nu
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
@@ -106,27 +108,39 @@ def ask_missing(
     """Ask for the answers that are not there, as many at once as there is room for; return those
     that could not be had.
 
-    Raises StoppedError if a stop is asked for, or another process works in `root`.
+    What lies in their place is removed first: it answers something else. Raises StoppedError if a
+    stop is asked for, or another process works in `root`, StorageError for what cannot be removed.
     """
     now = provenance.now()
     missing = [one for one in every if not _is_there(one, now)]
     if not missing:
         return []
-    configs = [run_folder.read_config(RunFolder(one.run)) for one in missing]
+    for one in missing:
+        _remove(one)
     with (
         run_folder.hold(RunFolder(root)),
         debug_log.bugs_kept(root),
         stop_requests.on_signals(root, []),
         permission.given(granted),
-        process_pool.others(_room(configs)) as pool,
+        process_pool.others(_room(missing)) as pool,
     ):
         return _in_turn(root, missing) if pool is None else _shared(root, missing, pool)
 
 
-def _room(configs: Sequence[RunConfig]) -> int:
+def _remove(one: Wanted) -> None:
+    path = probe_answer.path_of(one.run, one.probe)
+    with atomic.storage(path):
+        path.unlink(missing_ok=True)
+
+
+def _room(every: Sequence[Wanted]) -> int:
     """Processes, this one among them, which then only waits. One where each would want the GPU, or
     the endpoint whose limits one client keeps.
     """
+    configs: list[RunConfig] = []
+    for one in every:
+        with contextlib.suppress(HarnessError):  # who asks will say why
+            configs.append(run_folder.read_config(RunFolder(one.run)))
     alone = any(c.policy.kind == "hf" or c.simulator.kind == "served" for c in configs)
     if alone or any(config.trainer.gpus for config in configs):
         return 1
@@ -142,8 +156,11 @@ def _in_turn(root: Path, every: Sequence[Wanted]) -> list[Failure]:
 
 
 def _shared(root: Path, every: Sequence[Wanted], pool: Executor) -> list[Failure]:
+    begun = process_pool.begin(pool, functools.partial(answer, root), every)
+    if not begun.futures:
+        return _in_turn(root, every)
     told, failures, left = _progress(every), list[Failure](), dict.fromkeys(every)
-    futures = {pool.submit(answer, root, one): one for one in every}
+    futures = dict(zip(begun.futures, every, strict=True))
     try:
         for future in as_completed(futures):
             one = futures[future]
@@ -181,8 +198,7 @@ def _progress(every: Sequence[Wanted]) -> Callable[[], None]:
 
 
 def answer(root: Path, one: Wanted) -> str | None:
-    """Have one answer lie in its run's folder; why it does not, where it cannot be had. What lay
-    there was another answer and is not compared in its place.
+    """Have one answer lie in its run's folder; why it does not, where it cannot be had.
 
     Raises StoppedError once a stop of `root` is asked for.
     """
@@ -193,9 +209,7 @@ def answer(root: Path, one: Wanted) -> str | None:
 
     try:
         stop_if_asked("", 0, 0)
-        question, path = one.question, probe_answer.path_of(one.run, one.probe)
-        with atomic.storage(path):
-            path.unlink(missing_ok=True)
+        question = one.question
         answer_files.write(ask.ask(question, stop_if_asked), question.folder, ())
     except StoppedError:
         raise
@@ -208,8 +222,8 @@ def answer(root: Path, one: Wanted) -> str | None:
 
 
 def _is_there(one: Wanted, now: MadeBy) -> bool:
-    """Whether the very answer lies in the run's folder: of its last checkpoint, asked so, by this
-    code.
+    """Whether the very answer lies in the run's folder: of its last checkpoint, asked so, by the
+    same revision and versions; what is not committed of a checkout is not seen.
     """
     try:
         found = probe_answer.read(one.run, one.probe)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from harness.probes.expected import Options
 from harness.records import run_folder
 from harness.records.probe_answer import path_of
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import here
+from harness.testing.commands import command, here, until
 from tests.study.test_study_command import written
 from tests.train.made import brief, go_on, make_run
 
@@ -87,6 +90,24 @@ def test_a_study_asks_its_probe_of_its_runs_once_and_judges_what_it_found(tmp_pa
     assert link["unanswered"] == {other.name: "the probe was not asked, or failed"}
     assert {**value["links"][0]["by_seed"], **link["by_seed"]} == value["links"][0]["by_seed"]
     assert set(link["by_seed"]) == {"2"}
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_probes_are_asked_ends_the_study_to_go_on_with(tmp_path: Path) -> None:
+    written(tmp_path, STUDY.replace("{users: 8, repeats: 2}", "{users: 64, repeats: 16}"))
+    words = command("study", "mine", "--dir", "study")
+    study = subprocess.Popen(
+        words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    answered = "*/probes/grounding/probe.json"
+    until(lambda: [*(tmp_path / "study").glob(answered)], "the first answer")
+    os.killpg(study.pid, signal.SIGINT)  # as a terminal does: to all of its processes
+    _, said = study.communicate(timeout=60)
+    assert study.returncode == 75, said
+    assert "stopped; repeat the command to continue" in said
+    assert "Traceback" not in said
+    assert "was killed" not in said
 
 
 @pytest.fixture(scope="module")

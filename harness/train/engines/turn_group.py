@@ -40,7 +40,7 @@ class GroupStopped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RoundMessage:
     """What a rank says in a round."""
 
     request: TurnRequest | None = None
@@ -80,14 +80,14 @@ class TurnGroup:
             raise
         except BaseException:
             if not self._broken:  # else others are in no round, or within a turn that cannot end
-                self._mates.gather(Said(stops=True))
+                self._mates.gather(RoundMessage(stops=True))
             raise
         while self._round(None):
             pass
 
     def _round(self, request: TurnRequest | None) -> list[list[SampledTurn]]:
         """What each of the group gets; empty where none has more to say."""
-        said: Sequence[Said] = self._mates.gather(Said(request, drawn=self._drawn))
+        said: Sequence[RoundMessage] = self._mates.gather(RoundMessage(request, drawn=self._drawn))
         if any(one.stops for one in said):
             raise GroupStopped
         if len({one.drawn for one in said}) > 1:

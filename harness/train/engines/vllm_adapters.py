@@ -69,6 +69,7 @@ class Adapted:
         self._deadline_s = config.trainer.engine_deadline_s
         self._mine = f"harness-{hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]}-"
         self._attempt, self._count, self._name = secrets.token_hex(4), 0, ""
+        self._at_server: list[str] = []
         shutil.rmtree(self._folder, ignore_errors=True)  # of an attempt that was killed
         with self._in_time():
             self._drop([name for name in self._names() if name.startswith(self._mine)])
@@ -78,7 +79,7 @@ class Adapted:
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
         """Have the server load the current adapters; the last ones are dropped after that."""
-        before = self._loaded
+        before = list(self._at_server)
         with self._in_time():
             if not set(before) <= set(self._names()):  # it was restarted, with another base?
                 self._check_base()
@@ -97,7 +98,7 @@ class Adapted:
 
     def close(self) -> None:
         """Drop the adapters; a server that is gone has none."""
-        self._drop(self._loaded)
+        self._drop(list(self._at_server))
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _complete(self, request: TurnRequest) -> list[SampledTurn]:
@@ -112,11 +113,6 @@ class Adapted:
             self._load()
             return self._draw(request)
 
-    @property
-    def _loaded(self) -> list[str]:
-        """The name of the adapters at the server; none before the first are saved."""
-        return [self._name] if self._name else []
-
     def _save(self) -> None:
         """Save the current adapters under a name that no attempt at the run has used."""
         self._count += 1
@@ -129,6 +125,7 @@ class Adapted:
     def _load(self) -> None:
         """Raises ConfigError if the server refuses the adapters, StoppedError if it is lost."""
         path = self._folder / self._name
+        self._at_server.append(self._name)
         try:
             body = {"lora_name": self._name, "lora_path": str(path)}
             said(f"{self._url}/{LOAD}", self._deadline_s, body)
@@ -147,6 +144,7 @@ class Adapted:
         for name in adapters:
             with contextlib.suppress(*NO_ANSWER):
                 said(f"{self._url}/{UNLOAD}", DROPPED_S, {"lora_name": name})
+        self._at_server = [name for name in self._at_server if name not in adapters]
 
     def _names(self) -> list[str]:
         """Names of base and adapters; a server that draws for others may take a while to say."""

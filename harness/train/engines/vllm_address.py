@@ -6,11 +6,13 @@ import json
 import re
 import urllib.request
 from http import HTTPStatus
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
 from harness.config import engine_choice
 from harness.config.run import RunConfig
+from harness.config.trainer import SERVERS
 from harness.errors import ConfigError, StoppedError
 from harness.utils.terminal import shortened
 
@@ -18,10 +20,10 @@ REACH_S = 4.0
 """Timeout of the first requests, before anything is loaded."""
 DRAWN_S = 60.0
 """Timeout of one token from a server that others may be using."""
-NO_ANSWER = (OSError, ValueError, KeyError, TypeError, IndexError)
+NO_ANSWER = (OSError, HTTPException, ValueError, KeyError, TypeError, IndexError)
 """Raised by a request, or by reading an answer that is not vLLM's."""
 LOAD, UNLOAD = "v1/load_lora_adapter", "v1/unload_lora_adapter"
-AT_ONCE = re.compile(r'^vllm:lora_requests_info\{[^}]*max_lora="(\d+)"', re.MULTILINE)
+AT_ONCE = re.compile(r'^vllm:lora_requests_info\{[^}]*max_lora="(\d{1,6})"', re.MULTILINE)
 """What /metrics says of adapters, once a token has been drawn, where there can be any."""
 SHARED = (
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras N "
@@ -34,17 +36,18 @@ def check(config: RunConfig) -> None:
     """Raise ConfigError for an engine that this run cannot have, StoppedError if none answers."""
     engine_choice.check(config)
     engine = engine_choice.chosen(config)
-    if engine not in engine_choice.SERVERS:
+    if engine not in SERVERS:
         return
     url = engine_choice.address(config)
     reach(url)
-    if engine == engine_choice.SERVED and takes_adapters(url):
+    shares = takes_adapters(url) and places(url) > 0
+    if engine == engine_choice.SERVED and shares:
         raise ConfigError(
             f"trainer.engine_url: {url} must be a server without adapters for "
             f"trainer.engine={engine}, which overwrites its weights, got one whose base other runs "
             f"may share; choose trainer.engine={engine_choice.ADAPTERS}"
         )
-    if engine == engine_choice.ADAPTERS and not (takes_adapters(url) and places(url)):
+    if engine == engine_choice.ADAPTERS and not shares:
         raise ConfigError(
             f"trainer.engine_url: {url} must load adapters while it runs, as `{SHARED}` does, got "
             "a server that does not; start it so, or choose "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from harness.simulator.listening import to_second_person
 from harness.simulator.personas import EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
 from harness.simulator.scripted.sentence_reader import LEXICAL
-from harness.simulator.state import Disclosed, State, User
+from harness.simulator.state import Disclosed, State, User, path_of
 
 FIXED_REPLIES = Path(__file__).with_name("fixed_replies.yaml")
 FREE_WORDING = Path(__file__).with_name("free_wording.jsonl")
@@ -121,6 +121,16 @@ class Contexts:
     conversations: NDArray[np.int64]
     """Number of the conversation of each."""
 
+    def at(self, level: DifficultyConfig) -> Contexts:
+        """Return the same turns of users of `level`, who may follow an adversarial path."""
+        moved = [replace(turn, state=_at(level, turn.state)) for turn in self.turns]
+        return replace(self, turns=tuple(moved))
+
+
+def _at(level: DifficultyConfig, state: State) -> State:
+    path = path_of(state.key, level)
+    return state if path is None else replace(state, user=replace(state.user, path=path))
+
 
 def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> Contexts:
     """Return every turn of CONVERSATIONS conversations at `medium`, supporters of each skill."""
@@ -135,13 +145,13 @@ def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> Cont
     return Contexts(tuple(turn for turn, _ in pairs), np.array([n for _, n in pairs]))
 
 
-def users_of(reply: FreeReply) -> Sequence[State]:
-    """Return the users a free-wording reply may have been said to.
+def users_of(reply: FreeReply, level: DifficultyConfig) -> Sequence[State]:
+    """Return the users of `level` a free-wording reply may have been said to.
 
     Of every intention and temperament.
     """
     turn = len(reply.disclosed.told) - 1
-    return [
+    users = [
         State(
             key=ConversationKey(0, 0, 0, 0),
             user=User(reply.persona_index, intention, temperament),
@@ -154,6 +164,7 @@ def users_of(reply: FreeReply) -> Sequence[State]:
         for intention in INTENTIONS
         for temperament in TEMPERAMENTS
     ]
+    return [_at(level, user) for user in users]
 
 
 def rotated(replies: Sequence[FixedReply], number: int) -> FixedReply:

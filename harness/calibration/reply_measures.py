@@ -91,10 +91,10 @@ def measure_acceptance(
 ) -> AcceptanceResult:
     """Return P(rise) of both reply sets for the users of `level`."""
     simulator = simulated(level, reader)
-    states = [turn.state for turn in contexts.turns]
+    states = [turn.state for turn in contexts.at(level).turns]
     fixed = [_rises(simulator, s) for s in states]
     prepare([reply.text for reply in free_replies()], reader)
-    free = [np.mean(_chances(simulator, users_of(r), r.text)) for r in free_replies()]
+    free = [np.mean(_chances(simulator, users_of(r, level), r.text)) for r in free_replies()]
     return AcceptanceResult(
         np.array(fixed), contexts, _by_intention(simulator, states), np.array(free)
     )
@@ -142,7 +142,7 @@ def measure_need_expression(
     simulator = simulated(level, reader)
     by_strategy = [[r for r in fixed_replies() if r.strategy == s] for s in STRATEGIES]
     shares = []
-    for number, turn in enumerate(contexts.turns):
+    for number, turn in enumerate(contexts.at(level).turns):
         replies = [SupporterReply(rotated(rs, number).to(turn.state)) for rs in by_strategy]
         answers = simulator.answer([turn] * len(replies), replies)
         items = [_items(turn, answer, reader) for answer in answers if answer.ended is None]

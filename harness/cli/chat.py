@@ -143,6 +143,7 @@ def _to_json(config: RunConfig, exchanges: Sequence[Exchange]) -> dict[str, Any]
         "simulator": config.simulator.kind,
         "intention": traits.intention,
         "temperament": traits.temperament,
+        "path": traits.path,
         "ended": last.ended,
         "emotion": last.emotion,
         "turns": [_turn_to_json(exchange) for exchange in exchanges],

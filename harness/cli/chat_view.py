@@ -53,6 +53,8 @@ class Hidden:
 
     intention: str | None
     temperament: str | None
+    path: str | None
+    """How they put the supporter to the test, of difficulty.paths."""
     trust: int | None
 
 
@@ -62,6 +64,7 @@ def hidden(turn: UserTurn) -> Hidden:
     return Hidden(
         getattr(user, "intention", None),
         getattr(user, "temperament", None),
+        getattr(user, "path", None),
         getattr(turn.state, "trust", None),
     )
 
@@ -106,6 +109,8 @@ def came_for(hidden: Hidden) -> Iterator[str]:
         parts.append(f"came for {conversation.intention(hidden.intention)}")
     if hidden.temperament is not None:
         parts.append(f"temperament: {hidden.temperament}")
+    if hidden.path is not None:
+        parts.append(conversation.test(hidden.path))
     if parts:
         yield "; ".join(parts)
 

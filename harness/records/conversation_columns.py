@@ -17,6 +17,8 @@ KEPT = (
     "is_cut", "reported_emotion", "rise_probability",
 )  # fmt: skip
 """Columns that version 1 did not have, or not always."""
+ADDED = ("path",)
+"""Columns that this version did not have at first; they are null in what was written then."""
 ALWAYS = ("group", "sample", "turn", "speaker", "text")
 """Columns that hold no null."""
 
@@ -48,6 +50,8 @@ def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
             rows = old_conversations.upgraded(table.to_pylist(), expected.names)
             made = conversations.table(rows)
         else:
+            for name in {*ADDED} - {*table.column_names}:
+                table = table.append_column(name, pa.nulls(len(table), expected.field(name).type))
             made = table.select(expected.names).cast(expected)
         for name in ALWAYS:
             if made.column(name).null_count:

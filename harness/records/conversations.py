@@ -68,6 +68,8 @@ class TurnRecord:
     temperament: str | None = None
     intention: str | None = None
     """What the user came for and does not say."""
+    path: str | None = None
+    """Of difficulty.paths: how the user puts the supporter to the test."""
     reward: float | None = None
     """The reward in use that the conversation earned."""
 

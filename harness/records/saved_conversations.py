@@ -103,6 +103,8 @@ class Conversation:
     temperament: str | None
     intention: str | None
     """What the user came for and does not say."""
+    path: str | None
+    """How the user puts the supporter to the test, of difficulty.paths; None for who does not."""
     reward: float | None
     """The reward in use that the conversation earned; None where it was lost."""
     turns: tuple[Turn, ...]
@@ -205,6 +207,7 @@ def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[Con
             voice=first["voice"],
             temperament=first["temperament"],
             intention=first["intention"],
+            path=first["path"],
             reward=_known(first["reward"]),
             turns=tuple(map(_turn, mine)),
         )

@@ -32,6 +32,8 @@ class Traits:
     """One of personas.VOICES."""
     temperament: str | None
     intention: str | None
+    path: str | None
+    """Of difficulty.paths: how they put the supporter to the test."""
 
 
 @record
@@ -68,6 +70,7 @@ def traits_of(turn: UserTurn) -> Traits:
         voice=_text(getattr(persona, "voice", None)),
         temperament=_text(getattr(user, "temperament", None)),
         intention=intention_of(turn),
+        path=_text(getattr(user, "path", None)),
     )
 
 

@@ -25,6 +25,8 @@ class User:
     """Index into EVERYONE."""
     intention: str
     temperament: str
+    path: str | None = None
+    """The adversarial one that they follow, of difficulty.paths; None where the level has none."""
 
     @property
     def persona(self) -> Persona:
@@ -85,8 +87,20 @@ def draw_user(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User,
         _INDEX[pick(PERSONAS[key.split], u[0]).name],
         pick(tuple(difficulty.intentions), u[1]),
         pick(tuple(difficulty.temperaments), u[2]),
+        path_of(key, difficulty),
     )
     return user, u[3:]
+
+
+def path_of(key: ConversationKey, difficulty: DifficultyConfig) -> str | None:
+    """Return the adversarial path that the user of `key` follows at a level, None without paths.
+
+    By a draw of its own, so that the users of a level with paths are those of one without.
+    """
+    if not difficulty.paths:
+        return None
+    u = uniforms("path", key.seed, key.split, key.step, key.group)
+    return pick(tuple(difficulty.paths), u[0])
 
 
 @lru_cache(maxsize=1024)

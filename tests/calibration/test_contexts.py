@@ -3,12 +3,15 @@
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.calibration import contexts, reply_measures
 from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS
 from harness.errors import ConfigError
-from tests.calibration.levels import LEVELS
+from harness.simulator.scripted.user import ScriptedSimulator
+from harness.testing.simulator_contract import key
+from tests.calibration.levels import ADVERSARIAL, LEVELS
 
 
 def test_the_fixed_set_has_twelve_replies_for_each_strategy_and_half_of_them_held_out() -> None:
@@ -35,9 +38,21 @@ def test_a_fixed_reply_speaks_of_what_this_user_told_last() -> None:
 
 
 def test_a_free_reply_is_tried_on_users_of_every_kind() -> None:
-    users = contexts.users_of(contexts.free_replies()[0])
-    kinds = {(state.user.intention, state.user.temperament) for state in users}
-    assert kinds == {(i, t) for i in INTENTIONS for t in TEMPERAMENTS}
+    reply = contexts.free_replies()[0]
+    for level in (LEVELS["medium"], ADVERSARIAL):
+        users = contexts.users_of(reply, level)
+        kinds = {(state.user.intention, state.user.temperament) for state in users}
+        assert kinds == {(i, t) for i in INTENTIONS for t in TEMPERAMENTS}
+        assert all((state.user.path is not None) == bool(level.paths) for state in users)
+
+
+def test_contexts_at_a_level_are_those_of_its_users_and_of_the_same_turns() -> None:
+    turns = ScriptedSimulator(LEVELS["medium"]).open([key(group=g) for g in range(40)])
+    collected = contexts.Contexts(tuple(turns), np.arange(40))
+    moved = collected.at(ADVERSARIAL)
+    assert {turn.state.user.path for turn in moved.turns} == {*ADVERSARIAL.paths}
+    assert [turn.text for turn in moved.turns] == [turn.text for turn in turns]
+    assert collected.at(LEVELS["hard"]).turns == collected.turns
 
 
 @pytest.mark.parametrize("held_out", [True, False])

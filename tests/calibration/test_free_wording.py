@@ -41,7 +41,7 @@ def raised(held_out: bool) -> tuple[float, float]:
     for reply in (r for r in contexts.free_replies() if r.held_out == held_out):
         heard, grammars = SupporterReply(reply.text), list(map(SupporterReply, twins(reply)))
         place = STRATEGIES.index(reply.strategy)
-        for state in users_of(reply):
+        for state in users_of(reply, simulator.difficulty):
             if strategy_fits(state.user.intention, state.trust)[place] >= GOAL_LINE:
                 free = simulator.rise_probability(state, heard)
                 chances = [simulator.rise_probability(state, g) for g in grammars]

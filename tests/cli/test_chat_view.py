@@ -10,7 +10,7 @@ from harness.cli.chat_view import NEVER_WRAPPED, Hidden
 from harness.simulator.protocol import UserTurn
 from harness.testing.payloads import PAYLOADS
 
-NOTHING_HIDDEN = Hidden(None, None, None)
+NOTHING_HIDDEN = Hidden(None, None, None, None)
 
 
 def turn(

@@ -115,7 +115,16 @@ def test_json_is_one_typed_object_a_line_of_every_conversation(run: Path) -> Non
     for value in values:
         one = every[f"{value['step']}.{value['group']}.{value['sample']}"]
         assert (value["schema"], value["run"]) == (1, "one")
-        for name in ("level", "persona", "topic", "voice", "temperament", "intention", "reward"):
+        for name in (
+            "level",
+            "persona",
+            "topic",
+            "voice",
+            "temperament",
+            "intention",
+            "path",
+            "reward",
+        ):
             assert value[name] == getattr(one, name)
         assert value["emotions"] == list(one.emotions)
         assert value["entropies_nats"] == list(one.entropies_nats)
@@ -269,7 +278,7 @@ def at_terminal(run: Path, env: dict[str, str]) -> str:
 
 
 def of(reward: float | None, sample: int) -> Conversation:
-    none = (None,) * 5
+    none = (None,) * 6
     return Conversation(1, 0, sample, "easy", *none, reward, ())
 
 

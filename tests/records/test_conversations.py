@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.text(max_size=40)
 """Of any characters but lone surrogates, which UTF-8 cannot hold."""
-OF_USER = ("level", "persona", "topic", "voice", "temperament", "intention")
+OF_USER = ("level", "persona", "topic", "voice", "temperament", "intention", "path")
 OTHER_NAMES = {"number": "turn", "emotion": "emotion_after"}
 """Field of a Turn -> column, where they differ."""
 
@@ -116,6 +116,17 @@ def test_every_file_has_all_columns_typed_also_where_all_is_null(tmp_path: Path)
     assert kinds["why"] == "list<element: struct<part: string, effect: double>>"
     assert (kinds["intention"], kinds["reward"], kinds["change"]) == ("string", "double", "int32")
     assert "json" not in " ".join(kinds).lower()
+
+
+def test_a_file_written_before_paths_were_kept_is_read_with_none_and_nothing_is_said_of_it(
+    tmp_path: Path,
+) -> None:
+    written = conversations.write(tmp_path, 3, [TurnRecord(0, 0, 0, "user", "Hi.", path="a")])
+    assert saved_conversations.read_file(written).conversations[0].path == "a"
+    pq.write_table(pq.read_table(written).drop_columns("path"), written)
+    found = saved_conversations.read_file(written)
+    assert (found.conversations[0].path, found.conversations[0].turns[0].text) == (None, "Hi.")
+    assert (found.schema, found.note) == (SCHEMA, None)
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.rglob("step-*.parquet")), ids=str)

@@ -191,9 +191,9 @@ def test_users_of_a_plug_in_keep_what_they_name_and_the_rest_is_none() -> None:
         user: Patient = Patient()
 
     bare = replace(opening, state=object())
-    assert account.traits_of(bare) == account.Traits(None, None, None, None, None)
+    assert account.traits_of(bare) == account.Traits(*(None,) * 6)
     named = replace(opening, state=Memory(), why={"warmth": 1.25, "cold": 0.0, "reason": "So."})
-    assert account.traits_of(named) == account.Traits("Ada", None, None, None, None)
+    assert account.traits_of(named) == account.Traits("Ada", *(None,) * 5)
     moved = account.moved_by(bare, named)
     assert (moved.effects, moved.unit, moved.reason) == ({"warmth": 1.25}, None, "So.")
     assert account.taken_up(bare, SupporterReply("Hm."), named) is None

@@ -20,6 +20,7 @@ from harness.simulator.reference import REFERENCES, converse
 from harness.simulator.scripted import dynamics, paths
 from harness.simulator.scripted.lines import ANSWERS, LINES, manner
 from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.state import draw_user
 from harness.testing.simulator_contract import key
 from harness.train.metrics import held_out
 from tests.calibration.levels import ADVERSARIAL, LEVELS
@@ -77,7 +78,7 @@ def turn_of(text: str) -> UserTurn:
 def test_users_test_at_the_trust_that_says_so_and_at_no_other() -> None:
     seen = Counter[str]()
     for turns in conversations("random", ADVERSARIAL):
-        path = paths.path_of(turns[0].state.key, ADVERSARIAL)
+        path = turns[0].state.user.path
         for turn in turns:
             if turn.ended is not None:
                 continue
@@ -110,16 +111,18 @@ def test_who_has_just_said_that_it_helped_takes_it_back_and_nobody_else_does() -
 
 def test_the_conversations_of_one_group_have_one_path_and_groups_have_all() -> None:
     keys = [[key(group=g, sample=s, seed=3) for s in range(3)] for g in range(60)]
-    drawn = [{paths.path_of(k, ADVERSARIAL) for k in group} for group in keys]
+    drawn = [{draw_user(k, ADVERSARIAL)[0].path for k in group} for group in keys]
     assert all(len(found) == 1 for found in drawn)
     assert {path for found in drawn for path in found} == set(paths.LINES)
-    assert paths.path_of(keys[0][0], WITHOUT) is None
+    assert draw_user(keys[0][0], WITHOUT)[0].path is None
 
 
 def test_users_come_with_the_same_matter_whether_they_have_a_path_or_none() -> None:
     keys = [replace(key(group=g), split=HELD_OUT) for g in range(20)]
     with_paths = ScriptedSimulator(ADVERSARIAL).open(keys)
-    assert with_paths == ScriptedSimulator(WITHOUT).open(keys)
+    for turn, other in zip(with_paths, ScriptedSimulator(WITHOUT).open(keys), strict=True):
+        user = replace(turn.state.user, path=None)
+        assert replace(turn, state=replace(turn.state, user=user)) == other
 
 
 @pytest.mark.parametrize("path", paths.FITS)
@@ -150,7 +153,8 @@ def test_a_test_costs_what_its_account_says() -> None:
     reply = SupporterReply("You could write it down.")
     state = turns[number].state
     with_path = ScriptedSimulator(ADVERSARIAL).rise_probability(state, reply)
-    assert with_path < ScriptedSimulator(WITHOUT).rise_probability(state, reply)
+    without = replace(state, user=replace(state.user, path=None))
+    assert with_path < ScriptedSimulator(ADVERSARIAL).rise_probability(without, reply)
 
 
 def test_the_attentive_supporter_answers_the_test_that_is_made() -> None:

@@ -137,7 +137,7 @@ def test_typing_and_length_do_not_decide_in_free_wording(name: str) -> None:
         [MEDIUM.rise_probability(s, SupporterReply(text)) for text in (x.text, altered)]
         for x in contexts.free_replies()
         if (altered := ALTERED[name](x, x.text, r))
-        for s in users_of(x)
+        for s in users_of(x, MEDIUM.difficulty)
     ]
     before, after = np.mean(both, axis=0)
     assert abs(after - before) < MOST

@@ -258,3 +258,14 @@ def test_seeds_that_are_added_are_a_second_look_and_the_same_again_is_none(tmp_p
     (judged,) = study_of(tmp_path / "part", three, [GAIN], looks=[part]).links
     assert (judged.verdict, judged.seeds_needed) == ("undecided", None)
     assert str(judged.why).startswith("no error is left: these pairs were judged before")
+
+
+def test_an_arm_whose_seeds_all_end_alike_is_told_by_its_number(tmp_path: Path) -> None:
+    starved = Link("starves more", "starved_share", "hard", "medium", "more", 0.1)
+    differ = [Course(silent=0.5 + 0.1 * n) for n in range(3)]
+    arms = {"medium": (MEDIUM, [Course(silent=0.1)] * 3), "hard": (HARD, differ)}
+    found = study_of(tmp_path, arms, [starved])
+    told = f"{starved.name}: hard 0.60 [0.35, 0.85], medium 0.10 for each of 3 seeds"
+    assert told in list(study.notes(found))
+    own = found.to_json()["links"][0]["own"]["medium"]
+    assert own == {"mean": pytest.approx(0.1), "low": None, "high": None}

@@ -14,7 +14,6 @@ from harness.law.compare.links import Judged
 from harness.law.compare.looks import Pairs
 from harness.law.compare.other_study import Beside, plain
 from harness.law.compare.study_arms import Arms, Counts
-from harness.law.results import Interval
 from harness.records.study_file import Look, Stated
 from harness.records.validity import Validity, merged, to_json
 
@@ -194,7 +193,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "pairs": judged.pairs,
         "looks": list(judged.looks),
         "spent": judged.spent,
-        "own": {arm: _of_arm(mean) for arm, mean in judged.own.items()},
+        "own": {arm: _of_arm(judged, arm) for arm in judged.own},
         "by_seed": _by_seed(judged.by_seed),
         "plain_by_seed": None if judged.plain_by_seed is None else _by_seed(judged.plain_by_seed),
         "own_by_seed": {arm: _by_seed(values) for arm, values in judged.own_by_seed.items()},
@@ -209,9 +208,12 @@ def _link(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _of_arm(mean: Interval | None) -> dict[str, float | None]:
+def _of_arm(judged: Judged, arm: str) -> dict[str, float | None]:
+    """Mean and bounds; without bounds where seeds do not differ or are too few."""
+    mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
     if mean is None:
-        return {"mean": None, "low": None, "high": None}
+        value = sum(numbers) / len(numbers) if numbers else None
+        return {"mean": value, "low": None, "high": None}
     return {"mean": mean.value, "low": mean.low, "high": mean.high}
 
 

@@ -205,8 +205,7 @@ def _cells(judged: Judged) -> Sequence[str]:
 def _of_link(judged: Judged) -> Iterator[str]:
     """Yield the notes on a link that its row has no place for."""
     if judged.own:
-        means = judged.own.items()
-        yield ", ".join(f"{arm} {wording.interval(mean) if mean else '-'}" for arm, mean in means)
+        yield ", ".join(f"{arm} {_of_arm(judged, arm)}" for arm in judged.own)
     if judged.why:
         yield f"{judged.why}{_open(judged)}"
     if judged.lost:
@@ -220,6 +219,17 @@ def _of_link(judged: Judged) -> Iterator[str]:
         is_onset = quantities.of_link(judged.link).is_onset
         lacking = "an onset" if is_onset else "a fall for good"
         yield f"{runs} without {lacking} count with the whole of the run"
+
+
+def _of_arm(judged: Judged, arm: str) -> str:
+    """The mean of an arm; the one number that all its seeds have, where they do not differ."""
+    mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
+    if mean is not None:
+        return wording.interval(mean)
+    if not numbers:
+        return "-"
+    one = wording.number(numbers[0])
+    return one if len(numbers) == 1 else f"{one} for each of {plural(len(numbers), 'seed')}"
 
 
 def _unanswered(judged: Judged) -> str:

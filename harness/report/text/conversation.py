@@ -31,6 +31,12 @@ INTENTION = {
     "growth": "guidance to reflect on themselves and grow",
     "motives": "an analysis of why the others acted so",
 }
+TEST = {
+    "gaslighting": "denies what was said",
+    "escalation": "gets angrier",
+    "validation": "presses to be told that they are right",
+}
+"""Adversarial path -> how a user puts the supporter to the test."""
 VOICE = {"plain": "plain words", "short": "few words", "careful": "careful words"}
 ENDED = {
     "success": "success: the user feels well",
@@ -113,9 +119,15 @@ def user(conversation: Conversation) -> str | None:
         f"{topic} (persona {name})" if name and topic else name or topic,
         conversation.temperament and f"temperament {conversation.temperament}",
         f"speaks in {VOICE.get(voice, plain(voice))}" if voice else None,
+        conversation.path and test(conversation.path),
         _reach(conversation),
     ]
     return ", ".join(part for part in parts if part) or None
+
+
+def test(path: str) -> str:
+    """`gaslighting` -> `puts the supporter to the test: denies what was said`."""
+    return f"puts the supporter to the test: {TEST.get(path, plain(path))}"
 
 
 def _reach(conversation: Conversation) -> str | None:

@@ -105,12 +105,8 @@ def appraise(
     suspicion: float,
     state: State,
     rule: AcceptanceRule,
-    path: str | None = None,
 ) -> Appraisal:
-    """Return how the user of `state` appraises `reading`, which leaves them `suspicion`.
-
-    `path`: the adversarial one that they follow, if any.
-    """
+    """Return how the user of `state` appraises `reading`, which leaves them `suspicion`."""
     fresh = _fresh(reading, state)
     stale = len(reading.sentences) - len(fresh)
     strategies = reading.strategy_set
@@ -120,7 +116,7 @@ def appraise(
     return Appraisal(
         worth=STALE
         if puzzled
-        else _worth(strategies, stale, user.intention, state.trust, rule, path),
+        else _worth(strategies, stale, user.intention, state.trust, rule, user.path),
         pick_up=_pick_up(reading, state),
         confusion=CONFUSION * min(2, _foreign(reading, state)),
         repetition=SAID_BEFORE if stale else 0.0,

@@ -13,13 +13,10 @@ people.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
-from harness.config.difficulty import PATHS, DifficultyConfig
+from harness.config.difficulty import PATHS
 from harness.simulator.data_files import Table, tables
-from harness.simulator.draws import pick, uniforms
-from harness.simulator.protocol import ConversationKey
 
 PUT_TO_THE_TEST = "test"
 """The part of `UserTurn.why` that an answer to a reply has which was put to the test."""
@@ -41,19 +38,6 @@ LINES = tables(Path(__file__).with_name("path_lines.tsv"), {"test": Table(PATHS)
 """By path, what who tests says."""
 
 assert set(FITS) == set(PATHS)
-
-
-def path_of(key: ConversationKey, difficulty: DifficultyConfig) -> str | None:
-    """Return the path of a conversation's user, one for all of a group; None where none has one."""
-    if not difficulty.paths:
-        return None
-    return _drawn(key.seed, key.split, key.step, key.group, tuple(difficulty.paths))
-
-
-@lru_cache(maxsize=1024)
-def _drawn(seed: int, split: str, step: int, group: int, paths: tuple[str, ...]) -> str:
-    """Draws of their own, so that the users of a level with paths are those of one without."""
-    return pick(paths, uniforms("path", seed, split, step, group)[0])
 
 
 def taking_back(line: str) -> str:

@@ -12,7 +12,7 @@ from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.met_again import MetAgain
-from harness.simulator.scripted.paths import PUT_TO_THE_TEST, path_of
+from harness.simulator.scripted.paths import PUT_TO_THE_TEST
 from harness.simulator.scripted.reading import read_all
 from harness.simulator.scripted.replies import Reading
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
@@ -40,8 +40,6 @@ class _AppraisedReply:
     appraisal: Appraisal
     logit: float
     """Log-odds that the emotion rises."""
-    path: str | None
-    """The adversarial one that the user follows, if any."""
     reluctance: float = 0.0
     """What of it is lost because the user puts the supporter to the test."""
 
@@ -154,9 +152,7 @@ class ScriptedSimulator:
         after = self._after(state, change, rises, appraised, u)
         ended = ending(after.emotion, after.turn, self.difficulty)
         heard = _heard(state, reply.text, appraised, change)
-        disclosed, text = voice.answered(
-            after, heard, self._disclosure, ended, u[5:], w, appraised.path
-        )
+        disclosed, text = voice.answered(after, heard, self._disclosure, ended, u[5:], w)
         text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
 
@@ -165,17 +161,16 @@ class ScriptedSimulator:
         suspicion = dynamics.next_suspicion(
             state.suspicion, reading.hurt_evidence, reading.apologises
         )
-        path = path_of(state.key, self.difficulty)
-        parts = appraisal.appraise(
-            reading, reply.cut, puzzle is not None, suspicion, state, self._acceptance, path
-        )
         user = state.user
+        parts = appraisal.appraise(
+            reading, reply.cut, puzzle is not None, suspicion, state, self._acceptance
+        )
         offset = dynamics.INTENTION_OFFSET[user.intention]
         offset += dynamics.TEMPERAMENT_OFFSET[user.temperament] - self.difficulty.threshold
-        reluctance = dynamics.reluctance(path, state.trust)
+        reluctance = dynamics.reluctance(user.path, state.trust)
         offset -= reluctance
         x = dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
-        return _AppraisedReply(reading, puzzle, suspicion, parts, x, path, reluctance)
+        return _AppraisedReply(reading, puzzle, suspicion, parts, x, reluctance)
 
     def _change(self, rises: bool, large: bool, emotion: int) -> int:
         size = dynamics.change_size(large, self.difficulty)
@@ -193,7 +188,7 @@ class ScriptedSimulator:
         reading = appraised.reading
         offended = appraised.hurts or appraised.puzzle is not None
         trust = dynamics.next_trust(
-            state.trust, appraised.strategies, offended, self._disclosure, u[4], appraised.path
+            state.trust, appraised.strategies, offended, self._disclosure, u[4], state.user.path
         )
         suspicion = appraised.suspicion
         if appraised.hurts and reading.severe:

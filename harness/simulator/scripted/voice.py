@@ -143,12 +143,10 @@ def answered(
     ended: str | None,
     u: Sequence[float],
     w: Sequence[float],
-    path: str | None = None,
 ) -> tuple[Disclosed, str]:
     """Return what is disclosed by then and the words: a reaction, an answer or what is told, more.
 
     `u`: draws of the reaction, of whether it shows, and of what is told; `w`: of how it is put.
-    `path`: the adversarial one that the user follows, if any.
     """
     shows, turn = u[1] < rule.expression, _Turn(state, heard, rule, w)
     if ended is not None:
@@ -160,6 +158,7 @@ def answered(
     said_so = shows and heard.reason in ("suggest", "offer", "restate")
     if told is not None and told.reaction and said_so:
         told = replace(told, sentences=told.sentences[1:])
+    path = state.user.path
     if path is not None and paths.tests(path, state.trust) and not heard.closes:
         return turn.composed(first, told, None, None, turn.test(path, shows, u[7]))
     return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))

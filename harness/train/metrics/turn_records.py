@@ -59,6 +59,7 @@ def _common(conversation: Conversation, reward: float) -> Common:
         "voice": user.voice,
         "temperament": user.temperament,
         "intention": user.intention,
+        "path": user.path,
         "reward": _finite(reward),
     }
 

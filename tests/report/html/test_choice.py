@@ -19,7 +19,7 @@ def talk(
 ) -> Conversation:
     turns = (Turn(0, "user", "Hello.", emotion=40), Turn(1, "user", "Bye.", emotion=emotion))
     last = Turn(2, "user", "", emotion=emotion, ended=ended)
-    who = (None, None, None, None, None)
+    who = (None,) * 6
     return Conversation(1, 0, sample, level, *who, reward, (*turns, last))
 
 
@@ -114,6 +114,6 @@ def test_who_leaves_is_told_with_what_the_reply_did_before() -> None:
         Turn(0, "user", "Hello.", emotion=40),
         Turn(1, "user", "Bye.", emotion=0, change=-10, ended="left"),
     )
-    left = Conversation(1, 0, 0, "hard", None, None, None, None, None, 0.0, turns)
+    left = Conversation(1, 0, 0, "hard", *(None,) * 6, 0.0, turns)
     shown = talks.view(Chosen(left, (FIRST,), WORST), "0-hard", "hard", 1, 2.0)
     assert shown.turns[1].facts[0] == "emotion 0 (-10, then left)"

@@ -48,15 +48,27 @@ def combined(terms: Sequence[tuple[float, Parts]]) -> Estimate:
 
     The interval is that of a delete-one-user jackknife, which leaves a user out of all ratios at
     once, and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1). Where all users
-    are alike it has no width, though others may differ.
+    are alike it has no width, though others may differ; shares have shares.py for that.
     """
-    asked = [np.array(parts, dtype=np.float64) for _, parts in terms]
+    found = jackknife([parts for _, parts in terms])
+    if found is None:
+        return NOT_MEASURED
+    factors = [factor for factor, _ in terms]
+    return _estimate(sum(f * ratios for f, ratios in zip(factors, found, strict=True)))
+
+
+def jackknife(each: Sequence[Parts]) -> list[NDArray[np.float64]] | None:
+    """The ratio of all users, then without each of them, of several parts of the same users.
+
+    Users of whom none of the parts says anything are left out. None where any of the parts is of
+    fewer than FEWEST_USERS.
+    """
+    asked = [np.array(parts, dtype=np.float64) for parts in each]
     telling = np.any([parts[:, 1] > 0 for parts in asked], axis=0)
     told = [parts[telling] for parts in asked]
     if any((parts[:, 1] > 0).sum() < FEWEST_USERS for parts in told):
-        return NOT_MEASURED
-    factors = [factor for factor, _ in terms]
-    return _estimate(sum(f * _ratios(parts) for f, parts in zip(factors, told, strict=True)))
+        return None
+    return [_ratios(parts) for parts in told]
 
 
 def _ratios(parts: NDArray[np.float64]) -> NDArray[np.float64]:

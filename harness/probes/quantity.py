@@ -30,6 +30,11 @@ class Quantity:
     least_repeats: int = 1
     """Conversations with one user that it takes."""
 
+    @property
+    def is_share(self) -> bool:
+        """Whether it is within 0 and 1 by what it counts."""
+        return self.unit.partition(" ")[0] == "share"
+
 
 @dataclass(frozen=True)
 class Setting:

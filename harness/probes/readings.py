@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import RunConfig
-from harness.probes import over_users
-from harness.probes.over_users import Parts
+from harness.probes import over_users, shares
+from harness.probes.over_users import Estimate, Parts
 from harness.probes.quantity import Answers, Place, Probe, Quantity, Terms
 from harness.probes.results import Reading
 
@@ -43,22 +43,42 @@ def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Ite
     for level, setting, quantity in each(asked, answers):
         terms = asked.terms[setting]
         own = _weighed(quantity, answers, level, terms)
-        change = over_users.NOT_MEASURED
-        if before is not None:
-            held_against = _weighed(quantity, before, level, terms)
-            taken_off = [(-factor, parts) for factor, parts in held_against]
-            change = over_users.combined([*own, *taken_off])
+        held_against = None if before is None else _weighed(quantity, before, level, terms)
+        estimated = _of_share if quantity.is_share and len(terms) == 1 else _of_ratios
+        estimate, change = estimated(own, held_against)
         yield Reading(
             level=level,
             quantity=quantity.name,
             setting=setting,
             unit=quantity.unit,
             step=step,
-            estimate=over_users.combined(own),
+            estimate=estimate,
             change=change,
             people=quantity.people if len(terms) == 1 else None,
             published=(quantity.published or {}).get(setting),
         )
+
+
+Weighed = Sequence[tuple[float, Parts]]
+"""Factors and the ratios that they are of."""
+
+
+def _of_share(own: Weighed, before: Weighed | None) -> tuple[Estimate, Estimate]:
+    """The share and its change."""
+    ((_, now),) = own
+    if before is None:
+        return shares.share(now), over_users.NOT_MEASURED
+    ((_, then),) = before
+    return shares.share(now), shares.share_change(then, now)
+
+
+def _of_ratios(own: Weighed, before: Weighed | None) -> tuple[Estimate, Estimate]:
+    """The sum of factors times ratios and its change."""
+    estimate = over_users.combined(own)
+    if before is None:
+        return estimate, over_users.NOT_MEASURED
+    taken_off = [(-factor, parts) for factor, parts in before]
+    return estimate, over_users.combined([*own, *taken_off])
 
 
 def _is_asked(quantity: Quantity, places: Collection[Place], level: str, terms: Terms) -> bool:
@@ -68,9 +88,7 @@ def _is_asked(quantity: Quantity, places: Collection[Place], level: str, terms: 
     return belongs and all((level, name) in places for name in names)
 
 
-def _weighed(
-    quantity: Quantity, answers: Answers, level: str, terms: Terms
-) -> list[tuple[float, Parts]]:
+def _weighed(quantity: Quantity, answers: Answers, level: str, terms: Terms) -> Weighed:
     return [(factor, _parts(quantity, answers[level, setting])) for factor, setting in terms]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
-from harness.policy.observation import CHANGES, CUES, hear
+from harness.policy.observation import CHANGES, CUES, TESTS, hear
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -44,6 +44,7 @@ def _evidence() -> FloatArray:
 
 _EVIDENCE = _evidence()
 _WORSE, _BETTER = CHANGES.index("worse"), CHANGES.index("better")
+_NO_TEST = TESTS.index("none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +100,23 @@ def nothing_heard(count: int) -> Memory:
 def having_heard(memory: Memory, words: Sequence[str], reception: FloatArray) -> Memory:
     """The memory once each of the users has said `words`.
 
+    How a reply to a test is taken tells nothing of what the user came for.
+
     `reception`: log-odds that a strategy is taken well by who came for each intention, before
     LATE_REPLY and from it on; shape (2, intentions, strategies).
     """
     heard = [hear(text) for text in words]
     mood, cue, change = np.array([(h.mood, h.cue, h.change) for h in heard]).reshape(-1, 3).T
     sign = (change == _BETTER) * 1.0 - (change == _WORSE)
+    untested = (memory.test == _NO_TEST) * 1.0
     taken, answered = memory.taken.copy(), np.flatnonzero(memory.own != NOTHING_YET)
     own, sign = memory.own[answered], sign[answered]
     taken[answered, own] = sign
     evidence = memory.evidence + _EVIDENCE[cue]
     late = (memory.replies[answered] > LATE_REPLY) * 1
     odds = reception[late, :, own]
-    evidence[answered] -= np.abs(sign)[:, None] * np.logaddexp(0, -sign[:, None] * odds)
+    told = np.abs(sign) * untested[answered]
+    evidence[answered] -= told[:, None] * np.logaddexp(0, -sign[:, None] * odds)
     return replace(
         memory,
         mood=mood,

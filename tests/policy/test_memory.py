@@ -1,6 +1,7 @@
 """What the tabular policy remembers of a conversation."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,16 @@ def test_a_reply_taken_well_speaks_for_those_whom_it_suits() -> None:
         np.testing.assert_allclose(belief[INTENTIONS.index("venting")], wanted)
     unmoved = having_heard(asked, ["Hm."], RECEPTION).belief[0]
     np.testing.assert_allclose(unmoved, 1 / len(INTENTIONS))
+
+
+@pytest.mark.parametrize("answer", ["Thank you, that helps.", "That does not help."])
+def test_how_a_reply_to_a_test_is_taken_says_nothing_of_the_intention(answer: str) -> None:
+    test = "I see. You put words in my mouth, and then you say they are mine."
+    tested = having_played(having_heard(nothing_heard(1), [test], RECEPTION), act("question"))
+    after = having_heard(tested, [answer], RECEPTION)
+    np.testing.assert_array_equal(after.belief[0], np.full(len(INTENTIONS), 1 / len(INTENTIONS)))
+    later = having_heard(having_played(after, act("question")), [answer], RECEPTION)
+    assert later.belief[0].max() > later.belief[0].min()
 
 
 def test_what_suits_is_another_table_from_the_fourth_reply_on() -> None:

@@ -117,7 +117,7 @@ def test_names_and_answers_of_others_are_shown_as_they_are(runs: Path) -> None:
     assert "\x1b" not in said
     for shown in ("runs/[red]", "[bold]", "[link=x]"):
         assert shown in said
-    assert "false facts -0.30 [-0.40, -0.20]" in said
+    assert "fewer facts -0.30 [-0.40, -0.20]" in said
 
 
 def test_an_answer_that_is_none_leaves_its_run_out_and_says_why(

@@ -133,13 +133,19 @@ def _keeps(run: Replicate) -> bool:
 
 
 def reliability(run: Path) -> Finding:
-    """Whether facts are kept, as the probe of that name found."""
+    """Whether facts are kept, as the probe of that name found: false ones first, then fewer."""
     signs = fidelity.read(run)
     measured = [sign for sign in signs if sign.value is not None]
-    worse = next((sign for sign in measured if _is_worse(sign, len(measured))), None)
-    flag = None if worse is None else "false_facts"
+    worse = [sign for sign in measured if _is_worse(sign, len(measured))]
+    untrue = [sign for sign in worse if not _is_of_true_facts(sign)]
+    because = next(iter(untrue + worse), None)
+    flag = "false_facts" if untrue else "fewer_facts" if worse else None
     why = None if measured else fidelity.why_nothing(run)
-    return Finding(RELIABILITY, bool(measured), flag, worse, signs, why)
+    return Finding(RELIABILITY, bool(measured), flag, because, signs, why)
+
+
+def _is_of_true_facts(sign: Sign) -> bool:
+    return sign.name.startswith(fidelity.TRUE_FACT)
 
 
 def _is_worse(sign: Sign, tried: int) -> bool:
@@ -151,7 +157,7 @@ def _is_worse(sign: Sign, tried: int) -> bool:
     normal = NormalDist()
     widened = normal.inv_cdf(1 - 0.025 / tried) / normal.inv_cdf(0.975)
     half = widened * interval.half_width(sign.value)
-    if sign.name.startswith(fidelity.TRUE_FACT):
+    if _is_of_true_facts(sign):
         return sign.value.value + half < 0
     return sign.value.value - half > 0
 

@@ -11,7 +11,7 @@ EXPLORATION, RELIABILITY, DIRECTION = "exploration", "reliability", "direction"
 MECHANISMS = (EXPLORATION, RELIABILITY, DIRECTION)
 FLAGS: Mapping[str, tuple[str, ...]] = {
     EXPLORATION: ("starved", "noise"),
-    RELIABILITY: ("false_facts",),
+    RELIABILITY: ("fewer_facts", "false_facts"),
     DIRECTION: ("solving",),
 }
 """By mechanism, what it can be flagged for."""

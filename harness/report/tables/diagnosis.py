@@ -27,7 +27,8 @@ from harness.utils.safe_text import text
 MEANS: Mapping[str, str] = {
     "starved": "more than half of the groups teach nothing, H stays, nothing is gained",
     "noise": "advantages do not go with rewards: whatever was learnt, it was not from them",
-    "false_facts": "fewer true facts are taken up than at the start, or more false ones",
+    "fewer_facts": "fewer true facts are taken up than at the start",
+    "false_facts": "more false facts are taken up than at the start, or a warmer model errs more",
     "solving": "solving rises, and with it the reward in training, while users feel no better",
 }
 """What each flag says."""

@@ -67,7 +67,8 @@ def test_an_answer_that_says_nothing_has_its_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("true", "false", "flag"),
     [
-        (FALL, OPEN, "false_facts"),
+        (FALL, OPEN, "fewer_facts"),
+        (FALL, RISE, "false_facts"),
         (OPEN, RISE, "false_facts"),
         (OPEN, OPEN, None),
         (RISE, FALL, None),
@@ -86,14 +87,14 @@ def test_fewer_true_facts_or_more_false_ones_are_flagged(
     ]
     if flag is not None:
         assert found.because is not None
-        assert found.because.value == Interval(*(true if true is FALL else false).values())
+        assert found.because.value == Interval(*(false if false is RISE else true).values())
 
 
 def test_many_framings_are_no_more_chances_to_be_flagged(tmp_path: Path) -> None:
     """An interval that just leaves 0 out counts where it is alone, and not among six."""
     just = {"value": -0.11, "low": -0.21, "high": -0.01}
     alone = [reading(fidelity.TRUE_FACT, just)]
-    assert diagnose.reliability(answered(tmp_path, alone)).flag == "false_facts"
+    assert diagnose.reliability(answered(tmp_path, alone)).flag == "fewer_facts"
     six = [reading(fidelity.TRUE_FACT, just, setting=str(n)) for n in range(6)]
     assert diagnose.reliability(answered(tmp_path, six)).flag is None
 

@@ -14,7 +14,7 @@ import torch
 from harness.errors import DivergedError, StoppedError
 from harness.policy.grammar import covers
 from harness.train.ledger.language_book import LanguageLedger
-from harness.train.loop import rank, step_checks
+from harness.train.loop import rank_launcher, step_checks
 from harness.train.loop import start as starts
 from harness.train.loop.language_ledger import LedgerKeeper
 from harness.train.loop.language_refinement import refine
@@ -69,13 +69,13 @@ def train(session: Session) -> None:
     starts.build(session)
     stack = remedy_stack.begin(config, _checkpoint(session))
     note = stack.needs_entropies
-    with rank.started(session, note) as others:
+    with rank_launcher.started(session, note) as others:
         start = starts.load(config, starts.device_of(config))
         session.start_from(start.sum)
         learner = LanguageRun(session, start, stack)
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-        joined = rank.joined(session, start.learner.device.type, others)
+        joined = rank_launcher.joined(session, start.learner.device.type, others)
         asks = session.poll, session.leaving.now
         running = starts.running_engine(config, start, note, *asks, scratch, joined.mates)
         with joined.with_engine(running) as engine:

@@ -12,23 +12,19 @@ import numpy as np
 import torch
 
 from harness.errors import DivergedError, StoppedError
-from harness.policy.grammar import covers
 from harness.train.ledger.language_book import LanguageLedger
-from harness.train.loop import rank_launcher, step_checks
+from harness.train.loop import language_row, rank_launcher, step_checks
 from harness.train.loop import start as starts
 from harness.train.loop.language_ledger import LedgerKeeper
 from harness.train.loop.language_refinement import refine
 from harness.train.loop.language_step import (
     StepState,
     TokenBatch,
-    divergence,
     evaluate_model,
     length_penalties,
     loss_settings,
     replies_of,
-    trace_as_drawn,
     trace_of,
-    update_metrics,
 )
 from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
@@ -41,9 +37,8 @@ from harness.train.loop.trl_adapter import (
     resume_point,
 )
 from harness.train.metrics import card, evaluate
-from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
-from harness.train.metrics.entropy_splits import Planning, thinking_entropies
-from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
+from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.token_metrics import Metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import micro_batches, remedy_stack
 from harness.train.objective.language_loss import LossBatch
@@ -271,54 +266,19 @@ class LanguageRun:
     def _record(self) -> Metrics:
         """Write the row of the current step to disk; return its values."""
         state = self._step
-        batch, conversations, trace = state.batch, state.conversations, trace_of(state)
-        acted = [p.acted_share for p in state.passes]
-        selection = state.settings.selection
-        values: Metrics = {
-            **self._of_what_was_said(state, trace),
-            **state.metrics,
-            **update_metrics(state.passes),
-            **remedy_stack.metrics(self.stack, selection, acted, batch.groups_drawn),
-            "grad_norm": state.grad_norm,
-        }
+        values = language_row.row_of(
+            state, self.stack, self._config, self._chat, self._planning, self._corrected
+        )
         self._session.record(
             state.step,
             values,
-            lambda: turn_records(conversations, state.rewards.total, batch.advantages, trace),
+            lambda: turn_records(
+                state.conversations, state.rewards.total, state.batch.advantages, trace_of(state)
+            ),
             **state.seconds,
             update=time.monotonic() - state.rollout_end - state.seconds.get("ledger", 0.0),
         )
         return values
-
-    def _of_what_was_said(self, state: StepState, trace: TokenTrace) -> Metrics:
-        """The columns on the batch's conversations and tokens: as the policy drew them by itself,
-        but for the spread of the rewards and the `trace` that it learns from.
-        """
-        conversations, rewards = state.conversations, state.rewards.total
-        trajectories, learnt_from = state.batch.trajectories, Metrics()
-        if (drawn := state.as_drawn) is not None:
-            learnt_from = learnt_from_metrics(rewards, trace, *self.stack.groups())
-            conversations, trajectories = drawn.conversations, drawn.trajectories
-            rewards = compute_rewards(conversations, self._config.reward).total
-            trace = trace_as_drawn(state, drawn)
-        rows = [t.row for t in trajectories]
-        engine_logp = np.concatenate([t.logp for t in trajectories])
-        return {
-            **conversation_metrics(conversations, rewards, *self.stack.groups()),
-            **entropy_metrics(trace, self._config.algorithm.group_size),
-            **thinking_entropies(trace, rows, self._chat.thought),
-            **self._planning.entropies(trace, rows),
-            "kl": divergence(trace, trajectories),
-            **step_checks.gap_metrics(trace.logp, engine_logp, self._corrected),
-            "text/grammatical": self._grammatical(conversations),
-            **learnt_from,
-        }
-
-    def _grammatical(self, conversations: Sequence[Conversation]) -> float | None:
-        """Share of replies made of the phrase grammar's sentences; None unless policy=tiny."""
-        if self._config.policy.kind != "tiny":
-            return None
-        return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
 
     def _halved(self, tokens: int, number: int) -> None:
         """Report that memory ran out on a rank, and that each learns from at most `tokens` at once

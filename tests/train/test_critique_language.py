@@ -29,7 +29,8 @@ from harness.train.loop.language_refinement import RefinedTokens, heard_as
 from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.objective import remedy_stack
-from harness.train.objective.language_loss import LossBatch, accumulate_gradient
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Draw, Drawn, Redraw, Work

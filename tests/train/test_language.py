@@ -16,11 +16,8 @@ from harness.policy import huggingface
 from harness.train.engines.scoring import by_length, chunks, entropies, log_distribution
 from harness.train.loop import memory
 from harness.train.objective import micro_batches
-from harness.train.objective.language_loss import (
-    LossBatch,
-    LossSettings,
-    accumulate_gradient,
-)
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.own_tokens import (
     own_entropies,
     own_log_probabilities,

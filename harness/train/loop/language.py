@@ -41,7 +41,7 @@ from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import micro_batches, remedy_stack
-from harness.train.objective.language_loss import LossBatch
+from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.rewards import Rewards

@@ -19,7 +19,7 @@ from harness.train.metrics.conversation_metrics import conversation_metrics, lea
 from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.objective import remedy_stack
-from harness.train.objective.language_loss import LossResult
+from harness.train.objective.loss_batch import LossResult
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.rewards import compute_rewards

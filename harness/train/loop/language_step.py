@@ -22,11 +22,7 @@ from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.held_out import at_once
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective import remedy_stack
-from harness.train.objective.language_loss import (
-    LossResult,
-    LossSettings,
-    Scored,
-)
+from harness.train.objective.loss_batch import LossResult, LossSettings, Scored
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import (
     own_entropies,

@@ -25,7 +25,7 @@ from harness.train.engines.turn_group import GroupStopped
 from harness.train.loop import device_errors
 from harness.train.loop import start as starts
 from harness.train.loop.start import StartModels
-from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.links import LINKED_WITHIN_S, GroupLinks, Links, Rendezvous, mates_of
 from harness.train.ranks.nodes import local_address

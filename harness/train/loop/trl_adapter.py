@@ -46,7 +46,7 @@ from harness.train.engines.scoring import TokenRow
 from harness.train.loop import trl_arguments
 from harness.train.loop.checkpoint_copy import CheckpointCopy
 from harness.train.loop.saving import Fill
-from harness.train.objective.language_loss import LossBatch
+from harness.train.objective.loss_batch import LossBatch
 from harness.train.ranks.team import Team
 
 

@@ -22,7 +22,8 @@ from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.objective import micro_batches, remedy_stack
-from harness.train.objective.language_loss import LossBatch, LossResult, accumulate_gradient
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossBatch, LossResult
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.work import precision
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of

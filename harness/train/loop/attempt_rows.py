@@ -15,7 +15,7 @@ from harness.errors import DataError, DivergedError
 from harness.records import checkpoints
 from harness.records.checkpoints import Checkpoint
 from harness.records.metric_rows import RowSums
-from harness.records.metrics import MetricsLog
+from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder
 from harness.train.loop.resume_checks import Provenance
 

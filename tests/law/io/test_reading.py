@@ -193,7 +193,7 @@ def test_the_quick_reader_says_the_same_or_nothing(lines: list[str], end: str) -
 
 
 def test_the_quick_reader_takes_what_this_project_writes() -> None:
-    from harness.records.metrics import encode_row
+    from harness.records.metrics_log import encode_row
 
     data = b"".join(encode_row(n, {"entropy": 0.5, "reward": 0.25}) for n in range(1, 4))
     assert fast_reading.columns(data, WANTED) is not None

@@ -9,12 +9,12 @@ from harness.config.simulator import TYPICALITY_CUT
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import appraisal, dynamics, questions, reasons, voice
 from harness.simulator.scripted.appraisal import Appraisal
-from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.met_again import MetAgain
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST, path_of
 from harness.simulator.scripted.reading import read_all
 from harness.simulator.scripted.replies import Reading
+from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
     Disclosed,

@@ -62,7 +62,7 @@ def train(session: Session) -> None:
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     starts.build(session)
-    stack = remedy_stack.begin(config, _checkpoint(session))
+    stack = remedy_stack.begin(config, session.saved)
     note = stack.needs_entropies
     with rank_launcher.started(session, note) as others:
         start = starts.load(config, starts.device_of(config))
@@ -77,7 +77,7 @@ def train(session: Session) -> None:
             work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)
             learner.team = joined.team(session, work)
             session.begin(card.of_language(config, start.name))
-            learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
+            learner.trainer.train(resume_from_checkpoint=resume_point(session.saved))
 
 
 class LanguageRun:
@@ -89,13 +89,13 @@ class LanguageRun:
     def __init__(self, session: Session, start: StartModels, stack: RemedyStack) -> None:
         self._session, self._config, self.stack = session, session.config, stack
         self._model, self._chat = start.learner, start.chat
-        self._curriculum = curriculum.begin(session.config, _checkpoint(session))
-        self._critic = self.stack.critic(_checkpoint(session))
+        self._curriculum = curriculum.begin(session.config, session.saved)
+        self._critic = self.stack.critic(session.saved)
         self._critic_batch: CriticBatch | None = None
         self.limit = micro_batches.begin(
-            session.config.trainer, _checkpoint(session), self._halved, session.poll
+            session.config.trainer, session.saved, self._halved, session.poll
         )
-        self._ledger = LedgerKeeper(session.config, _checkpoint(session))
+        self._ledger = LedgerKeeper(session.config, session.saved)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
         self._planning = Planning(start.chat)
@@ -302,7 +302,3 @@ class LanguageRun:
             f"finite, got {what} at algorithm.learning_rate "
             f"{self._config.algorithm.learning_rate:g}; {advice}"
         )
-
-
-def _checkpoint(session: Session) -> Path | None:
-    return session.checkpoint.path if session.checkpoint else None

@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
@@ -49,10 +50,10 @@ class Session:
         status = run_folder.read_status(run)
         resume_checks.refuse_another_reader(run, config, status)
         provenance = resume_checks.provenance_of(run, config, status)
-        self.checkpoint, problems = checkpoints.newest(run.checkpoints, provenance.own)
+        self._checkpoint, problems = checkpoints.newest(run.checkpoints, provenance.own)
         self._emit, self._keeper = emit, keeper
         told = self.note, self._write_rows
-        self._rows = AttemptRows(run, config, self.checkpoint, provenance, *told)
+        self._rows = AttemptRows(run, config, self._checkpoint, provenance, *told)
         self._rule = StopRule(config, status.stopped_by_rule is not None)
         self._events = EventLog(run.events)
         self.leaving = Leaving(run, config.trainer, self._rows.for_status, emit)
@@ -69,7 +70,7 @@ class Session:
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._rows.moved_aside, provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
-        resume_checks.report(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
+        resume_checks.report(self.note, cleared, problems, moved, unlike, self._checkpoint, later)
         resume_checks.report_columns(self.note, self._rows.columns)
         try:
             self._rows.refuse_others()
@@ -77,6 +78,11 @@ class Session:
         except DataError:
             self._rows.close()
             raise
+
+    @property
+    def saved(self) -> Path | None:
+        """The folder of the checkpoint that the run goes on from; None for a fresh run."""
+        return self._checkpoint.path if self._checkpoint else None
 
     @property
     def start(self) -> int:
@@ -102,7 +108,7 @@ class Session:
 
         Raises DataError if the run, or its checkpoint, began with another one.
         """
-        own = self._rows.provenance.with_start_model(start_model, self.checkpoint)
+        own = self._rows.provenance.with_start_model(start_model, self._checkpoint)
         self._rows.provenance = own
         self._write_status(start_model=start_model)
 

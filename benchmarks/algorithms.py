@@ -79,6 +79,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     from harness.train.loop import language_step, start
     from harness.train.metrics.entropy_splits import Planning
     from harness.train.objective import language_loss
+    from harness.train.objective.loss_batch import LossBatch
     from harness.train.rollout.speaker import LanguageSpeaker
 
     torch.set_num_threads(1)
@@ -105,7 +106,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
             rows = zip(signal.advantages, turns, strict=True)
             spread = [[a[t - 1] for t in row if t] for a, row in rows]
             own = [[turn > 0 for turn in row] for row in turns]
-            batch = language_loss.LossBatch([t.row.ids for t in trajectories], own, spread, None)
+            batch = LossBatch([t.row.ids for t in trajectories], own, spread, None)
             made = language_step.TokenBatch(trajectories, signal.advantages, touched, 2, known)
             how = language_step.loss_settings(
                 stack, made, config, 1, begins.learner, Planning(begins.chat)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.strategy_reader import SENTENCES
 from harness.records import atomic
-from harness.simulator.scripted import language_guard, word_pairs
+from harness.simulator.scripted import language_guard, sentence_guard, word_pairs
 from harness.simulator.scripted.bigrams import PAIRS, Bigrams, count_pairs
 
 FOLDER, WRITERS = Path(__file__).with_name("sentences"), "abcdefg"
@@ -63,9 +63,9 @@ def _of(path: Path) -> Iterator[str]:
 
 def _flagged(own: list[str], known: Bigrams) -> float:
     """Share of `own` that is no language to one who knows the others' sentences."""
-    for module in (language_guard, word_pairs):
+    for module in (language_guard, sentence_guard, word_pairs):
         module.english_bigrams = lambda: known  # type: ignore[attr-defined]
-    language_guard.fault_in.cache_clear()
+    sentence_guard.fault_in.cache_clear()
     return sum(language_guard.fault(text) is not None for text in own) / len(own)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 from transformers import PrinterCallback, TrainerCallback
-from trl import GRPOTrainer
+from trl import GRPOConfig, GRPOTrainer
 
 from benchmarks.words import merged
 from harness.compose import planner
@@ -40,7 +40,7 @@ from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Transformers
 from harness.train.loop import session as sessions
 from harness.train.loop import start as starts
-from harness.train.loop import trl_adapter
+from harness.train.loop import trl_adapter, trl_arguments
 from harness.train.loop.language import LanguageRun
 from harness.train.loop.start import StartModels
 from harness.train.objective import remedy_stack
@@ -205,7 +205,7 @@ def stock(config: RunConfig, said: list[Turns], checkpointing: bool) -> tuple[li
     """CPU seconds of each step of stock TRL on the recorded conversations, and its peak memory."""
     start, clock = begun(config), Clock()
     with tempfile.TemporaryDirectory() as scratch:
-        arguments = trl_adapter.arguments(config, Path(scratch))
+        arguments = GRPOConfig(**trl_arguments.arguments(config, Path(scratch)))
         arguments.activation_checkpointing = arguments.gradient_checkpointing = checkpointing
         trainer = GRPOTrainer(
             model=start.learner,

@@ -34,7 +34,8 @@ from harness.train.loop import language_probe
 from harness.train.loop import start as starts
 from harness.train.objective import registry
 from harness.train.objective.entropy_gradient import moved
-from harness.train.objective.language_loss import LossBatch, LossSettings, accumulate_gradient
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.objective.token_selection import TokenSelection

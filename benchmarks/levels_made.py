@@ -24,7 +24,7 @@ from harness.law import analysis
 from harness.law.compare.groups import Member
 from harness.law.reading_results import Unfinished
 from harness.law.results import Interval
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log
 
 POOL = 200
@@ -187,7 +187,7 @@ def _diverged(member: Member, step: float) -> Member:
 def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tuple[Member, ...]:
     """Judged runs, in the order of their seeds."""
     for seed in seeds:
-        synthetic.write_run(folder / f"{seed:09d}", synthetic.rows(made(seed)), seed=seed)
+        run_folders.write_run(folder / f"{seed:09d}", synthetic.rows(made(seed)), seed=seed)
     return analysis.members([folder])
 
 

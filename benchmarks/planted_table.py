@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.planted_truth import RIGHT, WRONG, Row, World
-from harness.law.compare import links, looks
+from harness.law.compare import links, looks, study_verdict
 from harness.law.compare.links import UNDECIDED, Observed
 from harness.records.study_file import Link
 
@@ -126,7 +126,7 @@ def _said(rows: Sequence[Row], seeds: Sequence[str], before: Sequence[Sequence[s
         )
     names = [one.link.name for one in observed]
     earlier = {name: [frozenset(pairs)] for name, pairs in zip(names, before, strict=True)}
-    return links.verdict(links.judge(observed, names, earlier), names)
+    return study_verdict.verdict(links.judge(observed, names, earlier), names)
 
 
 def _values(rows: Sequence[Row], at: int, of: str) -> Mapping[str, float]:

@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.sinks import SINKS
 from harness.compose.overrides import known_keys
 from harness.law import analysis, law_json
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.commands import here
 from harness.testing.payloads import PAYLOADS
 
@@ -137,7 +137,7 @@ def fit(scratch: Path, share: float) -> str:
     count = round(10_000 * share)
     made = [synthetic.rows(synthetic.kink(n, 200, synthetic.LOW)) for n in range(24)]
     for number in range(count):
-        synthetic.write_rows(scratch / "runs" / str(number), made[number % 24])
+        run_folders.write_rows(scratch / "runs" / str(number), made[number % 24])
     began = time.monotonic()
     code, err, seconds = _harness("fit-entropy-law", "runs", cwd=scratch)
     assert code == 0, err

@@ -87,6 +87,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     from harness.train.loop import language_step, start
     from harness.train.metrics.entropy_splits import Planning
     from harness.train.objective import language_loss
+    from harness.train.objective.loss_batch import LossBatch
     from harness.train.rollout.speaker import LanguageSpeaker
 
     torch.set_num_threads(1)
@@ -106,7 +107,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     by_policy = [[turn > 0 for turn in row] for row in turns]
     spread = [[a[t - 1] for t in row if t] for a, row in zip(advantages, turns, strict=True)]
     old = [torch.tensor(t.logp) for t in trajectories]
-    batch = language_loss.LossBatch([t.row.ids for t in trajectories], by_policy, spread, old)
+    batch = LossBatch([t.row.ids for t in trajectories], by_policy, spread, old)
 
     def learn(config: RunConfig) -> Work:
         mine, touched = begun(config), np.zeros(len(conversations), bool)

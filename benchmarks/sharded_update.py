@@ -29,7 +29,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from harness.config.run import AlgorithmConfig, RunConfig
 from harness.train.engines import scoring
 from harness.train.objective import language_loss, registry
-from harness.train.objective.language_loss import LossBatch, LossSettings
+from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.objective.token_selection import TokenSelection
 from harness.train.ranks.sharded import as_many

@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.law.analysis import analyse
 from harness.law.results import Interval, RunResult
-from harness.testing import staged, synthetic
+from harness.testing import run_folders, staged
 
 FIRST_SEED, RUNS = 2_000_000, 100
 HEADING = (
@@ -48,7 +48,7 @@ def runs_of(truth: Truth, n: int, end: float, seeds: Sequence[int]) -> list[RunR
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             rows = staged.lawful_rows([n // 3] * 3, truth.b, truth.a, end, seed)
-            synthetic.write_rows(Path(folder) / f"{seed}", rows)
+            run_folders.write_rows(Path(folder) / f"{seed}", rows)
         return list(analyse([Path(folder)]).runs)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy import stats
 
-from harness.law.compare import links
+from harness.law.compare import links, study_verdict
 from harness.law.compare.links import UNDECIDED, VERDICTS, Earlier, Observed
 from harness.law.results import Floats
 from harness.records.study_file import Link
@@ -102,8 +102,8 @@ def judged(
     before = {name: [pairs for look in earlier for pairs in look[name]] for name in names}
     judgements = links.judge(observed, names, before, most)
     return Study(
-        links.verdict(judgements, names),
-        links.seeds_needed(judgements, names),
+        study_verdict.verdict(judgements, names),
+        study_verdict.seeds_needed(judgements, names),
         {one.link.name: [one.pairs] for one in observed},
     )
 

@@ -123,7 +123,7 @@ BESIDE_ATOMIC = {
         "torch.save(self._optimiser, inner / OPTIMIZER_NAME)",
     ): "pinned: the checkpoint's own new folder",
     ("train/loop/trl_adapter.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
-    ("train/loop/rank.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
+    ("train/loop/rank_launcher.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
     ("train/trial/measure.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
     (
         "train/loop/trl_adapter.py",

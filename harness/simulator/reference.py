@@ -17,7 +17,7 @@ from harness.simulator.listening import ListenerNotes, listen, to_second_person
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
 from harness.simulator.scripted import dynamics, paths
 from harness.simulator.scripted.dynamics import KINDNESS, LATE_TRUST, strategy_fits
-from harness.simulator.scripted.voice import feeling_chance
+from harness.simulator.scripted.feelings_and_needs import feeling_chance
 
 Reference = Callable[[Sequence[str], Sequence[str], Sequence[float]], str]
 """(user's turns so far, replies so far, uniform draws) -> the next reply."""

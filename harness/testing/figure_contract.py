@@ -18,7 +18,7 @@ from harness.report.figures import canvas, registry, series_pages
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import FigureSpec, Subject
 from harness.report.tables import result_files
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 
@@ -32,7 +32,7 @@ def example() -> Analysis:
         for number, level in enumerate(("easy", "easy", "hard", "hard")):
             rows = synthetic.lawful_rows(seed=number, n=60)
             folder = Path(root) / f"{number}-{level}"
-            synthetic.write_run(folder, rows, seed=number % 2 + 1, level=level)
+            run_folders.write_run(folder, rows, seed=number % 2 + 1, level=level)
         return analyse([Path(root)])
 
 

@@ -22,7 +22,7 @@ from harness.law.compare.groups import Member
 from harness.law.group_results import Contrast, GroupResult
 from harness.law.io.clean import Points
 from harness.law.results import Interval, LawNumbers
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import TRUE_CEILING, Log
 
 COMMON = "eval/medium/reward"
@@ -43,7 +43,7 @@ def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tupl
     """
     for seed in seeds:
         rows = [{**row, COMMON: row["reward"]} for row in synthetic.rows(made(seed))]
-        synthetic.write_run(folder / str(seed), rows, seed=seed)
+        run_folders.write_run(folder / str(seed), rows, seed=seed)
     every = analysis.members([folder])
     for member in every:
         member.replicate.span(COMMON)  # judged once, not once a sweep

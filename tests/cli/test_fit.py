@@ -8,7 +8,7 @@ import pytest
 
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.commands import here
 
 ROWS = synthetic.rows(synthetic.lawful(3, 40, synthetic.LOW))
@@ -26,7 +26,7 @@ def wanted(
 def test_an_empty_column_name_is_refused(
     tmp_path: Path, option: str, reward: str | None, entropy: str | None
 ) -> None:
-    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    run = run_folders.write_rows(tmp_path / "run", ROWS)
     with pytest.raises(ConfigError, match=rf"^--{option}: must name a column of .*, got ''$"):
         fit(wanted(run, None, reward, entropy), as_json=True, explain=False)
 
@@ -35,7 +35,7 @@ def test_an_empty_column_name_is_refused(
 def test_a_path_that_cannot_hold_results_is_refused_before_the_analysis(
     tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    run = run_folders.write_rows(tmp_path / "run", ROWS)
     (tmp_path / "file").write_text("")
     (tmp_path / "dangling").symlink_to("nowhere")
     taken = tmp_path / out.split("/")[0]
@@ -49,14 +49,14 @@ def test_a_path_that_cannot_hold_results_is_refused_before_the_analysis(
 
 
 def test_results_are_not_put_into_a_run_which_later_fits_would_set_aside(tmp_path: Path) -> None:
-    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    run = run_folders.write_rows(tmp_path / "run", ROWS)
     with pytest.raises(ConfigError, match=rf"^--out: must be .*; got the run '{run}'$"):
         fit(wanted(run, run), as_json=True, explain=False)
     assert [path.name for path in run.iterdir()] == ["metrics.jsonl"]
 
 
 def test_a_folder_for_results_is_made_with_those_above_it(tmp_path: Path) -> None:
-    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    run = run_folders.write_rows(tmp_path / "run", ROWS)
     assert fit(wanted(run, tmp_path / "a" / "b"), as_json=True, explain=False) == 0
     assert (tmp_path / "a" / "b" / "law.json").is_file()
 
@@ -84,7 +84,7 @@ def nobody_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_results_are_written_though_nobody_reads_what_is_printed(
     tmp_path: Path, as_json: bool
 ) -> None:
-    synthetic.write_rows(tmp_path / "run", ROWS)
+    run_folders.write_rows(tmp_path / "run", ROWS)
     asked = Wanted(
         (tmp_path / "run", tmp_path / "none"), tmp_path / "law", None, None, "none", False
     )
@@ -93,7 +93,7 @@ def test_results_are_written_though_nobody_reads_what_is_printed(
 
 
 def test_a_paper_has_pdfs_tables_and_captions(tmp_path: Path) -> None:
-    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows(seed=1, n=60))
+    run_folders.write_run(tmp_path / "run", synthetic.lawful_rows(seed=1, n=60))
     words = ("fit-entropy-law", "run", "--out", "paper", "--style", "paper")
     assert here(*words, cwd=tmp_path).returncode == 0
     kept = {path.name for path in (tmp_path / "paper").iterdir()}
@@ -102,7 +102,7 @@ def test_a_paper_has_pdfs_tables_and_captions(tmp_path: Path) -> None:
 
 
 def test_formats_are_named_at_once_or_one_by_one(tmp_path: Path) -> None:
-    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows(seed=1, n=60))
+    run_folders.write_run(tmp_path / "run", synthetic.lawful_rows(seed=1, n=60))
     words = ("fit-entropy-law", "run", "--out", "law", "--format", "svg,pdf", "--format", "md")
     assert here(*words, cwd=tmp_path).returncode == 0
     endings = {path.name.partition(".")[2] for path in (tmp_path / "law").iterdir()}

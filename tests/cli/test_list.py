@@ -16,7 +16,7 @@ import pytest
 from harness.cli import list as list_command
 from harness.config.run import RunConfig
 from harness.records import overview, run_folder, sweep_file
-from harness.records.metrics import MetricsLog
+from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing.commands import here

@@ -13,7 +13,7 @@ from harness.cli import report as command
 from harness.cli.report import Wanted
 from harness.errors import ConfigError
 from harness.report.html.page import GENERATOR_TAG
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.commands import here
 from tests.report.html.made_runs import Page, sweep
 
@@ -170,7 +170,7 @@ def test_a_damaged_study_is_said(tmp_path: Path) -> None:
 def test_columns_of_other_programs_are_named(tmp_path: Path) -> None:
     rows = synthetic.lawful_rows(1, 60)
     lines = [{"step": r["step"], "h": r["entropy"], "score": r["reward"]} for r in rows]
-    log = synthetic.write_rows(tmp_path / "log", lines) / "metrics.jsonl"
+    log = run_folders.write_rows(tmp_path / "log", lines) / "metrics.jsonl"
     wanted = Wanted((log,), tmp_path / "x.html", reward="score", entropy="h")
     assert command.report(wanted, as_json=False) == 0
     text = Page((tmp_path / "x.html").read_bytes()).text

@@ -20,7 +20,7 @@ from harness.law.results import REGIMES, Interval
 from harness.records import sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.report import write
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 
 KNOWN = {
@@ -44,7 +44,7 @@ def short(name: str, *more: str) -> Construction:
 def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Analysis]:
     root = tmp_path_factory.mktemp("demo")
     for name, log in KNOWN.items():
-        synthetic.write_run(root / name, synthetic.rows(log), level=name)
+        run_folders.write_run(root / name, synthetic.rows(log), level=name)
     rows = [LedgerRow(name, str(root / name), (), "done") for name in KNOWN]
     return Sweep(str(root), {}, rows), analysis.analyse([root])
 

@@ -17,7 +17,7 @@ from harness.execution import progress, progress_view
 from harness.execution.progress import RunWatcher
 from harness.execution.progress_view import RunView
 from harness.records import run_folder, run_state
-from harness.records.metrics import MetricsLog
+from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.testing.commands import rows
 from harness.testing.payloads import PAYLOADS

@@ -16,7 +16,7 @@ from harness.config.run import RunConfig
 from harness.errors import HarnessError
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 FILES = ("run.json", "config.yaml", "metrics.jsonl")
 Chance = random.Random
@@ -72,7 +72,7 @@ def damaged(run: Path, chance: Chance) -> str:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = RunFolder(tmp_path_factory.mktemp("sound") / "run")
     run_folder.create(run, RunConfig())
-    synthetic.write_rows(run.path, synthetic.rows(synthetic.kink(11, 80, synthetic.LOW)))
+    run_folders.write_rows(run.path, synthetic.rows(synthetic.kink(11, 80, synthetic.LOW)))
     return run.path
 
 

@@ -85,7 +85,7 @@ def test_half_a_row_is_taken_back(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from harness.errors import StorageError
-from harness.records.metrics import MetricsLog
+from harness.records.metrics_log import MetricsLog
 path = Path(sys.argv[1])
 log = MetricsLog(path)
 log.append(1, {"reward": 0.5})

@@ -18,7 +18,7 @@ import yaml
 
 from harness.compose import planner
 from harness.errors import ConfigError
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.commands import TABULAR, harness, only_sweep
 from harness.utils import installation
 from tests.faults.test_launchers_of_others import BOMB, Bomb
@@ -190,7 +190,7 @@ NUMBERS = {"hex": "0x" + "f" * 6000, "base 60": "1" + ":59" * 200_000}
 def test_a_number_that_never_ends_is_refused(
     number: str, tmp_path: Path, record_property: Saw
 ) -> None:
-    synthetic.write_rows(tmp_path / "run", synthetic.lawful_rows(1, 24))
+    run_folders.write_rows(tmp_path / "run", synthetic.lawful_rows(1, 24))
     _written(tmp_path / "run/config.yaml", f"schema: 1\nseed: {NUMBERS[number]}\n")
     done = subprocess.run(
         [sys.executable, "-P", "-m", "harness", "fit-entropy-law", "run", "--figures", "none"],
@@ -206,7 +206,7 @@ def test_a_number_that_never_ends_is_refused(
 def test_settings_of_matplotlibs_in_the_current_folder_are_not_read(
     tmp_path: Path, record_property: Saw
 ) -> None:
-    synthetic.write_rows(tmp_path / "run", synthetic.lawful_rows(1, 24))
+    run_folders.write_rows(tmp_path / "run", synthetic.lawful_rows(1, 24))
     os.mkfifo(tmp_path / "matplotlibrc")
     done = subprocess.run(
         [sys.executable, "-P", "-m", "harness", "fit-entropy-law", "run"],

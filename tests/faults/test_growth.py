@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.metrics import MetricsLog
+from harness.records.metrics_log import MetricsLog
 
 
 @pytest.mark.slow

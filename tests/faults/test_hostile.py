@@ -22,7 +22,7 @@ from harness.compose import planner
 from harness.errors import ConfigError, DataError, DeviceError
 from harness.execution import child_process, gpu_lease, launcher, progress, retry
 from harness.records import checkpoints, holder, run_folder, run_lock
-from harness.records.metrics import MetricsLog
+from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import harness
 from harness.train.loop import session as sessions

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.commands import command, until
 
 RUNS = 120
@@ -25,7 +25,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(RUNS):
         (root / "runs" / str(number)).mkdir(parents=True)
         log = synthetic.kink(number, 100, synthetic.LOW)
-        synthetic.write_rows(root / "runs" / str(number), synthetic.rows(log))
+        run_folders.write_rows(root / "runs" / str(number), synthetic.rows(log))
     return root
 
 

@@ -22,7 +22,7 @@ from harness.errors import ConfigError, DataError
 from harness.execution import preflight
 from harness.policy import model_files
 from harness.records import run_folder
-from harness.records.metrics import MetricsLog
+from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, command, here
 from tests.faults.limited import quick

@@ -12,7 +12,7 @@ import pytest
 from harness.law.analysis import analyse
 from harness.law.io import fast_reading, reading
 from harness.records import metric_rows
-from harness.testing import synthetic
+from harness.testing import run_folders
 from harness.testing.commands import here
 from tests.faults.fitted import fitted, law_of, the_run
 from tests.law import ended
@@ -52,7 +52,7 @@ def test_a_line_that_is_no_row_is_not_missing_too(tmp_path: Path) -> None:
 
 def test_logs_of_others_and_bare_files_cannot_lack_a_row(tmp_path: Path) -> None:
     every_fifth = rows(1)[::5]
-    bare = synthetic.write_rows(tmp_path / "bare", every_fifth)
+    bare = run_folders.write_rows(tmp_path / "bare", every_fifth)
     log = tmp_path / "history.json"
     log.write_text(json.dumps(every_fifth))
     for result in analyse([bare, log]).runs:
@@ -149,7 +149,7 @@ def test_whole_rows_with_checksums_are_read_the_quick_way(tmp_path: Path, old: i
 
 def test_a_key_of_that_name_in_another_programs_log_is_no_checksum(tmp_path: Path) -> None:
     lines = [{"crc32": "of a file", **row} for row in rows(1)]
-    (one,) = analyse([synthetic.write_rows(tmp_path / "bare", lines)]).runs
+    (one,) = analyse([run_folders.write_rows(tmp_path / "bare", lines)]).runs
     assert (one.dropped, one.n_valid, one.checksums) == ({}, STEPS, None)
 
 

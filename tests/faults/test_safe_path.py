@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness.cli.app import app
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.commands import TABULAR
 from harness.utils import extensions
 from tests.simulator import test_served_rlver
@@ -188,7 +188,7 @@ def test_a_fit_by_several_processes_imports_nothing_from_there(
     for number in range(100):
         run = trap.here / "logs" / f"run-{number}"
         run.mkdir(parents=True)
-        synthetic.write_rows(run, synthetic.lawful_rows(number, 24))
+        run_folders.write_rows(run, synthetic.lawful_rows(number, 24))
     done = trap.run("fit-entropy-law", "logs", "--figures", "none", "--json")
     record_property("seen", f"exit {done.returncode}: imported {trap.imported()}")
     assert done.returncode in (0, 3), done.stderr

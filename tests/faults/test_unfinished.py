@@ -13,7 +13,7 @@ from harness.errors import DivergedError
 from harness.law.analysis import analyse
 from harness.law.analysis import members as members_of
 from harness.law.compare import study_arms
-from harness.records.metrics import MetricsLog
+from harness.records.metrics_log import MetricsLog
 from harness.records.study_file import Stated, StudyRecord
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.report.figures import group_series

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.law.group_results import Analysis, Contrast
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, Log
 
 COMMON = "eval/medium/reward"
@@ -30,7 +30,7 @@ def levels(
     for place, (level, log) in enumerate(logs.items()):
         for seed in range(1, seeds + 1):
             where = folder / f"{level}-{seed}"
-            synthetic.write_run(where, lines(log(100 * place + seed)), seed=seed, level=level)
+            run_folders.write_run(where, lines(log(100 * place + seed)), seed=seed, level=level)
     return folder
 
 

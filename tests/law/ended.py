@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.records import metric_rows, run_folder
 from harness.records.run_folder import RunFolder
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 STEPS = 60
 Rows = list[dict[str, Any]]
@@ -36,7 +36,7 @@ def run(
     """A finished run of STEPS steps, unless `standing`, fields of run.json, says otherwise."""
     lines = rows(seed) if lines is None else lines
     last = max((line["step"] for line in lines), default=0)
-    synthetic.write_run(folder, lines, seed=seed, level=level)
+    run_folders.write_run(folder, lines, seed=seed, level=level)
     if checked:
         encoded = b"".join(map(metric_rows.encode, lines))
         (folder / "metrics.jsonl").write_bytes(encoded)

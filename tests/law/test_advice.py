@@ -17,7 +17,7 @@ from harness.law.reasons import REASONS
 from harness.law.results import RunResult
 from harness.records import study_file, sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
-from harness.testing import cells, synthetic
+from harness.testing import cells, run_folders, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
 Make = Callable[[int, int, Noise], Log]
@@ -32,7 +32,7 @@ def open_run(reason: str, steps: int | None = 100) -> RunResult:
 
 
 def test_the_log_of_another_program_is_not_told_of_our_sweeps(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 12, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 12, LOW)))
     said = advice.what_would_decide(analyse([tmp_path]))
     assert said[0] == "1 of 1 runs undetermined:"
     assert "1 x too_few_steps: fewer than 16 points" in said[1]
@@ -41,14 +41,14 @@ def test_the_log_of_another_program_is_not_told_of_our_sweeps(tmp_path: Path) ->
 
 def test_advice_for_runs_of_ours_names_longer_ones_of_the_same_kind(tmp_path: Path) -> None:
     rows = synthetic.rows(synthetic.lawful(1, 12, LOW))
-    synthetic.write_run(tmp_path / "run", rows)
+    run_folders.write_run(tmp_path / "run", rows)
     said = advice.what_would_decide(analyse([tmp_path]))
     more = "More steps would decide, if H falls further"
     assert said[-1] == f"{more}: add trainer.steps=400."
 
 
 def test_a_short_run_is_told_of_steps_that_have_points_enough(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     config = {"trainer": {"steps": 3, "eval_every": 5}}
     short = replace(open_run("too_few_steps"), config=config)
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
@@ -56,7 +56,7 @@ def test_a_short_run_is_told_of_steps_that_have_points_enough(tmp_path: Path) ->
 
 
 def test_evaluations_that_grow_with_the_run_ask_for_longer_ones_alone(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     config = {"trainer": {"steps": 3, "eval_every": None}}
     short = replace(open_run("too_few_steps"), config=config)
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(short,)))
@@ -64,7 +64,7 @@ def test_evaluations_that_grow_with_the_run_ask_for_longer_ones_alone(tmp_path: 
 
 
 def test_a_decided_run_asks_for_nothing(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     decided = analyse([tmp_path])
     assert advice.what_would_decide(decided) == []
     moved = replace(decided, runs=(open_run("misfit"),))
@@ -72,7 +72,7 @@ def test_a_decided_run_asks_for_nothing(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_advice_is_given_once(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     reasons = ("too_few_steps", "identification_range", "law_break")
     runs = tuple(open_run(reason, None) for reason in reasons)
     assert advice.what_would_decide(replace(analyse([tmp_path]), runs=runs))[4:] == [
@@ -93,7 +93,7 @@ def test_every_reason_that_opens_a_verdict_has_advice() -> None:
 
 
 def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     broken = replace(open_run("law_break"), config={"trainer": {"conversations": 64}})
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(broken,)))
     assert said[-1] == (
@@ -102,7 +102,7 @@ def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Pa
 
 
 def test_null_controls_are_counted_and_need_no_advice(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     null = replace(open_run("law_break"), config={"algorithm": {"null_control": True}})
     analysed = analyse([tmp_path])
     told = advice.what_would_decide(replace(analysed, runs=(null, null)))
@@ -116,14 +116,14 @@ def test_null_controls_are_counted_and_need_no_advice(tmp_path: Path) -> None:
 
 
 def test_the_noise_of_an_evaluation_is_that_of_its_users(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     broken = replace(open_run("law_break"), reward="eval/reward", config={"eval": {"users": 64}})
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(broken,)))
     assert said[-1] == "A break within a run is told by less noise in R: add eval.users=256."
 
 
 def test_a_run_that_its_rule_would_end_again_is_to_go_on_without_it(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     config = {"trainer": {"steps": 100, "stop_when": "flat"}}
     ended = replace(open_run("too_few_steps"), config=config)
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(ended,)))
@@ -139,8 +139,8 @@ def a_sweep(folder: Path, command: tuple[str, ...] = SWEPT) -> Path:
     for number, level in enumerate(("easy", "hard")):
         run = folder / f"{number}-{level}"
         lines = synthetic.rows(synthetic.lawful(number + 1, 12, LOW))
-        synthetic.write_run(run, lines, seed=number, level=level)
-        synthetic.planned_with(run, "trainer", steps=12)
+        run_folders.write_run(run, lines, seed=number, level=level)
+        run_folders.planned_with(run, "trainer", steps=12)
         own = ("policy=tabular", f"difficulty={level}", f"seed={number}")
         rows.append(LedgerRow(run.name, str(run), own))
     sweep_file.write(folder, Sweep(str(folder), {}, rows, command))
@@ -207,7 +207,7 @@ def test_a_reward_that_never_moves_is_not_told_to_train_longer(
 ) -> None:
     rows = synthetic.rows(synthetic.lawful(1, 100, LOW))
     still = [{**row, "reward": value} for row in rows]
-    synthetic.write_run(tmp_path / "still", still)
+    run_folders.write_run(tmp_path / "still", still)
     said = advice.what_would_decide(analyse([tmp_path]))
     assert said == ["1 of 1 runs undetermined:", "  1 x nothing varied: see below", advice.CONSTANT]
 
@@ -217,15 +217,15 @@ def test_an_entropy_that_never_moves_is_not_told_to_train_longer(
     tmp_path: Path, value: float
 ) -> None:
     rows = synthetic.rows(synthetic.lawful(1, 100, LOW))
-    synthetic.write_run(tmp_path / "still", [{**row, "entropy": value} for row in rows])
+    run_folders.write_run(tmp_path / "still", [{**row, "entropy": value} for row in rows])
     said = advice.what_would_decide(analyse([tmp_path]))
     assert said == ["1 of 1 runs undetermined:", "  1 x nothing varied: see below", advice.STILL]
 
 
 def test_a_still_reward_beside_a_short_run_leaves_the_advice_for_that_one(tmp_path: Path) -> None:
     rows = synthetic.rows(synthetic.lawful(1, 12, LOW))
-    synthetic.write_run(tmp_path / "a_still", [{**row, "reward": 0.5} for row in rows])
-    synthetic.write_run(tmp_path / "short", rows, seed=2)
+    run_folders.write_run(tmp_path / "a_still", [{**row, "reward": 0.5} for row in rows])
+    run_folders.write_run(tmp_path / "short", rows, seed=2)
     said = advice.what_would_decide(analyse([tmp_path]))
     more = "More steps would decide, if H falls further"
     assert said[-2:] == [f"{more}: add trainer.steps=400.", advice.CONSTANT]

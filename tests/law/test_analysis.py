@@ -17,7 +17,7 @@ from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
 from harness.law.reading_results import ERROR_KINDS
 from harness.law.results import REGIMES, VERDICTS, RunResult
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, lawful_rows
 from tests.records.bombs import alias_bomb
 
@@ -65,11 +65,11 @@ def strict(value: Any) -> Any:
 
 def test_the_json_has_the_contracts_keys_and_no_nan(tmp_path: Path) -> None:
     rows = [{**row, "eval/reward": row["reward"]} for row in lawful_rows()]
-    synthetic.write_run(tmp_path / "ours", rows)
-    synthetic.write_rows(tmp_path / "kink", synthetic.rows(synthetic.kink(1, 300, LOW)))
-    synthetic.write_rows(tmp_path / "constant", synthetic.rows(synthetic.constant(1, 30, LOW)))
-    synthetic.write_rows(tmp_path / "two", lawful_rows(n=2))
-    synthetic.write_rows(tmp_path / "none", [])
+    run_folders.write_run(tmp_path / "ours", rows)
+    run_folders.write_rows(tmp_path / "kink", synthetic.rows(synthetic.kink(1, 300, LOW)))
+    run_folders.write_rows(tmp_path / "constant", synthetic.rows(synthetic.constant(1, 30, LOW)))
+    run_folders.write_rows(tmp_path / "two", lawful_rows(n=2))
+    run_folders.write_rows(tmp_path / "none", [])
     found = strict(law_json.from_analysis(analyse([tmp_path])))
     assert list(found) == ["schema", "runs", "groups", "skipped"]
     assert found["schema"] == 2
@@ -99,7 +99,7 @@ def check_ok(run: dict[str, Any]) -> None:
 
 def test_the_headline_is_the_evaluation_and_the_other_fit_is_beside_it(tmp_path: Path) -> None:
     rows = [{**row, "eval/reward": row["reward"] - 0.1} for row in lawful_rows()]
-    synthetic.write_run(tmp_path, rows, level="hard", seed=7)
+    run_folders.write_run(tmp_path, rows, level="hard", seed=7)
     (run,) = analyse([tmp_path]).runs
     assert (run.reward, run.entropy, run.level, run.seed) == ("eval/reward", "entropy", "hard", 7)
     assert run.ceiling is not None
@@ -113,8 +113,8 @@ def test_the_headline_is_the_evaluation_and_the_other_fit_is_beside_it(tmp_path:
 
 def test_a_log_without_a_run_folder_is_judged_by_its_training_reward(tmp_path: Path) -> None:
     rows = [{**row, "eval/reward": row["reward"] - 0.1} for row in lawful_rows()]
-    synthetic.write_rows(tmp_path / "bare", rows)
-    synthetic.write_run(tmp_path / "ours", rows)
+    run_folders.write_rows(tmp_path / "bare", rows)
+    run_folders.write_run(tmp_path / "ours", rows)
     found = by_name(analyse([tmp_path]))
     bare, ours = found["bare"], found["ours"]
     assert (bare.reward, bare.same_batch, ours.reward, ours.same_batch) == (
@@ -133,7 +133,7 @@ def test_evaluations_every_tenth_step_and_the_onset_on_every_step(tmp_path: Path
     rows = synthetic.rows(log)
     for row in rows:
         row["eval/reward"] = row["reward"] if row["step"] % 10 == 1 else None
-    synthetic.write_run(tmp_path, rows)
+    run_folders.write_run(tmp_path, rows)
     (run,) = analyse([tmp_path]).runs
     assert (run.reward, run.n_valid, run.dropped) == ("eval/reward", 60, {})
     assert run.onset is not None
@@ -143,9 +143,9 @@ def test_evaluations_every_tenth_step_and_the_onset_on_every_step(tmp_path: Path
 
 def test_a_starved_run_is_told_by_its_silent_groups(tmp_path: Path) -> None:
     rows = synthetic.rows(synthetic.flat(1, 200, LOW), **{"groups/below_floor": 0.8})
-    synthetic.write_rows(tmp_path / "starved", rows)
+    run_folders.write_rows(tmp_path / "starved", rows)
     rows = synthetic.rows(synthetic.flat(1, 200, LOW), **{"groups/below_floor": 0.2})
-    synthetic.write_rows(tmp_path / "drifting", rows)
+    run_folders.write_rows(tmp_path / "drifting", rows)
     found = by_name(analyse([tmp_path]))
     assert {name: run.regime for name, run in found.items()} == {
         "starved": "starved",
@@ -157,7 +157,7 @@ def test_a_starved_run_is_told_by_its_silent_groups(tmp_path: Path) -> None:
 def test_a_config_without_an_end_costs_a_run_its_level_and_no_number(
     tmp_path: Path, config: str
 ) -> None:
-    run = synthetic.write_run(tmp_path / "run", lawful_rows())
+    run = run_folders.write_run(tmp_path / "run", lawful_rows())
     (whole,) = analyse([run]).runs
     (run / "config.yaml").write_text(config)
     (bare,) = analyse([run]).runs
@@ -167,7 +167,7 @@ def test_a_config_without_an_end_costs_a_run_its_level_and_no_number(
 
 def test_a_runs_numbers_do_not_depend_on_the_others_or_their_order(tmp_path: Path) -> None:
     for seed in range(4):
-        synthetic.write_run(tmp_path / f"run{seed}", lawful_rows(seed), seed=seed)
+        run_folders.write_run(tmp_path / f"run{seed}", lawful_rows(seed), seed=seed)
     paths = [tmp_path / f"run{seed}" for seed in range(4)]
     together = {run.run: law_json.from_run(run) for run in analyse(paths).runs}
     backwards = {run.run: law_json.from_run(run) for run in analyse(paths[::-1]).runs}
@@ -216,13 +216,13 @@ def test_damage_anywhere_equals_those_rows_left_out(tmp_path: Path, data: st.Dat
 )
 def test_whatever_the_rows_hold_the_answer_is_json(tmp_path: Path, rows: list[Any]) -> None:
     keys = ("step", "entropy", "reward")
-    synthetic.write_rows(tmp_path, [dict(zip(keys, row, strict=True)) for row in rows])
+    run_folders.write_rows(tmp_path, [dict(zip(keys, row, strict=True)) for row in rows])
     strict(law_json.from_analysis(analyse([tmp_path])))
 
 
 @pytest.mark.parametrize("damage", ["a: [", "just text", "\x00", "seed: 1\ndifficulty: 3\n"])
 def test_a_damaged_config_costs_no_numbers(tmp_path: Path, damage: str) -> None:
-    run = synthetic.write_run(tmp_path, lawful_rows())
+    run = run_folders.write_run(tmp_path, lawful_rows())
     (run / "config.yaml").write_text(damage)
     (found,) = analyse([tmp_path]).runs
     assert found.status == "ok"
@@ -230,7 +230,7 @@ def test_a_damaged_config_costs_no_numbers(tmp_path: Path, damage: str) -> None:
 
 
 def test_a_remedy_makes_a_run_intervened(tmp_path: Path) -> None:
-    run = synthetic.write_run(tmp_path, lawful_rows())
+    run = run_folders.write_run(tmp_path, lawful_rows())
     config = yaml.safe_load((run / "config.yaml").read_text())
     config["remedy"] = {"name": "clip_cov"}
     (run / "config.yaml").write_text(yaml.safe_dump(config))
@@ -241,7 +241,7 @@ def test_a_remedy_makes_a_run_intervened(tmp_path: Path) -> None:
 
 
 def test_rivals_are_given_with_their_distance_to_the_law(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, lawful_rows(n=2000))
+    run_folders.write_rows(tmp_path, lawful_rows(n=2000))
     (run,) = analyse([tmp_path]).runs
     assert run.rivals is not None
     assert run.rivals["law"].delta_aicc == 0

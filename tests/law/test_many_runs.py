@@ -9,7 +9,7 @@ import pytest
 
 from harness.law import law_json
 from harness.law.analysis import analyse
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.utils import process_pool
 
 RUNS = process_pool.FEWEST_RUNS + 7
@@ -19,7 +19,7 @@ RUNS = process_pool.FEWEST_RUNS + 7
 def test_two_processes_give_the_bytes_of_one_in_the_order_of_the_runs(tmp_path: Path) -> None:
     for number in range(RUNS):
         rows = synthetic.rows(synthetic.kink(number, 20, synthetic.LOW))
-        synthetic.write_rows(tmp_path / f"{number:03d}", rows)
+        run_folders.write_rows(tmp_path / f"{number:03d}", rows)
     (tmp_path / "050" / "metrics.jsonl").write_bytes(b"\x80\n")
     alone = analyse([tmp_path])
     with process_pool.others(2) as pool:

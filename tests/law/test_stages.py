@@ -19,7 +19,7 @@ from harness.law.estimate import stages
 from harness.law.results import Floats, RunResult
 from harness.records import metrics
 from harness.report.text import explain
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.staged import HARDER, SHARES, lawful_rows, with_users
 from harness.testing.synthetic import LOW
 from tests.present import present
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 
 def of(folder: Path, rows: Rows) -> RunResult:
-    (run,) = analyse([synthetic.write_rows(folder, rows)]).runs
+    (run,) = analyse([run_folders.write_rows(folder, rows)]).runs
     return run
 
 
@@ -78,8 +78,8 @@ def test_the_law_on_evaluations_does_not_ask_for_stages(tmp_path: Path) -> None:
         for row, r in zip(lawful_rows([300, 300, 300]), evaluations, strict=True)
     ]
     bare = [{k: v for k, v in r.items() if k not in SHARES} for r in rows]
-    (without,) = analyse([synthetic.write_run(tmp_path / "bare", bare)]).runs
-    (run,) = analyse([synthetic.write_run(tmp_path / "staged", rows)]).runs
+    (without,) = analyse([run_folders.write_run(tmp_path / "bare", bare)]).runs
+    (run,) = analyse([run_folders.write_run(tmp_path / "staged", rows)]).runs
     assert run.reward == "eval/reward"
     assert (run.verdict, run.reasons, run.a) == (without.verdict, without.reasons, without.a)
     of_training = present(run.fits)["reward"]
@@ -129,7 +129,7 @@ def test_users_without_stages_change_no_number(
 def test_a_staged_run_enters_no_mean_of_a_and_is_told_what_would_decide(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         rows = lawful_rows([100, 100, 100], seed=seed)
-        synthetic.write_run(tmp_path / str(seed), rows, seed=seed)
+        run_folders.write_run(tmp_path / str(seed), rows, seed=seed)
     analysis = analyse([tmp_path])
     (group,) = analysis.groups
     assert present(group.a).n == 0

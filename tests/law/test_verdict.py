@@ -18,7 +18,7 @@ from harness.law.estimate import identifiability, onset, regime
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.reasons import REASONS
 from harness.law.results import Identified, Interval, Onset
-from harness.testing import cells, promises, synthetic
+from harness.testing import cells, promises, run_folders, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
 RUNS = 40
@@ -182,7 +182,7 @@ def test_the_gain_is_known_within_its_interval() -> None:
 def test_the_law_of_a_run_is_that_until_its_onset_beside_that_of_the_whole_run(
     tmp_path: Path,
 ) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.kink(1, 600, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.kink(1, 600, LOW)))
     (run,) = analyse([tmp_path]).runs
     assert run.verdict == "holds_until_onset"
     assert run.onset is not None
@@ -206,7 +206,7 @@ def test_where_neither_h_nor_the_reward_moves_nothing_is_known(
         {"step": n + 1, "entropy": 6.2 + wobble * float(rng.normal()), "reward": reward}
         for n in range(60)
     ]
-    synthetic.write_rows(tmp_path, rows)
+    run_folders.write_rows(tmp_path, rows)
     (run,) = analyse([tmp_path]).runs
     assert run.identified == Identified(a=False, ceiling=False)
     assert (run.verdict, run.reasons) == ("undetermined", ["identification_range"])

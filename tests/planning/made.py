@@ -20,7 +20,7 @@ from harness.planning.settings import Asked
 from harness.planning.task import Task
 from harness.records import config_file, outcomes, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 EVALUATIONS = (*range(1, 600, 25), 600)
 CUTS = EVALUATIONS[15:]
@@ -109,7 +109,7 @@ def _write(folder: Path, point: Point, end: float, medium: float) -> None:
         row["eval/reward"] = risen if met else None
         row["eval/medium/reward"] = medium * risen if met else None
         row["entropy/probe"] = row["entropy"] if met else None
-    synthetic.write_rows(folder, rows)
+    run_folders.write_rows(folder, rows)
     held = config_file.to_dict(config)
     (folder / "config.yaml").write_text(yaml.safe_dump(held, sort_keys=False), encoding="utf-8")
     record = RunStatus(

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from harness.errors import DataError, DivergedError
 from harness.records import metric_rows
-from harness.records.metrics import MEASURED, MetricsLog, encode_row
+from harness.records.metrics import MEASURED
+from harness.records.metrics_log import MetricsLog, encode_row
 
 
 @contextlib.contextmanager

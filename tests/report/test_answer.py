@@ -16,7 +16,7 @@ from harness.records.run_folder import RunFolder
 from harness.report.tables import answer as table
 from harness.report.tables import summary
 from harness.report.text import answer
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.commands import here
 from harness.testing.synthetic import LOW
 from tests.law import ended
@@ -41,9 +41,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     for n, (row, reward) in enumerate(zip(lines, rewards, strict=True))
                 ]
                 name = f"{level}{seed}{'null' if null else ''}"
-                synthetic.write_run(made / name, rows, seed=seed, level=level, null_control=null)
-    anchors = synthetic.anchors(0.61, 0.77, 1.45, 0.80)
-    synthetic.write_cards(made, dict.fromkeys(LEVELS, anchors))
+                run_folders.write_run(made / name, rows, seed=seed, level=level, null_control=null)
+    anchors = run_folders.anchors(0.61, 0.77, 1.45, 0.80)
+    run_folders.write_cards(made, dict.fromkeys(LEVELS, anchors))
     return made
 
 
@@ -117,7 +117,7 @@ def test_reference_policies_of_the_card_stand_beside_what_was_gained(analysed: A
 
 
 def test_a_verdict_on_the_same_batch_says_so(tmp_path: Path) -> None:
-    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows())
+    run_folders.write_run(tmp_path / "run", synthetic.lawful_rows())
     found = analyse([tmp_path])
     assert [row.same_batch for row in answer.rows(found)] == [True]
     assert "same batch: 1/1" in printed(found, 120)
@@ -188,7 +188,7 @@ def test_refusals_of_one_kind_are_one_line(tmp_path: Path) -> None:
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     name = "[bold]\x1b]0;x\x07<script>"
-    synthetic.write_rows(tmp_path / name, synthetic.lawful_rows())
+    run_folders.write_rows(tmp_path / name, synthetic.lawful_rows())
     said = printed(analyse([tmp_path]), 200)
     assert "\x1b" not in said
     assert "\x07" not in said

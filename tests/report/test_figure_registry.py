@@ -21,7 +21,7 @@ from harness.law.results import Bounded, Interval, Onset
 from harness.report.figures import canvas, registry
 from harness.report.figures.figure_specs import FigureSpec
 from harness.report.write import write_results
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.commands import here
 from harness.testing.figure_contract import FigureContract
 from harness.testing.payloads import PAYLOADS
@@ -235,7 +235,7 @@ def test_the_command_prints_everything_and_ends_3(
 ) -> None:
     with_figure(installed, tmp_path, "[1]", "mine")
     folder = tmp_path / "apart"  # what lies in the current folder is not installed
-    synthetic.write_rows(folder / "run", synthetic.lawful_rows())
+    run_folders.write_rows(folder / "run", synthetic.lawful_rows())
     done = here("fit-entropy-law", "run", "--json", cwd=folder)
     assert done.returncode == 3
     assert len(json.loads(done.stdout)["runs"]) == 1

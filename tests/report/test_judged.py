@@ -12,7 +12,7 @@ from harness.law.group_results import Analysis
 from harness.report.figures import registry
 from harness.report.figures.canvas import Drawing
 from harness.report.text import findings
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, TRUE_A, TRUE_B
 from tests.report.test_figures import legend, titles
 from tests.report.test_tables import printed
@@ -21,7 +21,7 @@ from tests.report.test_tables import printed
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     folder: Path = tmp_path_factory.mktemp("run")
-    synthetic.write_run(folder, synthetic.rows(synthetic.kink(1, 600, LOW)))
+    run_folders.write_run(folder, synthetic.rows(synthetic.kink(1, 600, LOW)))
     return analyse([folder])
 
 

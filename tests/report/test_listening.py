@@ -15,7 +15,7 @@ from harness.law import analysis
 from harness.report.tables import listening, summary
 from harness.report.text import explain
 from harness.report.write import write_results
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 GOLDEN = """\
 trained on  reward       share        listening    deaf reward  references    policy
@@ -48,12 +48,12 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 rows, reward=reward + more, listening=heard, deaf_reward=deaf
             )
             rows = synthetic.evaluated(rows, "hard", reward=0.2, listening_share=-0.2)
-            synthetic.write_run(root / f"{level}-{seed}", rows, seed=seed, level=level)
+            run_folders.write_run(root / f"{level}-{seed}", rows, seed=seed, level=level)
     levels = {
-        "easy": synthetic.anchors(0.70, 0.79, 1.62, 0.80),
-        "medium": synthetic.anchors(0.60, 0.77, 1.45, 0.80),
+        "easy": run_folders.anchors(0.70, 0.79, 1.62, 0.80),
+        "medium": run_folders.anchors(0.60, 0.77, 1.45, 0.80),
     }
-    synthetic.write_cards(root, levels)
+    run_folders.write_cards(root, levels)
     return root
 
 
@@ -109,14 +109,14 @@ def test_the_files_have_every_level(sweep: Path, tmp_path: Path) -> None:
 
 def test_logs_of_before_have_no_table(tmp_path: Path) -> None:
     rows = synthetic.evaluated(synthetic.lawful_rows(n=40), reward=0.5)
-    synthetic.write_run(tmp_path / "run", rows)
+    run_folders.write_run(tmp_path / "run", rows)
     assert "listening" not in shown(tmp_path)
     write_results(analysis.analyse([tmp_path]), tmp_path / "law", "none")
     assert not (tmp_path / "law" / "listening.csv").exists()
 
 
 def test_without_anchors_the_table_says_so(tmp_path: Path) -> None:
-    synthetic.write_run(
+    run_folders.write_run(
         tmp_path / "run", synthetic.evaluated(synthetic.lawful_rows(n=40), reward=0.5, listening=1)
     )
     assert "no anchors in cards.json" in shown(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
 from harness.report.figures import reward_by_listening
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.figure_contract import drawn
 
 
@@ -23,8 +23,8 @@ def heard() -> Analysis:
                 synthetic.lawful(n, 40, synthetic.NONE, synthetic.exponential(0.8))
             )
             rows = synthetic.evaluated(rows, reward=0.5 + 0.1 * nats, listening=nats)
-            synthetic.write_run(Path(root) / f"{n}", rows, seed=n, level=level)
-        synthetic.write_cards(Path(root), {"medium": synthetic.anchors(0.6, 0.77, 1.45, 0.8)})
+            run_folders.write_run(Path(root) / f"{n}", rows, seed=n, level=level)
+        run_folders.write_cards(Path(root), {"medium": run_folders.anchors(0.6, 0.77, 1.45, 0.8)})
         return analyse([Path(root)])
 
 
@@ -39,5 +39,5 @@ def test_each_run_stands_beside_the_references_of_its_level() -> None:
 
 
 def test_runs_whose_listening_was_not_measured_have_no_figure(tmp_path: Path) -> None:
-    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows(n=40))
+    run_folders.write_run(tmp_path / "run", synthetic.lawful_rows(n=40))
     assert list(drawn(reward_by_listening.FIGURE, analyse([tmp_path]))) == []

@@ -12,7 +12,7 @@ from harness.law import analysis
 from harness.law.reference_results import LevelEnds
 from harness.report.tables import csv_files
 from harness.report.write import write_results
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 STEPS = 40
 
@@ -33,7 +33,7 @@ def sweep(tmp_path: Path) -> Path:
         for seed, more in ((1, -0.01), (2, 0.01)):
             worth = {"easy": ends[0] + more, "hard": ends[1]}
             folder = tmp_path / f"{level}-seed{seed}"
-            synthetic.write_run(folder, log(0.2, worth), seed=seed, level=level)
+            run_folders.write_run(folder, log(0.2, worth), seed=seed, level=level)
     return tmp_path
 
 
@@ -60,8 +60,8 @@ def test_of_rows_with_the_same_step_the_last_counts(tmp_path: Path) -> None:
     again = [{**line, "eval/hard/reward": None} for line in lines[STEPS // 2 :]]
     again[-1]["eval/easy/reward"] = 0.5
     once = [line for line in lines if line["step"] == 1]
-    synthetic.write_run(tmp_path / "resumed", [*lines, *again], seed=1, level="easy")
-    synthetic.write_run(tmp_path / "one-step", [*once, *once], seed=1, level="hard")
+    run_folders.write_run(tmp_path / "resumed", [*lines, *again], seed=1, level="easy")
+    run_folders.write_run(tmp_path / "one-step", [*once, *once], seed=1, level="hard")
     one, resumed = analysis.analyse([tmp_path]).runs
     assert resumed.transfer is not None
     assert resumed.transfer["easy"] == LevelEnds(0.2, 0.5)
@@ -75,7 +75,7 @@ def test_it_is_written_and_taken_away_with_the_analysis(sweep: Path, tmp_path: P
     assert out / "transfer.csv" in written
     runs = json.loads((out / "law.json").read_text())["runs"]
     assert runs[0]["transfer"]["easy"] == {"start": 0.2, "end": pytest.approx(0.79)}
-    plain = synthetic.write_run(tmp_path / "plain", synthetic.lawful_rows())
+    plain = run_folders.write_run(tmp_path / "plain", synthetic.lawful_rows())
     write_results(analysis.analyse([plain]), out, "none")
     assert not (out / "transfer.csv").exists()
     assert csv_files.transfer_csv(analysis.analyse([plain])) is None
@@ -85,5 +85,5 @@ def test_one_evaluation_is_no_transfer(tmp_path: Path) -> None:
     lines = log(0.2, {"easy": 0.8})
     for line in lines[1:]:
         line["eval/easy/reward"] = None
-    run = synthetic.write_run(tmp_path / "run", lines)
+    run = run_folders.write_run(tmp_path / "run", lines)
     assert csv_files.transfer_csv(analysis.analyse([run])) is None

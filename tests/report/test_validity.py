@@ -12,7 +12,7 @@ from harness.law.law_json import from_analysis
 from harness.records.validity import LevelValidity
 from harness.report.tables import csv_files, validity
 from harness.report.tables.summary import print_analysis
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 DEAF = LevelValidity(
     "lexical",
@@ -53,7 +53,7 @@ def runs(root: Path, invalid: bool) -> Path:
     for level in ("easy", "hard"):
         for seed in (1, 2):
             folder = root / f"{level}-{seed}"
-            synthetic.write_run(folder, synthetic.lawful_rows(seed), seed, level)
+            run_folders.write_run(folder, synthetic.lawful_rows(seed), seed, level)
             status = json.loads((folder / "run.json").read_text())
             one = DEAF if invalid and level == "hard" else GOOD
             plain = {"reader": one.reader, "measured": one.measured, "problems": one.problems}

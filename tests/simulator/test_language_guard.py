@@ -12,7 +12,7 @@ from harness.config.simulator import LANGUAGE_RULES
 from harness.simulator.draws import uniforms
 from harness.simulator.reference import Reference, attentive, converse, random_supporter
 from harness.simulator.scripted import language_guard
-from harness.simulator.scripted.language_guard import Fault
+from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.simulator_contract import key
 from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.simulator.scripted import language_guard
-from harness.simulator.scripted.language_guard import Fault
+from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.words import sentences
 from tests.simulator.distortions import truncated
 from tests.simulator.test_typing import NATURAL

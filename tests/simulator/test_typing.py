@@ -13,7 +13,7 @@ import pytest
 from harness.calibration import contexts
 from harness.calibration.contexts import FixedReply, FreeReply, users_of
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.scripted import language_guard, word_pairs
+from harness.simulator.scripted import language_guard, sentence_guard, word_pairs
 from harness.simulator.scripted.bigrams import Bigrams, count_pairs
 from harness.simulator.scripted.reading import read
 from harness.simulator.scripted.recognition import dismisses
@@ -148,11 +148,11 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
     wrong, count = 0, 0
     for writer in {row[0] for row in NATURAL}:
         others = Bigrams.of(count_pairs(text for by, _, text in NATURAL if by != writer))
-        for module in (language_guard, word_pairs):
+        for module in (language_guard, sentence_guard, word_pairs):
             monkeypatch.setattr(module, "english_bigrams", lambda others=others: others)
         for text in [t for by, kind, t in NATURAL if by == writer and kind != "none"][::3]:
             parts = sentences(text)
-            faults = [language_guard.fault_in.__wrapped__(p) for p in parts] + [
+            faults = [sentence_guard.fault_in.__wrapped__(p) for p in parts] + [
                 language_guard._shape(text)
             ]
             wrong += any(faults) or any(map(dismisses, parts))

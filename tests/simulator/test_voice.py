@@ -15,10 +15,11 @@ from harness.simulator import intention_lines, reference
 from harness.simulator.listening import direction, listen
 from harness.simulator.personas import EVERYONE, VOICES
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted import lines, voice
+from harness.simulator.scripted import lines
+from harness.simulator.scripted.feelings_and_needs import LIGHTER, MET
 from harness.simulator.scripted.lines import LINES, manner, rows_of
+from harness.simulator.scripted.reactions import Heard, reaction
 from harness.simulator.scripted.user import ScriptedSimulator
-from harness.simulator.scripted.voice import Heard
 from harness.simulator.scripted.words import sentences
 from harness.testing.simulator_contract import converse, key
 
@@ -179,14 +180,14 @@ def test_nothing_is_said_or_told_twice_while_there_is_something_else(disclosure:
         reactions = Counter(sentences(turn.text)[0] for turn in talk[1:] if turn.text)
         assert max(reactions.values()) == 1
         needs = [line for turn in talk for line in lines.NEED_LINES
-                 if line in lines.expanded(turn.text) and turn.emotion < voice.MET]  # fmt: skip
+                 if line in lines.expanded(turn.text) and turn.emotion < MET]  # fmt: skip
         assert max(Counter(needs[:4]).values(), default=1) == 1
 
 
 def test_a_need_weighs_less_once_the_user_feels_better() -> None:
     for talk in talks(EAGER):
         for turn in talk[1:]:
-            if turn.emotion >= voice.MET and lines.speaks_of_need(turn.text):
+            if turn.emotion >= MET and lines.speaks_of_need(turn.text):
                 assert listen([lines.expanded(turn.text)]).need == turn.state.user.intention
                 assert not any(line in turn.text for line in rows_of(NEEDS["need.free"]))
 
@@ -195,7 +196,7 @@ def test_relief_is_only_from_what_was_told() -> None:
     for talk in talks(EAGER):
         for before, turn in pairwise(talk):
             named = turn.state.disclosed.feelings - before.state.disclosed.feelings
-            if turn.emotion >= voice.LIGHTER:
+            if turn.emotion >= LIGHTER:
                 assert not named, turn.text
 
 
@@ -207,7 +208,7 @@ def reactions(persona_index: int = 0, temperament: str = "passive") -> set[str]:
         Heard(-5, "suggest", None, "suggest", frozenset()),
         Heard(5, "affirm", None, "affirm", frozenset()),
     )
-    return {voice.reaction(state, h, True, n / 40) for h in heard for n in range(40)}
+    return {reaction(state, h, True, n / 40) for h in heard for n in range(40)}
 
 
 def test_temperament_and_manner_of_speaking_can_be_heard() -> None:

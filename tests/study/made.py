@@ -18,7 +18,7 @@ from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.study_file import EVALUATION, Link, Look, Stated, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
-from harness.testing import synthetic
+from harness.testing import run_folders
 
 N = 100
 """Steps of a run, evaluated at each."""
@@ -117,7 +117,7 @@ def study_of(
 
 
 def _write(folder: Path, made: RunConfig, lines: list[dict[str, Any]]) -> None:
-    synthetic.write_rows(folder, lines)
+    run_folders.write_rows(folder, lines)
     text = yaml.safe_dump(config_file.to_dict(made), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     status = RunStatus("done", config_hash=config_file.config_hash(made), seed=made.seed)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.law.compare import links
+from harness.law.compare import links, study_verdict
 from harness.law.compare.links import Observed
 from harness.law.compare.worst_case import Lost
 from harness.records.study_file import Link
@@ -85,7 +85,7 @@ def test_links_that_must_all_hold_are_each_shown_by_themselves_and_findings_by_h
     four = [dataclasses.replace(LESS, name=f"{n}") for n in range(4)]
     names = [link.name for link in four]
     judged = links.judge([seen(link, near) for link in four], names)
-    assert links.verdict(judged, names) == "supported"
+    assert study_verdict.verdict(judged, names) == "supported"
     assert [present(j.p).supported for j in judged] == [p] * 4
     beside = links.judge([seen(link, near) for link in four], [])
     assert {j.verdict for j in beside} == {"undecided"}
@@ -159,7 +159,7 @@ def test_what_is_not_so_is_seldom_supported(truths: tuple[float, ...]) -> None:
             seen(dataclasses.replace(LESS, name=name), _sample(truth, 0.03, 5, 10 * study + place))
             for place, (name, truth) in enumerate(zip(names, truths, strict=True))
         ]
-        supported += links.verdict(links.judge(made, names), names) == "supported"
+        supported += study_verdict.verdict(links.judge(made, names), names) == "supported"
     assert 0 < supported / 600 < 0.025 + 3 * (0.025 * 0.975 / 600) ** 0.5
 
 
@@ -186,7 +186,7 @@ def test_the_study_needs_all_of_them_and_one_that_fails_is_enough() -> None:
             seen(dataclasses.replace(LESS, name=name), given)
             for name, given in zip(names, values, strict=True)
         ]
-        return links.verdict(links.judge(made, names), names)
+        return study_verdict.verdict(links.judge(made, names), names)
 
     yes, no, open_ = drawn(-0.3, 0.05, 8), drawn(0.1, 0.05, 8), drawn(-0.05, 0.3, 8)
     none = drawn(0.0, 0.01, 8)
@@ -201,11 +201,11 @@ def test_a_link_whose_check_does_not_hold_is_undecided_whatever_its_numbers() ->
     check = dataclasses.replace(LESS, name="restored")
     judged = links.judge([seen(given, drawn(-0.3, 0.05, 8))], ["less"])
     failed = links.judge([seen(check, drawn(0.3, 0.05, 8))], [])
-    (held,) = links.hold_back(judged, failed)
+    (held,) = study_verdict.hold_back(judged, failed)
     assert (held.verdict, held.why) == ("undecided", "its check, restored, is contradicted")
-    assert links.seeds_needed([held], ["less"]) is None
+    assert study_verdict.seeds_needed([held], ["less"]) is None
     fine = links.judge([seen(check, drawn(-0.3, 0.05, 8))], [])
-    assert links.hold_back(judged, fine) == judged
+    assert study_verdict.hold_back(judged, fine) == judged
 
 
 def test_a_check_may_hang_on_one_before_it() -> None:
@@ -216,7 +216,7 @@ def test_a_check_may_hang_on_one_before_it() -> None:
     ]
     numbers = (drawn(0.3, 0.05, 8), drawn(-0.3, 0.05, 8), drawn(-0.3, 0.05, 8))
     judged = links.judge([seen(c, n) for c, n in zip(chain, numbers, strict=True)], [])
-    held = links.hold_back_checks(judged)
+    held = study_verdict.hold_back_checks(judged)
     assert [c.verdict for c in held] == ["contradicted", "undecided", "undecided"]
     assert held[2].why == "its check, second, is undecided"
 

@@ -23,13 +23,14 @@ from harness.simulator.scripted.lines import is_phrase
 from harness.train.engines.engine import PromptedSampler, Transformers, TurnRequest
 from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.engines.scoring import log_distribution, own_logits
-from harness.train.loop import language_refinement, memory
+from harness.train.loop import conversation_length, language_refinement, memory
 from harness.train.loop import start as starts
 from harness.train.loop.language_refinement import RefinedTokens, heard_as
 from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.objective import remedy_stack
-from harness.train.objective.language_loss import LossBatch, accumulate_gradient
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Draw, Drawn, Redraw, Work
@@ -350,8 +351,9 @@ def test_notes_of_each_kind(drawn: Drawn) -> None:
 
 def test_what_a_critique_needs_is_in_the_estimates() -> None:
     plain, told = config("none"), config("reason")
-    assert memory.told_tokens(plain) == 0
-    assert memory.told_tokens(told) == POLICY.max_turn_tokens + memory.NOTE_TOKENS
+    assert conversation_length.told_tokens(plain) == 0
+    note = conversation_length.NOTE_TOKENS
+    assert conversation_length.told_tokens(told) == POLICY.max_turn_tokens + note
     sizes = [memory.phases(given, None)[0].parts["keys and values"] for given in (plain, told)]
     assert sizes[0] == sizes[1]  # a quarter of the conversations, which the batch's have room for
 

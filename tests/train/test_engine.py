@@ -21,7 +21,8 @@ from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.loop import memory, step_checks
 from harness.train.loop.session import opened
 from harness.train.loop.step_checks import GAP, GapWatch
-from harness.train.objective.language_loss import LossBatch, accumulate_gradient, importance
+from harness.train.objective.language_loss import accumulate_gradient, importance
+from harness.train.objective.loss_batch import LossBatch
 from tests.train.made import brief, make_run
 from tests.train.test_hugging_face import SMALL
 from tests.train.test_hugging_face import config as hugging_face

@@ -28,7 +28,8 @@ from harness.train.ledger.pace import WalkingModel
 from harness.train.ledger.walk import Walk
 from harness.train.loop.language_ledger import LedgerKeeper, is_kept
 from harness.train.objective.entropy_gradient import EntropyOfTokens, learning, moved
-from harness.train.objective.language_loss import LossBatch, LossSettings, accumulate_gradient
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import go_on, killed_after, make_run, stack_of, unselective

@@ -10,7 +10,8 @@ import torch
 
 from harness.config.run import AlgorithmConfig, RemedyConfig
 from harness.train.engines.sampler import Sampler
-from harness.train.objective.language_loss import LossSettings, accumulate_gradient
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossSettings
 from harness.train.objective.own_tokens import own_entropies, own_mean_discriminants
 from harness.train.policy_gradient.losses import MOST_IMPORTANCE
 from harness.train.remedies.reference_kl import ReferenceKl

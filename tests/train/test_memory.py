@@ -16,7 +16,7 @@ from harness.config.run import TrainerConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.engines.sampler import Reader
-from harness.train.loop import memory, start
+from harness.train.loop import conversation_length, memory, start
 from harness.train.objective import micro_batches
 from harness.utils import installation
 from tests.train.made import short
@@ -134,7 +134,7 @@ def test_keys_and_values_are_estimated_as_the_cache_holds_them(dtype: str) -> No
     given = config(replace(SMALL, dtype=dtype))
     model = huggingface.load_model(SMALL, None, "cpu")
     estimated = memory.phases(given, None)[0].parts["keys and values"]
-    tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + memory.USER_TOKENS)
+    tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + conversation_length.USER_TOKENS)
     reader = Reader(model, 8)
     with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
         reader.read([[5] * tokens] * 8)

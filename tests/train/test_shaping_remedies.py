@@ -15,7 +15,8 @@ from harness.policy.tabular import TabularPolicy
 from harness.testing.remedy_contract import observed, step
 from harness.train.loop import tabular_step
 from harness.train.loop.tabular_step import ActBatch, mean_discriminants
-from harness.train.objective.language_loss import LossSettings, accumulate_gradient
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossSettings
 from harness.train.policy_gradient.advantages import top_means
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.remedies.clip_b import ClipB

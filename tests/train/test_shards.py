@@ -208,8 +208,8 @@ def at_an_update():
 """No socket tells that it is gone, as none does between GPUs: a child of its own has them too."""
 SHORT_WAIT = """
 if 'harness.train' in sys.orig_argv:
-    from harness.train.loop import rank
-    rank.LINKED_WITHIN_S = 40.0
+    from harness.train.loop import rank_launcher
+    rank_launcher.LINKED_WITHIN_S = 40.0
 """
 STOPS = """
 def at_an_update():

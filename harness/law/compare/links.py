@@ -1,4 +1,4 @@
-"""A link of a study judged over pairs of runs of one seed: its word, and that of the study.
+"""A link of a study judged over pairs of runs of one seed.
 
 A pair is two runs of the same seed, or where nothing is held against the arm, its run alone. What
 is judged is net of the null controls where the link asks for that; the plain difference must then
@@ -8,7 +8,7 @@ point the same way. What a study that was looked at before may still say: `looks
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from harness.law.compare import claims, link_tests, looks
 from harness.law.compare.link_tests import ROUNDING, Asked, Evidence
@@ -119,46 +119,13 @@ def judge(
     """In the order given; those that decide the study are one family of tests, the others another.
 
     `most`: the pairs at which the last look was stated to be. What a link is `given` must be judged
-    elsewhere: `hold_back`.
+    elsewhere: `study_verdict.hold_back`.
     """
     judged: dict[str, Judged] = {}
     for decide in (True, False):
         family = [one for one in seen if (one.link.name in deciding) is decide]
         judged |= _family(family, decide, earlier or {}, most)
     return tuple(judged[one.link.name] for one in seen)
-
-
-def hold_back(links: Sequence[Judged], checks: Sequence[Judged]) -> tuple[Judged, ...]:
-    """A link whose check does not hold says nothing, whatever its own numbers are."""
-    words = {check.link.name: check.verdict for check in checks}
-    return tuple(_held_back(link, words) for link in links)
-
-
-def hold_back_checks(checks: Sequence[Judged]) -> tuple[Judged, ...]:
-    """The same for checks, each of which may hang on one before it."""
-    held: tuple[Judged, ...] = ()
-    for check in checks:
-        held += hold_back([check], held)
-    return held
-
-
-def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
-    """The verdict of the study: all deciding links must hold, and one that does not is enough."""
-    words = {link.verdict for link in links if link.link.name in deciding}
-    for word in (CONTRADICTED, NO_EFFECT):
-        if word in words:
-            return word
-    return SUPPORTED if words == {SUPPORTED} else UNDECIDED
-
-
-def seeds_needed(links: Sequence[Judged], deciding: Sequence[str]) -> int | None:
-    """Seeds that would decide every link that is open; None where that is not known of one."""
-    still = [j for j in links if j.link.name in deciding and j.verdict == UNDECIDED]
-    needed = [link.seeds_needed for link in still]
-    counts = [count for count in needed if count is not None]
-    if not still or verdict(links, deciding) != UNDECIDED or len(counts) < len(needed):
-        return None
-    return max(counts)
 
 
 def _family(
@@ -310,11 +277,3 @@ def _alike(differences: Mapping[int, float]) -> str:
     """The reason where pairs have no spread: sums in another order differ in the last digit."""
     same = max(differences.values(), key=abs)
     return THE_SAME if abs(same) <= ROUNDING else NO_SPREAD.format(same=same)
-
-
-def _held_back(link: Judged, words: Mapping[str, str]) -> Judged:
-    check = link.link.given
-    if check is None or words[check] == SUPPORTED:
-        return link
-    why = f"its check, {check}, is {words[check]}"
-    return replace(link, verdict=UNDECIDED, why=why, seeds_needed=None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import SCHEMA
-from harness.law.compare import deaf_schedule, links, quantities, study_arms
+from harness.law.compare import deaf_schedule, links, quantities, study_arms, study_verdict
 from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.links import Judged
 from harness.law.compare.looks import Pairs
@@ -41,11 +41,11 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        return links.verdict(self.links, self.stated.deciding)
+        return study_verdict.verdict(self.links, self.stated.deciding)
 
     @property
     def seeds_needed(self) -> int | None:
-        return links.seeds_needed(self.links, self.stated.deciding)
+        return study_verdict.seeds_needed(self.links, self.stated.deciding)
 
     @property
     def about_deaf_policies(self) -> bool | None:
@@ -119,8 +119,10 @@ def judge(
             earlier.setdefault(name, []).append(frozenset(pairs))
     seen = [study_arms.observed(link, runs) for link in stated.links]
     asked = [study_arms.observed(check, runs) for check in stated.checks]
-    held = links.hold_back_checks(links.judge(asked, [], earlier, stated.most_seeds))
-    judged = links.hold_back(links.judge(seen, stated.deciding, earlier, stated.most_seeds), held)
+    held = study_verdict.hold_back_checks(links.judge(asked, [], earlier, stated.most_seeds))
+    judged = study_verdict.hold_back(
+        links.judge(seen, stated.deciding, earlier, stated.most_seeds), held
+    )
     trained = {
         m.result.run: m.identity.validity for arm in runs.runs.values() for m in arm.values()
     }

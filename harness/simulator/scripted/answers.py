@@ -1,4 +1,4 @@
-"""What a user tells next: the answer to a question, or what follows from what was said.
+"""What a user answers to a question.
 
 An answer is a sentence of this persona's facts or life on the topic asked about, and of whom it
 names; else a feeling, a number, `I do not know`, `I would rather not`, or what was meant: never
@@ -16,36 +16,15 @@ from harness.simulator.scripted import questions
 from harness.simulator.scripted.lines import ANSWERS, HURTFUL, all_lines, unsaid
 from harness.simulator.scripted.questions import ABSENT, OF_THE_TALK, Question
 from harness.simulator.scripted.relevance import (
-    BY_TOPIC,
     ENTITIES,
     asks_of_persons,
     persons_in,
     ranked,
-    sharing,
 )
 from harness.simulator.scripted.yes_or_no import says_neither, says_no
 from harness.simulator.state import Disclosed, State
 from harness.utils.record import record
 
-AFTER_RISE = {
-    "question": ("happened", "why"), "restate": ("happened", "others_say", "since_when"),
-    "reflect": ("why", "body", "self"), "disclose": ("who_knows", "support", "why"),
-    "affirm": ("before", "why", "tried"), "suggest": ("plan", "helps", "tried"),
-    "inform": ("others_say", "worse", "how_often"), "other": ("today", "happened", "who"),
-}  # fmt: skip
-AFTER_FALL = {
-    "question": ("today", "work"), "restate": ("why", "worse"),
-    "reflect": ("how_often", "today"), "disclose": ("who", "happened"),
-    "affirm": ("self", "today"), "suggest": ("tried", "talked", "worse"),
-    "inform": ("today", "body", "worse"), "other": ("today", "how_often", "worse"),
-}  # fmt: skip
-"""Topics that what is told unasked comes from, by the strategy of a reply that did or did not help:
-who got advice in vain says what they tried."""
-DEEP = frozenset(["fear", "self", "wish", "body", "plan"])
-"""Topics that are told unasked from a trust of DEEP_TRUST on; `safe` never is."""
-DEEP_TRUST = 2
-FACTS_AT_TRUST = (3, 4, 5, 5)
-"""The most facts that a user tells unasked, by trust."""
 REFUSES = (0.10, 0.07, 0.04, 0.02)
 """Chance of rather not saying, by trust."""
 REFUSES_BY_TEMPERAMENT = {"negative": 1.0, "passive": 0.6, "avoidant": 1.6}
@@ -123,17 +102,6 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     if question.kind == "yes_no" and question.statements[1]:
         return speaker.yes_or_no(question, yes=u[1] < 0.5 and bool(question.statements[0]))
     return speaker.line("unknown", closed=True)
-
-
-def unasked(
-    state: State, strategy: str | None, rises: bool, heard: frozenset[str], u: Sequence[float]
-) -> Told | None:
-    """Return what the user tells of their own accord after a reply of `strategy`, or None.
-
-    What shares words with the reply (`heard`, its stems) comes first, then the story, then what
-    such a reply makes one think of.
-    """
-    return _Speaker(state, u).unasked(strategy, rises, heard)
 
 
 def _refusal(state: State) -> float:
@@ -230,17 +198,6 @@ class _Speaker:
             return Told(first.sentences, feeling=True, lines=first.lines)
         return Told((*beginning, tellable.text), index, feeling=feeling, lines=lines)
 
-    def unasked(self, strategy: str | None, rises: bool, heard: frozenset[str]) -> Told | None:
-        """See `unasked` of this module."""
-        index = self._taken_up(heard)
-        if index is None:
-            index = self._next_fact()
-        if index is None:
-            index = self._follows(strategy, rises)
-        if index is None:
-            return None
-        return Told((self.persona.tellable[index].text,), index)
-
     def _first(self, question: Question, text: str, rises: bool) -> Told | None:
         """Return the yes or no that an answer begins with, unless its sentence has one."""
         if text.startswith(("Yes", "No,", "No ")):
@@ -266,29 +223,6 @@ class _Speaker:
         told = self.disclosed.told
         best = ranked(self.state.user.persona_index, subject, question.entities, near)
         return next((index for index in best if index not in told), None)
-
-    def _taken_up(self, heard: frozenset[str]) -> int | None:
-        """Return the untold sentence that shares most with the reply, two words at least."""
-        told = self.disclosed.told
-        touched = sharing(self.state.user.persona_index, heard)
-        return next((n for n in touched if n not in told and self._open(n)), None)
-
-    def _next_fact(self) -> int | None:
-        limit = min(FACTS_AT_TRUST[self.state.trust], len(self.persona.facts))
-        return next((n for n in range(limit) if n not in self.disclosed.told), None)
-
-    def _follows(self, strategy: str | None, rises: bool) -> int | None:
-        topics = (AFTER_RISE if rises else AFTER_FALL).get(strategy or "other", ())
-        by_topic, told = BY_TOPIC[self.state.user.persona_index], self.disclosed.told
-        follows = (index for topic in topics for index in by_topic[topic])
-        return next((n for n in follows if n not in told and self._open(n)), None)
-
-    def _open(self, index: int) -> bool:
-        """Whether there is trust enough to tell it unasked."""
-        topic = self.persona.tellable[index].topic
-        if topic == "fact":
-            return index < FACTS_AT_TRUST[self.state.trust]
-        return topic != "safe" and (topic not in DEEP or self.state.trust >= DEEP_TRUST)
 
     def _leaves_open(self, question: Question, text: str) -> bool:
         """Return whether a sentence answers neither yes nor no.

@@ -8,7 +8,6 @@ from functools import lru_cache
 from harness.config.run import STRATEGIES
 from harness.simulator.scripted import dynamics
 from harness.simulator.scripted.dynamics import KINDNESS, AcceptanceRule, strategy_fits
-from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.reading import (
     COMMON_STEMS,
     FACT_STEMS,
@@ -19,6 +18,7 @@ from harness.simulator.scripted.reading import (
     takes_up,
 )
 from harness.simulator.scripted.replies import Reading, Sentence
+from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.state import State
 from harness.utils.record import record
 

@@ -14,11 +14,11 @@ from itertools import chain
 from harness.simulator.personas import EVERYONE
 from harness.simulator.scripted import kept_replies, language_guard
 from harness.simulator.scripted.judgements import judged
-from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import FALLS, LINES, NEED_LINES, RISES, all_lines
 from harness.simulator.scripted.questions import Question, asked_and_asking
 from harness.simulator.scripted.recognition import flatters
 from harness.simulator.scripted.replies import Reading, Sentence, of_row, row_of, stems_and_frame
+from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
 from harness.utils.remembered import Remembered

@@ -9,8 +9,8 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.questions import Question
+from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.words import FUNCTION_WORDS, stem
 from harness.utils.record import record
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from harness.config.run import DifficultyConfig
 from harness.config.simulator import TYPICALITY_CUT
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted import appraisal, dynamics, questions, reasons, voice
+from harness.simulator.scripted import appraisal, dynamics, questions, reactions, reasons, voice
 from harness.simulator.scripted.appraisal import Appraisal
-from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.met_again import MetAgain
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST
 from harness.simulator.scripted.reading import read_all
 from harness.simulator.scripted.replies import Reading
+from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
     Disclosed,
@@ -209,13 +209,13 @@ class ScriptedSimulator:
         )
 
 
-def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> voice.Heard:
+def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> reactions.Heard:
     """Return what the words of `state`'s user depend on, of a reply that has sunk in."""
     reading, strategies = appraised.reading, appraised.strategies
     last = strategies[-1] if strategies else None
     stems = questions.entities_of(reading.stems)
     if appraised.puzzle is not None:
-        return voice.Heard(change, "puzzled", None, last, stems, closes=True)
+        return reactions.Heard(change, "puzzled", None, last, stems, closes=True)
     question = reading.question
     taken = reasons.Taken(appraised.appraisal, reading, state)
     reason = reasons.of_rise(taken) if change > 0 else reasons.of_fall(taken)
@@ -224,7 +224,7 @@ def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> 
     if harsh and questions.speaks_of_dying(text):
         reason = "death"
     denied = reasons.denied(reading) if harsh else ""
-    return voice.Heard(change, reason, question, last, stems, closes, denied)
+    return reactions.Heard(change, reason, question, last, stems, closes, denied)
 
 
 def _turn(

@@ -1,7 +1,8 @@
 """The user's words: one thought a turn, of a reaction, an answer or disclosure, a feeling, a need.
 
-What is said of a reply follows from why it helped or hurt (reasons.py), what is told from what was
-asked (answers.py); feelings and needs show as far as the level lets them.
+What is said of a reply follows from why it helped or hurt (reactions.py), what is told from what
+was asked (answers.py) or touched (unasked.py); feelings and needs (feelings_and_needs.py) show as
+far as the level lets them.
 """
 
 from __future__ import annotations
@@ -9,64 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
-from harness.simulator.intention_lines import NEEDS
 from harness.simulator.scripted import answers, paths, questions
 from harness.simulator.scripted.answers import Told
 from harness.simulator.scripted.dynamics import DisclosureRule
-from harness.simulator.scripted.lines import (
-    ANSWERS,
-    BANDS,
-    LINES,
-    MORE,
-    all_lines,
-    manner,
-    of_user,
-    unsaid,
+from harness.simulator.scripted.feelings_and_needs import (
+    MET,
+    feeling_chance,
+    feeling_line,
+    feelings_of,
+    need_line,
 )
-from harness.simulator.scripted.questions import Question
+from harness.simulator.scripted.lines import ANSWERS, LINES, all_lines, manner, unsaid
+from harness.simulator.scripted.reactions import Heard, reaction
+from harness.simulator.scripted.unasked import unasked
 from harness.simulator.scripted.words import content
 from harness.simulator.state import Disclosed, State, User
-from harness.utils.record import record
 
-LOW, LIGHTER, MET = 35, 60, 70
-"""Emotions: below the first feelings are strong, from the second on they fade, and from the third
-on a need weighs less."""
-EMOTIONAL_FEELING, RATIONAL_FEELING = 0.85, 0.35
-"""Chance of a feeling in a turn: who came for empathy speaks of feelings, who came for an answer
-of facts."""
 TELLS_AFTER_FALL = 0.9
 """Factor on the chance that something is told unasked after a reply that did not help."""
-_CLAIMS = frozenset(["restate", "reflect", "affirm", "suggest", "inform"])
-"""Strategies of which one can say `maybe`."""
 LED_TO = 0.4
 """Chance that a need stands before what is told, or that a told sentence is introduced."""
-
-
-@record
-class Heard:
-    """What the user has heard in a reply, as far as their words depend on it."""
-
-    change: int
-    """Of the emotion, points."""
-    reason: str
-    """Why, one of lines.RISES or lines.FALLS, or more of a strategy; puzzled for no language,
-    unmoved for a rise that no word of the reply explains."""
-    question: Question | None
-    strategy: str | None
-    """The last one."""
-    stems: frozenset[str]
-    """Whom and what it speaks of."""
-    closes: bool = False
-    """Nothing is told in answer: the reply hurt, or was no language."""
-    denied: str = ""
-    """What a cruel reply accuses the user of, denied."""
-
-    @property
-    def rises(self) -> bool:
-        """Whether the reply helped."""
-        return self.change > 0
 
 
 def opening(
@@ -75,7 +39,7 @@ def opening(
     """Return the first words: the topic, one fact, one feeling, perhaps what is needed."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
-    line = _feeling_line(False, emotion, frozenset(), u[1])
+    line = feeling_line(False, emotion, frozenset(), u[1])
     needs: tuple[str, ...] = ()
     if u[2] < rule.expression:
         needs = (need_line(rule.lines, user.intention, emotion, False, (), u[3]),)
@@ -91,49 +55,6 @@ def opener(user: User, u: Sequence[float]) -> str:
     if named_at_once and u[0] < 0.5:
         return pick(LINES["opener_without_topic"][persona.voice], u[1])
     return pick(LINES["opener"][persona.voice], u[1]).format(t=persona.topic)
-
-
-def feeling_chance(intention: str) -> float:
-    """Return the chance that a user of `intention` speaks of a feeling in a turn."""
-    return EMOTIONAL_FEELING if intention in EMOTIONAL_INTENTIONS else RATIONAL_FEELING
-
-
-def reaction(
-    state: State, heard: Heard, shows: bool, u: float, told: Told | None = None, ended: bool = False
-) -> str:
-    """Return the user's first sentence on a reply; a change that does not show sounds neutral.
-
-    `told`: what follows, which it must not promise or take back.
-    """
-    said, user = state.disclosed.lines, state.user
-    if heard.reason == "puzzled":
-        return unsaid(LINES["puzzled"]["any"], said, u)
-    hides = not shows or heard.change == 0 or heard.reason == "unmoved"
-    if hides or (heard.rises and heard.closes):
-        return unsaid(_flat(heard, told), said, u)
-    unanswered = heard.question is not None and not heard.closes and told is None
-    if ended and unanswered and not heard.rises:
-        return unsaid(LINES["leaves_question"]["any"], said, u)
-    if heard.reason.startswith(MORE):
-        return unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
-    way = "rise" if heard.rises else "fall"
-    checks = heard.question is not None and heard.question.subject == "checked"
-    temperament = None if checks else user.temperament
-    pool = of_user(f"{way}.{heard.reason}", user.persona.voice, temperament)
-    if heard.denied:  # which says no itself
-        pool = tuple([line for line in pool if not line.startswith("No")])
-    return unsaid(pool, said, u)
-
-
-def _flat(heard: Heard, told: Told | None) -> tuple[str, ...]:
-    """Return the lines of a reaction that does not show, fit for what was said and what follows."""
-    flat = LINES["flat"]
-    if heard.closes or (heard.question is not None and (told is None or told.closed)):
-        return flat["closed"]
-    if heard.question is not None:
-        return flat["question"]
-    claims = heard.strategy in _CLAIMS and heard.reason not in ("apology", "unmoved")
-    return (*flat["any"], *flat["claim"]) if claims else flat["any"]
 
 
 def answered(
@@ -184,7 +105,7 @@ class _Turn:
         chance = self.rule.expression * (1.0 if heard.rises else TELLS_AFTER_FALL)
         if u[0] >= chance:
             return None
-        return answers.unasked(self.state, heard.strategy, heard.rises, heard.stems, self.w)
+        return unasked(self.state, heard.strategy, heard.rises, heard.stems)
 
     def feeling(self, told: Told | None, u: Sequence[float]) -> str | None:
         """Return the feeling that is spoken of, if any."""
@@ -193,7 +114,7 @@ class _Turn:
         named = told is not None and any(s.startswith("I feel ") for s in told.sentences)
         if closed or named or not (asked or u[0] < feeling_chance(self.state.user.intention)):
             return None
-        feelings = _feelings(self.state)
+        feelings = feelings_of(self.state)
         return pick(feelings, u[1]) if feelings else None
 
     def need(self, told: Told | None, u: Sequence[float]) -> str | None:
@@ -236,7 +157,7 @@ class _Turn:
         if ended == "success":
             return goodbye
         parts = [] if told is None else [*told.sentences]
-        if told is not None and told.feeling and (feelings := _feelings(self.state)):
+        if told is not None and told.feeling and (feelings := feelings_of(self.state)):
             felt = self._feeling(pick(feelings, self.w[10]))
             parts.insert(0 if told.index is not None else len(parts), felt)
         return " ".join((first, *parts, goodbye))
@@ -292,49 +213,9 @@ class _Turn:
 
     def _feeling(self, feeling: str) -> str:
         was_told = feeling in self.before.feelings
-        line = _feeling_line(was_told, self.state.emotion, self.before.lines, self.w[9])
+        line = feeling_line(was_told, self.state.emotion, self.before.lines, self.w[9])
         self.lines.add(line)
         return line.format(e=feeling)
-
-
-def _feelings(state: State) -> tuple[str, ...]:
-    """Return those the user may speak of: once lighter, only of what was told before."""
-    feelings = state.user.persona.feelings
-    if state.emotion < LIGHTER:
-        return feelings
-    return tuple([f for f in feelings if f in state.disclosed.feelings])
-
-
-def _feeling_line(was_told: bool, emotion: int, said: frozenset[str], u: float) -> str:
-    """Return a line on a feeling, which is named by {e}, told before or not."""
-    band = BANDS[0 if emotion < LOW else 1 if emotion < LIGHTER or not was_told else 2]
-    return unsaid(LINES["told_feeling" if was_told else "new_feeling"][band], said, u)
-
-
-def need_line(
-    shown: str,
-    intention: str,
-    emotion: int,
-    rises: bool,
-    earlier: Sequence[str],
-    u: float,
-) -> str:
-    """Return a line that bears on what the user came for, none of `earlier` if others are left.
-
-    `shown`: DisclosureRule.lines, or `tell` before something told. `rises`: the reply helped, so
-    the need is not asked for as if it had not been heard.
-    """
-    met = emotion >= MET
-    if shown == "oblique":
-        kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
-        pool = NEEDS["oblique.met" if met else "oblique.heavy"][kind]
-    elif met:
-        pool = NEEDS["need.met"][intention]
-    else:
-        pool = NEEDS[f"need.{'more' if shown == 'free' and rises else shown}"][intention]
-    said = frozenset(earlier)
-    all_said = said.issuperset(pool)
-    return unsaid(pool, frozenset(earlier[-(len(pool) - 1) :]) if all_said else said, u)
 
 
 def farewell(ending: str, hurt: bool, user: User) -> str:

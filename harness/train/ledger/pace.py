@@ -26,7 +26,8 @@ from harness.train.ledger.expansion import NOTHING, Part
 from harness.train.ledger.language_book import Entropies, Pace, ProbeTokens
 from harness.train.ledger.walk import Walk, flat
 from harness.train.objective.entropy_gradient import EntropyOfTokens, learning, moved
-from harness.train.objective.language_loss import LossBatch, LossSettings, accumulate_gradient
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.token_selection import TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray

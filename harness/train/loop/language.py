@@ -12,23 +12,19 @@ import numpy as np
 import torch
 
 from harness.errors import DivergedError, StoppedError
-from harness.policy.grammar import covers
 from harness.train.ledger.language_book import LanguageLedger
-from harness.train.loop import rank, step_checks
+from harness.train.loop import language_row, rank_launcher, step_checks
 from harness.train.loop import start as starts
 from harness.train.loop.language_ledger import LedgerKeeper
 from harness.train.loop.language_refinement import refine
 from harness.train.loop.language_step import (
     StepState,
     TokenBatch,
-    divergence,
     evaluate_model,
     length_penalties,
     loss_settings,
     replies_of,
-    trace_as_drawn,
     trace_of,
-    update_metrics,
 )
 from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
@@ -41,12 +37,11 @@ from harness.train.loop.trl_adapter import (
     resume_point,
 )
 from harness.train.metrics import card, evaluate
-from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
-from harness.train.metrics.entropy_splits import Planning, thinking_entropies
-from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
+from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.token_metrics import Metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import micro_batches, remedy_stack
-from harness.train.objective.language_loss import LossBatch
+from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.rewards import Rewards
@@ -67,22 +62,22 @@ def train(session: Session) -> None:
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     starts.build(session)
-    stack = remedy_stack.begin(config, _checkpoint(session))
+    stack = remedy_stack.begin(config, session.saved)
     note = stack.needs_entropies
-    with rank.started(session, note) as others:
+    with rank_launcher.started(session, note) as others:
         start = starts.load(config, starts.device_of(config))
         session.start_from(start.sum)
         learner = LanguageRun(session, start, stack)
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-        joined = rank.joined(session, start.learner.device.type, others)
+        joined = rank_launcher.joined(session, start.learner.device.type, others)
         asks = session.poll, session.leaving.now
         running = starts.running_engine(config, start, note, *asks, scratch, joined.mates)
         with joined.with_engine(running) as engine:
             work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)
             learner.team = joined.team(session, work)
             session.begin(card.of_language(config, start.name))
-            learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
+            learner.trainer.train(resume_from_checkpoint=resume_point(session.saved))
 
 
 class LanguageRun:
@@ -94,13 +89,13 @@ class LanguageRun:
     def __init__(self, session: Session, start: StartModels, stack: RemedyStack) -> None:
         self._session, self._config, self.stack = session, session.config, stack
         self._model, self._chat = start.learner, start.chat
-        self._curriculum = curriculum.begin(session.config, _checkpoint(session))
-        self._critic = self.stack.critic(_checkpoint(session))
+        self._curriculum = curriculum.begin(session.config, session.saved)
+        self._critic = self.stack.critic(session.saved)
         self._critic_batch: CriticBatch | None = None
         self.limit = micro_batches.begin(
-            session.config.trainer, _checkpoint(session), self._halved, session.poll
+            session.config.trainer, session.saved, self._halved, session.poll
         )
-        self._ledger = LedgerKeeper(session.config, _checkpoint(session))
+        self._ledger = LedgerKeeper(session.config, session.saved)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
         self._planning = Planning(start.chat)
@@ -271,54 +266,19 @@ class LanguageRun:
     def _record(self) -> Metrics:
         """Write the row of the current step to disk; return its values."""
         state = self._step
-        batch, conversations, trace = state.batch, state.conversations, trace_of(state)
-        acted = [p.acted_share for p in state.passes]
-        selection = state.settings.selection
-        values: Metrics = {
-            **self._of_what_was_said(state, trace),
-            **state.metrics,
-            **update_metrics(state.passes),
-            **remedy_stack.metrics(self.stack, selection, acted, batch.groups_drawn),
-            "grad_norm": state.grad_norm,
-        }
+        values = language_row.row_of(
+            state, self.stack, self._config, self._chat, self._planning, self._corrected
+        )
         self._session.record(
             state.step,
             values,
-            lambda: turn_records(conversations, state.rewards.total, batch.advantages, trace),
+            lambda: turn_records(
+                state.conversations, state.rewards.total, state.batch.advantages, trace_of(state)
+            ),
             **state.seconds,
             update=time.monotonic() - state.rollout_end - state.seconds.get("ledger", 0.0),
         )
         return values
-
-    def _of_what_was_said(self, state: StepState, trace: TokenTrace) -> Metrics:
-        """The columns on the batch's conversations and tokens: as the policy drew them by itself,
-        but for the spread of the rewards and the `trace` that it learns from.
-        """
-        conversations, rewards = state.conversations, state.rewards.total
-        trajectories, learnt_from = state.batch.trajectories, Metrics()
-        if (drawn := state.as_drawn) is not None:
-            learnt_from = learnt_from_metrics(rewards, trace, *self.stack.groups())
-            conversations, trajectories = drawn.conversations, drawn.trajectories
-            rewards = compute_rewards(conversations, self._config.reward).total
-            trace = trace_as_drawn(state, drawn)
-        rows = [t.row for t in trajectories]
-        engine_logp = np.concatenate([t.logp for t in trajectories])
-        return {
-            **conversation_metrics(conversations, rewards, *self.stack.groups()),
-            **entropy_metrics(trace, self._config.algorithm.group_size),
-            **thinking_entropies(trace, rows, self._chat.thought),
-            **self._planning.entropies(trace, rows),
-            "kl": divergence(trace, trajectories),
-            **step_checks.gap_metrics(trace.logp, engine_logp, self._corrected),
-            "text/grammatical": self._grammatical(conversations),
-            **learnt_from,
-        }
-
-    def _grammatical(self, conversations: Sequence[Conversation]) -> float | None:
-        """Share of replies made of the phrase grammar's sentences; None unless policy=tiny."""
-        if self._config.policy.kind != "tiny":
-            return None
-        return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
 
     def _halved(self, tokens: int, number: int) -> None:
         """Report that memory ran out on a rank, and that each learns from at most `tokens` at once
@@ -342,7 +302,3 @@ class LanguageRun:
             f"finite, got {what} at algorithm.learning_rate "
             f"{self._config.algorithm.learning_rate:g}; {advice}"
         )
-
-
-def _checkpoint(session: Session) -> Path | None:
-    return session.checkpoint.path if session.checkpoint else None

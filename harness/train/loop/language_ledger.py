@@ -24,7 +24,7 @@ from harness.train.ledger.pace import WalkingModel, dot, gradients, pace
 from harness.train.ledger.walk import Walk, flat
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.objective.entropy_gradient import learning
-from harness.train.objective.language_loss import LossBatch, LossSettings
+from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.micro_batches import computes_again
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.ranks.work import Work

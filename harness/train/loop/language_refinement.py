@@ -16,7 +16,7 @@ import numpy as np
 from harness.config.run import MAX_TURNS, RunConfig
 from harness.policy.chat import Chat
 from harness.train.metrics.token_metrics import Metrics
-from harness.train.objective.language_loss import Scored
+from harness.train.objective.loss_batch import Scored
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import own_scores
 from harness.train.policy_gradient.advantages import IntArray

@@ -1,4 +1,4 @@
-"""One step of a language model: its batch in tokens, and what is measured before and after updates.
+"""One step of a language model: its batch in tokens, its loss, and its evaluation.
 
 An evaluation draws from generators of its own, seeded alike each time, and leaves the training's
 alone.
@@ -22,11 +22,7 @@ from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.held_out import at_once
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective import remedy_stack
-from harness.train.objective.language_loss import (
-    LossResult,
-    LossSettings,
-    Scored,
-)
+from harness.train.objective.loss_batch import LossResult, LossSettings, Scored
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import (
     own_entropies,
@@ -228,23 +224,6 @@ def _ids_and_own(
 def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:
     joined: FloatArray = torch.cat(list(parts)).double().cpu().numpy()
     return joined
-
-
-def update_metrics(passes: Sequence[LossResult]) -> Metrics:
-    """Clipping, as the mean over a step's updates."""
-    low = float(np.mean([p.low_share for p in passes]))
-    high = float(np.mean([p.high_share for p in passes]))
-    return {
-        "clip_ratio/low_mean": low,
-        "clip_ratio/high_mean": high,
-        "clip_ratio/region_mean": low + high,
-    }
-
-
-def divergence(trace: TokenTrace, trajectories: Sequence[TokenTrajectory]) -> float | None:
-    """Mean log-ratio of the policy to the start policy on its own tokens; None without a start."""
-    start = np.concatenate([t.start_logp for t in trajectories])
-    return float((trace.logp - start).mean()) if len(start) == len(trace.logp) else None
 
 
 def evaluate_model(

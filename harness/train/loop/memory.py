@@ -13,14 +13,14 @@ from typing import Any
 import torch
 
 from harness.config import engine_choice
-from harness.config.run import DifficultyConfig, PolicyConfig, RunConfig
+from harness.config.run import RunConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.engines.ragged_cache import GROWTH
 from harness.train.engines.scoring import LOGITS_AT_ONCE, LOGITS_AT_ONCE_ON_A_CPU
 from harness.train.ledger import moves
-from harness.train.loop import language_ledger
-from harness.train.metrics import held_out
+from harness.train.loop import conversation_length, language_ledger, weight_memory
+from harness.train.loop.weight_memory import FULL_BYTES
 from harness.train.objective import registry
 from harness.train.objective.micro_batches import (
     ACTIVATIONS_AT_ONCE_ON_A_CPU,
@@ -30,19 +30,11 @@ from harness.train.objective.micro_batches import (
     budget_of_a_gpu,
 )
 
-USER_TOKENS = 64
-"""Typical length of a user's turn with the template around it."""
-NOTE_TOKENS = 2 * USER_TOKENS
-"""What a critique has beside the reply that it quotes, unless what a served user said is long."""
 LOGIT_COPIES = 4
 """Logits, their distribution, its gradient and the exponentials of the entropy."""
-FULL_BYTES = 4
 LEDGER_VECTORS = 9
 """Of all weights that learn, which the ledger has beside its draws: Adam's two moments, slope,
 weights to put back, offset, a move, the whole gradient, a unit's, and one in between."""
-GATHERED_BLOCKS = 5
-"""Of sharded weights in an update, in layers: the weights of the one that computes and of the next,
-the gradient of the one, and what travels of both."""
 MOST_OVER = 1.3
 """Times the free memory up to which an estimate is only warned of: it is of conversations that are
 all as long as they can be."""
@@ -92,17 +84,16 @@ def phases(
     """
     policy = config.policy
     model = huggingface.without_weights(policy, folder)
-    count = sum(p.numel() for p in model.parameters())
-    adapters = _adapters(model, policy.lora_rank) if policy.lora_rank else 0
-    learning = adapters or count
+    learning = weight_memory.learning(model, policy)
     head = model.get_output_embeddings().weight
-    is_sharded, parts = config.trainer.shard != "none", _parts(config)
-    always, read = _always(config, model, count, adapters), _read(model, policy, count)
-    held = always["weights"] + learning * LEARNING_BYTES // parts
+    is_sharded, parts = config.trainer.shard != "none", weight_memory.parts_of(config)
+    kept, read = weight_memory.kept(config, model), weight_memory.gathered_to_read(model, policy)
+    updated = weight_memory.gathered_to_update(model)
+    held = kept["weights"] + learning * LEARNING_BYTES // parts
     engine = engine_choice.chosen(config)
     share = config.trainer.gpu_memory_share if engine == engine_choice.COLOCATED else 0
     vllm = {"vLLM": int(share * total_bytes)}
-    longest = most_tokens(config, config.difficulty.turn_cap, prompt_tokens)
+    longest = conversation_length.most_tokens(config, config.difficulty.turn_cap, prompt_tokens)
     rows, at_once = _at_once(config, model.config, longest, total_bytes, held, device)
     spoken = policy.max_turn_tokens * config.conversations_of_a_rank
     own = policy.max_turn_tokens * config.difficulty.turn_cap * rows
@@ -112,11 +103,11 @@ def phases(
         "logits": width * LOGIT_COPIES * min(spoken, _piece(head.shape[0], device)),
         **vllm,
         "gathered weights": read if is_sharded else 0,
-        "gathered start model": read if is_sharded and _has_a_copy(config) else 0,
+        "gathered start model": read if is_sharded and weight_memory.has_a_copy(config) else 0,
     }
     behind = {
         "logits": width * LOGIT_COPIES * min(own, _piece(head.shape[0], device)),
-        "gradient of the head": 0 if adapters or is_sharded else head.numel() * FULL_BYTES,
+        "gradient of the head": 0 if policy.lora_rank or is_sharded else head.numel() * FULL_BYTES,
     }
     if policy.gradient_checkpointing:  # a layer is computed again once the logits are gone
         a_layer = _layer_bytes(config, model.config, longest) * rows
@@ -124,15 +115,15 @@ def phases(
     trained = {
         **(vllm if config.trainer.runs_per_gpu > 1 else {}),  # where it does not sleep
         "gradients": learning * FULL_BYTES // parts,
-        "gathered weights and gradients": _gathered(model) if is_sharded else 0,
-        **({"rounded weights": _rounded(model, policy)} if is_sharded else {}),
+        "gathered weights and gradients": updated if is_sharded else 0,
+        **({"rounded weights": weight_memory.rounded(model, policy)} if is_sharded else {}),
         "ledger": _ledger_vectors(config) * learning * FULL_BYTES,
         "activations": int(at_once),
         **behind,
     }
     return (
-        Phase("rollout", always | rollout, TALK_IN_LESS),
-        Phase("update", always | trained, SHARD * _may_shard(config) + LEARN_IN_LESS),
+        Phase("rollout", kept | rollout, TALK_IN_LESS),
+        Phase("update", kept | trained, SHARD * _may_shard(config) + LEARN_IN_LESS),
     )
 
 
@@ -164,43 +155,6 @@ def _ledger_vectors(config: RunConfig) -> int:
     units = int(moves.units(config.trainer.conversations, config.algorithm.group_size).max()) + 1
     draws = min(config.eval.ledger_draws, units - 1)
     return LEDGER_VECTORS + (3 if config.remedy.methods else 2) * draws
-
-
-def _parts(config: RunConfig) -> int:
-    """Number of parts of the weights, of which a rank has one."""
-    return 1 if config.trainer.shard == "none" else config.trainer.world
-
-
-def _always(config: RunConfig, model: Any, count: int, adapters: int) -> dict[str, int]:
-    """Bytes by part, of a model of `count` weights without its adapters, that both phases have."""
-    policy, head = config.policy, model.get_output_embeddings().weight
-    kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
-    is_sharded, parts = config.trainer.shard != "none", _parts(config)
-    a_copy = _read(model, policy, count) // parts if is_sharded else count * kept_bytes
-    return {
-        "weights": (count * kept_bytes + adapters * FULL_BYTES) // parts,
-        "start model": a_copy if _has_a_copy(config) else 0,
-        "optimiser": (adapters or count) * 2 * FULL_BYTES // parts,
-        "rounded weights": 0 if is_sharded else _rounded(model, policy),
-        "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
-    }
-
-
-def _read(model: Any, policy: PolicyConfig, count: int) -> int:
-    """Bytes of a model of `count` weights that ranks have parts of while it only reads: weights of
-    linear layers are gathered as the passes round them.
-    """
-    size: int = getattr(torch, policy.dtype).itemsize
-    return FULL_BYTES * count - (FULL_BYTES - size) * sum(m.weight.numel() for m in _linear(model))
-
-
-def _gathered(model: Any) -> int:
-    """Bytes of the weights and gradients that a rank has whole while it updates sharded ones: of
-    what is outside the layers, the head among them, until the micro-batch is over.
-    """
-    sizes = [sum(p.numel() for p in block.parameters()) for block in huggingface.blocks(model)]
-    outside = sum(p.numel() for p in model.parameters()) - sum(sizes)
-    return int(FULL_BYTES * (2 * outside + GATHERED_BLOCKS * max(sizes, default=0)))
 
 
 def _layer_bytes(config: RunConfig, shape: Any, tokens: int) -> float:
@@ -237,30 +191,13 @@ def _at_once(
     return rows, rows * size
 
 
-def most_tokens(config: RunConfig, turns: int, prompt_tokens: int = 0) -> int:
-    """Length of the longest conversation with so many replies."""
-    return prompt_tokens + turns * (config.policy.max_turn_tokens + USER_TOKENS)
-
-
-def told_tokens(config: RunConfig) -> int:
-    """Most tokens of a critique, in the prompt of the reply that is drawn again; 0 without."""
-    told = registry.algorithm_of(config).refines_by() not in (None, "none")
-    return config.policy.max_turn_tokens + NOTE_TOKENS if told else 0
-
-
-def levels_met(config: RunConfig) -> list[DifficultyConfig]:
-    """The levels of a run's conversations, those of its evaluations included."""
-    levels = held_out.levels_of(config)
-    met = [levels.every[n] for n in levels.met] if config.trainer.evaluated_every else []
-    return [config.difficulty, *met]
-
-
 def _cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
     """Keys and values of a batch, or of an evaluation's slice, whose conversations are all as long
     as they can be: the learner's, unless vLLM has them, and the start model's, where it reads.
     """
-    batch, turns = config.conversations_of_a_rank, max(m.turn_cap for m in levels_met(config))
-    longest, told = most_tokens(config, turns, prompt_tokens), told_tokens(config)
+    batch, turns = config.conversations_of_a_rank, conversation_length.most_turns(config)
+    longest = conversation_length.most_tokens(config, turns, prompt_tokens)
+    told = conversation_length.told_tokens(config)
     tokens = batch * _grown(longest)
     if told:  # one conversation a group, once the batch's are gone
         tokens = max(tokens, batch // config.algorithm.group_size * _grown(longest + told))
@@ -274,21 +211,6 @@ def _cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
 def _grown(tokens: int) -> int:
     """Positions that the cache holds for so many."""
     return -(-tokens // GROWTH) * GROWTH
-
-
-def _has_a_copy(config: RunConfig) -> bool:
-    """Whether the start model is a second copy of the weights; without adapters it is the first."""
-    return not config.policy.lora_rank and registry.reads_start_model(config)
-
-
-def _rounded(model: Any, policy: PolicyConfig) -> int:
-    """Copies of fp32 weights in the data type of the passes, which autocast keeps for a phase: of
-    those that linear layers multiply by and that learn.
-    """
-    if policy.lora_rank or policy.dtype == "float32":
-        return 0
-    size: int = getattr(torch, policy.dtype).itemsize
-    return size * sum(m.weight.numel() for m in _linear(model))
 
 
 def check(needed: Sequence[Phase], free_bytes: int) -> str | None:
@@ -317,17 +239,6 @@ def _key_value_width(shape: Any) -> int:
     heads = shape.num_attention_heads
     size = getattr(shape, "head_dim", None) or shape.hidden_size // heads
     return int(size * (getattr(shape, "num_key_value_heads", None) or heads))
-
-
-def _adapters(model: Any, rank: int) -> int:
-    """Number of weights in adapters on every linear layer but the head."""
-    return sum(rank * (m.in_features + m.out_features) for m in _linear(model))
-
-
-def _linear(model: Any) -> list[torch.nn.Linear]:
-    """Every linear layer but the head."""
-    head = model.get_output_embeddings()
-    return [m for m in model.modules() if isinstance(m, torch.nn.Linear) and m is not head]
 
 
 def _gb(size: int) -> str:

@@ -13,17 +13,18 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
-from harness.errors import DataError, DivergedError, HarnessError, StoppedError, StorageError
+from harness.errors import DataError, HarnessError, StoppedError, StorageError
 from harness.records import checkpoints, compatibility, conversations, holder, run_folder
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.holder import Keeper
-from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train.loop import resume_checks
+from harness.train.loop.attempt_rows import AttemptRows
 from harness.train.loop.early_end import Deadline, Leaving
 from harness.train.loop.part_times import PartTimes
 from harness.train.loop.progress_lines import Emit
@@ -48,18 +49,17 @@ class Session:
         cleared = checkpoints.clear(run.checkpoints)
         status = run_folder.read_status(run)
         resume_checks.refuse_another_reader(run, config, status)
-        self._provenance = resume_checks.provenance_of(run, config, status)
-        self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._provenance.own)
+        provenance = resume_checks.provenance_of(run, config, status)
+        self._checkpoint, problems = checkpoints.newest(run.checkpoints, provenance.own)
         self._emit, self._keeper = emit, keeper
-        self._metrics = MetricsLog(run.metrics, needed=self.start)
+        told = self.note, self._write_rows
+        self._rows = AttemptRows(run, config, self._checkpoint, provenance, *told)
         self._rule = StopRule(config, status.stopped_by_rule is not None)
         self._events = EventLog(run.events)
-        self.leaving = Leaving(run, config.trainer, self._rows, emit)
-        self._replayed = 0
-        self._superseded = 0
+        self.leaving = Leaving(run, config.trainer, self._rows.for_status, emit)
         self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
         self._in_step = False
-        own = (lambda: self._provenance.own), self._metrics.sums
+        own = (lambda: self._rows.provenance.own), self._rows.sums
         self._saver = Saver(run.checkpoints, config.trainer, *own, self._on_saved)
         self._evaluated: int | None = None
         self._parts = PartTimes()
@@ -68,41 +68,35 @@ class Session:
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         self.others_cpu_s: Callable[[], float] = lambda: 0.0  # of the run's other ranks, so far
         self._served = _served_users(run, config, self._on_outage)
-        moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
+        moved, unlike = self._rows.moved_aside, provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
-        resume_checks.report(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
-        resume_checks.report_columns(self.note, self._metrics.columns)
+        resume_checks.report(self.note, cleared, problems, moved, unlike, self._checkpoint, later)
+        resume_checks.report_columns(self.note, self._rows.columns)
         try:
-            self._refuse_rows()
+            self._rows.refuse_others()
             self._rule.take_all(self.row, self.start)
         except DataError:
-            self._metrics.close()
+            self._rows.close()
             raise
 
-    def _refuse_rows(self) -> None:
-        """Raise DataError if rows up to the checkpoint are missing, or are another run's."""
-        if self.last_step < self.start:
-            raise DataError(
-                f"{self.run.metrics}: a run that continues from step {self.start} needs a row for "
-                f"each step up to it, found {self.last_step}; without checkpoints/ it begins anew"
-            )
-        if self.checkpoint is not None:
-            rows = self._metrics.sums(self.start)
-            checkpoints.refuse_other_rows(self.checkpoint.path, self.run.metrics, rows)
+    @property
+    def saved(self) -> Path | None:
+        """The folder of the checkpoint that the run goes on from; None for a fresh run."""
+        return self._checkpoint.path if self._checkpoint else None
 
     @property
     def start(self) -> int:
         """The last step of the checkpoint; 0 for a fresh run."""
-        return self.checkpoint.step if self.checkpoint else 0
+        return self._rows.start
 
     @property
     def last_step(self) -> int:
         """Step of the last row on disk."""
-        return self._metrics.last_step
+        return self._rows.last_step
 
     def row(self, step: int) -> dict[str, Any]:
         """Row `step` on disk."""
-        return self._metrics.values(step)
+        return self._rows.values(step)
 
     def reach_users(self) -> None:
         """Raise EndpointError if a run with served users, and rows to make, gets no answer."""
@@ -114,16 +108,17 @@ class Session:
 
         Raises DataError if the run, or its checkpoint, began with another one.
         """
-        self._provenance = self._provenance.with_start_model(start_model, self.checkpoint)
+        own = self._rows.provenance.with_start_model(start_model, self._checkpoint)
+        self._rows.provenance = own
         self._write_status(start_model=start_model)
 
     def begin(self, measurement: Mapping[str, Any]) -> None:
         """Write the measurement card and log where the run starts."""
-        status = self._write_status(measurement=measurement, **self._rows())
+        status = self._write_status(measurement=measurement, **self._rows.for_status())
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
-        code = asdict(self._provenance.own.made_by)
+        code = asdict(self._rows.provenance.own.made_by)
         begins = {"step": self.start, "rows": self.last_step}
         where = {"gpus": self._gpus, "ranks": self.config.trainer.world}
         self.note(event, **begins, **where, anchors=evaluate.anchors(self.config), **code)
@@ -200,9 +195,8 @@ class Session:
         """
         if self._keeper.renew():
             self.note("lock_renewed", step=step)
-        new = self._append(step, values)
+        new = self._rows.append(step, values)
         self._rule.take(step, values)
-        self._replayed += not new
         every = self.config.trainer.conversations_every
         due = step in (1, self.config.trainer.steps) or step % every == 0
         if turns is not None and due:
@@ -253,7 +247,7 @@ class Session:
         self._deadline.end()
 
     def _on_saved(self, step: int, seconds: float) -> None:
-        self._write_status(**self._rows())
+        self._write_rows()
         self.note("checkpoint", step=step, seconds=round(seconds, 4))
         self._emit({"event": "checkpoint", "step": step})
 
@@ -267,18 +261,10 @@ class Session:
         """What must be done however the last checkpoint ended."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         self._deadline.end()
-        self._metrics.close()
+        self._rows.close()
         if self._served is not None:
             self._served.close()
-        if self._replayed or self._superseded:
-            compared = self._replayed + self._superseded
-            self.note("replay_check", compared=compared, mismatched=self._superseded)
-        self._write_status(**self._rows())
-
-    def _rows(self) -> dict[str, Any]:
-        """The keys of run.json about the rows on disk."""
-        sums = self._metrics.sums(self.last_step)
-        return {"last_step": self.last_step, "rows": asdict(sums) if sums else None}
+        self._write_rows()
 
     def _on_outage(self, outage: Outage) -> None:
         """Report an outage. The step's deadline is suspended, and begins anew once it is over."""
@@ -298,19 +284,9 @@ class Session:
         if self._in_step:
             self._deadline.restart()
 
-    def _append(self, step: int, values: Mapping[str, float | None]) -> bool:
-        """Append row `step`; whether it is new. Where rows may differ, the newer stays."""
-        try:
-            return self._metrics.append(step, values)
-        except DivergedError as error:
-            self._superseded += 1
-            explained = self._provenance.explain(step, error, self.start)
-            self.note("replay_mismatch", step=step, problem=str(explained))
-            if self._provenance.promises(step, self.config):
-                raise explained from error
-            self._metrics.supersede(step)
-            self._write_status(**self._rows())
-            return self._metrics.append(step, values)
+    def _write_rows(self) -> None:
+        """Say in run.json which rows are on disk."""
+        self._write_status(**self._rows.for_status())
 
     def _write_status(self, **values: Any) -> RunStatus:
         """Set `values` in run.json. Raises StorageError, also if the folder has been removed."""

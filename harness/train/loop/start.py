@@ -20,7 +20,7 @@ from harness.records import manifest
 from harness.train.engines import forward_check
 from harness.train.engines.engine import Engine, Polled, Transformers
 from harness.train.engines.turn_group import Mates
-from harness.train.loop import memory
+from harness.train.loop import conversation_length, memory
 from harness.train.loop.session import Session
 from harness.train.objective import registry
 from harness.train.warm_start import start_model
@@ -104,9 +104,9 @@ def _hugging_face(config: RunConfig, device: str, learns: bool) -> StartModels:
         _check_memory(config, folder, len(chat.opening("")), learns)
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
-    turns = max(level.turn_cap for level in memory.levels_met(config))
-    most = memory.most_tokens(config, turns, len(chat.opening("")))
-    forward_check.check(policy, model, chat, most + memory.told_tokens(config))
+    turns, prompt_tokens = conversation_length.most_turns(config), len(chat.opening(""))
+    most = conversation_length.most_tokens(config, turns, prompt_tokens)
+    forward_check.check(policy, model, chat, most + conversation_length.told_tokens(config))
     if policy.lora_rank:
         model = huggingface.with_adapters(policy, model)
     judge = None

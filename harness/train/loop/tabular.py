@@ -86,8 +86,7 @@ class TrainState:
 
 def train(session: Session) -> None:
     """Train from the checkpoint, or from the start, to the last step."""
-    config = session.config
-    saved = session.checkpoint.path if session.checkpoint else None
+    config, saved = session.config, session.saved
     start = start_policy(config)
     policy = load(saved, start) if saved else start
     stack = remedy_stack.begin(config, saved)

@@ -43,13 +43,11 @@ from harness.policy import huggingface
 from harness.policy.tiny import saving
 from harness.records import atomic, checkpoints
 from harness.train.engines.scoring import TokenRow
+from harness.train.loop import trl_arguments
 from harness.train.loop.checkpoint_copy import CheckpointCopy
 from harness.train.loop.saving import Fill
-from harness.train.objective.language_loss import LossBatch
+from harness.train.objective.loss_batch import LossBatch
 from harness.train.ranks.team import Team
-
-NEWER_NAMES = {"activation_checkpointing"}
-"""For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +236,7 @@ def make_trainer(
         learner,
         config.trainer.shard != "none",
         model=model,
-        args=arguments(config, scratch),
+        args=GRPOConfig(**trl_arguments.arguments(config, scratch)),
         train_dataset=dataset(config),
         processing_class=tokenizer,
     )
@@ -253,65 +251,6 @@ def dataset(config: RunConfig) -> Dataset:
 def resume_point(checkpoint: Path | None) -> str | None:
     """The argument of `train(resume_from_checkpoint=...)`; None for a fresh run."""
     return None if checkpoint is None else str(checkpoint / checkpoints.MODEL)
-
-
-def arguments(config: RunConfig, scratch: Path) -> GRPOConfig:
-    """TRL's config, with every option set that could matter, whatever its defaults become."""
-    algorithm, trainer = config.algorithm, config.trainer
-    return GRPOConfig(
-        output_dir=str(scratch),
-        seed=config.seed,
-        # The batch: one generation, one optimiser step a pass, no accumulation.
-        per_device_train_batch_size=trainer.conversations,
-        gradient_accumulation_steps=1,
-        steps_per_generation=1,
-        num_generations=trainer.conversations,  # to TRL a batch is one group; ours are in it
-        num_iterations=trainer.updates_per_batch,
-        max_steps=trainer.steps * trainer.updates_per_batch,
-        shuffle_dataset=False,
-        dataloader_num_workers=0,
-        dataloader_pin_memory=False,
-        remove_unused_columns=False,
-        # The loss is ours; these keep TRL from computing anything beside it.
-        loss_type="dapo",
-        beta=0.0,
-        scale_rewards="none",
-        mask_truncated_completions=False,
-        importance_sampling_level="token",
-        epsilon=algorithm.clip_low,
-        epsilon_high=algorithm.clip_high,
-        temperature=config.policy.temperature,
-        max_completion_length=config.policy.max_turn_tokens * config.difficulty.turn_cap,
-        use_vllm=False,
-        use_liger_kernel=False,
-        disable_dropout=True,
-        # The optimiser.
-        optim="adamw_torch_fused",
-        learning_rate=algorithm.learning_rate,
-        lr_scheduler_type="constant",
-        warmup_steps=0,
-        weight_decay=0.0,
-        adam_beta1=algorithm.adam_beta1,
-        adam_beta2=algorithm.adam_beta2,
-        adam_epsilon=algorithm.adam_epsilon,
-        max_grad_norm=algorithm.max_grad_norm,
-        # Numbers and devices.
-        bf16=False,
-        fp16=False,
-        tf32=False if trainer.gpus else None,
-        gradient_checkpointing=False,
-        **dict.fromkeys(NEWER_NAMES & set(GRPOConfig.__dataclass_fields__), False),
-        use_cpu=trainer.gpus == 0,
-        logging_nan_inf_filter=False,
-        # Records are ours.
-        logging_strategy="no",
-        save_strategy="no",
-        eval_strategy="no",
-        report_to=[],
-        disable_tqdm=True,
-        push_to_hub=False,
-        log_completions=False,
-    )
 
 
 def _rollout(prompts: Sequence[Any], trainer: ConversationTrainer) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from harness.train.engines.scoring import (
     own_states,
     padded,
 )
-from harness.train.objective.language_loss import Scored
+from harness.train.objective.loss_batch import Scored
 from harness.train.objective.micro_batches import TokenLimit
 
 

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from harness.train.ranks.links import TransferTimeout
-from harness.train.ranks.worker import ENDS_WITHIN_S, POLL_S, Call, Worker, first_gone
+from harness.train.ranks.rank_process import ENDS_WITHIN_S
+from harness.train.ranks.worker import POLL_S, Call, Worker, first_gone
 
 Ended = Callable[[Exception], None]
 """Ends the process by an error."""

@@ -30,6 +30,8 @@ FOUND_WITHIN_S = 600.0
 """Longest wait for rank 0's store."""
 ROUND_S = 30 * 24 * 3600.0
 """Longest wait in a round of a group, whose other ranks may wait for their users."""
+LINKED_WITHIN_S = 600.0
+"""Longest wait of one rank for the others' tensors, all of which are at hand by then."""
 
 
 class TransferTimeout(Exception):
@@ -189,6 +191,16 @@ class GroupLinks:
         found = [torch.empty_like(tensor) for _ in range(self.size)]
         arrived(self._group.allgather([found], [tensor]), self._group, self._check, ROUND_S)
         return found
+
+
+def mates_of(links: Links, size: int) -> GroupLinks | None:
+    """A rank's group of `size`, whose engine finds it in torch's default group; None for one rank
+    alone. All ranks call it. Raises RuntimeError.
+    """
+    if size == 1:
+        return None
+    links.world()
+    return links.mates(size)
 
 
 def arrived(work: Any, group: Any, check: Callable[[], None], timeout_s: float) -> None:

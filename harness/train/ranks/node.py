@@ -19,7 +19,7 @@ from multiprocessing import AuthenticationError
 from pathlib import Path
 
 from harness.errors import HarnessError, StoppedError
-from harness.train.ranks import worker
+from harness.train.ranks import rank_process
 from harness.train.ranks.nodes import JOINED_WITHIN_S, POLL_S, Hello, call
 from harness.train.ranks.place import Place, read
 from harness.train.ranks.worker import connection_of
@@ -112,14 +112,14 @@ def _start(
                 for purpose in ("calls", "asks")
             )
             card = cards[place_here] if cards else ""
-            started[rank] = worker.start_process(Path(run), calls, asks, card)
+            started[rank] = rank_process.start_process(Path(run), calls, asks, card)
     return started
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """A rank ends by itself once its connections are closed."""
     try:
-        child.wait(worker.ENDS_WITHIN_S)
+        child.wait(rank_process.ENDS_WITHIN_S)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()

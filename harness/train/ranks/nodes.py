@@ -22,7 +22,8 @@ from typing import Any
 
 from harness.errors import StoppedError
 from harness.train.ranks.place import Place, place_file, write
-from harness.train.ranks.worker import Process, RankLost, Worker, connection_of
+from harness.train.ranks.rank_process import Process
+from harness.train.ranks.worker import RankLost, Worker, connection_of
 from harness.utils.slurm_step import SlurmStep
 
 JOINED_WITHIN_S = 600.0

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
 from harness.train.ranks.shards import Shards

@@ -21,7 +21,7 @@ from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 from harness.config.run import AlgorithmConfig
 from harness.policy import huggingface
-from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import computes_again
 from harness.train.ranks.links import Links
 from harness.train.ranks.work import Work, rounded_to

@@ -17,7 +17,7 @@ from harness.train.engines.turn_group import GroupStopped
 from harness.train.metrics import deaf, evaluate
 from harness.train.metrics.evaluate import Result
 from harness.train.metrics.held_out import Meeting, at_once
-from harness.train.objective.language_loss import LossBatch, LossResult, LossSettings, Scored
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, Scored
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
 from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work

@@ -18,13 +18,8 @@ from harness.train.engines.engine import Engine
 from harness.train.metrics import deaf, evaluate
 from harness.train.metrics.evaluate import Result
 from harness.train.metrics.held_out import Meeting, TurnDraws
-from harness.train.objective.language_loss import (
-    LossBatch,
-    LossResult,
-    LossSettings,
-    accumulate,
-    accumulate_gradient,
-)
+from harness.train.objective.language_loss import accumulate, accumulate_gradient
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import (
     ShardedOutOfMemory,
     TokenLimit,

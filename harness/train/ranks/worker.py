@@ -1,4 +1,4 @@
-"""Another rank's process, as rank 0 has it: calls of its work, and their results.
+"""Another rank, as rank 0 has it: calls of its work, and their results.
 
 Calls and results travel as pickles over a pair of sockets that no other process has; over another
 pair, what the rank asks of rank 0 within a call, as its served users' answers.
@@ -10,11 +10,8 @@ import contextlib
 import os
 import pickle
 import socket
-import subprocess
-import sys
 import time
 import traceback
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -22,10 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError, StoppedError
+from harness.train.ranks.rank_process import (
+    ENDS_WITHIN_S,
+    LocalProcess,
+    Process,
+    start_process,
+)
 
-MODULE = "harness.train.loop.rank"
-ENDS_WITHIN_S = 5.0
-"""Most time for a rank that is no longer needed, or has just been lost, to be gone."""
 POLL_S = 0.05
 WAITING_S = 0.2
 """Seconds between looks at other things while a result is waited for."""
@@ -60,71 +60,6 @@ class RankLost(StoppedError):
 
 class RankError(Exception):
     """A bug in another rank; its traceback is a note of this."""
-
-
-class Process(ABC):
-    """The process of a rank, on this node or another."""
-
-    where = ""
-    """` on node n2`; empty for this one."""
-
-    @abstractmethod
-    def poll(self) -> int | None:
-        """Its exit code, -N if signal N ended it; None while it runs."""
-
-    @abstractmethod
-    def wait(self, timeout_s: float) -> bool:
-        """Wait for its end; whether it has ended."""
-
-    @abstractmethod
-    def kill(self) -> None:
-        """End it at once."""
-
-    def how_ended(self) -> str:
-        """`killed by signal 9`, and where; of one that has not ended, that it is out of reach."""
-        code = self.poll()
-        if code is None:
-            return f"no longer to be reached{self.where}"
-        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"{how}{self.where}"
-
-
-class LocalProcess(Process):
-    """A rank's process on this node."""
-
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
-        self._popen = popen
-
-    def poll(self) -> int | None:
-        return self._popen.poll()
-
-    def wait(self, timeout_s: float) -> bool:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(timeout_s)
-        return self._popen.returncode is not None
-
-    def kill(self) -> None:
-        self._popen.kill()
-        self._popen.wait()
-
-
-def start_process(
-    run: Path, calls: socket.socket, asks: socket.socket, card: str
-) -> subprocess.Popen[bytes]:
-    """Start a rank with its ends of its two connections to rank 0; it ends with this process.
-
-    `card`: the GPU that it has, as CUDA_VISIBLE_DEVICES takes it.
-    """
-    words = [sys.executable, "-P", "-m", MODULE]
-    words += [str(calls.fileno()), str(asks.fileno()), str(os.getpid()), str(run)]
-    return subprocess.Popen(
-        words,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": card},
-        pass_fds=[calls.fileno(), asks.fileno()],
-        process_group=0,  # a terminal's Ctrl-C is rank 0's to obey
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr.fileno(),  # stdout is for the run's events
-    )
 
 
 def started_here(run: Path, rank: int, of: int, card: str = "") -> Worker:

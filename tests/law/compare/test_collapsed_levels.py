@@ -15,7 +15,7 @@ from harness.law.analysis import analyse, members
 from harness.law.group_results import Analysis, GroupResult
 from harness.law.results import Identified
 from harness.report.tables import csv_files
-from harness.testing import sweeps, synthetic
+from harness.testing import run_folders, sweeps, synthetic
 from harness.testing.sweeps import Level
 from harness.testing.synthetic import LOW, TRUE_CEILING, Log
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
@@ -86,7 +86,7 @@ def test_a_law_that_fails_is_in_no_mean_and_is_named(tmp_path: Path) -> None:
     levels(tmp_path, {"easy": lawful}, seeds=3)
     for seed, made in enumerate(wrong, start=1):
         where = tmp_path / f"hard-{seed}"
-        synthetic.write_run(where, rows(made(50 + seed)), seed=seed, level="hard")
+        run_folders.write_run(where, rows(made(50 + seed)), seed=seed, level="hard")
     analysis = analyse([tmp_path])
     hard = by_level(analysis)["hard"]
     assert [Path(run).name for run in hard.law_fails] == ["hard-3"]
@@ -116,7 +116,7 @@ def test_a_run_moved_in_memory_is_the_run_that_moved_rewards_make(tmp_path: Path
     moved = sweeps.moved(base, -0.1, "easy", 7)
     log = synthetic.kink(7, 300, LOW)
     lines = rows(replace(log, reward=log.reward - 0.1))
-    synthetic.write_run(tmp_path / "moved" / "7", lines, seed=7, level="easy")
+    run_folders.write_run(tmp_path / "moved" / "7", lines, seed=7, level="easy")
     (known,) = members([tmp_path / "moved"])
     told: list[Any] = []
     for member in (moved, known):

@@ -19,7 +19,7 @@ from harness.law.compare.claims import DEFAULT_MARGINS, p_differs
 from harness.law.compare.families import PRIMARY_SHARE
 from harness.report.tables import contrasts
 from harness.report.write import write_results
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, Log
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
 from tests.present import interval, present
@@ -159,7 +159,7 @@ def test_unlike_cards_are_not_compared_unless_told_to(tmp_path: Path) -> None:
             lines = rows(law_with(0.3, 1.1)(seed + len(level + tokens)))
             card = {"entropy": {"tokens": tokens}}
             where = tmp_path / f"{level}{seed}"
-            synthetic.write_run(where, lines, seed=seed, level=level, measurement=card)
+            run_folders.write_run(where, lines, seed=seed, level=level, measurement=card)
     a = contrast(analyse([tmp_path]), "a")
     assert a.decision == "not_comparable"
     assert a.why == "measured in different ways: measurement.entropy.tokens"
@@ -182,15 +182,15 @@ def test_start_models_may_differ_where_policies_are_compared(
             where = tmp_path / f"{index}-{seed}"
             level = ("easy", "hard")[index] if why else "easy"
             lines = rows(law_with(0.3, 1.1)(seed + 10 * index))
-            synthetic.write_run(where, lines, seed=seed, level=level, start_model=start)
-            synthetic.planned_with(where, "policy", name=policy)
+            run_folders.write_run(where, lines, seed=seed, level=level, start_model=start)
+            run_folders.planned_with(where, "policy", name=policy)
     assert contrast(analyse([tmp_path]), "a").why == why
 
 
 def test_levels_that_differ_in_something_else_too_are_not_compared(tmp_path: Path) -> None:
     levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}, seeds=2)
     for run in tmp_path.glob("hard-*"):
-        synthetic.planned_with(run, "algorithm", learning_rate=0.5)
+        run_folders.planned_with(run, "algorithm", learning_rate=0.5)
     ceiling = contrast(analyse([tmp_path]), "ceiling")
     assert ceiling.decision == "not_comparable"
     assert ceiling.why == "differ in 2 axes: algorithm.learning_rate, difficulty"
@@ -200,7 +200,7 @@ def test_pairs_that_differ_in_several_axes_are_left_out_and_counted(tmp_path: Pa
     for level in ("easy", "hard"):
         for null in (False, True):
             for seed in (1, 2):
-                synthetic.write_run(
+                run_folders.write_run(
                     tmp_path / f"{level}{null}{seed}",
                     rows(law_with(0.3, 1.1)(seed)), seed=seed, level=level, null_control=null,
                 )  # fmt: skip

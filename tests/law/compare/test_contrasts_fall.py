@@ -11,7 +11,7 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis, Contrast
-from harness.testing import synthetic
+from harness.testing import run_folders
 from harness.testing.synthetic import Log
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
 from tests.present import interval, present
@@ -77,7 +77,7 @@ def test_a_fall_that_the_null_controls_have_too_is_none_net_of_them(tmp_path: Pa
                 for s, e in enumerate(h.tolist(), 1)
             ]
             where = tmp_path / f"{level}-{seed}-{null}"
-            synthetic.write_run(where, lines, seed=seed, level=level, null_control=null)
+            run_folders.write_run(where, lines, seed=seed, level=level, null_control=null)
     fall = of_levels(analyse([tmp_path]))
     assert fall.difference == pytest.approx(0.94 * 0.3, abs=0.02)
     assert fall.decision == "differs"

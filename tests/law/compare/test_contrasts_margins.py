@@ -10,7 +10,7 @@ import pytest
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
 from harness.law.compare.claims import DEFAULT_MARGINS, parse_margins
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 
 def test_what_is_named_replaces_the_default_and_the_rest_stays() -> None:
@@ -58,7 +58,7 @@ def test_the_margin_reaches_the_contrasts(
     for seed in (1, 2):
         for level in ("easy", "hard"):
             rows = synthetic.rows(synthetic.lawful(seed, 40, synthetic.LOW))
-            synthetic.write_run(tmp_path / f"{level}{seed}", rows, seed=seed, level=level)
+            run_folders.write_run(tmp_path / f"{level}{seed}", rows, seed=seed, level=level)
     out = tmp_path / "out"
     wanted = Wanted((tmp_path,), out, None, None, "none", False, None, ("onset=0.25",))
     assert fit(wanted, as_json=True, explain=False) == 0

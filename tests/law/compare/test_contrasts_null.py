@@ -16,7 +16,7 @@ from harness.law.estimate.null_control import gain_beyond
 from harness.law.group_results import Analysis, Contrast
 from harness.law.io.clean import Points
 from harness.report.tables import contrasts
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 from tests.present import interval
 
@@ -57,8 +57,8 @@ def study(
             name = f"{level}-{seed}"
             real_rows = rows(real, (place, seed, 0), own)
             null_rows = rows(null, (place, seed, 1), own)
-            synthetic.write_run(folder / f"{name}-real", real_rows, seed=seed, level=level)
-            synthetic.write_run(
+            run_folders.write_run(folder / f"{name}-real", real_rows, seed=seed, level=level)
+            run_folders.write_run(
                 folder / f"{name}-{null_name}", null_rows, seed=seed, level=level, null_control=True
             )
     return folder
@@ -153,8 +153,8 @@ def test_a_compared_on_too_few_evaluations_asks_for_more_of_them(
             lines = synthetic.rows(log)
             for line in lines:
                 line[COMMON] = line["reward"] if line["step"] % 10 == 1 else None
-            run = synthetic.write_run(tmp_path / f"{level}{seed}", lines, seed=seed, level=level)
-            synthetic.planned_with(run, "trainer", steps=300, eval_every=planned)
+            run = run_folders.write_run(tmp_path / f"{level}{seed}", lines, seed=seed, level=level)
+            run_folders.planned_with(run, "trainer", steps=300, eval_every=planned)
     found = analyse([tmp_path])
     a = next(c for g in found.groups for c in g.contrasts if c.quantity == "a")
     assert a.decision == "not_comparable"
@@ -171,8 +171,8 @@ def test_the_range_of_h_that_a_is_drawn_over_is_that_of_runs_with_a_signal(tmp_p
             lawful = synthetic.rows(synthetic.lawful(seed, 300, LOW))
             still = synthetic.rows(synthetic.flat(seed, 300, LOW))
             name = f"{level}-{seed}"
-            synthetic.write_run(tmp_path / name, lawful, seed=seed, level=level)
-            synthetic.write_run(
+            run_folders.write_run(tmp_path / name, lawful, seed=seed, level=level)
+            run_folders.write_run(
                 tmp_path / f"{name}-null", still, seed=seed, level=level, null_control=True
             )
     compared = [group.compared for group in analyse([tmp_path]).groups]

@@ -10,7 +10,7 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.report.tables import contrasts
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, Log
 from tests.law.compared import N, contrast, levels, rows
 from tests.present import interval
@@ -48,7 +48,7 @@ def test_where_no_run_collapses_the_onset_is_open(tmp_path: Path) -> None:
 def test_a_run_that_was_stopped_early_tells_only_of_its_own_part(tmp_path: Path) -> None:
     levels(tmp_path, {"easy": keeping, "hard": falling})
     for run in tmp_path.iterdir():
-        synthetic.planned_with(run, "trainer", steps=N)
+        run_folders.planned_with(run, "trainer", steps=N)
     short = tmp_path / "easy-1"
     lines = (short / "metrics.jsonl").read_text().splitlines(keepends=True)
     (short / "metrics.jsonl").write_text("".join(lines[:60]))

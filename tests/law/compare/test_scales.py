@@ -7,13 +7,13 @@ from typing import Any
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Contrast
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, Log
 from tests.law.compared import COMMON, contrast, levels
 
 APART = "different scales: each on its own users' reward"
 STEPS = 100
-"""As the config that synthetic.write_run writes says."""
+"""As the config that run_folders.write_run writes says."""
 
 
 def of_levels(folder: Path, every: int | None) -> Contrast:
@@ -30,7 +30,7 @@ def of_levels(folder: Path, every: int | None) -> Contrast:
     runs = levels(folder, logs, seeds=2, lines=lines)
     if every is not None:
         for config in runs.rglob("config.yaml"):
-            synthetic.planned_with(config.parent, "trainer", eval_every=every)
+            run_folders.planned_with(config.parent, "trainer", eval_every=every)
     return contrast(analyse([runs]), "ceiling")
 
 

@@ -11,7 +11,7 @@ from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
 from harness.report.figures import registry
 from harness.report.text import dropped_rows
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 from tests.law import compared
 from tests.present import present
@@ -26,7 +26,7 @@ def copied(folder: Path, without_seed: int = COPIES) -> Path:
     for place, level in enumerate(("easy", "medium")):
         lines = compared.rows(synthetic.lawful(place, 300, LOW))
         for copy in range(1, COPIES + 1):
-            run = synthetic.write_run(folder / f"{level}-{copy}", lines, seed=copy, level=level)
+            run = run_folders.write_run(folder / f"{level}-{copy}", lines, seed=copy, level=level)
             if copy <= without_seed:
                 forget_seed(run)
     return folder
@@ -106,7 +106,7 @@ def test_one_unknown_among_known_seeds_is_enough_for_doubt(tmp_path: Path) -> No
 
 
 def test_a_lone_run_of_unknown_seed_is_one_seed(tmp_path: Path) -> None:
-    run = synthetic.write_run(tmp_path, compared.rows(synthetic.lawful(1, 300, LOW)))
+    run = run_folders.write_run(tmp_path, compared.rows(synthetic.lawful(1, 300, LOW)))
     forget_seed(run)
     (group,) = analyse([run]).groups
     assert group.unknown_seeds == 0

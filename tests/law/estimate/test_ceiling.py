@@ -14,7 +14,7 @@ from harness.law.prediction_results import CeilingOverForms
 from harness.law.results import RunResult
 from harness.report.tables import csv_files
 from harness.report.text import explain
-from harness.testing import cells, misfits, synthetic
+from harness.testing import cells, misfits, run_folders, synthetic
 from harness.testing.misfits import Path as Course
 from harness.testing.synthetic import Log
 from tests.present import present
@@ -58,7 +58,7 @@ def test_it_keeps_to_the_range_that_a_reward_has() -> None:
 def test_a_declared_range_bounds_it_and_leaves_out_what_lies_beyond(tmp_path: Path) -> None:
     log = misfits.make(2, 100, misfits.high, misfits.lawful, misfits.USUAL)
     log.reward[40] = 3.0
-    synthetic.write_rows(tmp_path, synthetic.rows(log))
+    run_folders.write_rows(tmp_path, synthetic.rows(log))
     (free,), (bound,) = (analyse([tmp_path], reward_range=r).runs for r in (None, (-5.0, 1.0)))
     assert not present(free.ceiling_over_forms).at_bound
     assert present(bound.ceiling_over_forms).at_bound
@@ -71,7 +71,7 @@ def test_a_declared_range_bounds_it_and_leaves_out_what_lies_beyond(tmp_path: Pa
 
 @pytest.mark.parametrize("words", ["1", "1,0", "0,x", "0,nan", "0,1,2", "", "0,inf"])
 def test_a_range_is_two_numbers(words: str, tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.lawful_rows())
+    run_folders.write_rows(tmp_path, synthetic.lawful_rows())
     wanted = fit.Wanted((tmp_path,), None, None, None, "none", False, reward_range=words)
     rule = "--reward-range: must be the lowest and the highest value that R can take, such as 0,1"
     with pytest.raises(ConfigError, match=f"^{rule}, got {words!r}$"):
@@ -84,7 +84,7 @@ def evaluated(root: Path, columns: list[str]) -> RunResult:
     lines = synthetic.rows(log)
     for line in lines:
         line.update(dict.fromkeys(columns, line["reward"]))
-    synthetic.write_run(root, lines)
+    run_folders.write_run(root, lines)
     (run,) = analyse([root]).runs
     return run
 

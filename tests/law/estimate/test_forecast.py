@@ -19,7 +19,7 @@ from harness.law.estimate.forecast import forecast, highest, log_linear
 from harness.law.io.clean import Cleaned
 from harness.law.prediction_results import NO_FORECAST, Forecast
 from harness.law.results import Floats
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.cells import points_of
 from harness.testing.synthetic import LOW, NONE, Log
 from tests.present import present
@@ -181,7 +181,7 @@ def test_rows_after_the_share_change_nothing_but_what_came() -> None:
 
 
 def test_a_forecast_is_in_the_json_of_a_run_only_if_asked_for(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     assert analyse([tmp_path]).runs[0].forecast is None
     given = analyse([tmp_path], forecast_from=0.36).runs[0].forecast
     assert given is not None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
 from harness.law.estimate import glitches, onset
-from harness.testing import cells, synthetic, turning
+from harness.testing import cells, run_folders, synthetic, turning
 from harness.testing.promises import HOLDS
 from harness.testing.synthetic import HIGH, LOW, NONE, Floats, Noise
 from tests.present import present
@@ -109,7 +109,7 @@ def test_a_run_counts_what_was_put_back(tmp_path: Path) -> None:
     log = synthetic.lawful(1, 300, NONE)
     log.entropy[[50, 120, 121]] = 15.0
     log.reward[200] = -40.0
-    synthetic.write_rows(tmp_path, synthetic.rows(log))
+    run_folders.write_rows(tmp_path, synthetic.rows(log))
     (run,) = analyse([tmp_path]).runs
     assert run.spikes is not None
     assert (run.spikes.entropy, run.spikes.reward) == (3, 1)
@@ -123,8 +123,8 @@ def test_in_a_run_evaluated_seldom_they_are_sought_among_all_its_rows(tmp_path: 
     rows = [
         {**row, "eval/reward": r} for row, r in zip(synthetic.rows(log), evaluated, strict=True)
     ]
-    whole = synthetic.write_rows(tmp_path / "whole", rows)
-    spoiled = synthetic.write_rows(
+    whole = run_folders.write_rows(tmp_path / "whole", rows)
+    spoiled = run_folders.write_rows(
         tmp_path / "spoiled",
         [{**row, "entropy": 12.0} if row["step"] == 201 else row for row in rows],
     )

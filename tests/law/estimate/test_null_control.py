@@ -15,7 +15,7 @@ from harness.law.analysis import analyse
 from harness.law.estimate.null_control import fall
 from harness.law.group_results import Analysis
 from harness.law.results import RunResult
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import Log, Noise
 
 STILL = Noise(0.5, 0.05, 0.0)
@@ -34,8 +34,8 @@ def silent(log: Log) -> Log:
 
 
 def pair(folder: Path, real: Log, null: Log, **more: Any) -> None:
-    synthetic.write_run(folder / "real", synthetic.rows(real), seed=1)
-    synthetic.write_run(folder / "null", synthetic.rows(null), null_control=True, **more)
+    run_folders.write_run(folder / "real", synthetic.rows(real), seed=1)
+    run_folders.write_run(folder / "null", synthetic.rows(null), null_control=True, **more)
 
 
 def by_name(analysis: Analysis) -> dict[str, RunResult]:
@@ -98,9 +98,9 @@ def test_the_interval_of_the_share_holds_the_truth(n: int, noise: Noise, tmp_pat
 def test_the_null_of_the_same_seed_counts_before_those_of_others(tmp_path: Path) -> None:
     for seed, end in ((1, 0.9), (2, 0.3)):
         run = tmp_path / f"null{seed}"
-        synthetic.write_run(run, synthetic.rows(line(9, end)), seed=seed, null_control=True)
+        run_folders.write_run(run, synthetic.rows(line(9, end)), seed=seed, null_control=True)
     for seed in (1, 2, 3):
-        synthetic.write_run(tmp_path / f"s{seed}", synthetic.rows(line(seed, 0.3)), seed=seed)
+        run_folders.write_run(tmp_path / f"s{seed}", synthetic.rows(line(seed, 0.3)), seed=seed)
     found = by_name(analyse([tmp_path]))
     shares = [found[f"s{seed}"].null_share for seed in (1, 2, 3)]
     assert [s.value for s in shares if s] == pytest.approx([1 / 7, 1.0, 4 / 7], abs=0.1)
@@ -134,8 +134,8 @@ def test_a_null_stopped_half_way_is_compared_over_that_half(tmp_path: Path) -> N
 
 def test_gains_on_different_columns_are_not_subtracted(tmp_path: Path) -> None:
     rows = [{**row, "eval/reward": row["reward"]} for row in synthetic.rows(line(1, 0.3))]
-    synthetic.write_run(tmp_path / "real", rows)
-    synthetic.write_run(tmp_path / "null", synthetic.rows(line(2, 0.9)), null_control=True)
+    run_folders.write_run(tmp_path / "real", rows)
+    run_folders.write_run(tmp_path / "null", synthetic.rows(line(2, 0.9)), null_control=True)
     real = by_name(analyse([tmp_path]))["real"]
     assert real.net_of_null is not None
     assert real.net_of_null.gain is None

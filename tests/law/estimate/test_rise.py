@@ -10,7 +10,7 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.report.text import explain
-from harness.testing import cells, synthetic
+from harness.testing import cells, run_folders, synthetic
 from harness.testing.promises import CLAIMED, HOLDS
 from harness.testing.synthetic import HIGH, LOW, Noise
 
@@ -58,7 +58,7 @@ def test_noise_that_lifts_a_level_entropy_is_no_failure() -> None:
 def test_the_sentence_says_what_is_so(tmp_path: Path) -> None:
     """There is no trough in such a run."""
     log = cells.REGIMES["rise"](1, 300, LOW)
-    synthetic.write_rows(tmp_path, synthetic.rows(log))
+    run_folders.write_rows(tmp_path, synthetic.rows(log))
     (run,) = analyse([tmp_path]).runs
     said = "\n".join(explain.of_run(run))
     assert "Onset: entropy explodes from step 3 " in said

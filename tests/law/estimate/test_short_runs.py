@@ -8,7 +8,7 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.results import Identified
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 
 NEEDS = {
@@ -32,7 +32,7 @@ NEEDS = {
 def test_a_short_run_is_ok_undetermined_and_null_where_the_page_says(
     tmp_path: Path, rows: int
 ) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, rows, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, rows, LOW)))
     (run,) = analyse([tmp_path]).runs
     assert (run.status, run.verdict, run.n_valid) == ("ok", "undetermined", rows)
     assert {name for name in NEEDS if getattr(run, name) is None} == {
@@ -42,7 +42,7 @@ def test_a_short_run_is_ok_undetermined_and_null_where_the_page_says(
 
 
 def test_where_h_never_moves_there_is_no_law_and_no_number_of_it(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.constant(1, 100, LOW)))
+    run_folders.write_rows(tmp_path, synthetic.rows(synthetic.constant(1, 100, LOW)))
     (run,) = analyse([tmp_path]).runs
     of_a_law = {*list(NEEDS)[:7], "out_of_time_skill"}
     assert {name for name in NEEDS if getattr(run, name) is None} == of_a_law

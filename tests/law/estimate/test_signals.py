@@ -14,7 +14,7 @@ from harness.law.estimate.signals import Ceiling
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Bounded, RunResult
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
 from tests.present import present
 
@@ -27,7 +27,7 @@ def analysed(folder: Path, log: Log, **columns: Any) -> RunResult:
     for name, values in columns.items():
         for row, value in zip(rows, np.broadcast_to(values, len(rows)), strict=True):
             row[name.replace("__", "/")] = float(value) if np.isfinite(value) else None
-    (run,) = analyse([synthetic.write_run(folder, rows)]).runs
+    (run,) = analyse([run_folders.write_run(folder, rows)]).runs
     return run
 
 

@@ -10,10 +10,10 @@ import pytest
 from harness.law import analysis, law_json, policy_verdict
 from harness.law.reference_results import Anchors, Yardsticks
 from harness.law.results import Bounded, RunResult
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.promises import HOLDS
 
-MEDIUM = synthetic.anchors(deaf=0.60, attentive=0.77, listening=1.45, optimum=0.80)
+MEDIUM = run_folders.anchors(deaf=0.60, attentive=0.77, listening=1.45, optimum=0.80)
 STEPS = 60
 
 
@@ -24,9 +24,9 @@ def lines(end: float = 0.9) -> list[dict[str, Any]]:
 
 
 def analysed(folder: Path, rows: list[dict[str, Any]], cards: Any = MEDIUM) -> RunResult:
-    synthetic.write_run(folder / "run", rows, level="medium")
+    run_folders.write_run(folder / "run", rows, level="medium")
     if cards != "no file":
-        synthetic.write_cards(folder, {"medium": cards})
+        run_folders.write_cards(folder, {"medium": cards})
     (result,) = analysis.analyse([folder]).runs
     return result
 
@@ -57,11 +57,11 @@ def test_a_level_without_a_card_in_the_sweep_has_the_anchors_of_the_start_event(
 ) -> None:
     rows = synthetic.evaluated(lines(), "hard", reward=0.25)
     rows = synthetic.evaluated(synthetic.evaluated(rows, reward=0.7), "easy", reward=0.8)
-    synthetic.write_run(tmp_path / "run", rows, level="medium")
-    shipped = synthetic.anchors(deaf=0.27, attentive=0.4, listening=1.2, optimum=0.47)
+    run_folders.write_run(tmp_path / "run", rows, level="medium")
+    shipped = run_folders.anchors(deaf=0.27, attentive=0.4, listening=1.2, optimum=0.47)
     began = {"own": shipped, "medium": shipped, "hard": shipped, "easy": None}
-    synthetic.begin_with(tmp_path / "run", began)
-    synthetic.write_cards(tmp_path, {"medium": MEDIUM})
+    run_folders.begin_with(tmp_path / "run", began)
+    run_folders.write_cards(tmp_path, {"medium": MEDIUM})
     (result,) = analysis.analyse([tmp_path]).runs
     assert result.yardsticks is not None
     hard, easy = (result.yardsticks[level].anchors for level in ("hard", "easy"))
@@ -76,8 +76,8 @@ TOO_LARGE = {"own": {"deaf": {"reward": 10**400}}}
 
 @pytest.mark.parametrize("anchors", [None, 3, {"own": 3}, {"own": []}, TOO_LARGE])
 def test_a_start_event_without_anchors_tells_nothing(tmp_path: Path, anchors: Any) -> None:
-    synthetic.write_run(tmp_path / "run", synthetic.evaluated(lines(), reward=0.5))
-    synthetic.begin_with(tmp_path / "run", anchors)
+    run_folders.write_run(tmp_path / "run", synthetic.evaluated(lines(), reward=0.5))
+    run_folders.begin_with(tmp_path / "run", anchors)
     (result,) = analysis.analyse([tmp_path]).runs
     assert own(result).anchors == Anchors()
 
@@ -121,9 +121,9 @@ def test_an_attentive_reference_that_hears_nothing_is_no_measure() -> None:
 
 def test_a_level_of_other_users_lends_no_anchors_to_its_name(tmp_path: Path) -> None:
     rows = synthetic.evaluated(synthetic.evaluated(lines(), reward=0.5), "medium", reward=0.5)
-    synthetic.write_run(tmp_path / "run", rows, level="medium")
-    synthetic.planned_with(tmp_path / "run", "difficulty", start_emotion=44)
-    synthetic.write_cards(tmp_path, {"medium": MEDIUM})
+    run_folders.write_run(tmp_path / "run", rows, level="medium")
+    run_folders.planned_with(tmp_path / "run", "difficulty", start_emotion=44)
+    run_folders.write_cards(tmp_path, {"medium": MEDIUM})
     (result,) = analysis.analyse([tmp_path]).runs
     assert own(result).anchors.deaf is not None
     assert result.yardsticks is not None

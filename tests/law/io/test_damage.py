@@ -17,7 +17,7 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import fast_reading, reading
 from harness.law.results import RunResult
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 KEYS = ("step", "entropy", "reward")
 CLEAN = synthetic.rows(synthetic.kink(11, 80, synthetic.LOW))
@@ -131,7 +131,7 @@ def test_a_runs_numbers_do_not_depend_on_the_others(tmp_path: Path) -> None:
     makers = (synthetic.lawful, synthetic.kink, synthetic.explode, synthetic.flat)
     for number in range(12):
         log = makers[number % 4](number, 60 + 7 * number, synthetic.LOW)
-        synthetic.write_rows(tmp_path / f"{number:02d}", synthetic.rows(log))
+        run_folders.write_rows(tmp_path / f"{number:02d}", synthetic.rows(log))
     many = analyse([tmp_path]).runs
     assert len(many) == 12
     for number, result in enumerate(many):

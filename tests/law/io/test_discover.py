@@ -8,7 +8,7 @@ import pytest
 
 from harness.law.io.discover import Discovery, discover
 from harness.law.reading_results import Skipped
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))
 
@@ -24,12 +24,12 @@ def problems(found: Discovery) -> dict[str, str]:
 def test_runs_at_any_depth_in_the_order_of_their_names(tmp_path: Path) -> None:
     ordered = ["a/0-run", "a/deep/er/run", "b/2-run", "b/10-run"]
     for name in reversed(ordered):
-        synthetic.write_rows(tmp_path / name, ROWS)
+        run_folders.write_rows(tmp_path / name, ROWS)
     assert names(discover([tmp_path]), tmp_path) == ordered
 
 
 def test_run_json_alone_is_a_run_without_rows(tmp_path: Path) -> None:
-    run = synthetic.write_run(tmp_path / "sweep" / "0-easy", ROWS, status="planned")
+    run = run_folders.write_run(tmp_path / "sweep" / "0-easy", ROWS, status="planned")
     (run / "metrics.jsonl").unlink()
     (found,) = discover([tmp_path]).runs
     assert found.problem is not None
@@ -38,7 +38,7 @@ def test_run_json_alone_is_a_run_without_rows(tmp_path: Path) -> None:
 
 
 def test_a_named_file_is_a_run(tmp_path: Path) -> None:
-    run = synthetic.write_run(tmp_path / "r", ROWS)
+    run = run_folders.write_run(tmp_path / "r", ROWS)
     (found,) = discover([run / "metrics.jsonl"]).runs
     assert found.run == str(run / "metrics.jsonl")
     assert found.folder == run
@@ -46,43 +46,43 @@ def test_a_named_file_is_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("inner", ["checkpoints", "conversations", ".hidden"])
 def test_folders_that_are_never_entered(tmp_path: Path, inner: str) -> None:
-    synthetic.write_rows(tmp_path / "run", ROWS)
-    synthetic.write_rows(tmp_path / "run" / inner / "step-1", ROWS)
+    run_folders.write_rows(tmp_path / "run", ROWS)
+    run_folders.write_rows(tmp_path / "run" / inner / "step-1", ROWS)
     assert names(discover([tmp_path]), tmp_path) == ["run"]
 
 
 def test_the_results_of_a_study_beside_its_runs_are_no_run(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path / "run", ROWS)
+    run_folders.write_rows(tmp_path / "run", ROWS)
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / "result.json").write_text("{}")
     assert names(discover([tmp_path]), tmp_path) == ["run"]
 
 
 def test_a_folder_of_results_is_no_run_and_a_run_that_is_one_too_is_said(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path / "run", ROWS)
+    run_folders.write_rows(tmp_path / "run", ROWS)
     for name in ("law", "kept"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "law.json").write_text("{}")
-    synthetic.write_rows(tmp_path / "kept", ROWS)
+    run_folders.write_rows(tmp_path / "kept", ROWS)
     found = discover([tmp_path])
     assert names(found, tmp_path) == ["run"]
     assert found.skipped == (Skipped(str(tmp_path / "kept"), "holds law.json"),)
 
 
 def test_runs_below_a_folder_that_holds_results_too_are_found(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path / "sweep" / "run", ROWS)
+    run_folders.write_rows(tmp_path / "sweep" / "run", ROWS)
     (tmp_path / "sweep" / "law.json").write_text("{}")
     assert names(discover([tmp_path]), tmp_path) == ["sweep/run"]
 
 
 def test_a_named_folder_is_entered_even_with_results_in_it(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path / "run", ROWS)
+    run_folders.write_rows(tmp_path / "run", ROWS)
     (tmp_path / "law.json").write_text("{}")
     assert names(discover([tmp_path]), tmp_path) == ["run"]
 
 
 def test_leaf_folders_below_a_named_one_that_hold_no_run_are_missing(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path / "good", ROWS)
+    run_folders.write_rows(tmp_path / "good", ROWS)
     (tmp_path / "empty").mkdir()
     (tmp_path / "deeper" / "empty-too").mkdir(parents=True)
     found = discover([tmp_path])
@@ -91,7 +91,7 @@ def test_leaf_folders_below_a_named_one_that_hold_no_run_are_missing(tmp_path: P
 
 
 def test_inside_a_run_a_leaf_folder_is_no_missing_run(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path, ROWS)
+    run_folders.write_rows(tmp_path, ROWS)
     (tmp_path / "notes").mkdir()
     assert problems(discover([tmp_path])) == {}
 
@@ -106,7 +106,7 @@ def test_an_empty_folder_and_a_path_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_links_are_followed_once_and_never_in_a_circle(tmp_path: Path) -> None:
-    synthetic.write_rows(tmp_path / "runs" / "one", ROWS)
+    run_folders.write_rows(tmp_path / "runs" / "one", ROWS)
     (tmp_path / "runs" / "one" / "up").symlink_to(tmp_path / "runs")
     (tmp_path / "runs" / "same").symlink_to(tmp_path / "runs" / "one")
     (tmp_path / "runs" / "broken").symlink_to(tmp_path / "nowhere")
@@ -114,7 +114,7 @@ def test_links_are_followed_once_and_never_in_a_circle(tmp_path: Path) -> None:
 
 
 def test_a_link_to_itself_hides_no_run_beside_it(tmp_path: Path) -> None:
-    run = synthetic.write_rows(tmp_path / "loop" / "run", ROWS)
+    run = run_folders.write_rows(tmp_path / "loop" / "run", ROWS)
     (tmp_path / "loop" / "self").symlink_to("self")
     (run / "self").symlink_to("self")
     found = discover([tmp_path / "loop"])
@@ -129,6 +129,6 @@ def test_a_named_link_to_itself_is_a_path_that_is_not_there(tmp_path: Path) -> N
 
 
 def test_a_run_named_twice_is_one_run(tmp_path: Path) -> None:
-    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    run = run_folders.write_rows(tmp_path / "run", ROWS)
     for paths in ([tmp_path, run, run], [tmp_path, tmp_path], [run, tmp_path]):
         assert names(discover(paths), tmp_path) == ["run"]

@@ -21,7 +21,7 @@ from harness.law.io.importers import aliases
 from harness.law.io.importers.rows import Importer, Rows
 from harness.law.io.table import FAULTS, ReadError
 from harness.law.results import RunResult
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.importer_contract import ImporterContract
 from harness.utils import extensions
 
@@ -252,7 +252,7 @@ def test_a_log_history_in_a_file_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_table_gives_the_numbers_of_the_same_rows_as_lines(tmp_path: Path, ending: str) -> None:
     rows = synthetic.rows(synthetic.lawful(5, 60, synthetic.LOW))
-    synthetic.write_rows(tmp_path / "run", rows)
+    run_folders.write_rows(tmp_path / "run", rows)
     path = tmp_path / f"log.{ending}"
     write = arrow_csv.write_csv if ending == "csv" else parquet.write_table
     write(pa.Table.from_pylist(rows), path)
@@ -354,7 +354,7 @@ def test_an_importer_that_cannot_be_imported_is_named_and_our_logs_are_read(
         (tmp_path / "other_importer.py").write_text(code)
     installed("[harness.importers]\nmine = other_importer:MINE\n")
     (tmp_path / "a.mine").write_text("1 2 3\n")
-    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows(n=40))
+    run_folders.write_run(tmp_path / "run", synthetic.lawful_rows(n=40))
     bad, good = analyse([tmp_path / "a.mine", tmp_path / "run"]).runs
     assert bad.error is not None
     assert (bad.error.kind, bad.error.message) == (
@@ -382,7 +382,7 @@ def test_a_whole_log_of_ours_is_never_a_plug_ins(tmp_path: Path) -> None:
     def never(name: str, data: bytes) -> bool:
         raise AssertionError(name)
 
-    synthetic.write_rows(tmp_path, synthetic.lawful_rows(n=20))
+    run_folders.write_rows(tmp_path, synthetic.lawful_rows(n=20))
     with extensions.registered("importer", "mine", Importer(never, never)):  # type: ignore[arg-type]
         assert len(reading.read(tmp_path / "metrics.jsonl", ("step",)).lines) == 20
 
@@ -393,7 +393,7 @@ def test_no_plug_in_is_asked_for_the_log_of_a_run_folder_though_a_row_is_torn(
     def never(name: str, data: bytes) -> bool:
         raise AssertionError(name)
 
-    synthetic.write_run(tmp_path, synthetic.lawful_rows(n=20))
+    run_folders.write_run(tmp_path, synthetic.lawful_rows(n=20))
     log = tmp_path / "metrics.jsonl"
     log.write_bytes(log.read_bytes()[:-9])
     with extensions.registered("importer", "mine", Importer(never, never)):  # type: ignore[arg-type]

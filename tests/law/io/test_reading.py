@@ -15,7 +15,7 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import fast_reading, reading
 from harness.law.results import RunResult
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 WANTED = ["step", "entropy", "reward", "eval/reward"]
 GOOD = [json.dumps(r) for r in synthetic.rows(synthetic.lawful(3, 40, synthetic.LOW))]
@@ -67,7 +67,7 @@ def without_damage(result: RunResult) -> dict[str, object]:
 
 
 def test_a_running_runs_torn_last_line_is_no_damage(tmp_path: Path) -> None:
-    run = synthetic.write_run(tmp_path / "r", [json.loads(g) for g in GOOD], status="running")
+    run = run_folders.write_run(tmp_path / "r", [json.loads(g) for g in GOOD], status="running")
     with (run / "metrics.jsonl").open("ab") as file:
         file.write(b'{"step": 41, "entr')
     (result,) = analyse([run]).runs
@@ -96,7 +96,7 @@ def test_null_between_evaluations_is_no_damage(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in GOOD]
     for row in rows:
         row["eval/reward"] = row["reward"] + 0.1 if row["step"] % 2 else None
-    (result,) = analyse([synthetic.write_run(tmp_path / "r", rows)]).runs
+    (result,) = analyse([run_folders.write_run(tmp_path / "r", rows)]).runs
     assert (result.reward, result.n_valid, result.dropped) == ("eval/reward", 20, {})
     assert result.fits is not None
     assert result.fits["reward"].n_valid == 40
@@ -106,7 +106,7 @@ def test_few_evaluations_leave_the_training_reward_in_front(tmp_path: Path) -> N
     rows = [json.loads(line) for line in GOOD]
     for row in rows:
         row["eval/reward"] = row["reward"] if row["step"] % 4 == 1 else None
-    (result,) = analyse([synthetic.write_run(tmp_path / "r", rows)]).runs
+    (result,) = analyse([run_folders.write_run(tmp_path / "r", rows)]).runs
     assert (result.reward, result.n_valid) == ("reward", 40)
     assert result.fits is not None
     assert result.fits["eval/reward"].verdict == "undetermined"
@@ -156,7 +156,7 @@ def test_what_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
 
 def test_a_column_by_name(tmp_path: Path) -> None:
     rows = [{**json.loads(line), "val": 0.5, "H": 0.1} for line in GOOD]
-    synthetic.write_rows(tmp_path, rows)
+    run_folders.write_rows(tmp_path, rows)
     (named,) = analyse([tmp_path], reward="val", entropy="H").runs
     assert (named.reward, named.entropy, named.n_valid) == ("val", "H", 40)
     (wrong,) = analyse([tmp_path], reward="nothing").runs
@@ -193,7 +193,7 @@ def test_the_quick_reader_says_the_same_or_nothing(lines: list[str], end: str) -
 
 
 def test_the_quick_reader_takes_what_this_project_writes() -> None:
-    from harness.records.metrics import encode_row
+    from harness.records.metrics_log import encode_row
 
     data = b"".join(encode_row(n, {"entropy": 0.5, "reward": 0.25}) for n in range(1, 4))
     assert fast_reading.columns(data, WANTED) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 
 STEPS = 300
@@ -30,8 +30,8 @@ def lawless(folder: Path, name: str, seeds: int) -> None:
 
 def write(folder: Path, name: str, seed: int, log: synthetic.Log, up: float = 0.0) -> None:
     rows = [{**row, "reward": row["reward"] + up} for row in synthetic.rows(log)]
-    run = synthetic.write_run(folder / f"{name}-seed{seed}", rows, seed=seed, level=name)
-    synthetic.planned_with(run, "trainer", steps=len(rows))
+    run = run_folders.write_run(folder / f"{name}-seed{seed}", rows, seed=seed, level=name)
+    run_folders.planned_with(run, "trainer", steps=len(rows))
 
 
 def short(seed: int) -> synthetic.Log:

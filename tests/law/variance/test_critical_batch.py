@@ -13,7 +13,7 @@ from harness.law.results import Interval
 from harness.law.variance import measure
 from harness.law.variance.critical_batch import ratio_of_means
 from harness.law.variance.results import CriticalBatch
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 
 def ledger_run(root: Path, seed: int, kept: bool = True, **parts: tuple[float, float]) -> None:
@@ -26,7 +26,7 @@ def ledger_run(root: Path, seed: int, kept: bool = True, **parts: tuple[float, f
         entries |= {f"ledger/{part}": value, f"ledger/{part}_se": error}
     for n, row in enumerate(rows if kept else ()):
         row |= entries if n in (10, 20) else dict.fromkeys(COLUMNS)
-    synthetic.write_run(root / f"run-{seed}", rows, seed=seed)
+    run_folders.write_run(root / f"run-{seed}", rows, seed=seed)
 
 
 def of_runs(root: Path) -> CriticalBatch:

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks import ledger
 from harness.law.estimate.entropy_ledger import COLUMNS
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 
 def run(root: Path, seed: int, null_control: bool = False, **sums: float) -> Path:
@@ -26,7 +26,7 @@ def run(root: Path, seed: int, null_control: bool = False, **sums: float) -> Pat
         row |= {f"ledger/{name}": value / 2 for name, value in sums.items()}
         row["ledger/signal_se"] = 0.03 / 2**0.5
     name = f"{'null' if null_control else 'real'}-{seed}"
-    return synthetic.write_run(root / name, rows, seed=seed, null_control=null_control)
+    return run_folders.write_run(root / name, rows, seed=seed, null_control=null_control)
 
 
 def test_runs_are_summed_and_told_by_arm(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_one_run_has_no_interval_and_what_does_not_count_is_named(tmp_path: Path
     run(tmp_path, 1, total=-0.2)
     torn = run(tmp_path, 2, total=-0.2) / "metrics.jsonl"
     torn.write_text(torn.read_text().replace('"step": 4', '"step" 4', 1))
-    bare = synthetic.write_run(tmp_path / "bare", synthetic.lawful_rows(n=21), seed=3)
-    going = synthetic.write_run(tmp_path / "going", synthetic.lawful_rows(n=21), status="running")
+    bare = run_folders.write_run(tmp_path / "bare", synthetic.lawful_rows(n=21), seed=3)
+    going = run_folders.write_run(tmp_path / "going", synthetic.lawful_rows(n=21), status="running")
     command = [sys.executable, "-m", "benchmarks.ledger", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert re.search(r"\| all runs \| 1 \| -0\.200 \| \+0\.000 \|", done.stdout)

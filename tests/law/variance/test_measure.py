@@ -12,7 +12,7 @@ import pytest
 from harness.law.variance import measure, parts, spent
 from harness.law.variance.results import Part, Variance
 from harness.records import outcomes
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 USERS, REPEATS = 64, 1
 
@@ -27,7 +27,7 @@ def run(
     rows = synthetic.rows(synthetic.lawful(seed, 21, synthetic.NONE))
     values: dict[str, Any] = {"reward": float(table.mean()), **columns}
     rows = synthetic.evaluated(rows, **values)
-    folder = synthetic.write_run(root / f"{level}-{seed}", rows, seed=seed, level=level)
+    folder = run_folders.write_run(root / f"{level}-{seed}", rows, seed=seed, level=level)
     if kept:
         outcomes.write(folder / "outcomes.json", 21, {"own": table.tolist()})
     return folder
@@ -108,9 +108,9 @@ def test_one_seed_identifies_nothing(tmp_path: Path) -> None:
 
 def test_what_does_not_count_is_told(tmp_path: Path) -> None:
     rows = synthetic.lawful_rows(n=20)
-    synthetic.write_run(tmp_path / "null", rows, null_control=True)
-    synthetic.write_run(tmp_path / "stopped", rows, status="stopped")
-    synthetic.write_run(tmp_path / "unevaluated", rows)
+    run_folders.write_run(tmp_path / "null", rows, null_control=True)
+    run_folders.write_run(tmp_path / "stopped", rows, status="stopped")
+    run_folders.write_run(tmp_path / "unevaluated", rows)
     found = measure.measure([tmp_path], "hard", 0.05)
     assert found.arms == ()
     reasons = sorted(skipped.reason for skipped in found.skipped)
@@ -125,7 +125,7 @@ def test_a_user_with_a_lost_conversation_is_left_out_and_counted(tmp_path: Path)
     (folder / "outcomes.json").write_text(json.dumps(kept))
     known = [share for of_user in kept["reward"]["own"] for share in of_user if share is not None]
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    synthetic.write_rows(folder, synthetic.evaluated(rows, reward=float(np.mean(known))))
+    run_folders.write_rows(folder, synthetic.evaluated(rows, reward=float(np.mean(known))))
     (arm,) = measure.measure([tmp_path], "own", 0.05).arms
     assert (arm.has_outcomes, arm.lost) == (True, 1)
 

@@ -12,7 +12,7 @@ from harness.records import conversations
 from harness.records.conversations import TurnRecord
 from harness.report.html import page
 from harness.report.html.page import Report
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 
 PLANTED = (
@@ -78,11 +78,11 @@ def sweep(root: Path, levels: Sequence[str] = ("easy", "hard"), seeds: int = 2) 
         for seed in range(1, seeds + 1):
             folder = root / f"{number}-{level}-seed{seed}"
             lines = synthetic.rows(synthetic.lawful(seed + 10 * number, 60, LOW))
-            synthetic.write_run(folder, lines, seed, level)
+            run_folders.write_run(folder, lines, seed, level)
             save(folder)
             number += 1
-    anchors = synthetic.anchors(0.4, 0.6, 1.0, 0.8)
-    synthetic.write_cards(root, dict.fromkeys(levels, anchors))
+    anchors = run_folders.anchors(0.4, 0.6, 1.0, 0.8)
+    run_folders.write_cards(root, dict.fromkeys(levels, anchors))
     return root
 
 

@@ -10,7 +10,7 @@ from harness.report.html.blocks import HEADING, QUIET, from_rich
 from harness.report.tables import summary
 from harness.report.text import naming
 from harness.report.text.answer import rows
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from tests.report import made
 from tests.report.html.made_runs import sweep
 
@@ -49,7 +49,7 @@ def test_a_row_a_level_with_means_over_seeds(tmp_path: Path) -> None:
 
 
 def test_a_run_alone_has_its_own_numbers(tmp_path: Path) -> None:
-    run = synthetic.write_run(tmp_path / "one", synthetic.lawful_rows(1, 200), 1, "medium")
+    run = run_folders.write_run(tmp_path / "one", synthetic.lawful_rows(1, 200), 1, "medium")
     (cell,) = cells(run)
     (result,) = analysis.analyse([run]).runs
     assert cell[1] == "1"

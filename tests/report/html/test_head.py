@@ -13,13 +13,13 @@ from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
 from harness.report.html import page
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from tests.report.html.made_runs import PLANTED, Page, reported
 
 
 def run(folder: Path, seed: int, times: tuple[float, ...], status: str = "done") -> None:
     """A run whose events were written at `times`."""
-    synthetic.write_run(folder, synthetic.lawful_rows(seed, 40), seed, status=status)
+    run_folders.write_run(folder, synthetic.lawful_rows(seed, 40), seed, status=status)
     log = RunFolder(folder).events
     for at in times:
         EventLog(log).append("step", step=1)
@@ -65,7 +65,7 @@ def test_an_unfinished_run_has_written_and_not_ended(swept: Path) -> None:
 
 
 def test_without_events_and_sweep_there_is_no_date_and_no_name(tmp_path: Path) -> None:
-    synthetic.write_run(tmp_path / "one", synthetic.lawful_rows(1, 40))
+    run_folders.write_run(tmp_path / "one", synthetic.lawful_rows(1, 40))
     assert head(tmp_path / "one") == "one 1 run"
 
 
@@ -101,6 +101,6 @@ def test_planted_names_and_notes_are_text(swept: Path) -> None:
 def test_notes_of_many_sweeps_are_counted(tmp_path: Path) -> None:
     roots = [tmp_path / f"sweep{number}" for number in range(8)]
     for number, root in enumerate(roots):
-        synthetic.write_run(root / "one", synthetic.lawful_rows(number, 40), number)
+        run_folders.write_run(root / "one", synthetic.lawful_rows(number, 40), number)
         sweep_file.write(root, Sweep(None, {}, (), note=f"note {number}"))
     assert "note 5 and 2 more sweeps 8 runs" in head(*roots)

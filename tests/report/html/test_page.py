@@ -15,7 +15,7 @@ from harness.records import conversations, run_folder
 from harness.records.run_folder import RunFolder
 from harness.report.html import page, render
 from harness.report.html.page import MOST_BYTES, Report
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from harness.utils.safe_text import visible
 from tests.report.html.made_runs import PLANTED, Page, reported, save, sweep, talk
 
@@ -55,7 +55,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
         name = re.sub(r"[/\x00]", "_", text)
         run = root / f"{seed}-{name}"
         level = text.replace("\x00", "").replace("\x1b", "").replace("\x07", "").replace("\x9b", "")
-        synthetic.write_run(run, synthetic.lawful_rows(seed, 40), seed, level)
+        run_folders.write_run(run, synthetic.lawful_rows(seed, 40), seed, level)
         planned = RunFolder(run)
         status = run_folder.read_status(planned)
         card = {"entropy": {text: text}, "list": [text]}
@@ -64,7 +64,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
             planned, dataclasses.replace(status, measurement=card, versions=versions)
         )
         save(run, (1, 40), 3, text)
-    synthetic.write_cards(root, {})
+    run_folders.write_cards(root, {})
     cards = json.loads((root / "cards.json").read_text())
     for entry, text in zip(cards["cards"], itertools.cycle(PLANTED)):
         entry["level"], entry["card"][text] = text, text
@@ -230,7 +230,7 @@ def test_a_damaged_file_of_conversations_is_said_and_the_rest_is_shown(tmp_path:
 
 def test_a_running_run_and_one_that_died_are_shown_as_far_as_they_are(tmp_path: Path) -> None:
     run = tmp_path / "one"
-    synthetic.write_run(run, synthetic.lawful_rows(1, 40), status="running")
+    run_folders.write_run(run, synthetic.lawful_rows(1, 40), status="running")
     with run_folder.hold(RunFolder(run)):
         text = Page(reported(run).content).text
     assert "1 run, 1 unfinished" in text
@@ -240,7 +240,7 @@ def test_a_running_run_and_one_that_died_are_shown_as_far_as_they_are(tmp_path: 
 
 
 def test_a_log_of_another_program_has_its_law_and_no_conversations(tmp_path: Path) -> None:
-    log = synthetic.write_rows(tmp_path / "log", synthetic.lawful_rows(1, 60)) / "metrics.jsonl"
+    log = run_folders.write_rows(tmp_path / "log", synthetic.lawful_rows(1, 60)) / "metrics.jsonl"
     text = Page(reported(log).content).text
     assert "on same-batch reward, which is expected to fit" in text
     assert "logs of other programs hold no conversations" in text
@@ -294,6 +294,6 @@ def test_a_run_without_a_config_stands_beside_those_with_one(tmp_path: Path) -> 
     path = root / "0-easy-seed1" / "config.yaml"
     config = yaml.safe_load(path.read_text())
     assert config["seed"] == 1
-    synthetic.write_rows(root / "bare", synthetic.lawful_rows(3, 60))
+    run_folders.write_rows(root / "bare", synthetic.lawful_rows(3, 60))
     text = Page(reported(root).content).text
     assert "1 run without a config.yaml" in text

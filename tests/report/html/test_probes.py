@@ -12,7 +12,7 @@ from harness.probes.over_users import NOT_MEASURED, Estimate
 from harness.probes.results import Probed, Reading
 from harness.report.html import probes
 from harness.report.html.folders import RunPlace
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 from tests.report.html.made_runs import PLANTED, Page, reported
 
 
@@ -97,7 +97,7 @@ def test_a_page_shows_so_many_and_counts_the_rest(tmp_path: Path) -> None:
 
 def test_planted_text_is_text_in_the_page(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    synthetic.write_run(run, synthetic.lawful_rows(1, 40), 1, "hard")
+    run_folders.write_run(run, synthetic.lawful_rows(1, 40), 1, "hard")
     plain = Page(reported(run).content)
     assert "Probes" not in plain.text
     for number, text in enumerate(PLANTED):

@@ -1,0 +1,174 @@
+"""metrics.jsonl: one row a step, holding only what seed and config determine.
+
+A row is acknowledged once it is fsynced, and ends with a checksum of its bytes. After a resume the
+rows past the checkpoint are still there; the run recomputes them, and a recomputed row must equal
+the one on disk byte for byte, but for the checksum, which rows of older versions lack.
+
+A file has the columns that it was begun with: a run of an older version goes on without the
+metrics that came later, so that its rows are compared, summed and read alike from first to last.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError, DivergedError
+from harness.records import atomic, metric_rows
+from harness.records.metric_rows import RowSums
+from harness.records.metrics import MEASURED
+
+
+def encode_row(
+    step: int, values: Mapping[str, float | None], columns: Iterable[str] = MEASURED
+) -> bytes:
+    """Encode a line of metrics.jsonl; NaN and infinity become null. KeyError on an unknown key."""
+    unknown = values.keys() - MEASURED.keys()
+    if unknown:
+        raise KeyError(f"not a metric: {sorted(unknown)[0]}")
+    row: dict[str, Any] = {"step": step}
+    row.update((key, _finite(values.get(key))) for key in columns)
+    return metric_rows.encode(row)
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+class MetricsLog:
+    """Appends rows; after a resume, checks recomputed rows against those on disk.
+
+    Of the rows only their ends and sums are remembered: a run of any length takes no more memory.
+    """
+
+    def __init__(self, path: Path, needed: int | None = None) -> None:
+        """Open `path`, cutting a torn last line (the mark of a killed run).
+
+        Rows past `needed` will be computed again: those from the first damaged one on are moved to
+        metrics.superseded.jsonl, and `moved_aside` says why. Raises DataError if a row up to
+        `needed` (None: any row) is damaged, or the file is not a regular one.
+        """
+        self.moved_aside: str | None = None
+        with atomic.storage(path):
+            self._path = path
+            self._descriptor = atomic.open_to_append(path)
+            try:
+                scanned = metric_rows.scan(path)
+                self._ends, self._summed = scanned.ends, scanned.summed
+                if scanned.problem is not None:
+                    self._leave_out(scanned, needed)
+                self._columns = self._columns_on_disk()
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+            os.ftruncate(self._descriptor, self._ends[-1])
+
+    def _leave_out(self, scanned: metric_rows.Rows, needed: int | None) -> None:
+        if needed is None or scanned.last_step < needed:
+            advice = "without checkpoints/ the rows are computed again"
+            raise DataError(f"{scanned.problem}; {advice}")
+        self.moved_aside = scanned.problem
+        self._move_aside(scanned.ends[-1], os.fstat(self._descriptor).st_size)
+
+    @property
+    def last_step(self) -> int:
+        """Step of the last row on disk; 0 if there is none. Row N is line N."""
+        return len(self._ends) - 1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Metrics of each row: those of the last row on disk, of a new file all of today's."""
+        return self._columns
+
+    def _columns_on_disk(self) -> tuple[str, ...]:
+        if not self.last_step:
+            return tuple(MEASURED)
+        row = self._row(self.last_step)[1]
+        return tuple(key for key in row if key not in ("step", metric_rows.KEY))
+
+    def _row(self, step: int) -> tuple[bytes, dict[str, Any]]:
+        """Row `step` on disk, without its checksum, and what it says."""
+        line = metric_rows.without(self._on_disk(self._ends[step - 1], self._ends[step]))
+        try:
+            return line, dict(json.loads(line))
+        except (ValueError, TypeError, RecursionError) as error:
+            rule = f"row {step} must be a JSON object of numbers and nulls, and is not"
+            raise DataError(f"{self._path}:{step}: {rule}") from error
+
+    def values(self, step: int) -> dict[str, Any]:
+        """Row `step` on disk. Raises DataError for one that is no JSON object."""
+        return self._row(step)[1]
+
+    def sums(self, step: int) -> RowSums | None:
+        """Fingerprint of the rows up to `step`; None where there is none."""
+        return metric_rows.sums_up_to(self._summed, step)
+
+    def append(self, step: int, values: Mapping[str, float | None]) -> bool:
+        """Make row `step` durable; True if it was new, False if recomputed and found equal.
+
+        Raises DivergedError if the row on disk differs.
+        """
+        if step <= self.last_step:
+            self._compare(step, values)
+            return False
+        if step != self.last_step + 1:
+            raise ValueError(f"row {step} would leave a gap after row {self.last_step}")
+        line = encode_row(step, values, self._columns)
+        with atomic.storage(self._path):
+            try:
+                atomic.write_all(self._descriptor, line)
+                os.fsync(self._descriptor)
+            except OSError:
+                os.ftruncate(self._descriptor, self._ends[-1])  # half a row is none
+                raise
+        summed = metric_rows.following(self._summed[-1], metric_rows.of_row(line))
+        self._summed.append(summed)
+        self._ends.append(self._ends[-1] + len(line))
+        return True
+
+    def supersede(self, step: int) -> None:
+        """Move the rows from `step` on to metrics.superseded.jsonl, so that others can follow."""
+        kept = self._ends[:step]
+        with atomic.storage(self._path):
+            self._move_aside(kept[-1], self._ends[-1])
+        self._ends, self._summed = kept, self._summed[:step]
+
+    def _move_aside(self, start: int, end: int) -> None:
+        aside = atomic.open_to_append(self._path.with_name("metrics.superseded.jsonl"))
+        try:
+            atomic.write_all(aside, self._on_disk(start, end))
+            os.fsync(aside)
+        finally:
+            os.close(aside)
+        os.ftruncate(self._descriptor, start)
+        os.fsync(self._descriptor)
+
+    def _on_disk(self, start: int, end: int) -> bytes:
+        return os.pread(self._descriptor, end - start, start)
+
+    def _compare(self, step: int, values: Mapping[str, float | None]) -> None:
+        """Compare by the columns of the row on disk, those that this version measures."""
+        with atomic.storage(self._path):
+            line, old = self._row(step)
+        new = {
+            key: _finite(values.get(key)) if key in MEASURED else value
+            for key, value in old.items()
+        }
+        new["step"] = step
+        if json.dumps(new).encode() + b"\n" == line:
+            return
+        key = next((key for key in new if new[key] != old[key]), "its bytes")
+        raise DivergedError(
+            f"{self._path}:{step}: a recomputed row must equal the one on disk; "
+            f"{key} was {old.get(key)}, is now {new.get(key)}"
+        )
+
+    def close(self) -> None:
+        """Closed twice is closed."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,193 @@
+"""Checks whether one sentence of a reply is language, by its words and how they go together.
+
+Each check is a rule that ordinary English keeps, whoever types it. What it knows of English is in
+bigrams.py, word_pairs.py and sentence_ends.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from harness.simulator.scripted.bigrams import english_bigrams
+from harness.simulator.scripted.recognition import stock_kinds
+from harness.simulator.scripted.sentence_ends import may_be_verb, unfinished
+from harness.simulator.scripted.word_classes import (
+    FINITE,
+    INVERTED,
+    JOINTS,
+    QUESTIONS,
+    SUBJECTS,
+)
+from harness.simulator.scripted.word_pairs import wrong_pair
+from harness.simulator.scripted.words import FUNCTION_WORDS, begins_as_question, clauses, words
+
+LONGEST_WORD, MOST_LETTERS = 20, 40
+FUNCTION_SHARE = 0.1
+"""Least share of function words in a sentence of seven words or more; talk has about half."""
+KNOWN_SHARE = 0.5
+"""Least share of words the user has met; in ordinary English about nine tenths."""
+COHERENCE, COHERENCE_A_WORD, MOST_COHERENCE = -0.55, 0.04, 0.0
+"""Least mean information of neighbours, in nats: of a sentence of seven words, more for each
+further word, and at most. Of natural sentences of any length .2% lie below."""
+COHERENT, LESS_A_WORD, LEAST_COHERENT = 1.0, 0.1, 0.2
+"""Above this a rare pair is a slip, or English that we have not met: in a sentence of eight words,
+less for each further word, and at least. Above the first lie two natural sentences in five."""
+LEAST_MET, MET_FROM, MET_BELOW = 0.21, 6, -0.1
+"""Least share of pairs that anybody ever wrote, in a clause of so many words and less coherence
+than the last: a list of telling words has hardly any."""
+VERBLESS = 9
+"""Longest clause that may do without a verb: `My deepest sympathy to your family.`"""
+MOST_STOCK_KINDS, LEAST_STUFFED = 3, 4
+SINGLE_WORDS = 3
+"""Most clauses of one word in a sentence that has hardly anything else: `Cry, ramble, shout.`"""
+MOST_USES = 4
+"""Of one word that carries meaning; a long reply may use it more often."""
+_STRETCHED = re.compile(r"(.)\1+")
+_SOUNDS = frozenset("ah aw brr grr ha he hm mh mhm mm ok o oh pf pft sh ugh".split())  # noqa: SIM905
+"""`Awww`, `Ohhh`, `hmmm`: what is left of them with each letter once."""
+_OPEN_END = re.compile(r"(?:\.\.|\u2026|\d\s?[ap]?\W*)$")
+"""A voice that trails off, and a number (`at 3 a.m.`)."""
+_ABBREVIATED = frozenset("mr mrs ms dr st eg ie etc vs approx".split())  # noqa: SIM905
+_NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
+_JOINING = JOINTS | frozenset(
+    """that so while like as until since before after though although what who which where why how
+    whatever unless at""".split()  # noqa: SIM905
+)
+_TWICE_ONLY = frozenset(["had", "that", "there"])
+_MAY_DOUBLE = frozenset(
+    """had that very too so night bye no now dear hey hi ha oh ok okay yes well there please just
+    far many much more long never again""".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a reply is not language."""
+
+    rule: str
+    """One of config.simulator.LANGUAGE_RULES."""
+    sentence: str
+    """What is wrong, in words."""
+
+
+@lru_cache(maxsize=16384)
+def fault_in(sentence: str) -> Fault | None:
+    """Return why one sentence is not language, or None."""
+    parts = [c for c in map(words, clauses(sentence)) if c]
+    all_words = [w for clause in parts for w in clause]
+    asked = sentence.endswith("?") or begins_as_question(all_words)
+    return (
+        _vocabulary(all_words, sum(len(part) == 1 for part in parts))
+        or _verbless(parts)
+        or _ending(parts, sentence)
+        or next((w for c in parts if (w := _doubled(c))), None)
+        or _neighbours(parts, asked)
+        or (Fault("stuffed", "a string of stock phrases") if any(map(_stuffed, parts)) else None)
+    )
+
+
+def _neighbours(parts: list[list[str]], asked: bool) -> Fault | None:
+    """Return a pair that English does not have, unless all the rest goes together well."""
+    coherence, count = english_bigrams().coherence(parts), sum(map(len, parts))
+    if coherence < max(LEAST_COHERENT, COHERENT - LESS_A_WORD * max(0, count - 8)):
+        wrong = next((w for c in parts if (w := wrong_pair(c, asked))), None)
+        if wrong is not None:
+            return Fault("neighbours", wrong)
+    more = COHERENCE_A_WORD * max(0, count - 7)
+    least = min(MOST_COHERENCE, COHERENCE + more)
+    if coherence < MET_BELOW and count >= MET_FROM and len(parts) == 1:
+        met = list(itertools.starmap(english_bigrams().met, itertools.pairwise(parts[0])))
+        least = 0.0 if sum(met) < LEAST_MET * len(met) else least
+    return Fault("neighbours", "words that do not go together") if coherence < least else None
+
+
+def _doubled(clause: list[str]) -> Fault | None:
+    if len(set(clause)) == len(clause):
+        return None
+    twice = any(a == b and not _may_double(a) for a, b in itertools.pairwise(clause))
+    thrice = zip(clause, clause[1:], clause[2:], strict=False)
+    twice = twice or any(a == b == c and a in _TWICE_ONLY for a, b, c in thrice)
+    pairs = list(itertools.pairwise(clause))
+    again = zip(pairs, pairs[2:], pairs[4:], strict=False)
+    twice = twice or any(a == b == c and a[0] != a[1] for a, b, c in again)
+    return Fault("repetition", "a doubled word") if twice else None
+
+
+def _may_double(word: str) -> bool:
+    """Return whether people say a word twice: `really really tired`, `slowly slowly`, `hey hey`."""
+    return word in _MAY_DOUBLE or word.endswith("ly")
+
+
+def _stuffed(clause: list[str]) -> bool:
+    """Wordings of several strategies, and nothing that joins them."""
+    if len(clause) < LEAST_STUFFED:
+        return False
+    joints = sum([w in _JOINING for w in clause[1:]])
+    return stock_kinds(clause) > min(MOST_STOCK_KINDS, 1 + joints)
+
+
+def _vocabulary(all_words: list[str], single: int) -> Fault | None:
+    count, knows = len(all_words), english_bigrams().knows
+    if 6 * sum(map(_odd, all_words)) > count or max(map(len, all_words)) > MOST_LETTERS:
+        return Fault("vocabulary", "not a word")
+    if count > 3 and sum(map(knows, all_words)) < KNOWN_SHARE * count:
+        return Fault("vocabulary", "another language")
+    if count > 6 and sum([w in FUNCTION_WORDS for w in all_words]) < FUNCTION_SHARE * count:
+        return Fault("vocabulary", "a list of words")
+    if single > SINGLE_WORDS and 2 * single > count:
+        return Fault("vocabulary", "a list of words")
+    often = Counter(all_words) if count - len(set(all_words)) >= MOST_USES else {}
+    if any(n > MOST_USES for w, n in often.items() if w not in FUNCTION_WORDS):
+        return Fault("repetition", "one word again and again")
+    return None
+
+
+@lru_cache(maxsize=16384)
+def _odd(word: str) -> bool:
+    if len(word) <= LONGEST_WORD and _NOT_A_WORD.search(word) is None:
+        return False
+    plain = _STRETCHED.sub(r"\1", word)
+    is_known = len(plain) > 1 and english_bigrams().knows(plain)
+    return not is_known and plain not in _SOUNDS
+
+
+def _verbless(parts: list[list[str]]) -> Fault | None:
+    verb = max(map(len, parts)) <= VERBLESS or any(may_be_verb(w) for part in parts for w in part)
+    return None if verb else Fault("grammar", "no verb")
+
+
+def _ending(parts: list[list[str]], sentence: str) -> Fault | None:
+    all_words = [w for part in parts for w in part]
+    asks_so = sentence[-1] == "?" and all_words[-1] not in QUESTIONS  # `Sad in front of?`, `And?`
+    if asks_so or _OPEN_END.search(sentence) or all_words == ["oh", "my"]:
+        return None
+    if (
+        sentence[-1] in ".!"
+        and len(all_words) > 2
+        and all_words[0] not in INVERTED
+        and all_words[-1] not in _ABBREVIATED
+        and len(parts[0]) > 2
+        and not _requests(all_words)
+        and _asks(all_words)
+    ):
+        return Fault("ending", "a question without its mark")
+    return (
+        Fault("ending", "a sentence without its end")
+        if unfinished(parts, sentence[-1] in ".!")
+        else None
+    )
+
+
+def _asks(sentence: list[str]) -> bool:
+    """Return whether words begin as only a question does: `Do you ...`, `When did they ...`."""
+    verb = 1 if sentence[0] in QUESTIONS else 0
+    return sentence[verb] in FINITE | {"do"} and sentence[verb + 1] in SUBJECTS | {"you", "it"}
+
+
+def _requests(sentence: list[str]) -> bool:
+    """Return whether words ask for something to be done: `Can you please tell me more.`"""
+    return sentence[0] in ("can", "could", "will", "would") and sentence[1] == "you"

@@ -1,0 +1,74 @@
+"""What a user tells of their own accord: what the reply touched, the story, or what it reminds of.
+
+A sentence is told once, and only from the trust that it takes.
+"""
+
+from __future__ import annotations
+
+from harness.simulator.scripted.answers import Told
+from harness.simulator.scripted.relevance import BY_TOPIC, sharing
+from harness.simulator.state import State
+
+AFTER_RISE = {
+    "question": ("happened", "why"), "restate": ("happened", "others_say", "since_when"),
+    "reflect": ("why", "body", "self"), "disclose": ("who_knows", "support", "why"),
+    "affirm": ("before", "why", "tried"), "suggest": ("plan", "helps", "tried"),
+    "inform": ("others_say", "worse", "how_often"), "other": ("today", "happened", "who"),
+}  # fmt: skip
+AFTER_FALL = {
+    "question": ("today", "work"), "restate": ("why", "worse"),
+    "reflect": ("how_often", "today"), "disclose": ("who", "happened"),
+    "affirm": ("self", "today"), "suggest": ("tried", "talked", "worse"),
+    "inform": ("today", "body", "worse"), "other": ("today", "how_often", "worse"),
+}  # fmt: skip
+"""Topics that what is told unasked comes from, by the strategy of a reply that did or did not help:
+who got advice in vain says what they tried."""
+DEEP = frozenset(["fear", "self", "wish", "body", "plan"])
+"""Topics that are told unasked from a trust of DEEP_TRUST on; `safe` never is."""
+DEEP_TRUST = 2
+FACTS_AT_TRUST = (3, 4, 5, 5)
+"""The most facts that a user tells unasked, by trust."""
+
+
+def unasked(state: State, strategy: str | None, rises: bool, heard: frozenset[str]) -> Told | None:
+    """Return what the user tells after a reply of `strategy` that asked nothing, or None.
+
+    What shares words with the reply (`heard`, its stems) comes first, then the story, then what
+    such a reply makes one think of.
+    """
+    index = _taken_up(state, heard)
+    if index is None:
+        index = _next_fact(state)
+    if index is None:
+        index = _follows(state, strategy, rises)
+    if index is None:
+        return None
+    return Told((state.user.persona.tellable[index].text,), index)
+
+
+def _taken_up(state: State, heard: frozenset[str]) -> int | None:
+    """Return the untold sentence that shares most with the reply, two words at least."""
+    touched = sharing(state.user.persona_index, heard)
+    return next((n for n in touched if _may_be_told(state, n)), None)
+
+
+def _next_fact(state: State) -> int | None:
+    limit = min(FACTS_AT_TRUST[state.trust], len(state.user.persona.facts))
+    return next((n for n in range(limit) if n not in state.disclosed.told), None)
+
+
+def _follows(state: State, strategy: str | None, rises: bool) -> int | None:
+    topics = (AFTER_RISE if rises else AFTER_FALL).get(strategy or "other", ())
+    by_topic = BY_TOPIC[state.user.persona_index]
+    follows = (index for topic in topics for index in by_topic[topic])
+    return next((n for n in follows if _may_be_told(state, n)), None)
+
+
+def _may_be_told(state: State, index: int) -> bool:
+    """Whether it is untold, and there is trust enough to tell it unasked."""
+    if index in state.disclosed.told:
+        return False
+    topic = state.user.persona.tellable[index].topic
+    if topic == "fact":
+        return index < FACTS_AT_TRUST[state.trust]
+    return topic != "safe" and (topic not in DEEP or state.trust >= DEEP_TRUST)

@@ -1,0 +1,87 @@
+"""The row of a language model's step: what its columns say of the batch and of its updates.
+
+Columns on conversations and tokens are of the batch as the policy drew it by itself, before an
+algorithm had some of it spoken again; H is taken under the weights before the update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.config.run import RunConfig
+from harness.policy.chat import Chat
+from harness.policy.grammar import covers
+from harness.train.loop.language_step import StepState, trace_as_drawn, trace_of
+from harness.train.loop.step_checks import gap_metrics
+from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
+from harness.train.metrics.entropy_splits import Planning, thinking_entropies
+from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
+from harness.train.objective import remedy_stack
+from harness.train.objective.loss_batch import LossResult
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.rollout.conversation import Conversation
+from harness.train.rollout.rewards import compute_rewards
+from harness.train.rollout.speaker import TokenTrajectory
+
+
+def row_of(
+    state: StepState,
+    stack: RemedyStack,
+    config: RunConfig,
+    chat: Chat,
+    planning: Planning,
+    corrected: bool,
+) -> Metrics:
+    """The columns of a step whose updates are done; `corrected`: see `gap_metrics`.
+
+    Rewards' spread and the covariance are of what is learnt from, also where some of it was spoken
+    again.
+    """
+    conversations, trajectories = state.conversations, state.batch.trajectories
+    rewards, trace, learnt_from = state.rewards.total, trace_of(state), Metrics()
+    if (drawn := state.as_drawn) is not None:
+        learnt_from = learnt_from_metrics(rewards, trace, *stack.groups())
+        conversations, trajectories = drawn.conversations, drawn.trajectories
+        rewards = compute_rewards(conversations, config.reward).total
+        trace = trace_as_drawn(state, drawn)
+    rows = [t.row for t in trajectories]
+    engine_logp = np.concatenate([t.logp for t in trajectories])
+    acted, drawn_groups = [p.acted_share for p in state.passes], state.batch.groups_drawn
+    return {
+        **conversation_metrics(conversations, rewards, *stack.groups()),
+        **entropy_metrics(trace, config.algorithm.group_size),
+        **thinking_entropies(trace, rows, chat.thought),
+        **planning.entropies(trace, rows),
+        "kl": divergence(trace, trajectories),
+        **gap_metrics(trace.logp, engine_logp, corrected),
+        "text/grammatical": _grammatical(conversations) if config.policy.kind == "tiny" else None,
+        **learnt_from,
+        **state.metrics,
+        **update_metrics(state.passes),
+        **remedy_stack.metrics(stack, state.settings.selection, acted, drawn_groups),
+        "grad_norm": state.grad_norm,
+    }
+
+
+def _grammatical(conversations: Sequence[Conversation]) -> float:
+    """Share of replies made of the phrase grammar's sentences."""
+    return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
+
+
+def update_metrics(passes: Sequence[LossResult]) -> Metrics:
+    """Clipping, as the mean over a step's updates."""
+    low = float(np.mean([p.low_share for p in passes]))
+    high = float(np.mean([p.high_share for p in passes]))
+    return {
+        "clip_ratio/low_mean": low,
+        "clip_ratio/high_mean": high,
+        "clip_ratio/region_mean": low + high,
+    }
+
+
+def divergence(trace: TokenTrace, trajectories: Sequence[TokenTrajectory]) -> float | None:
+    """Mean log-ratio of the policy to the start policy on its own tokens; None without a start."""
+    start = np.concatenate([t.start_logp for t in trajectories])
+    return float((trace.logp - start).mean()) if len(start) == len(trace.logp) else None

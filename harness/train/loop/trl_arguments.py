@@ -1,0 +1,76 @@
+"""What TRL is told by a run's config: every option that could matter, whatever its defaults become.
+
+TRL steps the optimiser; conversations, loss, evaluation, rows and logs are ours, so that most
+options turn something off.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainingArguments
+
+from harness.config.run import RunConfig
+
+NEWER_NAMES = {"activation_checkpointing"}
+"""For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""
+
+
+def arguments(config: RunConfig, scratch: Path) -> dict[str, Any]:
+    """Arguments of trl.GRPOConfig by name; `scratch`: its folder for output."""
+    algorithm, trainer = config.algorithm, config.trainer
+    return dict(
+        output_dir=str(scratch),
+        seed=config.seed,
+        # The batch: one generation, one optimiser step a pass, no accumulation.
+        per_device_train_batch_size=trainer.conversations,
+        gradient_accumulation_steps=1,
+        steps_per_generation=1,
+        num_generations=trainer.conversations,  # to TRL a batch is one group; ours are in it
+        num_iterations=trainer.updates_per_batch,
+        max_steps=trainer.steps * trainer.updates_per_batch,
+        shuffle_dataset=False,
+        dataloader_num_workers=0,
+        dataloader_pin_memory=False,
+        remove_unused_columns=False,
+        # The loss is ours; these keep TRL from computing anything beside it.
+        loss_type="dapo",
+        beta=0.0,
+        scale_rewards="none",
+        mask_truncated_completions=False,
+        importance_sampling_level="token",
+        epsilon=algorithm.clip_low,
+        epsilon_high=algorithm.clip_high,
+        temperature=config.policy.temperature,
+        max_completion_length=config.policy.max_turn_tokens * config.difficulty.turn_cap,
+        use_vllm=False,
+        use_liger_kernel=False,
+        disable_dropout=True,
+        # The optimiser.
+        optim="adamw_torch_fused",
+        learning_rate=algorithm.learning_rate,
+        lr_scheduler_type="constant",
+        warmup_steps=0,
+        weight_decay=0.0,
+        adam_beta1=algorithm.adam_beta1,
+        adam_beta2=algorithm.adam_beta2,
+        adam_epsilon=algorithm.adam_epsilon,
+        max_grad_norm=algorithm.max_grad_norm,
+        # Numbers and devices.
+        bf16=False,
+        fp16=False,
+        tf32=False if trainer.gpus else None,
+        gradient_checkpointing=False,
+        **dict.fromkeys(NEWER_NAMES & set(TrainingArguments.__dataclass_fields__), False),
+        use_cpu=trainer.gpus == 0,
+        logging_nan_inf_filter=False,
+        # Records are ours.
+        logging_strategy="no",
+        save_strategy="no",
+        eval_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        push_to_hub=False,
+        log_completions=False,
+    )

@@ -1,0 +1,100 @@
+"""What a language model learns from, and what its loss comes to: values that ranks exchange.
+
+The loss itself: `language_loss.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.token_selection import TokenSelection
+from harness.train.policy_gradient.advantages import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class LossBatch:
+    """Conversations to learn from; lists run over conversations."""
+
+    ids: list[list[int]]
+    own: list[list[bool]]
+    """True at the policy's own tokens."""
+    advantage: list[list[float]]
+    """One for each own token."""
+    old_logp: list[Tensor] | None
+    """Log-probabilities of the own tokens when they were drawn; None if the weights have not
+    changed since."""
+    engine_logp: list[list[float]] | None = None
+    """The same by the engine that drew them; None if that was the model itself."""
+
+    def some(self, members: Sequence[int]) -> LossBatch:
+        """The batch of some of its conversations, which can be sent to another process."""
+        return LossBatch(
+            [self.ids[i] for i in members],
+            [self.own[i] for i in members],
+            [self.advantage[i] for i in members],
+            None if self.old_logp is None else [self.old_logp[i].cpu() for i in members],
+            None if self.engine_logp is None else [self.engine_logp[i] for i in members],
+        )
+
+    def places(self, members: Sequence[int]) -> IntArray:
+        """The places of some conversations' own tokens among all of the batch's."""
+        every = np.split(np.arange(self.tokens), np.cumsum([sum(row) for row in self.own]))
+        return np.concatenate([every[i] for i in members])
+
+    @property
+    def tokens(self) -> int:
+        """Number of own tokens."""
+        return sum(sum(row) for row in self.own)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One conversation's own tokens under the weights before the update; shapes (own tokens,)."""
+
+    logp: Tensor
+    entropy_nats: Tensor
+    """At the sampling temperature."""
+    entropy_t1_nats: Tensor
+    """At temperature 1."""
+
+    def to(self, device: torch.device) -> Scored:
+        """The same on `device`."""
+        columns = self.logp, self.entropy_nats, self.entropy_t1_nats
+        return Scored(*(column.to(device) for column in columns))
+
+
+@dataclass(frozen=True, slots=True)
+class LossResult:
+    """The loss of a batch; its gradient is in the parameters' `grad`."""
+
+    value: float
+    scored: list[Scored]
+    low_share: float
+    """Share of tokens with a negative advantage whose ratio fell below 1 - clip_low."""
+    high_share: float
+    """Share of tokens with a positive advantage whose ratio rose above 1 + clip_high."""
+    acted_share: float = 0.0
+    """Share of tokens that a remedy acted on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossSettings:
+    """Everything beside the batch that determines its loss."""
+
+    stack: RemedyStack
+    selection: TokenSelection
+    """Over the own tokens, conversation by conversation."""
+    temperature: float
+    """The sampling temperature."""
+    denominator: float
+    """Divisor of the summed loss."""
+
+    def some(self, places: IntArray) -> LossSettings:
+        """The settings of a batch's own tokens at `places`: with the divisor of the whole."""
+        return replace(self, selection=self.selection.at(places))

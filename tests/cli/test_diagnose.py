@@ -49,8 +49,8 @@ def test_it_prints_a_line_a_run_and_writes_nothing(runs: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert f"run {' '.join(MECHANISMS)}" in said
-    assert re.search(r"runs/one no flag, \w+ not measured no flag", said)
-    assert re.search(r"runs/shuffled noise -?0\.\d+ \[\S+, \S+\] not measured no flag", said)
+    assert re.search(r"one no flag, \w+ not measured no flag", said)
+    assert re.search(r"shuffled noise -?0\.\d+ \[\S+, \S+\] not measured no flag", said)
     assert "noise: advantages do not go with rewards" in said
     assert "reliability is measured by `harness probe reliability RUN`" in said
     assert sorted(runs.rglob("*")) == before
@@ -115,7 +115,7 @@ def test_names_and_answers_of_others_are_shown_as_they_are(runs: Path) -> None:
     finally:
         answer.unlink()
     assert "\x1b" not in said
-    for shown in ("runs/[red]", "[bold]", "[link=x]"):
+    for shown in ("[red]", "[bold]", "[link=x]"):
         assert shown in said
     assert "fewer facts -0.30 [-0.40, -0.20]" in said
 

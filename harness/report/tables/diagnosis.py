@@ -21,7 +21,7 @@ from harness.law.diagnosis.results import (
 from harness.law.reading_results import Skipped
 from harness.law.results import Interval
 from harness.report.tables.grid import grid
-from harness.report.text import wording
+from harness.report.text import naming, wording
 from harness.utils.safe_text import text
 
 MEANS: Mapping[str, str] = {
@@ -38,7 +38,7 @@ UNASKED = "reliability is measured by `harness probe reliability RUN`"
 
 def show(found: Sequence[Diagnosis], left_out: Sequence[Skipped], console: Console) -> None:
     """Print the line of each run, what its flags say, and why others are left out."""
-    console.print(table(found, {one.run: one.run for one in found}))
+    console.print(table(found, naming.short_names([one.run for one in found])))
     if len(found) == 1:
         console.print(_signs(found[0]))
     for line in notes(found):

@@ -25,6 +25,12 @@ def answers(hits: int, of: int) -> Parts:
     return [(float(n < hits), 1.0) for n in range(of)]
 
 
+def test_users_who_are_more_alike_than_chance_make_nothing_surer() -> None:
+    """Each has one or two of four, where draws of .375 would spread them from none to all."""
+    even = [(1.0 + (n % 2), 4.0) for n in range(40)]
+    assert bounds(share(even)) == pytest.approx(bounds(share(answers(60, 160))), abs=5e-3)
+
+
 def bounds(found: Estimate) -> tuple[float, float]:
     return present(found.low), present(found.high)
 

@@ -147,7 +147,8 @@ def test_wherever_a_rank_is_lost_the_last_whole_step_is_saved(tmp_path: Path, me
     )
     run = make_run(tmp_path / "run", config(2), users=None)
     words = [sys.executable, "-m", "harness.train", str(run.path)]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == StoppedError.exit_code, done.stderr
     assert "rank 1 of 2 ended with exit code 9" in done.stderr

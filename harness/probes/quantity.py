@@ -11,6 +11,9 @@ from harness.config.run import RunConfig
 from harness.probes.results import Reading
 from harness.train.saved_policy.policy import Held, SavedPolicy, Watch
 
+WHOLES: Mapping[str, float] = {"share": 1.0, "0 to 1": 1.0, "reward": 1.0, "%": 100.0}
+"""Unit -> the most that a number with this unit can be; the least is 0."""
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -31,9 +34,9 @@ class Quantity:
     """Conversations with one user that it takes."""
 
     @property
-    def is_share(self) -> bool:
-        """Whether it is within 0 and 1 by what it counts."""
-        return self.unit.partition(" ")[0] == "share"
+    def whole(self) -> float | None:
+        """The most that it can be where it lies within 0 and that, by its unit; else None."""
+        return WHOLES.get(self.unit.removesuffix(" of replies").removesuffix(" of users"))
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,7 @@ def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Ite
         terms = asked.terms[setting]
         own = _weighed(quantity, answers, level, terms)
         held_against = None if before is None else _weighed(quantity, before, level, terms)
-        estimated = _of_share if quantity.is_share and len(terms) == 1 else _of_ratios
-        estimate, change = estimated(own, held_against)
+        estimate, change = _estimated(quantity.whole, own, held_against)
         yield Reading(
             level=level,
             quantity=quantity.name,
@@ -63,13 +62,25 @@ Weighed = Sequence[tuple[float, Parts]]
 """Factors and the ratios that they are of."""
 
 
-def _of_share(own: Weighed, before: Weighed | None) -> tuple[Estimate, Estimate]:
-    """The share and its change."""
-    ((_, now),) = own
-    if before is None:
-        return shares.share(now), over_users.NOT_MEASURED
-    ((_, then),) = before
-    return shares.share(now), shares.share_change(then, now)
+def _estimated(
+    whole: float | None, own: Weighed, before: Weighed | None
+) -> tuple[Estimate, Estimate]:
+    """The number and its change, as shares of a whole where it is one of those."""
+    now, then = _mean_of(own), None if before is None else _mean_of(before)
+    if whole is None or now is None or (before is not None and then is None):
+        return _of_ratios(own, before)
+    if then is None:
+        return shares.share(now, whole), over_users.NOT_MEASURED
+    return shares.share(now, whole), shares.share_change(then, now, whole)
+
+
+def _mean_of(terms: Weighed) -> Parts | None:
+    """The parts of the one ratio that a mean of ratios is, where users say as much in each."""
+    factors, each = zip(*terms, strict=True)
+    below = [[b for _, b in parts] for parts in each]
+    if any(f != 1 / len(terms) for f in factors) or any(one != below[0] for one in below):
+        return None
+    return [(sum(a for a, _ in own), sum(b for _, b in own)) for own in zip(*each, strict=True)]
 
 
 def _of_ratios(own: Weighed, before: Weighed | None) -> tuple[Estimate, Estimate]:

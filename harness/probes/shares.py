@@ -10,6 +10,7 @@ truth in at least 95%.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm, t
 
 from harness.probes.over_users import CONFIDENCE, NOT_MEASURED, Estimate, Parts, jackknife
+
+ROUNDING = 1e-9
+"""By so much sums of floating-point numbers may miss a bound."""
 
 
 @dataclass(frozen=True)
@@ -28,42 +32,54 @@ class _Share:
     """The share without each user, shape (users,)."""
 
 
-def share(parts: Parts) -> Estimate:
-    """sum of numerators / sum of denominators, of users whose numerator is at most the other.
+def share(parts: Parts, whole: float = 1.0) -> Estimate:
+    """sum of numerators / sum of denominators, which lies within 0 and `whole` for each user.
 
     Where all users have the same share, each counts as one answer. Not measured of fewer than
-    FEWEST_USERS. Raises ValueError for a user whose share is not within 0 and 1.
+    FEWEST_USERS. Raises ValueError for a user whose share is not within 0 and `whole`.
     """
-    found = jackknife([parts])
-    if found is None:
+    own = _shares([parts], whole)
+    if own is None:
         return NOT_MEASURED
-    (ratios,) = found
-    own = _exact(ratios, parts)
-    return Estimate(own.value, own.low, own.high)
+    return _scaled(own[0].value, own[0].low, own[0].high, whole)
 
 
-def share_change(before: Parts, after: Parts) -> Estimate:
+def share_change(before: Parts, after: Parts, whole: float = 1.0) -> Estimate:
     """The share of `after` minus that of `before`, of the same users in the same order.
 
     The interval is made of the two shares' own (Newcombe 1998, method 10), with the correlation of
     what leaving out a user does to both. Raises as `share` does.
     """
-    found = jackknife([after, before])
-    if found is None:
+    both = _shares([after, before], whole)
+    if both is None:
         return NOT_MEASURED
-    now, then = (_exact(*one) for one in zip(found, (after, before), strict=True))
+    now, then = both
     r = _correlation(now.without, then.without)
     difference = now.value - then.value
     down = _joined(now.value - now.low, then.high - then.value, r)
     up = _joined(now.high - now.value, then.value - then.low, r)
-    return Estimate(difference, difference - down, difference + up)
+    low, high = max(-1.0, difference - down), min(1.0, difference + up)
+    return _scaled(difference, low, high, whole)
+
+
+def _scaled(value: float, low: float, high: float, whole: float) -> Estimate:
+    return Estimate(whole * value, whole * low, whole * high)
+
+
+def _shares(each: Sequence[Parts], whole: float) -> list[_Share] | None:
+    """The shares of the same users, out of 1; None where they are too few."""
+    of_one = [[(above / whole, below) for above, below in parts] for parts in each]
+    found = jackknife(of_one)
+    if found is None:
+        return None
+    return [_exact(ratios, parts) for ratios, parts in zip(found, of_one, strict=True)]
 
 
 def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
     """`ratios`: the share of all users, then without each of those who say anything."""
-    if any(not 0 <= above <= below for above, below in parts):
-        raise ValueError("the share of a user must be within 0 and 1")
-    value, without = float(ratios[0]), ratios[1:]
+    if any(not -ROUNDING <= above <= below + ROUNDING for above, below in parts):
+        raise ValueError("the share of a user must be within 0 and the whole")
+    value, without = min(1.0, max(0.0, float(ratios[0]))), ratios[1:]
     users = len(without)
     variance = (users - 1) / users * float(((without - without.mean()) ** 2).sum())
     spread = value * (1 - value)

@@ -81,8 +81,17 @@ def test_a_change_holds_what_it_is_and_is_the_other_way_round_backwards(
 def test_too_few_users_and_a_share_beyond_one_are_refused() -> None:
     assert share([(1.0, 1.0), (0.0, 0.0), (1.0, 2.0)]) == NOT_MEASURED
     assert share_change(answers(1, 3), [(0.0, 0.0)] * 3) == NOT_MEASURED
-    with pytest.raises(ValueError, match="the share of a user must be within 0 and 1"):
+    with pytest.raises(ValueError, match="the share of a user must be within 0 and the whole"):
         share([(2.0, 1.0), (0.0, 1.0), (1.0, 1.0)])
+
+
+def test_a_percentage_is_a_share_of_a_hundred() -> None:
+    percent = [(100 * above, below) for above, below in answers(3, 40)]
+    own, of_hundred = share(answers(3, 40)), share(percent, 100.0)
+    assert of_hundred.value == pytest.approx(7.5)
+    assert bounds(of_hundred) == pytest.approx(tuple(100 * end for end in bounds(own)))
+    changed = share_change(percent, [*reversed(percent)], 100.0)
+    assert changed.value == 0
 
 
 SAMPLES = 1000
@@ -104,6 +113,6 @@ def test_changes_hold_the_truth_of_items_that_are_unlike(then: float, now: float
     for _ in range(SAMPLES):
         ease = rng.beta(0.5, 0.5, 200) * 2  # of mean 1
         before, after = (rng.random(200) < np.minimum(1, p * ease) for p in (then, now))
-        parts = [[(float(hit), 1.0) for hit in hits] for hits in (before, after)]
-        held += share_change(*parts).holds(now - then)
+        was, then_is = ([(float(hit), 1.0) for hit in hits] for hits in (before, after))
+        held += share_change(was, then_is).holds(now - then)
     assert held / SAMPLES > 0.94

@@ -3,8 +3,8 @@
 A jackknife's interval (over_users.py) has none where something was never seen, and reaches below 0
 where it was seen once. Here Clopper and Pearson's (1934) is taken with the number of independent
 answers that the users' own spread is worth (Korn and Graubard 1998): p (1 - p) / se^2, by the
-jackknife's se, at most all of them, less what the users' number leaves open of that. It holds the
-truth in at least 95%.
+jackknife's se, less what the users' number leaves open of that. It holds the truth in at least 95%.
+Answers may be fractions, as a reward is, and then are worth more than so many of 0 and 1.
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
     variance = (users - 1) / users * float(((without - without.mean()) ** 2).sum())
     spread = value * (1 - value)
     answers = spread / variance if variance > 0 and spread > 0 else float(users)
-    answers = min(answers, sum(below for _, below in parts))
     side = (1 + CONFIDENCE) / 2
     answers *= float(norm.ppf(side) / t.ppf(side, users - 1)) ** 2
     hits, misses = value * answers, (1 - value) * answers

@@ -25,10 +25,10 @@ def answers(hits: int, of: int) -> Parts:
     return [(float(n < hits), 1.0) for n in range(of)]
 
 
-def test_users_who_are_more_alike_than_chance_make_nothing_surer() -> None:
-    """Each has one or two of four, where draws of .375 would spread them from none to all."""
-    even = [(1.0 + (n % 2), 4.0) for n in range(40)]
-    assert bounds(share(even)) == pytest.approx(bounds(share(answers(60, 160))), abs=5e-3)
+def test_rewards_whose_users_are_alike_are_as_sure_as_students_interval() -> None:
+    rng = np.random.default_rng(5)
+    rewards = [(float(r), 1.0) for r in rng.normal(0.6, 0.02, 60)]
+    assert bounds(share(rewards)) == pytest.approx(bounds(ratio(rewards)), abs=1e-3)
 
 
 def bounds(found: Estimate) -> tuple[float, float]:

@@ -13,15 +13,16 @@ from rich.console import Console
 
 from harness.cli import exit_codes
 from harness.config.run import SCHEMA
-from harness.errors import DataError
+from harness.errors import EXIT_PARTIAL, DataError
 from harness.law.diagnosis import diagnose as law
 from harness.law.diagnosis.results import Diagnosis, Finding, Sign
 from harness.law.reading_results import Skipped
 from harness.report.tables import diagnosis as table
 
 
-def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> None:
-    """Print a line for each run at or below `paths`; nothing is written.
+def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> int:
+    """Print a line for each run at or below `paths`; nothing is written. Return the exit code,
+    EXIT_PARTIAL where one of `paths` could not be read.
 
     Raises DataError where no finished run could be read.
     """
@@ -34,6 +35,8 @@ def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> None:
             print(json.dumps(to_json(found, left_out), indent=1, allow_nan=False))
         else:
             table.show(found, left_out, Console())
+    unread = {str(skipped.path) for skipped in left_out} & set(map(str, paths))
+    return EXIT_PARTIAL if unread else 0
 
 
 def to_json(found: Sequence[Diagnosis], left_out: Sequence[Skipped]) -> dict[str, Any]:
@@ -46,6 +49,7 @@ def to_json(found: Sequence[Diagnosis], left_out: Sequence[Skipped]) -> dict[str
                 "level": one.level,
                 "seed": one.seed,
                 "regime": one.regime,
+                "rows_left_out": dict(one.dropped),
                 **{finding.mechanism: _finding(finding) for finding in one.findings},
             }
             for one in found

@@ -63,16 +63,15 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
     helpers = pool if many else None
     studies, damaged = _studies(wanted.paths, helpers)
     title = _title(wanted.paths)
-    diagnoses, without = diagnose.of_members(members)
     made = page.report(
         title,
         wanted.paths,
         analysed,
         studies,
-        [*damaged, *(f"no diagnosis: {skipped.reason}" for skipped in without)],
+        damaged,
         helpers,
         made_unix_s=time.time(),
-        diagnoses=diagnoses,
+        diagnoses=[*map(diagnose.of_run, members)],
     )
     with atomic.storage(out):
         out.parent.mkdir(parents=True, exist_ok=True)

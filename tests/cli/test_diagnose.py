@@ -20,7 +20,7 @@ from harness.cli import report
 from harness.errors import DataError
 from harness.law import analysis
 from harness.law.diagnosis import fidelity
-from harness.law.diagnosis.diagnose import diagnose, of_members
+from harness.law.diagnosis.diagnose import diagnose, of_run
 from harness.law.diagnosis.results import FLAGS, MECHANISMS, Sign
 from harness.law.io.columns import Choice
 from harness.law.reading_results import Skipped
@@ -120,7 +120,7 @@ def test_names_and_answers_of_others_are_shown_as_they_are(runs: Path) -> None:
     assert "fewer facts -0.30 [-0.40, -0.20]" in said
 
 
-def test_an_answer_that_is_none_leaves_its_run_out_and_says_why(
+def test_an_answer_that_is_none_costs_a_run_its_reliability_alone(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = runs / "one" / fidelity.ANSWER
@@ -128,19 +128,36 @@ def test_an_answer_that_is_none_leaves_its_run_out_and_says_why(
     answer.write_text("{")
     rule = f"{answer}: must be JSON; got "
     try:
-        command.diagnose((runs,), as_json=True)
-        with pytest.raises(DataError) as caught:
-            command.diagnose((runs / "one",), as_json=False)
+        assert command.diagnose((runs,), as_json=True) == 0
+        value = json.loads(capsys.readouterr().out)
+        assert command.diagnose((runs / "one",), as_json=False) == 0
+        printed = " ".join(capsys.readouterr().out.split())
         assert report.report(report.Wanted((runs,), runs.parent / "bad.html"), as_json=True) == 0
     finally:
         answer.unlink()
-    value, end = json.JSONDecoder().raw_decode(printed := capsys.readouterr().out)
-    assert [Path(one["run"]).name for one in value["runs"]] == ["shuffled"]
-    assert value["left_out"][0]["reason"].startswith(rule)
-    assert f"needs a finished run, found {rule}" in str(caught.value)
-    assert printed[end:].strip()
+    one, shuffled = sorted(value["runs"], key=lambda run: str(run["run"]))
+    assert one["reliability"]["why_not_measured"].startswith(rule)
+    assert (one["direction"]["measured"], shuffled["exploration"]["flag"]) == (True, "noise")
+    assert f"reliability is not measured in 1 run: {rule}" in printed
     shown = " ".join(Page((runs.parent / "bad.html").read_bytes()).texts)
-    assert f"no diagnosis: {rule}" in shown
+    assert f"reliability is not measured in 1 run: {rule}" in shown
+
+
+def test_a_path_that_is_not_there_is_named_and_ends_3(runs: Path) -> None:
+    done = here("diagnose", "runs", "nowhere", cwd=runs.parent)
+    assert done.returncode == 3
+    assert "nowhere left out: no such file or folder" in " ".join(done.stdout.split())
+
+
+def test_rows_that_are_left_out_are_said(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "one", tmp_path / "one")
+    log = tmp_path / "one" / "metrics.jsonl"
+    rows = log.read_text().splitlines(keepends=True)
+    rows[2] = re.sub(r'"reward": [0-9.]+', '"reward": 0.999', rows[2])
+    log.write_text("".join(rows))
+    done = here("diagnose", "one", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "rows left out of one: 1 checksum" in " ".join(done.stdout.split())
 
 
 def test_the_report_has_it_as_a_section(runs: Path) -> None:
@@ -168,7 +185,7 @@ def test_one_reading_serves_the_law_and_the_diagnosis(runs: Path) -> None:
     alone = analysis.analyse([runs])
     assert analysed.runs == alone.runs
     assert analysed.groups == alone.groups
-    assert of_members(members)[0] == diagnose([runs])[0]
+    assert tuple(map(of_run, members)) == diagnose([runs])[0]
 
 
 def test_sixty_columns_break_no_word(runs: Path) -> None:
@@ -206,5 +223,5 @@ def test_who_was_asked_in_vain_is_not_told_to_ask(runs: Path, tmp_path: Path) ->
     done = here("diagnose", "one", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "reliability of 1 run was asked in vain: no item" in said
+    assert "reliability is not measured in 1 run: no item" in said
     assert "reliability is measured by" not in said

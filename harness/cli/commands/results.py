@@ -191,7 +191,7 @@ def diagnose(paths: options.Logs, as_json: options.AsJson = False) -> None:
     """
     from harness.cli import diagnose as command
 
-    command.diagnose(tuple(paths), as_json=as_json)
+    raise typer.Exit(command.diagnose(tuple(paths), as_json=as_json))
 
 
 def variance(

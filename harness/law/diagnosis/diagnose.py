@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -44,6 +45,7 @@ first, says that updates do not obey rewards. expert_iteration, which keeps one 
 others have .8 and more."""
 OF_SETS = ("vpo",)
 """Algorithms whose advantages are a set's, which a conversation's own reward need not go with."""
+BY_SETS = "its advantages are those of whole sets"
 GAINED = 0.05
 """A gain of reward that is sure to be smaller is none: the margin of the studies."""
 MOVED = 0.10
@@ -56,37 +58,27 @@ def diagnose(
 ) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
     """The finished runs at or below `paths`, and why others are left out."""
     members, others = analysis.members_and_others(paths, pool)
-    found, damaged = of_members(members)
-    skipped = (Skipped(run, why) for run, why in others.items())
-    return found, (*skipped, *damaged)
-
-
-def of_members(members: Sequence[Member]) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
-    """The runs, but those in which an answer of the probe `reliability` is none."""
-    found, skipped = list[Diagnosis](), list[Skipped]()
-    for member in members:
-        try:
-            found.append(of_run(member))
-        except DataError as error:
-            skipped.append(Skipped(member.result.run, str(error)))
-    return tuple(found), tuple(skipped)
+    skipped = tuple(Skipped(run, why) for run, why in others.items())
+    return tuple(map(of_run, members)), skipped
 
 
 def of_run(member: Member) -> Diagnosis:
-    """One run. Raises DataError for an answer of the probe `reliability` that is none."""
+    """One run."""
     result = member.result
     by_sets = setting(member.identity.config, "algorithm", "kind") in OF_SETS
-    followed = None if by_sets else obeyed.obeyed(Path(result.run))
+    found = BY_SETS if by_sets else obeyed.obeyed(Path(result.run))
+    followed, why = (None, found) if isinstance(found, str) else (found, None)
     return Diagnosis(
         run=result.run,
         level=result.level,
         seed=result.seed,
         regime=result.regime,
         findings=(
-            exploration(member, followed),
+            replace(exploration(member, followed), why=why),
             reliability(Path(result.run)),
             direction(member, followed),
         ),
+        dropped=result.dropped,
     )
 
 
@@ -133,15 +125,20 @@ def _keeps(run: Replicate) -> bool:
 
 
 def reliability(run: Path) -> Finding:
-    """Whether facts are kept, as the probe of that name found: false ones first, then fewer."""
-    signs = fidelity.read(run)
+    """Whether facts are kept, as the probe of that name found: false ones first, then fewer.
+
+    Not measured, with the reason, where its answer is damaged.
+    """
+    try:
+        signs, why = fidelity.read(run), fidelity.why_nothing(run)
+    except DataError as error:
+        return Finding(RELIABILITY, False, None, None, (), str(error))
     measured = [sign for sign in signs if sign.value is not None]
     worse = [sign for sign in measured if _is_worse(sign, len(measured))]
     untrue = [sign for sign in worse if not _is_of_true_facts(sign)]
     because = next(iter(untrue + worse), None)
     flag = "false_facts" if untrue else "fewer_facts" if worse else None
-    why = None if measured else fidelity.why_nothing(run)
-    return Finding(RELIABILITY, bool(measured), flag, because, signs, why)
+    return Finding(RELIABILITY, bool(measured), flag, because, signs, None if measured else why)
 
 
 def _is_of_true_facts(sign: Sign) -> bool:

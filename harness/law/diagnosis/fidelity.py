@@ -23,6 +23,7 @@ WARMTH = "warmth: kind minus cold reply"
 """Quantity of how warm such a model is. Its error counts where it is surely warmer than at its
 start, since this is about what warmth costs."""
 
+NO_POLICY = "a log without its run has no policy to ask"
 NOT_WARMER = "the policy is not surely warmer than its start, and only what warmth costs is counted"
 
 
@@ -40,13 +41,13 @@ def read(run: Path) -> tuple[Sign, ...]:
 
 
 def why_nothing(run: Path) -> str | None:
-    """Why the probe's answer says nothing of reliability; None where it has not been asked.
+    """Why nothing is known of reliability; None of a run whose policy has not been asked.
 
     Raises DataError as `read` does.
     """
     path, keys = run / ANSWER, _answer(run)
     if keys is None:
-        return None
+        return None if (run / "config.yaml").is_file() else NO_POLICY
     if keys.get("against") != "start":
         return "it was asked against another run, not the start"
     reasons = keys.get("not_measured")

@@ -16,28 +16,37 @@ import numpy as np
 from harness.errors import HarnessError
 from harness.law.estimate import numbers
 from harness.law.results import Floats, Interval
-from harness.records import saved_conversations
+from harness.records import plain_file, saved_conversations
 from harness.records.saved_conversations import Conversation
 
 FEWEST = 6
 """Groups that taught something, below which nothing is said."""
+NONE_SAVED = "no conversations were saved"
+TOO_FEW = (
+    f"the saved conversations have {{saved}} groups that taught something, and it takes {FEWEST}"
+)
+NO_SPREAD = "the advantages of the saved conversations do not differ"
 Pairs = Sequence[tuple[float, float]]
 """Mean advantage and reward of conversations."""
 
 
-def obeyed(run: Path) -> Interval | None:
-    """The correlation of advantage and reward over a run's saved conversations.
+def obeyed(run: Path) -> Interval | str:
+    """The correlation of advantage and reward over a run's saved conversations, or why there is
+    none.
 
     Each is centred within its group, or over the step where groups are of one; the 95% interval
-    leaves out a group at a time, or a conversation. None where too little was saved, or a file is
-    damaged: `harness verify` says which.
+    leaves out a group at a time, or a conversation.
     """
     try:
         steps = [saved_conversations.read(run, n) for n in saved_conversations.steps(run)]
-    except HarnessError:
-        return None
+    except HarnessError as error:
+        return plain_file.one_line(error)
+    if not steps:
+        return NONE_SAVED
     sums = np.array([one for step in steps for one in _sums(step.conversations)])
-    return correlation(sums) if len(sums) >= FEWEST else None
+    if len(sums) < FEWEST:
+        return TOO_FEW.format(saved=len(sums))
+    return correlation(sums) or NO_SPREAD
 
 
 def correlation(sums: Floats) -> Interval | None:
@@ -50,7 +59,7 @@ def correlation(sums: Floats) -> Interval | None:
     n = len(sums)
     error = float(np.sqrt((n - 1) / n * ((rest - rest.mean()) ** 2).sum()))
     half = numbers.t_quantile(0.975, n - 1) * error
-    return Interval(float(value), float(value) - half, float(value) + half)
+    return Interval(float(value), max(-1.0, float(value) - half), min(1.0, float(value) + half))
 
 
 def _ratio(sums: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.law.results import Interval
 
@@ -42,7 +42,8 @@ class Finding:
     signs: tuple[Sign, ...]
     """All that was looked at."""
     why: str | None = None
-    """Why nothing was measured where it has been asked; None otherwise."""
+    """Why nothing was measured where it has been asked; of exploration, why it is not known whether
+    advantages follow rewards. None otherwise."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Diagnosis:
     regime: str | None
     findings: tuple[Finding, ...]
     """One for each of MECHANISMS, in their order."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Rows of its log that were left out, by reason."""
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -32,6 +32,8 @@ MEANS: Mapping[str, str] = {
     "solving": "solving rises, and with it the reward in training, while users feel no better",
 }
 """What each flag says."""
+FEW = 3
+"""Paths that are named."""
 METHOD = "[low, high]: 95%, all of it on the flag's side of its line"
 UNASKED = "reliability is measured by `harness probe reliability RUN`"
 
@@ -43,9 +45,17 @@ def show(found: Sequence[Diagnosis], left_out: Sequence[Skipped], console: Conso
         console.print(_signs(found[0]))
     for line in notes(found):
         console.print(text(line, "dim"), soft_wrap=True)
-    for reason, count in Counter(skipped.reason for skipped in left_out).items():
-        line = f"{wording.plural(count, 'path')} left out: {reason}"
+    paths: dict[str, list[str]] = {}
+    for skipped in left_out:
+        paths.setdefault(skipped.reason, []).append(str(skipped.path))
+    for reason, named in paths.items():
+        line = f"{_few(named)} left out: {reason}"
         console.print(text(line, "dim"), soft_wrap=True)
+
+
+def _few(paths: Sequence[str]) -> str:
+    """All of a few, the number of more."""
+    return ", ".join(paths) if len(paths) <= FEW else wording.plural(len(paths), "path")
 
 
 def table(found: Sequence[Diagnosis], called: Mapping[str, str]) -> Table:
@@ -64,13 +74,22 @@ def notes(found: Sequence[Diagnosis]) -> list[str]:
         f"{wording.plain(flag)}: {meaning}" for flag, meaning in MEANS.items() if flag in raised
     ]
     lines += [METHOD] if raised else []
+    for mechanism, what in ((EXPLORATION, "whether advantages follow rewards"), (RELIABILITY,) * 2):
+        lines += _unknown(found, mechanism, what)
+    for one in found:
+        rows = ", ".join(f"{n} {wording.plain(reason)}" for reason, n in one.dropped.items())
+        lines += [f"rows left out of {one.run}: {rows}"] if rows else []
     facts = [f for one in found for f in one.findings if f.mechanism == RELIABILITY]
-    in_vain = Counter(finding.why for finding in facts if finding.why is not None)
-    for why, count in in_vain.items():
-        lines.append(f"reliability of {wording.plural(count, 'run')} was asked in vain: {why}")
     asked = any(finding.measured for finding in facts)
     unasked = any(not finding.measured and finding.why is None for finding in facts)
     return [*lines, UNASKED] if unasked and not asked else lines
+
+
+def _unknown(found: Sequence[Diagnosis], mechanism: str, what: str) -> Iterator[str]:
+    """Why something was not measured, reason by reason."""
+    findings = [f for one in found for f in one.findings if f.mechanism == mechanism]
+    for why, count in Counter(f.why for f in findings if f.why is not None).items():
+        yield f"{what} is not measured in {wording.plural(count, 'run')}: {why}"
 
 
 def cell(finding: Finding, regime: str | None) -> Text:
@@ -80,8 +99,11 @@ def cell(finding: Finding, regime: str | None) -> Text:
         return text(f"{wording.plain(finding.flag)} {number}", "bold")
     if not finding.measured:
         return text("not measured")
-    shown = finding.mechanism == EXPLORATION and regime is not None
-    return text(f"no flag, {regime}" if shown else "no flag")
+    parts = ["no flag"]
+    if finding.mechanism == EXPLORATION:
+        parts += [regime] if regime is not None else []
+        parts += ["noise not measured"] if finding.why is not None else []
+    return text(", ".join(parts))
 
 
 def _signs(one: Diagnosis) -> Table:

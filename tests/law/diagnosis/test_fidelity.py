@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.errors import DataError
 from harness.law.diagnosis import diagnose, fidelity
 from harness.law.results import Interval
 from harness.probes import knowledge, warmth
+from tests.present import present
 
 FALL = {"value": -0.2, "low": -0.3, "high": -0.1}
 RISE = {"value": 0.2, "low": 0.1, "high": 0.3}
@@ -33,8 +33,15 @@ def answered(run: Path, readings: Any, against: str = "start") -> Path:
 
 
 def test_without_an_answer_reliability_is_not_measured(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").touch()
     found = diagnose.reliability(tmp_path)
     assert (found.measured, found.flag, found.signs, found.why) == (False, None, (), None)
+
+
+def test_a_log_has_no_policy_to_ask(tmp_path: Path) -> None:
+    assert diagnose.reliability(tmp_path / "log.jsonl").why == (
+        "a log without its run has no policy to ask"
+    )
 
 
 def test_an_answer_that_says_nothing_has_its_reason(tmp_path: Path) -> None:
@@ -149,10 +156,12 @@ def test_what_is_held_against_another_run_says_nothing_of_the_start(tmp_path: Pa
         ),
     ],
 )
-def test_what_is_no_answer_of_a_probe_is_refused(tmp_path: Path, text: str, rule: str) -> None:
+def test_what_is_no_answer_of_a_probe_is_not_measured_and_says_why(
+    tmp_path: Path, text: str, rule: str
+) -> None:
     path = tmp_path / fidelity.ANSWER
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    with pytest.raises(DataError) as caught:
-        diagnose.reliability(tmp_path)
-    assert f"{path}: {rule}" in str(caught.value)
+    found = diagnose.reliability(tmp_path)
+    assert (found.measured, found.flag) == (False, None)
+    assert f"{path}: {rule}" in present(found.why)

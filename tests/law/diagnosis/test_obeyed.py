@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from harness.law.diagnosis import diagnose
 from harness.law.diagnosis.obeyed import correlation, obeyed
 from harness.law.io.identity import Identity
+from harness.law.results import Interval
 from harness.records import saved_conversations
 from tests.law.diagnosis.test_diagnose import member, run, sign
 from tests.train.made import brief, go_on, make_run
@@ -74,20 +79,35 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_updates_of_a_run_obey_its_rewards_and_those_of_a_null_control_do_not(runs: Path) -> None:
     honest, null, alone = (obeyed(runs / name) for name in ("honest", "null", "alone"))
-    assert honest is not None
-    assert null is not None
-    assert alone is not None
+    assert isinstance(honest, Interval)
+    assert isinstance(null, Interval)
+    assert isinstance(alone, Interval)
     assert honest.low > 0.8
     assert null.high < 0.3
     assert alone.value == pytest.approx(1.0)  # reward minus the batch's mean, groups of one
 
 
 def test_a_damaged_or_missing_file_is_not_measured(runs: Path, tmp_path: Path) -> None:
-    assert obeyed(tmp_path) is None
+    assert obeyed(tmp_path) == "no conversations were saved"
     place = saved_conversations.path_of(tmp_path, 1)
     place.parent.mkdir()
     place.write_bytes(b"no parquet")
-    assert obeyed(tmp_path) is None
+    why = obeyed(tmp_path)
+    assert isinstance(why, str)
+    assert why.startswith(f"{place}: must be a parquet file of conversations: ")
+
+
+def test_too_few_groups_say_how_many_it_takes(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "honest", tmp_path / "few")
+    for step in saved_conversations.steps(tmp_path / "few"):
+        path = saved_conversations.path_of(tmp_path / "few", step)
+        table = pq.read_table(path)
+        pq.write_table(table.filter(pc.field("group") < 1), path)
+    why = obeyed(tmp_path / "few")
+    assert isinstance(why, str)
+    assert re.fullmatch(
+        r"the saved conversations have \d groups that taught something, and it takes 6", why
+    )
 
 
 @pytest.mark.parametrize(("kind", "flag"), [("grpo", "noise"), ("vpo", None)])

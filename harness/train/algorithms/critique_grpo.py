@@ -37,6 +37,7 @@ class CritiqueGrpo(Algorithm):
     """What the policy is told, and the shape of the loss of what it says then."""
 
     has_ratio: ClassVar[bool] = False
+    needs_logp: ClassVar[bool] = False
     critique: Annotated[str, OneOf(("none", "score", "reaction", "reason"))] = "reason"
     """What the policy is told before it speaks again: nothing, that the reply cost most, what the
     user said to it, or why it lowered the mood."""

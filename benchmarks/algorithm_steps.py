@@ -88,8 +88,14 @@ class Round:
 
 
 def compared(one: Cost, grpo_s: float) -> Round:
-    parts = (one.step_s, one.without_extra_s, one.drawing_s, one.scoring_s)
-    return Round(*(part / grpo_s for part in parts), one.extra_replies)
+    """The cost of a run's steps beside grpo's, of which one takes `grpo_s`."""
+    return Round(
+        step=one.step_s / grpo_s,
+        without_extra=one.without_extra_s / grpo_s,
+        drawing=one.drawing_s / grpo_s,
+        scoring=one.scoring_s / grpo_s,
+        extra_replies=one.extra_replies,
+    )
 
 
 def planned(name: str, steps: int, words: list[str]) -> RunConfig:
@@ -141,8 +147,12 @@ def _cost(run: RunFolder, drawing_s: float, scoring_s: float) -> Cost:
     replies = sum(row["turns/mean"] * size for row in rows)
     extra = sum(row["refined/replies"] or 0 for row in rows)
     steps = len(spent) - 2
-    times = (spent[-2] - spent[0], drawing_s, scoring_s)
-    return Cost(*(seconds / steps for seconds in times), extra / replies)
+    return Cost(
+        step_s=(spent[-2] - spent[0]) / steps,
+        drawing_s=drawing_s / steps,
+        scoring_s=scoring_s / steps,
+        extra_replies=extra / replies,
+    )
 
 
 def main(rounds: int, steps: int, given: list[str]) -> None:

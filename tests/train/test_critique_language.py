@@ -416,6 +416,7 @@ def test_the_first_row_speaks_of_what_the_policy_did_untold(tmp_path: Path) -> N
     assert rows["grpo"]["refined/replies"] is None
 
 
+@pytest.mark.slow
 def test_a_run_does_not_depend_on_whether_they_were_measured_beforehand(tmp_path: Path) -> None:
     rows = [
         rows_of(tmp_path / remedy.name, replace(config(updates_per_batch=2), remedy=remedy))

@@ -104,3 +104,22 @@ class EngineContract:
         for turn in (0, 1):
             assert alone[turn][0].ids == together[turn][2].ids
         assert len({tuple(turn.ids) for turn in together[0]}) == COUNT
+
+    def test_it_goes_back_to_what_a_conversation_had_heard(self, engine: Engine) -> None:
+        """Two conversations draw their first turn again, from a shorter prompt; two go on."""
+        every, back, on = list(range(COUNT)), [1, 3], [0, 2]
+        with engine.awake():
+            sampler = engine.sampler(COUNT, END, TEMPERATURE)
+            more = [[*ids, LATER] if i in back else ids for i, ids in enumerate(heard())]
+            first = sampler.speak(every, more, uniforms(1))
+            sampler.rewind({i: len(heard()[i]) - 1 for i in back})
+            new = [heard()[i][-1:] if i in back else [LATER] for i in every]
+            second = sampler.speak(every, new, uniforms(2))
+            plain = self.spoken(engine)
+            others = engine.sampler(COUNT, END, TEMPERATURE).speak(every, heard(), uniforms(2))
+        assert [first[i].ids for i in on] == [plain[0][i].ids for i in on]
+        assert [second[i].ids for i in on] == [plain[1][i].ids for i in on]
+        for i in back:
+            assert first[i].ids != plain[0][i].ids, "the longer prompt shows"
+            assert second[i].ids == others[i].ids
+            assert second[i].logp == pytest.approx(others[i].logp, abs=self.most_apart_nats)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,14 @@ import torch
 from torch import Tensor
 
 from harness.compose import planner
-from harness.config.run import INTENTIONS, AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config.run import (
+    INTENTIONS,
+    AlgorithmConfig,
+    PolicyConfig,
+    RemedyConfig,
+    RunConfig,
+    TrainerConfig,
+)
 from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
@@ -48,6 +55,10 @@ POLICY = PolicyConfig(
     name="hf", kind="hf", init="random", hidden_size=32, layers=2, attention_heads=4,
     key_value_heads=2, head_size=8, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
 )  # fmt: skip
+
+
+NO_BONUS = RemedyConfig(name="no_bonus", methods={"entropy_bonus": {"coefficient": 0.0}})
+"""A remedy that changes nothing, but for what is measured for it."""
 
 
 def config(critique: str = "reason", kind: str = "critique_grpo", **trainer: Any) -> RunConfig:
@@ -109,6 +120,9 @@ class _Recorded:
         made: list[SampledTurn] = self._sampler.speak(live, heard, uniforms)
         return made
 
+    def rewind(self, lengths: Mapping[int, int]) -> None:
+        self._sampler.rewind(lengths)
+
 
 @pytest.fixture(scope="module")
 def models() -> starts.StartModels:
@@ -129,10 +143,16 @@ def drawn(models: starts.StartModels) -> Drawn:
 
 
 def refined(
-    models: starts.StartModels, drawn: Drawn, critique: str = "reason", prompted: bool = False
+    models: starts.StartModels,
+    drawn: Drawn,
+    critique: str = "reason",
+    prompted: bool = False,
+    remedy: RemedyConfig | None = None,
 ) -> tuple[RefinedTokens, Any]:
     team = team_of(models, critique, prompted)
-    made = language_refinement.refine(critique, team, drawn.conversations, drawn.trajectories, 1)
+    given = replace(config(critique), remedy=remedy or RemedyConfig())
+    stack = remedy_stack.begin(given, None)
+    made = language_refinement.refine(stack, team, drawn.conversations, drawn.trajectories, 1)
     return made, team.own.engine
 
 
@@ -171,10 +191,10 @@ def test_what_is_learnt_from_is_the_conversation_as_if_nothing_had_been_told(
 
 
 @pytest.mark.parametrize("critique", KINDS)
-def test_old_log_probabilities_are_those_without_the_critique(
+def test_remedies_choose_by_log_probabilities_without_the_critique(
     models: starts.StartModels, drawn: Drawn, critique: str
 ) -> None:
-    made, _ = refined(models, drawn, critique)
+    made, _ = refined(models, drawn, critique, remedy=NO_BONUS)
     rows = [t.row for t in made.trajectories]
     own = [[turn > 0 for turn in row.turn] for row in rows]
     scored = own_log_probabilities(models.learner, [row.ids for row in rows], own, 1.0)
@@ -182,6 +202,19 @@ def test_old_log_probabilities_are_those_without_the_critique(
         np.testing.assert_allclose(trajectory.logp, logp.numpy(), atol=1e-5)
         # the start model is the same weights, and reads no critique either
         np.testing.assert_allclose(trajectory.start_logp, logp.numpy(), atol=1e-4)
+
+
+def test_without_remedies_only_the_reply_after_the_critique_keeps_its_own_numbers(
+    models: starts.StartModels, drawn: Drawn
+) -> None:
+    """Nothing reads these, so nothing is computed for them; the first update measures the rest."""
+    told, untold = (refined(models, drawn, remedy=remedy)[0] for remedy in (None, NO_BONUS))
+    for n in changed(told):
+        assert told.again_from is not None
+        turns = np.array([turn for turn in told.trajectories[n].row.turn if turn])
+        apart = np.abs(np.subtract(told.trajectories[n].logp, untold.trajectories[n].logp))
+        assert apart[turns != told.again_from[n]].max(initial=0) < 1e-5
+        assert apart[turns == told.again_from[n]].max() > 1e-3
 
 
 @pytest.mark.parametrize("prompted", [False, True])
@@ -199,17 +232,31 @@ def test_one_reply_reads_the_critique_and_no_later_one_does(
         assert made.again_from is not None
         cut = int(made.again_from[n]) - 1
         assert drawn.conversations[n].exchanges[cut].reply.text in words
-    if not prompted:  # the second turn reads the conversation again, from its start
-        whole = [t.row.ids for t in (made.trajectories[n] for n in changed(made))]
-        assert all(any(ids == row[: len(ids)] for row in whole) for ids in engine.read[1])
+    if not prompted:  # the second turn reads on from where the critique began
+        whole = {n: made.trajectories[n].row.ids for n in changed(made)}
+        rests = [
+            row[
+                next(
+                    n for n, pair in enumerate(zip(first, row, strict=False)) if len(set(pair)) > 1
+                ) :
+            ]
+            for first, row in zip(engine.read[0], whole.values(), strict=True)
+        ]
+        assert all(any(ids == rest[: len(ids)] for rest in rests) for ids in engine.read[1])
 
 
 def test_the_control_is_told_nothing(models: starts.StartModels, drawn: Drawn) -> None:
     made, engine = refined(models, drawn, "none")
+    answers = []
     for ids, n in zip(engine.read[0], changed(made), strict=True):
         assert made.again_from is not None
-        first = made.trajectories[n].row.turn.index(int(made.again_from[n]))
+        reply = int(made.again_from[n])
+        first = made.trajectories[n].row.turn.index(reply)
         assert ids == made.trajectories[n].row.ids[:first]
+        answers.append(
+            models.chat.following(made.conversations[n].exchanges[reply - 1].answer.text)
+        )
+    assert all(ids in answers for ids in engine.read[1]), "nothing is read again"
 
 
 def test_parts_of_what_is_spoken_again_are_the_same_on_any_rank(
@@ -223,8 +270,8 @@ def test_parts_of_what_is_spoken_again_are_the_same_on_any_rank(
             asked.append(some)
             return super().redraw(some)
 
-    team = Kept(team_of(models).own)
-    language_refinement.refine("reason", team, drawn.conversations, drawn.trajectories, 1)
+    team, stack = Kept(team_of(models).own), remedy_stack.begin(config(), None)
+    language_refinement.refine(stack, team, drawn.conversations, drawn.trajectories, 1)
     whole = team.own.redraw(asked[0])
     count = len(asked[0].keys)
     parts = [team.own.redraw(asked[0].some(range(n, n + 1))) for n in range(count)]
@@ -369,6 +416,18 @@ def test_the_first_row_speaks_of_what_the_policy_did_untold(tmp_path: Path) -> N
     assert rows["critique_grpo"]["cov/mean"] != rows["grpo"]["cov/mean"]
     assert rows["critique_grpo"]["refined/replies"] > 0
     assert rows["grpo"]["refined/replies"] is None
+
+
+@pytest.mark.slow
+def test_a_run_does_not_depend_on_whether_they_were_measured_beforehand(tmp_path: Path) -> None:
+    rows = [
+        rows_of(tmp_path / remedy.name, replace(config(updates_per_batch=2), remedy=remedy))
+        for remedy in (RemedyConfig(), NO_BONUS)
+    ]
+    for one, other in zip(*rows, strict=True):
+        assert one["refined/replies"] > 0
+        for column in set(one) - {"remedy/acted", "entropy_coef", "seconds", "crc32"}:
+            assert one[column] == other[column], column
 
 
 @pytest.mark.slow

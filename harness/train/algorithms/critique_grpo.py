@@ -37,6 +37,7 @@ class CritiqueGrpo(Algorithm):
     """What the policy is told, and the shape of the loss of what it says then."""
 
     has_ratio: ClassVar[bool] = False
+    needs_logp: ClassVar[bool] = False
     critique: Annotated[str, OneOf(("none", "score", "reaction", "reason"))] = "reason"
     """What the policy is told before it speaks again: nothing, that the reply cost most, what the
     user said to it, or why it lowered the mood."""
@@ -46,12 +47,14 @@ class CritiqueGrpo(Algorithm):
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
-        return by_reply(rewards, lambda column: group_relative(column, config.group_size, None))
+        size = config.group_size
+        return by_reply(rewards, lambda column: group_relative(column, size, std_floor=None))
 
     def refines_by(self) -> str | None:
         return self.critique
 
     def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
+        """1 for each token that was spoken again, 0 for the others."""
         again = np.zeros(len(step.logp)) if step.spoken_again is None else step.spoken_again
         return (again.astype(np.float64),)
 
@@ -61,7 +64,7 @@ class CritiqueGrpo(Algorithm):
         told = shaped(tokens.logp, tokens.advantage, self.shaping)
         value = (1 - again) * untold.value + again * told.value
         slope = (1 - again) * untold.slope + again * told.slope
-        return TokenLoss(value, slope, untold.low, untold.high)
+        return TokenLoss.without_clip(value, slope)
 
     def check(self, config: RunConfig) -> None:
         super().check(config)

@@ -20,7 +20,8 @@ class DrGrpo(Algorithm):
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
-        return by_reply(rewards, lambda column: group_relative(column, config.group_size, None))
+        size = config.group_size
+        return by_reply(rewards, lambda column: group_relative(column, size, std_floor=None))
 
     def denominator(self, config: AlgorithmConfig) -> str:
         return "constant"

@@ -51,7 +51,8 @@ class ExpertIteration(Algorithm):
     def _kept(self, column: FloatArray, size: int) -> FloatArray:
         """The weight of each conversation, shape (n,); groups are consecutive."""
         count = max(1, round(self.keep * size))
-        lead = group_relative(column, size, None).reshape(-1, size)
+        lead = group_relative(column, size, std_floor=None).reshape(-1, size)
+        # the rank of each in its group by reward, of equal ones the first before the others
         place = np.argsort(np.argsort(-lead, axis=1, kind="stable"), axis=1)
         kept = (place < count) & (lead > TINY) & (lead > self.margin - TINY)
         weights: FloatArray = np.where(kept, size / count, 0.0).ravel()

@@ -26,7 +26,7 @@ class Grpo(Algorithm):
         return by_reply(
             rewards,
             lambda column: group_relative(column, size, floor, over),
-            lambda column: group_relative(column, size, None),
+            lambda column: group_relative(column, size, std_floor=None),
         )
 
     def std_floor(self, config: AlgorithmConfig) -> float | None:

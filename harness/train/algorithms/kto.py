@@ -68,8 +68,7 @@ class Kto(Algorithm):
         v = (1 + xp.tanh(side * from_z / 2)) / 2  # the sigmoid, without overflow
         # every token of a conversation moves m by as much as its log p
         slope = -lengths * tokens.mean_by_conversation(size * side * v * (1 - v))
-        nowhere = xp.zeros_like(v) != 0
-        return TokenLoss(weight * size * (1 - v), weight * slope, nowhere, nowhere)
+        return TokenLoss.without_clip(weight * size * (1 - v), weight * slope)
 
     def denominator(self, config: AlgorithmConfig) -> str:
         return "tokens"
@@ -79,7 +78,8 @@ class Kto(Algorithm):
         refuse_rewards_by_turn(config, "which labels whole conversations")
 
     def _labels(self, column: FloatArray, size: int) -> FloatArray:
-        lead = group_relative(column, size, None)
+        """Above 0 for a wanted conversation, below for an unwanted one, 0 at the group's mean."""
+        lead = group_relative(column, size, std_floor=None)
         return np.where(lead > TINY, self.wanted, np.where(lead < -TINY, -self.unwanted, 0.0))
 
 

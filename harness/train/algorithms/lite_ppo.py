@@ -22,8 +22,8 @@ class LitePpo(Algorithm):
         size = config.group_size
         return by_reply(
             rewards,
-            lambda column: group_relative(column, size, 0.0, "batch"),
-            lambda column: group_relative(column, size, None),
+            lambda column: group_relative(column, size, std_floor=0.0, std_over="batch"),
+            lambda column: group_relative(column, size, std_floor=None),
         )
 
     def denominator(self, config: AlgorithmConfig) -> str:

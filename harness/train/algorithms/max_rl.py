@@ -38,7 +38,7 @@ class MaxRl(Algorithm):
         refuse_rewards_by_turn(config, why, ("delta", *BY_TURN))
 
     def _over_mean(self, column: FloatArray, size: int) -> FloatArray:
-        centred = group_relative(column, size, None).reshape(-1, size)
+        centred = group_relative(column, size, std_floor=None).reshape(-1, size)
         means = np.maximum(np.nan_to_num(group_means(column, size)), self.mean_floor)
         return (centred / means[:, None]).ravel()
 

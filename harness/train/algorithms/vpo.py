@@ -50,7 +50,7 @@ class Vpo(Algorithm):
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
         sets = self._sets(rewards)
-        of_sets = group_relative(sets, config.group_size // self.slots, None)
+        of_sets = group_relative(sets, config.group_size // self.slots, std_floor=None)
         known = np.isfinite(rewards.shared)
         advantages = np.where(known, np.repeat(of_sets, self.slots), 0.0)
         return np.repeat(advantages[:, None], MAX_TURNS, axis=1)
@@ -68,6 +68,7 @@ class Vpo(Algorithm):
         return {"set/reward": mean, "set/width": mean - float(np.nanmean(alone))}
 
     def _sets(self, rewards: Rewards) -> FloatArray:
+        """The reward of each set, shape (sets,)."""
         vectors = _vectors(rewards)
         return set_rewards(vectors, self.slots, weighings(self.draws, vectors.shape[1]))
 

@@ -7,7 +7,7 @@ renewed once a step, and takes whole conversations: its prefix cache spares it w
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,6 +28,12 @@ class TurnSampler(Protocol):
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
         """One turn in each conversation of `live`, as long as `uniforms` is wide at most."""
+        ...
+
+    def rewind(self, lengths: Mapping[int, int]) -> None:
+        """Keep of each conversation in `lengths` its first so many ids, of those that it had heard
+        before it last spoke; `speak` is then given all that follows them.
+        """
         ...
 
 
@@ -124,6 +130,10 @@ class PromptedSampler:
             self._ids[i] += [*turn.ids, self._end] if cut else turn.ids
         return turns
 
+    def rewind(self, lengths: Mapping[int, int]) -> None:
+        for i, length in lengths.items():
+            self._ids[i] = self._ids[i][:length]
+
 
 class Polled:
     """An engine that calls `before_turn` before each turn of all live conversations; it may raise
@@ -157,6 +167,9 @@ class _PolledSampler:
     ) -> list[SampledTurn]:
         self.before_turn()
         return self.sampler.speak(live, heard, uniforms)
+
+    def rewind(self, lengths: Mapping[int, int]) -> None:
+        self.sampler.rewind(lengths)
 
 
 @contextmanager

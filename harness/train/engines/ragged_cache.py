@@ -7,7 +7,7 @@ are no gaps, and what lies beyond a row's length is masked and later overwritten
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -40,6 +40,12 @@ class Slots:
         self.positions = start[:, None] + torch.arange(longest, device=start.device)
         self.reach = int(start.max()) + longest
         self.length[:live] = start + new
+
+    def rewind(self, lengths: Mapping[int, int]) -> None:
+        """Keep of each conversation in `lengths` so many tokens; what follows is overwritten."""
+        places = [slot for slot, one in enumerate(self.conversation) if one in lengths]
+        kept = [lengths[self.conversation[slot]] for slot in places]
+        self.length[places] = self.length.new_tensor(kept)
 
     def mask(self) -> Tensor:
         """True where a new token may attend, shape (live, 1, new tokens, reach)."""

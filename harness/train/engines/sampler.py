@@ -6,7 +6,7 @@ to turn, and a conversation that has finished its turn leaves the batch. Ids are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -52,6 +52,10 @@ class Reader:
         """Continue with the conversations `live`; the others keep their cache."""
         self._cache.lead(live)
         self._live = len(live)
+
+    def rewind(self, lengths: Mapping[int, int]) -> None:
+        """Keep of each conversation in `lengths` the first so many tokens that it has read."""
+        self._cache.slots.rewind(lengths)
 
     @torch.no_grad()
     def read(self, pieces: Sequence[Sequence[int]]) -> Tensor:
@@ -129,7 +133,7 @@ class Sampler:
         self._before_token = before_token
         self._reader = Reader(model, count)
         self._end, self._temperature, self._note_entropies = end, temperature, note_entropies
-        self._unread: list[list[int]] = [[] for _ in range(count)]
+        self._unread: dict[int, list[int]] = {i: [] for i in range(count)}
 
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
@@ -163,6 +167,13 @@ class Sampler:
             cut = turns[i].ids[-1] != self._end
             self._unread[i] = [turns[i].ids[-1], self._end] if cut else [self._end]
         return [turns[i] for i in live]
+
+    def rewind(self, lengths: Mapping[int, int]) -> None:
+        """Keep of each conversation in `lengths` its first so many ids, of those that it had heard
+        before it last spoke; `speak` is then given all that follows them.
+        """
+        self._reader.rewind(lengths)
+        self._unread |= {i: [] for i in lengths}
 
     def _hear(self, live: Sequence[int], heard: Sequence[Sequence[int]]) -> Tensor:
         """Read the rest of the last turn and the user's words; the states to draw from."""

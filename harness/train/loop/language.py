@@ -127,8 +127,7 @@ class LanguageRun:
         filled, drawn = self._filled_batch(step)
         metrics |= curriculum.metrics(self._curriculum, filled.conversations)
         self._curriculum = curriculum.advanced(self._curriculum, filled.conversations)
-        critique = self.stack.algorithm.refines_by()
-        refined = refine(critique, self.team, filled.conversations, drawn, step)
+        refined = refine(self.stack, self.team, filled.conversations, drawn, step)
         conversations, trajectories = refined.conversations, refined.trajectories
         rewards = compute_rewards(conversations, config.reward)
         penalties = length_penalties(self.stack, trajectories, config)

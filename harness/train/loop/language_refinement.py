@@ -1,8 +1,9 @@
 """A language model's worst conversations, spoken again after a critique that it learns without.
 
-What is learnt from holds the conversations as if no critique had been read. The log-probability of
-each token that was spoken again is therefore taken anew, from the learner that reads none: one pass
-over these conversations, and over those that they replace, of which the row speaks.
+What is learnt from holds the conversations as if no critique had been read. Its first update
+measures them; those that they replace, of which the row speaks, take a pass of their own. Where
+something goes by the log-probabilities before that update, those of what was spoken again are taken
+anew in the same pass, from the learner that reads no critique.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from harness.train.metrics.token_metrics import Metrics
 from harness.train.objective.loss_batch import Scored
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import own_scores
+from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import IntArray
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Redraw
+from harness.train.ranks.work import Redraw, Work
 from harness.train.rollout import critique_words, critiqued_speaker, refinement
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.critiqued_speaker import Begun
@@ -55,7 +57,7 @@ class RefinedTokens:
 
 
 def refine(
-    critique: str | None,
+    stack: RemedyStack,
     team: Team,
     conversations: list[Conversation],
     trajectories: list[TokenTrajectory],
@@ -63,9 +65,11 @@ def refine(
 ) -> RefinedTokens:
     """Speak the worst conversation of each group again, from its most costly reply on.
 
-    `critique`: as `Algorithm.refines_by` says; with None the batch stays as it is. The user's draws
-    are keyed by a sample of its own, beyond the group's; the policy's by step and group.
+    With the critique that `Algorithm.refines_by` says; where it says None the batch stays as it is.
+    The user's draws are keyed by a sample of its own, beyond the group's; the policy's by step and
+    group.
     """
+    critique = stack.algorithm.refines_by()
     if critique is None:
         none = refinement.NOT_REFINED
         return RefinedTokens(conversations, trajectories, None, None, dict(none))
@@ -83,19 +87,15 @@ def refine(
         _begun(critique, config, team.own.chat, conversations, trajectories, cut) for cut in cuts
     )
     drawn = team.redraw(Redraw(step, groups, chosen, tuple(keys), tuple(starts), so_far))
-    places = [cut.conversation for cut in cuts]
-    rows = [*drawn.trajectories, *(trajectories[n] for n in places)]
-    scored = _scores(team.own.learner, rows, config, team.own.limit)
+    old = [trajectories[cut.conversation] for cut in cuts]
+    again, replaced = _measured(stack, team.own, cuts, drawn.trajectories, old)
     refined, learnt = list(conversations), list(trajectories)
-    for cut, new, trajectory, score in zip(
-        cuts, drawn.conversations, drawn.trajectories, scored[: len(cuts)], strict=True
-    ):
+    for cut, new, trajectory in zip(cuts, drawn.conversations, again, strict=True):
         refined[cut.conversation] = refinement.joined(conversations[cut.conversation], cut, new)
-        learnt[cut.conversation] = _as_read_untold(trajectory, score, cut.reply)
+        learnt[cut.conversation] = trajectory
         again_from[cut.conversation] = cut.reply + 1
     after = compute_rewards(refined, config.reward).total
     replies = sum(len(one.exchanges) for one in drawn.conversations)
-    replaced = dict(zip(places, scored[len(cuts) :], strict=True))
     return RefinedTokens(
         refined,
         learnt,
@@ -130,6 +130,25 @@ def _begun(
         is_opening=not start.exchanges,
         told=told,
     )
+
+
+def _measured(
+    stack: RemedyStack,
+    work: Work,
+    cuts: Sequence[Cut],
+    new: list[TokenTrajectory],
+    old: list[TokenTrajectory],
+) -> tuple[list[TokenTrajectory], dict[int, Scored]]:
+    """What was spoken again, with the learner's own log-probabilities where something goes by
+    them, and the scores of the conversations that it replaces, by number.
+    """
+    is_read = stack.needs_logp or work.engine.corrected
+    scored = _scores(work.learner, [*old, *new] if is_read else old, work.config, work.limit)
+    replaced = {cut.conversation: one for cut, one in zip(cuts, scored, strict=False)}
+    if is_read:
+        pairs = zip(new, scored[len(old) :], cuts, strict=True)
+        new = [_as_read_untold(one, score, cut.reply) for one, score, cut in pairs]
+    return new, replaced
 
 
 def _scores(

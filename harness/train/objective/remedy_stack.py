@@ -61,6 +61,11 @@ class RemedyStack:
         return any(remedy.needs_entropies for remedy in self.remedies)
 
     @property
+    def needs_logp(self) -> bool:
+        """Whether `select` may need the log-probabilities at which the tokens were drawn."""
+        return self.algorithm.needs_logp or bool(self.remedies)
+
+    @property
     def needs_start(self) -> bool:
         """Whether `select` needs the tokens' log-probabilities under the start policy."""
         return self.algorithm.needs_start or any(r.needs_start for r in self.remedies)

@@ -67,7 +67,7 @@ def leave_one_out(rewards: FloatArray, group_size: int) -> FloatArray:
     count = known.sum(axis=1, keepdims=True)
     # n / (n - 1) (r - mean of all) is r - mean of the others
     scale = np.where(count > 1, count / np.maximum(count - 1, 1), 0.0)
-    centred = group_relative(rewards, group_size, None).reshape(-1, group_size)
+    centred = group_relative(rewards, group_size, std_floor=None).reshape(-1, group_size)
     return (scale * centred).ravel()
 
 

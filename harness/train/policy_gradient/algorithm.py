@@ -54,6 +54,8 @@ class Algorithm(Options, ABC):
     shape."""
     has_negative: ClassVar[bool] = True
     """Whether advantages can be negative."""
+    needs_logp: ClassVar[bool] = True
+    """Whether `prepare` needs the tokens' log-probabilities under the weights that drew them."""
     needs_start: ClassVar[bool] = False
     """Whether `prepare` needs the tokens' log-probabilities under the start policy."""
     needs_qualities: ClassVar[bool] = False

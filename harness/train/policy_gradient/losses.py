@@ -7,6 +7,7 @@ stands once, for numpy and for torch: the language model is trained on the slope
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,12 @@ class TokenLoss:
     high: Array
     """Where the advantage is positive and the ratio rose above its bound."""
 
+    @classmethod
+    def without_clip(cls, value: Array, slope: Array) -> Self:
+        """A loss in which no ratio is bounded."""
+        nowhere = namespace(value).zeros_like(value) != 0
+        return cls(value, slope, nowhere, nowhere)
+
     def at(self, places: slice) -> TokenLoss:
         """The loss of the tokens at `places`."""
         return TokenLoss(
@@ -84,23 +91,20 @@ def unclipped(logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
     """-r A of each token."""
     xp = namespace(logp)
     loss = -xp.exp(logp - old_logp) * advantage
-    nowhere = xp.zeros_like(loss) != 0
-    return TokenLoss(loss, loss, nowhere, nowhere)
+    return TokenLoss.without_clip(loss, loss)
 
 
 def imitating(logp: Array, weight: Array) -> TokenLoss:
     """-w log p of each token: cross-entropy, whoever drew them."""
-    nowhere = namespace(logp).zeros_like(logp) != 0
-    return TokenLoss(-weight * logp, -weight, nowhere, nowhere)
+    return TokenLoss.without_clip(-weight * logp, -weight)
 
 
 def shaped(logp: Array, advantage: Array, shaping: float) -> TokenLoss:
     """-A p / (p + shaping) of each token, whoever drew it (arXiv 2506.03106)."""
     xp = namespace(logp)
     p = xp.exp(logp)
-    nowhere = xp.zeros_like(logp) != 0
     value, slope = p / (p + shaping), shaping * p / (p + shaping) ** 2
-    return TokenLoss(-advantage * value, -advantage * slope, nowhere, nowhere)
+    return TokenLoss.without_clip(-advantage * value, -advantage * slope)
 
 
 def kept_in_value_only(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -51,8 +52,8 @@ class CritiquedSpeaker(LanguageSpeaker):
     """Continues conversations token by token as they were; the first reply reads a critique.
 
     The critique stands in the prompt of that reply alone: neither the trajectories nor the start
-    model's judgement have it, and where there was one, what is said next is drawn by a sampler that
-    has read the conversation without it.
+    model's judgement have it, and where there was one, the sampler is taken back to where it began
+    before what is said next is drawn.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class CritiquedSpeaker(LanguageSpeaker):
     def begin(self, count: int) -> None:
         """Start the `count` conversations of `so_far`."""
         super().begin(count)
+        self._told: dict[int, list[int]] = {}
         whole = [one.trajectory.until(len(one.trajectory.row.ids)) for one in self._so_far]
         self.trajectories = whole
 
@@ -93,18 +95,31 @@ class CritiquedSpeaker(LanguageSpeaker):
         ids: Sequence[Sequence[int]],
         uniforms: torch.Tensor,
     ) -> list[SampledTurn]:
-        were_told = any(one.told for one in self._so_far)
         if self._turn == 1:
             some = [self._so_far[i] for i in live]
             told = [
                 self._framed_first(one, text + one.told)
                 for one, text in zip(some, heard, strict=True)
             ]
-            return self._sampler.speak(live, self._after_all(live, told), uniforms)
-        if self._turn == 2 and were_told:
-            self._sampler = self._new_sampler()
-            ids = self._after_all(live, ids)
+            ids = self._after_all(live, told)
+            self._told = {
+                i: read for i, read in zip(live, ids, strict=True) if self._so_far[i].told
+            }
+        if self._turn == 2 and self._told:
+            ids = self._untold(live, ids)
         return self._sampler.speak(live, ids, uniforms)
+
+    def _untold(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
+        """What the sampler has to read of conversations of which it forgets what was told, and all
+        that came after it; of the others, what is new.
+        """
+        whole = dict(zip(live, self._after_all(live, new), strict=True))
+        told = [i for i in live if i in self._told]
+        kept = {i: _common(self._told[i], whole[i]) for i in told}
+        self._sampler.rewind(kept)
+        return [
+            whole[i][kept[i] :] if i in kept else [*ids] for i, ids in zip(live, new, strict=True)
+        ]
 
     def _judged(
         self,
@@ -120,3 +135,9 @@ class CritiquedSpeaker(LanguageSpeaker):
     def _after_all(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
         """What is new, after all that the conversations hold so far."""
         return [[*self.trajectories[i].row.ids, *ids] for i, ids in zip(live, new, strict=True)]
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many ids both begin with."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
-from harness.train.engines.engine import Engine, TurnSampler, start_weights
+from harness.train.engines.engine import Engine, start_weights
 from harness.train.engines.sampler import Reader, SampledTurn
 from harness.train.engines.scoring import (
     TokenRow,
@@ -73,7 +73,7 @@ class LanguageSpeaker:
         temperature = self._policy.temperature
         self.trajectories = [TokenTrajectory() for _ in range(count)]
         self._count, self._turn = count, 0
-        self._sampler = self._new_sampler()
+        self._sampler = self._engine.sampler(count, self._chat.end, temperature)
         self._starts: Sequence[StartState] = ()
         self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
 
@@ -102,10 +102,6 @@ class LanguageSpeaker:
             nll, z = (score.nll, score.z) if score is not None else (None, None)
             replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll, z))
         return replies
-
-    def _new_sampler(self) -> TurnSampler:
-        """A sampler that has read none of the conversations."""
-        return self._engine.sampler(self._count, self._chat.end, self._policy.temperature)
 
     def _earlier(self, number: int) -> int:
         """Replies of the policy in a conversation before it began here."""

@@ -227,7 +227,8 @@ REFUSED = {
     ),
     "nothing that training left out": (
         READING.replace("grounding", "novelty"), "",
-        "links.hard gains less: arms.hard: difficulty.intentions must leave some out",
+        "links.hard gains less: arms.hard: difficulty.intentions or difficulty.temperaments must "
+        "leave some out",
     ),
     "an evaluation": (
         READING + "evaluation: eval/hard/reward, ", "",
@@ -302,7 +303,7 @@ def test_what_no_run_could_answer_is_refused_before_anything_is_made(
          "quantity must be one of goal, task, alliance, got 'bond'; not measured: bond: a user of "
          "simulator=second keeps no account of trust"),
         ("simulator=served", "{probe: novelty, quantity: question, ",
-         "simulator.kind must be one that answers in this process for novelty, since its two"),
+         "simulator.kind must be one that answers in this process for novelty, since its groups"),
     ],
 )  # fmt: skip
 def test_users_who_cannot_be_asked_are_refused(

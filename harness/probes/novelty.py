@@ -3,7 +3,8 @@
 A run that trains on some of the eight intentions, or of the three temperaments, is asked once with
 users of the kinds that it met, and once with the same users had they come with another intention,
 or been of another temperament. What is lost on the others, and whether training has widened it, is
-the answer.
+the answer. Personas are held out of every run; the slope of reward on how unlike those of training
+they are is asked with users of the kinds of training.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from dataclasses import replace
 from functools import partial
 
 from harness.config.run import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, RunConfig
-from harness.errors import ConfigError
+from harness.probes import unfamiliarity
 from harness.probes.quantity import Probe, Quantity, Setting, Terms
-from harness.train.saved_policy.policy import Held
+from harness.simulator.factory import OURS
 
 MET = "kinds of training"
+SLOPE = "unfamiliar minus familiar persona"
 KINDS: Mapping[str, tuple[str, ...]] = {"intentions": INTENTIONS, "temperaments": TEMPERAMENTS}
 """What training may leave some of out: keys of difficulty, and all that there are."""
 
@@ -53,12 +55,6 @@ def _with(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
 
 def _settings(config: RunConfig) -> Sequence[Setting]:
     others = left_out(config)
-    if not others:
-        raise ConfigError(
-            "difficulty.intentions or difficulty.temperaments must leave some out for this probe, "
-            "whose question is of those that training did not meet; got all "
-            f"{len(INTENTIONS)} and all {len(TEMPERAMENTS)}"
-        )
     met = {kind: getattr(config.difficulty, kind) for kind in others}
     return (
         Setting(MET, partial(_with, met)),
@@ -73,14 +69,26 @@ def _gaps(config: RunConfig) -> Mapping[str, Terms]:
     return {gap(kind): ((1.0, not_met(kind)), (-1.0, MET)) for kind in left_out(config)}
 
 
-def _reward(some: Sequence[Held]) -> tuple[float, float]:
-    last = [one.conversation.last for one in some]
-    known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]
-    return sum(known), float(len(known))
-
-
 def _quantities(config: RunConfig) -> Sequence[Quantity]:
-    return (Quantity("reward", "0 to 1", _reward),)
+    return (
+        Quantity("reward", "0 to 1", unfamiliarity.reward),
+        Quantity(SLOPE, "reward", unfamiliarity.of_user, settings=(MET,)),
+    )
+
+
+def _lacks(config: RunConfig) -> Mapping[str, str]:
+    kind = config.simulator.kind
+    why = f"users of simulator={kind} have none of the personas whose unfamiliarity is known"
+    return {} if kind in OURS else {SLOPE: why}
+
+
+def _not_measured(config: RunConfig) -> Sequence[str]:
+    lacking = [f"{name}: {why}" for name, why in _lacks(config).items()]
+    all_met = (
+        f"{not_met('intentions')}, {not_met('temperaments')}: difficulty.intentions and "
+        "difficulty.temperaments leave none out that training did not meet"
+    )
+    return lacking if left_out(config) else [all_met, *lacking]
 
 
 NOT_SERVED = (
@@ -94,4 +102,7 @@ PROBE = Probe(
     settings=_settings,
     not_served=NOT_SERVED,
     combined=_gaps,
+    then=unfamiliarity.placed,
+    not_measured=_not_measured,
+    lacks=_lacks,
 )

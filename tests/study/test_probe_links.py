@@ -227,8 +227,10 @@ REFUSED = {
     ),
     "nothing that training left out": (
         READING.replace("grounding", "novelty"), "",
-        "links.hard gains less: arms.hard: difficulty.intentions or difficulty.temperaments must "
-        "leave some out",
+        "links.hard gains less: arms.hard: quantity must be one of \"reward, kinds of training\", "
+        "\"unfamiliar minus familiar persona, kinds of training\", got 'question'; not measured: "
+        "other intentions, other temperaments: difficulty.intentions and difficulty.temperaments "
+        "leave none out that training did not meet",
     ),
     "an evaluation": (
         READING + "evaluation: eval/hard/reward, ", "",

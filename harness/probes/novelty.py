@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from harness.config.run import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, RunConfig
 from harness.probes import unfamiliarity
@@ -46,8 +47,10 @@ def left_out(config: RunConfig) -> Mapping[str, list[str]]:
 def _with(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
     """The config with users of these kinds alone, at every level."""
 
+    asked: dict[str, Any] = {kind: list(some) for kind, some in kinds.items()}
+
     def of(level: DifficultyConfig) -> DifficultyConfig:
-        return replace(level, **{kind: list(some) for kind, some in kinds.items()})
+        return replace(level, **asked)
 
     levels = replace(config.levels, **{name: of(getattr(config.levels, name)) for name in LEVELS})
     return replace(config, difficulty=of(config.difficulty), levels=levels)

@@ -66,7 +66,8 @@ def _vectors(everyone: Sequence[Persona]) -> NDArray[np.float64]:
             counts[row, stems[stem]] = count
     weighed = counts * np.log(len(everyone) / (counts > 0).sum(axis=0))
     lengths = np.linalg.norm(weighed, axis=1, keepdims=True)
-    return np.divide(weighed, lengths, out=np.zeros_like(weighed), where=lengths > 0)
+    vectors: NDArray[np.float64] = weighed / np.where(lengths > 0, lengths, 1.0)
+    return vectors
 
 
 @dataclass(frozen=True, slots=True)

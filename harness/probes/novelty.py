@@ -1,61 +1,102 @@
 """Does what was learnt hold with users unlike those of training?
 
-A run that trains on some of the eight intentions (difficulty.intentions) is asked once with users
-who came for these, and once with users who came for the others; the users are the same but for
-that. What is lost on the others, and whether training has widened it, is the answer.
+A run that trains on some of the eight intentions, or of the three temperaments, is asked once with
+users of the kinds that it met, and once with the same users had they come with another intention,
+or been of another temperament. What is lost on the others, and whether training has widened it, is
+the answer. Personas are held out of every run; the slope of reward on how unlike those of training
+they are is asked with users of the kinds of training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from harness.config.run import INTENTIONS, LEVELS, DifficultyConfig, RunConfig
-from harness.errors import ConfigError
-from harness.probes.quantity import Probe, Quantity, Setting
-from harness.train.saved_policy.policy import Held
+from harness.config.run import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, RunConfig
+from harness.probes import unfamiliarity
+from harness.probes.quantity import Probe, Quantity, Setting, Terms
+from harness.simulator.factory import OURS
 
-MET, NOT_MET = "intentions of training", "others"
+MET = "kinds of training"
+SLOPE = "unfamiliar minus familiar persona"
+KINDS: Mapping[str, tuple[str, ...]] = {"intentions": INTENTIONS, "temperaments": TEMPERAMENTS}
+"""What training may leave some of out: keys of difficulty, and all that there are."""
 
 
-def _with(intentions: Sequence[str], config: RunConfig) -> RunConfig:
-    """The config with users who came for one of these, at every level."""
+def not_met(kind: str) -> str:
+    """The setting of users of those that training left out."""
+    return f"other {kind}"
+
+
+def gap(kind: str) -> str:
+    """What is lost on them."""
+    return f"{not_met(kind)} minus {MET}"
+
+
+def left_out(config: RunConfig) -> Mapping[str, list[str]]:
+    """By key of difficulty: what training did not meet, where it left some out."""
+    found = {
+        kind: [one for one in every if one not in getattr(config.difficulty, kind)]
+        for kind, every in KINDS.items()
+    }
+    return {kind: others for kind, others in found.items() if others}
+
+
+def _with(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
+    """The config with users of these kinds alone, at every level."""
+
+    asked: dict[str, Any] = {kind: list(some) for kind, some in kinds.items()}
 
     def of(level: DifficultyConfig) -> DifficultyConfig:
-        return replace(level, intentions=list(intentions))
+        return replace(level, **asked)
 
     levels = replace(config.levels, **{name: of(getattr(config.levels, name)) for name in LEVELS})
     return replace(config, difficulty=of(config.difficulty), levels=levels)
 
 
 def _settings(config: RunConfig) -> Sequence[Setting]:
-    trained = config.difficulty.intentions
-    others = [name for name in INTENTIONS if name not in trained]
-    if not others:
-        raise ConfigError(
-            "difficulty.intentions must leave some out for this probe, whose question is of those "
-            f"that training did not meet; got all {len(trained)}"
-        )
+    others = left_out(config)
+    met = {kind: getattr(config.difficulty, kind) for kind in others}
     return (
-        Setting(MET, partial(_with, trained)),
-        Setting(NOT_MET, partial(_with, others)),
+        Setting(MET, partial(_with, met)),
+        *(
+            Setting(not_met(kind), partial(_with, {**met, kind: some}))
+            for kind, some in others.items()
+        ),
     )
 
 
-def _reward(some: Sequence[Held]) -> tuple[float, float]:
-    last = [one.conversation.last for one in some]
-    known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]
-    return sum(known), float(len(known))
+def _gaps(config: RunConfig) -> Mapping[str, Terms]:
+    return {gap(kind): ((1.0, not_met(kind)), (-1.0, MET)) for kind in left_out(config)}
 
 
 def _quantities(config: RunConfig) -> Sequence[Quantity]:
-    return (Quantity("reward", "0 to 1", _reward),)
+    return (
+        Quantity("reward", "0 to 1", unfamiliarity.reward),
+        Quantity(SLOPE, "reward", unfamiliarity.of_user, settings=(MET,)),
+    )
+
+
+def _lacks(config: RunConfig) -> Mapping[str, str]:
+    kind = config.simulator.kind
+    why = f"users of simulator={kind} have none of the personas whose unfamiliarity is known"
+    return {} if kind in OURS else {SLOPE: why}
+
+
+def _not_measured(config: RunConfig) -> Sequence[str]:
+    lacking = [f"{name}: {why}" for name, why in _lacks(config).items()]
+    all_met = (
+        f"{not_met('intentions')}, {not_met('temperaments')}: difficulty.intentions and "
+        "difficulty.temperaments leave none out that training did not meet"
+    )
+    return lacking if left_out(config) else [all_met, *lacking]
 
 
 NOT_SERVED = (
-    "since its two groups must be the same users but for what they came for, and a model gives "
-    "who came for something else other words from the opening on"
+    "since its groups must be the same users but for what they came for and how they are, and a "
+    "model gives another user other words from the opening on"
 )
 PROBE = Probe(
     "novelty",
@@ -63,5 +104,8 @@ PROBE = Probe(
     _quantities,
     settings=_settings,
     not_served=NOT_SERVED,
-    combined=lambda config: {f"{NOT_MET} minus {MET}": ((1.0, NOT_MET), (-1.0, MET))},
+    combined=_gaps,
+    then=unfamiliarity.placed,
+    not_measured=_not_measured,
+    lacks=_lacks,
 )

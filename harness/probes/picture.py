@@ -1,11 +1,14 @@
-"""The panels by which a probe is shown: best of k against k, everything else against the step."""
+"""The panels by which a probe is shown: best of k against k, everything else against the step.
+
+A trajectory has H and R of its run above them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.probes import width
+from harness.probes import course, width
 from harness.probes.results import START, Probed, Reading
 from harness.report.figures.labels import LONGEST_GROUP, label, labels
 from harness.report.figures.probe import Line, Panel, Point
@@ -20,8 +23,11 @@ def heading(probed: Probed) -> str:
 
 def panels(probed: Probed) -> list[Panel]:
     """One a quantity or level; what was measured nowhere has none."""
-    made = _over_tries(probed) if probed.probe == width.PROBE.name else _over_steps(probed)
-    return [panel for panel in made if panel.lines]
+    if probed.probe == width.PROBE.name:
+        return [panel for panel in _over_tries(probed) if panel.lines]
+    made = [panel for panel in _over_steps(probed) if panel.lines]
+    above = course.panel(probed) if made else None
+    return made if above is None else [above, *made]
 
 
 def _over_steps(probed: Probed) -> Iterable[Panel]:

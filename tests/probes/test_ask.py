@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.config.run import INTENTIONS, PolicyConfig, RunConfig
+from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
-from harness.probes import ask, novelty, registry, warmth
+from harness.probes import ask, registry, warmth
 from harness.probes.quantity import ItemChoice
 from harness.probes.results import Probed, Reading
 from harness.records.run_folder import RunFolder
-from harness.simulator.factory import intention_of
-from harness.train.metrics.held_out import Meeting, levels_of
 from tests.train import test_language_run as language
 from tests.train.made import FEW, brief, go_on, make_run, short
 
@@ -136,46 +134,3 @@ def test_levels_of_one_name_must_be_alike(tabular: RunFolder, tmp_path: Path) ->
     with pytest.raises(ConfigError) as error:
         probed(tabular, "understanding", against=str(other.path))
     assert str(error.value).startswith(f"{other.config}: difficulty or levels must be as in")
-
-
-def test_novelty_compares_users_who_differ_in_nothing_but_what_they_came_for(
-    tmp_path: Path,
-) -> None:
-    config = brief()
-    some = INTENTIONS[:6]
-    difficulty = replace(config.difficulty, intentions=list(some))
-    run = trained(tmp_path / "some", replace(config, difficulty=difficulty))
-    found = probed(run, "novelty")
-    assert list(dict.fromkeys(reading.setting for reading in found.readings)) == [
-        novelty.MET,
-        novelty.NOT_MET,
-        f"{novelty.NOT_MET} minus {novelty.MET}",
-    ]
-    for readings in (found.reference, found.readings):
-        for level in found.levels:
-            met, others, gap = (r.estimate.value for r in readings if r.level == level)
-            assert met is not None
-            assert others is not None
-            assert gap == pytest.approx(others - met)
-
-
-def test_novelty_meets_users_who_came_for_one_of_some() -> None:
-    some = list(INTENTIONS[:6])
-    config = replace(brief(), difficulty=replace(brief().difficulty, intentions=some))
-    settings = novelty.PROBE.settings(config)
-    for setting, wanted in zip(settings, (some, INTENTIONS[6:]), strict=True):
-        changed = setting.changed(config)
-        for number in levels_of(changed).met:
-            level = levels_of(changed).every[number]
-            keys = [Meeting(0, user).key for user in range(64)]
-            came_for = {intention_of(key, level, changed.simulator) for key in keys}
-            assert came_for == set(wanted)
-
-
-def test_a_run_that_met_all_intentions_has_no_others(tabular: RunFolder) -> None:
-    with pytest.raises(ConfigError) as error:
-        probed(tabular, "novelty")
-    assert str(error.value) == (
-        "difficulty.intentions must leave some out for this probe, whose question is of those that "
-        "training did not meet; got all 8"
-    )

@@ -227,7 +227,10 @@ REFUSED = {
     ),
     "nothing that training left out": (
         READING.replace("grounding", "novelty"), "",
-        "links.hard gains less: arms.hard: difficulty.intentions must leave some out",
+        "links.hard gains less: arms.hard: quantity must be one of \"reward, kinds of training\", "
+        "\"unfamiliar minus familiar persona, kinds of training\", got 'question'; not measured: "
+        "other intentions, other temperaments: difficulty.intentions and difficulty.temperaments "
+        "leave none out that training did not meet",
     ),
     "an evaluation": (
         READING + "evaluation: eval/hard/reward, ", "",
@@ -302,7 +305,7 @@ def test_what_no_run_could_answer_is_refused_before_anything_is_made(
          "quantity must be one of goal, task, alliance, got 'bond'; not measured: bond: a user of "
          "simulator=second keeps no account of trust"),
         ("simulator=served", "{probe: novelty, quantity: question, ",
-         "simulator.kind must be one that answers in this process for novelty, since its two"),
+         "simulator.kind must be one that answers in this process for novelty, since its groups"),
     ],
 )  # fmt: skip
 def test_users_who_cannot_be_asked_are_refused(

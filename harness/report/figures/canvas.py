@@ -115,15 +115,17 @@ def grid(
     rows_each: int,
     row_height: float,
     names: Sequence[str] = (),
+    is_stacked: bool = False,
 ) -> Grid:
     """One panel of `rows_each` axes a title, in as many blocks as the style has room for.
 
     `row_height` in inches of a screen. The figure grows by what headings, titles and `names` take,
     which stand left of the leftmost panels; the axes do not. In the style of a paper the heading
-    and the findings are the caption, and the width is that of a column.
+    and the findings are the caption, and the width is that of a column. Stacked panels stand one
+    below the other.
     """
     now = style.current()
-    blocks = math.ceil(len(titles) / now.most_columns)
+    blocks = math.ceil(len(titles) / (1 if is_stacked else now.most_columns))
     columns = math.ceil(len(titles) / blocks)
     width = now.panel_width if columns > 1 else now.lone_width
     above, over_panels = _above(heading, titles, columns * width, width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,10 @@ from harness.report.figures.canvas import Drawing
 
 NAME = "probe"
 COLUMNS = ("panel", "line", "x", "value", "low", "high")
-HEIGHT = 2.2
+HEIGHT, STACKED_HEIGHT = 2.2, 1.5
+PEOPLE = "human supporters, by the same reader"
+COURSE_COLOURS = (canvas.INK, canvas.GREY)
+"""Of H and R: none that a level has."""
 ASIDE = 0.012
 """Share of the axis by which the lines' intervals stand apart."""
 
@@ -36,11 +40,13 @@ class Line:
     points: tuple[Point, ...]
     is_reference: bool = False
     """Dashed: what the others are held against."""
+    is_course: bool = False
+    """Of every step of a run: a line in a colour of its own, without markers."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One quantity, or one level."""
+    """One quantity, or one level; or the course of a run."""
 
     title: str
     x_name: str
@@ -51,33 +57,72 @@ class Panel:
     doubles: bool = False
     """Whether x doubles from point to point."""
 
+    @property
+    def is_course(self) -> bool:
+        """Whether it is the run's own course, which stands above the others."""
+        return any(line.is_course for line in self.lines)
+
 
 def draw(heading: str, panels: Sequence[Panel]) -> Drawing:
-    """One panel each; points stand apart where their intervals would hide each other."""
-    grid = canvas.grid(heading, [panel.title for panel in panels], 1, HEIGHT)
+    """One panel each; points stand apart where their intervals would hide each other.
+
+    Under the course of a run all others stand one below the other, so that a step is at one place
+    in all of them.
+    """
+    titles = [panel.title for panel in panels]
+    is_stacked = panels[0].is_course
+    height = STACKED_HEIGHT if is_stacked else HEIGHT
+    grid = canvas.grid(heading, titles, 1, height, is_stacked=is_stacked)
     entries: canvas.Legend = {}
     for panel, (axes,) in zip(panels, grid.panels, strict=True):
-        farthest = max((point.x for line in panel.lines for point in line.points), default=1.0)
-        for number, line in enumerate(panel.lines):
-            shift = ASIDE * farthest * (number - (len(panel.lines) - 1) / 2)
-            _line(axes, line, 0.0 if panel.doubles else shift)
-            look = _look(line)
-            entries[line.name] = canvas.line(**look)
-        if panel.people is not None:
-            axes.axhline(panel.people, color=canvas.GREY, lw=1.0, ls=":")
-            entries["human supporters, by the same reader"] = canvas.line(color=canvas.GREY, ls=":")
-        if panel.doubles:
-            ticks = sorted({point.x for line in panel.lines for point in line.points})
-            axes.set_xscale("log", base=2)
-            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        _panel(axes, panel)
+        entries |= _entries(panel)
         grid.label_x(axes, panel.x_name)
         grid.label_y(axes, panel.y_name)
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    canvas.legend(grid.figure, entries)
+    _same_limits([axes for (axes,) in grid.panels])
+    if len(entries) > 1:
+        canvas.legend(grid.figure, entries)
     return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
+def _panel(axes: Any, panel: Panel) -> None:
+    every = sorted({point.x for line in panel.lines for point in line.points})
+    for number, line in enumerate(panel.lines):
+        shift = ASIDE * (number - (len(panel.lines) - 1) / 2)
+        if line.is_course:
+            at = [point.x for point in line.points]
+        elif panel.doubles:
+            octaves = math.log2(every[-1] / every[0])
+            at = [point.x * 2 ** (shift * octaves) for point in line.points]
+        else:
+            at = [point.x + shift * every[-1] for point in line.points]
+        _line(axes, line, at)
+    if panel.people is not None:
+        axes.axhline(panel.people, color=canvas.GREY, lw=1.0, ls=":")
+    if panel.doubles:
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(every, [f"{tick:g}" for tick in every])
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+
+
+def _entries(panel: Panel) -> canvas.Legend:
+    entries: canvas.Legend = {line.name: canvas.line(**_look(line)) for line in panel.lines}
+    if panel.people is not None:
+        entries[PEOPLE] = canvas.line(color=canvas.GREY, ls=":")
+    return entries
+
+
+def _same_limits(every: Sequence[Any]) -> None:
+    """Those that hold all panels, which are over the same x."""
+    limits = [axes.get_xlim() for axes in every]
+    for axes in every:
+        axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
+
+
 def _look(line: Line) -> dict[str, Any]:
+    if line.is_course:
+        color = COURSE_COLOURS[line.slot]
+        return {"color": color, "ls": ("-", "-.")[line.slot], "lw": canvas.sized(1.3)}
     return {
         "color": canvas.colour(line.slot),
         "marker": canvas.marker(line.slot),
@@ -88,8 +133,7 @@ def _look(line: Line) -> dict[str, Any]:
     }
 
 
-def _line(axes: Any, line: Line, shift: float) -> None:
-    at = [point.x + shift for point in line.points]
+def _line(axes: Any, line: Line, at: Sequence[float]) -> None:
     values = [point.value for point in line.points]
     axes.plot(at, values, **_look(line))
     for x, point in zip(at, line.points, strict=True):

@@ -1,0 +1,153 @@
+"""How unlike the personas of training a held-out persona is, by what they tell.
+
+A persona is a vector over stems of content words: in how many of the sentences that they may tell
+(facts and life) a stem stands, times log(personas / personas who have it), over everyone. Their
+unfamiliarity is 1 minus the largest cosine to a persona of training: 0 where one of those tells the
+same, 1 where none shares a telling stem. The slope of reward on it says what that costs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.config.run import DifficultyConfig, SimulatorConfig
+from harness.probes.over_users import FEWEST_USERS
+from harness.simulator.factory import OURS
+from harness.simulator.personas import PERSONAS, Persona
+from harness.simulator.protocol import HELD_OUT, TRAIN
+from harness.simulator.scripted.words import content
+from harness.simulator.served.cast import user_of
+from harness.simulator.state import User
+from harness.train.metrics.held_out import levels_of
+from harness.train.saved_policy.policy import Held, SavedPolicy
+
+FAMILIAR, UNFAMILIAR = 0.1, 0.9
+"""Quantiles of the held-out personas, between which a slope is told."""
+LEAST_SPREAD = 1e-9
+"""Sum of squares about the mean, in spans, below which a slope is rounding."""
+
+
+@cache
+def of_personas() -> Mapping[str, float]:
+    """By name of each held-out persona, in [0, 1]."""
+    here = PERSONAS[HELD_OUT]
+    values = between(here, PERSONAS[TRAIN])
+    return {one.name: float(value) for one, value in zip(here, values, strict=True)}
+
+
+@cache
+def span() -> float:
+    """From the 10% quantile of the held-out personas to the 90% one."""
+    low, high = np.quantile(list(of_personas().values()), [FAMILIAR, UNFAMILIAR])
+    return float(high - low)
+
+
+def between(some: Sequence[Persona], known: Sequence[Persona]) -> NDArray[np.float64]:
+    """1 minus the largest cosine of each of `some` to one of `known`; shape (some,)."""
+    vectors = _vectors([*some, *known])
+    cosines = vectors[: len(some)] @ vectors[len(some) :].T
+    nearest: NDArray[np.float64] = cosines.max(axis=1)
+    return np.clip(1 - nearest, 0.0, 1.0)
+
+
+def _vectors(everyone: Sequence[Persona]) -> NDArray[np.float64]:
+    """Of length 1, or 0 for who has no stem of their own; shape (personas, stems)."""
+    counted = [Counter(stem for one in p.tellable for stem in content(one.text)) for p in everyone]
+    stems = {stem: n for n, stem in enumerate(sorted(set().union(*counted)))}
+    counts = np.zeros((len(everyone), len(stems)))
+    for row, counter in enumerate(counted):
+        for stem, count in counter.items():
+            counts[row, stems[stem]] = count
+    weighed = counts * np.log(len(everyone) / (counts > 0).sum(axis=0))
+    lengths = np.linalg.norm(weighed, axis=1, keepdims=True)
+    vectors: NDArray[np.float64] = weighed / np.where(lengths > 0, lengths, 1.0)
+    return vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Held):
+    """A conversation with what its user adds to the slope of their level."""
+
+    part: tuple[float, float] = (0.0, 0.0)
+
+
+def placed(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Placed]:
+    """The conversations of all users, each with its user's part."""
+    levels, simulator = levels_of(saved.config).every, saved.config.simulator
+    by_level: dict[int, dict[int, list[Held]]] = {}
+    for one in held:
+        by_level.setdefault(one.meeting.level, {}).setdefault(one.meeting.user, []).append(one)
+    parts = {
+        (number, user): part
+        for number, by_user in by_level.items()
+        for user, part in _parts(by_user, levels[number], simulator).items()
+    }
+    return [
+        Placed(
+            one.meeting, one.conversation, one.divergence, one.choice,
+            parts.get((one.meeting.level, one.meeting.user), (0.0, 0.0)),
+        )
+        for one in held
+    ]  # fmt: skip
+
+
+def _parts(
+    by_user: Mapping[int, Sequence[Held]], level: DifficultyConfig, simulator: SimulatorConfig
+) -> Mapping[int, tuple[float, float]]:
+    """Of each user whose persona and reward are known; nothing where these have no slope."""
+    met = {}
+    for user, some in by_user.items():
+        total, known = reward(some)
+        persona = _persona(some[0], level, simulator)
+        if known and persona is not None:
+            met[user] = (of_personas()[persona] / span(), total / known)
+    parts = slope_parts(*np.array(list(met.values())).reshape(-1, 2).T)
+    return {} if parts is None else {u: (float(p), 1.0) for u, p in zip(met, parts, strict=True)}
+
+
+def _persona(one: Held, level: DifficultyConfig, simulator: SimulatorConfig) -> str | None:
+    """The name of the user's persona; None of a plug-in's users."""
+    if simulator.kind not in OURS:
+        return None
+    user = user_of(one.meeting.key, level, simulator)
+    return user.persona.name if isinstance(user, User) else None
+
+
+def reward(some: Sequence[Held]) -> tuple[float, float]:
+    """Sum of the final emotions / 100 of the conversations that did not fail, and their number."""
+    last = [one.conversation.last for one in some]
+    known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]
+    return sum(known), float(len(known))
+
+
+def slope_parts(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """What each user adds to the least-squares slope of y on x: its jackknife pseudo-value, moved
+    so that their mean is the slope.
+
+    The jackknife of that mean is the one of the slope, and that of a difference of two such means
+    the one of the slopes' difference (Shao and Tu, The Jackknife and Bootstrap, section 1.1). Shape
+    (users,); None for fewer than three users, and where x hardly varies without one of them.
+    """
+    n = len(x)
+    if n < FEWEST_USERS:
+        return None
+    x, y = x - x.mean(), y - y.mean()
+    across, together = float((x**2).sum()), float((x * y).sum())
+    lever = x**2 * n / (n - 1)
+    if (across - lever).min() <= LEAST_SPREAD:
+        return None
+    slope = together / across
+    without = (together - x * y * n / (n - 1)) / (across - lever)
+    parts: NDArray[np.float64] = slope + (n - 1) * (without.mean() - without)
+    return parts
+
+
+def of_user(some: Sequence[Placed]) -> tuple[float, float]:
+    """The part of the user of these conversations."""
+    return some[0].part

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.cli import exit_codes, one_run
-from harness.errors import ConfigError
+from harness.errors import EXIT_PARTIAL, ConfigError
 from harness.probes import answer_files, ask, expected, registry, show
 from harness.probes.quantity import ItemChoice, Probe
 from harness.records import policy_file
@@ -38,8 +38,9 @@ class Wanted:
     formats: tuple[str, ...] = ()
 
 
-def probe(wanted: Wanted) -> None:
-    """Answer the question, write and print the answer.
+def probe(wanted: Wanted) -> int:
+    """Answer the question, write and print the answer, and return the exit code: 0; 3 if an older
+    checkpoint than the last was asked, since that is damaged.
 
     Raises ConfigError for what cannot be asked, DataError for a folder that is no run,
     EndpointError for served users who do not answer, StorageError.
@@ -58,6 +59,7 @@ def probe(wanted: Wanted) -> None:
         else:
             show.show(probed, Console())
     safe_text.say(f"results in {question.folder}")
+    return EXIT_PARTIAL if probed.passed_over else 0
 
 
 def _question(wanted: Wanted) -> ask.Question:

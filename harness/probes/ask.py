@@ -61,14 +61,17 @@ class Question:
 def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Probed:
     """Hold the conversations, or ask the items, and measure them.
 
-    `tell` is given what to know of served users. Raises ConfigError for what cannot be asked,
-    DataError for a folder that is no run and for a checkpoint that cannot be loaded, which is found
-    when its turn comes; with served users as `served.met` and `served.refuse_lost` do.
+    `tell` is given what to know of served users, and which checkpoints are passed over. Raises
+    ConfigError for what cannot be asked, DataError for a folder that is no run or has no whole
+    checkpoint and for one that cannot be loaded, which is found when its turn comes; with served users as `served.met` and `served.refuse_lost` do.
     """
     probe = question.probe
     last = _found(question.run, question.step, probe)
     policies = source.every(question.run) if question.along else [last]
     reference = _reference(question, last)
+    passed_over = dict.fromkeys(line for one in (last, reference) for line in _passed_over(one))
+    for line in passed_over:
+        tell(line)
     if probe.battery is not None or last.config.simulator.kind != "served":
         return _asked(question, last, policies, reference, say)
     configs = [
@@ -84,6 +87,10 @@ def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Prob
             lambda answers: lost.append(served.refuse_lost(answers, url)),
         )  # fmt: skip
         return replace(probed, cost=served.cost(client.take_usage(), sum(lost)))
+
+
+def _passed_over(policy: Source) -> list[str]:
+    return [f"{problem}; {policy.shown} is asked instead" for problem in policy.passed_over]
 
 
 def _announced(question: Question, configs: Sequence[RunConfig], policies: int) -> str:
@@ -129,6 +136,7 @@ def _asked(
         not_measured=tuple(probe.not_measured(last.config)),
         verdict=probe.verdict([one for one in found if one.step == policies[-1].step]),
         item_file=None if question.choice.file is None else str(question.choice.file),
+        passed_over=tuple(dict.fromkeys((*last.passed_over, *reference.passed_over))),
         checkpoints={str(one.step): one.checkpoint for one in policies if one.checkpoint},
         made_by=provenance.now(),
     )

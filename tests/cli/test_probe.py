@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -102,3 +103,61 @@ def test_a_folder_that_is_no_run_is_named(run: RunFolder, tmp_path: Path) -> Non
     code, _, err = asked(run, "drift", str(tmp_path))
     assert code == 65, err
     assert f"{tmp_path}: must be the folder of a run: has no run.json" in " ".join(err.split())
+
+
+def damaged(run: RunFolder, to: Path, *steps: int) -> RunFolder:
+    """A copy of the run in which the checkpoints of these steps are cut short."""
+    mine = RunFolder(shutil.copytree(run.path, to))
+    for step in steps:
+        table = mine.checkpoints / f"step-{step:05d}" / "table.npy"
+        table.write_bytes(table.read_bytes()[:100])
+    return mine
+
+
+DAMAGED = "checkpoints/step-00006: table.npy differs from its manifest"
+
+
+def test_a_damaged_last_checkpoint_is_passed_over_and_said(run: RunFolder, tmp_path: Path) -> None:
+    mine = damaged(run, tmp_path / "one", 6)
+    code, out, err = asked(mine, "drift", "one", "--users", "3")
+    assert code == 3
+    assert f"harness: one/{DAMAGED}; step 5 is asked instead\n" in err
+    assert "medium start step 5 change" in " ".join(out.split())
+    value = json.loads((mine.path / "probes" / "drift" / "probe.json").read_text())
+    assert (value["steps"], value["passed_over"]) == ([5], [f"one/{DAMAGED}"])
+
+
+def test_so_is_that_of_the_run_which_it_is_held_against(run: RunFolder, tmp_path: Path) -> None:
+    damaged(run, tmp_path / "other", 6)
+    words = ("drift", str(run.path), "--users", "3", "--against", "other", "--out", "out")
+    code, _, err = asked(RunFolder(tmp_path / "other"), *words)
+    assert code == 3
+    assert f"harness: other/{DAMAGED}; step 5 is asked instead\n" in err
+
+
+@pytest.mark.parametrize(
+    ("steps", "words", "sentence"),
+    [
+        ((5, 6), (), "step-00005: a checkpoint must be as it was saved, got: table.npy differs "
+                     "from its manifest; no other is whole"),
+        ((6,), ("--step", "6"), "step-00006: a checkpoint must be as it was saved, got: table.npy "
+                                "differs from its manifest"),
+        ((6,), ("--along",), "step-00006: a checkpoint must be as it was saved, got: table.npy "
+                             "differs from its manifest"),
+    ],
+)  # fmt: skip
+def test_where_nothing_whole_can_be_asked_it_ends_with_65(
+    run: RunFolder, tmp_path: Path, steps: tuple[int, ...], words: tuple[str, ...], sentence: str
+) -> None:
+    mine = damaged(run, tmp_path / "one", *steps)
+    code, out, err = asked(mine, "drift", "one", *words)
+    assert (code, out) == (65, "")
+    assert err.endswith(f"harness: one/checkpoints/{sentence}\n")
+
+
+def test_so_it_does_without_any_checkpoint(run: RunFolder, tmp_path: Path) -> None:
+    mine = damaged(run, tmp_path / "one")
+    shutil.rmtree(mine.checkpoints)
+    code, out, err = asked(mine, "drift", "one")
+    rule = "must hold a checkpoint, saved every 5 steps (trainer.checkpoint_every), got none"
+    assert (code, out, err) == (65, "", f"harness: one/checkpoints: {rule}\n")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
-from harness.cli import exit_codes, one_run
+from harness.cli import exit_codes, one_run, options
 from harness.errors import EXIT_PARTIAL, ConfigError
 from harness.probes import answer_files, ask, expected, registry, show
 from harness.probes.quantity import ItemChoice, Probe
@@ -51,6 +52,7 @@ def probe(wanted: Wanted) -> int:
         raise ConfigError(f"--along asks every step, so it goes without --step, got {wanted.step}")
     if not policy_file.is_model(wanted.run):
         one_run.refuse_another(wanted.run, f"probe {wanted.name}")
+    question = replace(question, out=_folder(wanted, question.folder, pictures))
     probed = ask.ask(question, _progress())
     answer_files.write(probed, question.folder, pictures)
     with exit_codes.tolerate_closed_stdout():
@@ -71,6 +73,14 @@ def _question(wanted: Wanted) -> ask.Question:
         named, wanted.run, wanted.step, wanted.along, wanted.against, users, wanted.repeats, choice,
         wanted.out,
     )  # fmt: skip
+
+
+def _folder(wanted: Wanted, default: Path, pictures: Sequence[str]) -> Path:
+    """Where the answer goes, looked at before anything is asked."""
+    out = options.results_folder(wanted.out, default)
+    if wanted.out is not None:
+        answer_files.refuse_others(out, pictures)
+    return out
 
 
 def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:

@@ -63,7 +63,8 @@ def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Prob
 
     `tell` is given what to know of served users, and which checkpoints are passed over. Raises
     ConfigError for what cannot be asked, DataError for a folder that is no run or has no whole
-    checkpoint and for one that cannot be loaded, which is found when its turn comes; with served users as `served.met` and `served.refuse_lost` do.
+    checkpoint and for one that cannot be loaded, which is found when its turn comes; with served
+    users as `served.met` and `served.refuse_lost` do.
     """
     probe = question.probe
     last = _found(question.run, question.step, probe)

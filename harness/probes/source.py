@@ -48,7 +48,9 @@ class Source:
                 f"{self.where}: policy.model must name what the policy began with, got nothing: "
                 "give a run or another folder, which it is held against, as --against"
             )
-        return replace(self, weights=None, step=START, shown="the start", checkpoint=None, passed_over=())
+        return replace(
+            self, weights=None, step=START, shown="the start", checkpoint=None, passed_over=()
+        )
 
 
 def of(folder: Path, step: int | None) -> Source:

@@ -161,3 +161,33 @@ def test_so_it_does_without_any_checkpoint(run: RunFolder, tmp_path: Path) -> No
     code, out, err = asked(mine, "drift", "one")
     rule = "must hold a checkpoint, saved every 5 steps (trainer.checkpoint_every), got none"
     assert (code, out, err) == (65, "", f"harness: one/checkpoints: {rule}\n")
+
+
+@pytest.mark.parametrize("name", ["probe.json", "readings.csv", "probe.png"])
+def test_a_file_of_somebody_is_not_written_over(run: RunFolder, tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_text("precious")
+    words = ("--users", "3", "--out", "mine", "--format", "png")
+    code, out, err = asked(RunFolder(tmp_path / "one"), "drift", str(run.path), *words)
+    assert (code, out) == (2, "")
+    assert err == (
+        "harness: --out: must be without such files, or hold a probe's earlier answer, which is "
+        f"overwritten, got 'mine', whose {name} is another file\n"
+    )
+    assert (tmp_path / "mine" / name).read_text() == "precious"
+
+
+def test_an_earlier_answer_is(run: RunFolder, tmp_path: Path) -> None:
+    for users in ("3", "4"):
+        words = ("drift", "one", "--users", users, "--out", str(tmp_path))
+        code, _, err = asked(run, *words)
+        assert code == 0, err
+    assert json.loads((tmp_path / "probe.json").read_text())["users"] == 4
+
+
+@pytest.mark.parametrize("named", ["afile", "afile/inner"])
+def test_a_file_is_no_folder_to_write_to(run: RunFolder, tmp_path: Path, named: str) -> None:
+    (tmp_path / "afile").write_text("precious")
+    code, out, err = asked(RunFolder(tmp_path / "x"), "drift", str(run.path), "--out", named)
+    rule = "must name a folder that exists or can be created, and 'afile' is not one"
+    assert (code, out, err) == (2, "", f"harness: --out: {rule}; got {named!r}: name another\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.cli import exit_codes, one_run, options
-from harness.errors import EXIT_PARTIAL, ConfigError
+from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.probes import answer_files, ask, expected, registry, show
 from harness.probes.quantity import ItemChoice, Probe
 from harness.records import policy_file
@@ -51,7 +52,8 @@ def probe(wanted: Wanted) -> int:
     if wanted.along and wanted.step is not None:
         raise ConfigError(f"--along asks every step, so it goes without --step, got {wanted.step}")
     if not policy_file.is_model(wanted.run):
-        one_run.refuse_another(wanted.run, f"probe {wanted.name}")
+        one_run.refuse_another(wanted.run, f"probe {wanted.name}", takes_step=True)
+    _refuse_against(wanted)
     question = replace(question, out=_folder(wanted, question.folder, pictures))
     probed = ask.ask(question, _progress())
     answer_files.write(probed, question.folder, pictures)
@@ -83,6 +85,16 @@ def _folder(wanted: Wanted, default: Path, pictures: Sequence[str]) -> Path:
     return out
 
 
+def _refuse_against(wanted: Wanted) -> None:
+    """Raise DataError where --against names neither the start nor a folder that can be asked."""
+    other = Path(wanted.against)
+    try:
+        if wanted.against != ask.BY_START and not policy_file.is_model(other):
+            one_run.refuse_another(other, f"probe {wanted.name} {wanted.run} --against")
+    except DataError as error:
+        raise DataError(f"--against {error}") from error
+
+
 def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
     """Raise ConfigError for an option that would do nothing."""
     of_users = {"--users": wanted.users, "--repeats": wanted.repeats}
@@ -95,11 +107,15 @@ def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
 
 
 def _progress() -> ask.Say:
-    """Says how far the conversations are, at most every EVERY_S seconds."""
+    """Says how far the conversations are, at most every EVERY_S seconds; that none is held yet on a
+    terminal alone, where somebody waits.
+    """
     last = time.monotonic()
 
     def say(what: str, held: int, of: int) -> None:
         nonlocal last
+        if held == 0 and not sys.stderr.isatty():
+            return
         if time.monotonic() - last >= EVERY_S:
             last = time.monotonic()
             safe_text.say(f"{what}: {held} of {of}")

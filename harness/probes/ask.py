@@ -66,7 +66,8 @@ def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Prob
     checkpoint and for one that cannot be loaded, which is found when its turn comes; with served
     users as `served.met` and `served.refuse_lost` do.
     """
-    probe = question.probe
+    probe = _within(question.probe, question.conversations)
+    question = replace(question, probe=probe)
     last = _found(question.run, question.step, probe)
     policies = source.every(question.run) if question.along else [last]
     reference = _reference(question, last)
@@ -88,6 +89,23 @@ def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Prob
             lambda answers: lost.append(served.refuse_lost(answers, url)),
         )  # fmt: skip
         return replace(probed, cost=served.cost(client.take_usage(), sum(lost)))
+
+
+def _within(probe: Probe, repeats: int) -> Probe:
+    """The probe without what takes more conversations with a user than `repeats`, which it says."""
+
+    def not_measured(config: RunConfig) -> Sequence[str]:
+        least = {q.name: q.least_repeats for q in probe.quantities(config)}
+        names = [name for name, needed in least.items() if needed > repeats]
+        rule = f"takes up to {max(least.values(), default=0)} conversations with a user"
+        why = [f"{', '.join(names)}: {rule}, and --repeats is {repeats}"] if names else []
+        return [*probe.not_measured(config), *why]
+
+    return replace(
+        probe,
+        quantities=lambda c: [q for q in probe.quantities(c) if q.least_repeats <= repeats],
+        not_measured=not_measured,
+    )
 
 
 def _passed_over(policy: Source) -> list[str]:
@@ -152,8 +170,8 @@ def _reference(question: Question, last: Source) -> Source:
     if question.probe.battery is not None:
         alike, why = _WHO_IS_ASKED, "are asked the same items"
     for key, met in alike.items():
-        own, others = (met(one.config) for one in (last, other))
-        if own != others:
+        if met(last.config) != met(other.config):
+            own, others = (_SHOWN.get(key, met)(one.config) for one in (last, other))
             raise ConfigError(
                 f"{other.where}: {key} must be as in {last.where}, since both {why} with "
                 f"--against, got {others} instead of {own}"
@@ -186,6 +204,12 @@ def _levels(config: RunConfig) -> Any:
     return {name: every[number].knobs() for number, name in level_names(config).items()}
 
 
+def _levels_shown(config: RunConfig) -> str:
+    """As they were typed, with the one that is met where none was."""
+    typed, met = config.eval.levels, list(level_names(config).values())
+    return str(typed) if typed else f"{typed} (meets {', '.join(met)})"
+
+
 OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")
 """Keys that begin so decide which users are met."""
 _WHO_IS_ASKED: Mapping[str, Callable[[RunConfig], Any]] = {
@@ -201,6 +225,8 @@ _WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
     "difficulty or levels": _levels,
 }
 """By key: what two policies must have in common to be held against each other."""
+_SHOWN: Mapping[str, Callable[[RunConfig], Any]] = {"eval.levels": _levels_shown}
+"""By key: how it is told to people, where that is another value."""
 
 
 def _answers_of(

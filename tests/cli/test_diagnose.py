@@ -95,7 +95,11 @@ def test_an_end_that_is_not_known_is_null(runs: Path) -> None:
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         command.diagnose((tmp_path,), as_json=False)
-    assert str(caught.value).startswith(f"{tmp_path}: needs a finished run, found ")
+    assert str(caught.value) == (
+        f"{tmp_path}: needs a finished run, found none: a run holds run.json or metrics.jsonl; no "
+        "such folder at or below this one; a log of another program is a run where its file itself "
+        "is named"
+    )
 
 
 def test_names_and_answers_of_others_are_shown_as_they_are(runs: Path) -> None:
@@ -137,7 +141,7 @@ def test_an_answer_that_is_none_leaves_its_run_out_and_says_why(
     value, end = json.JSONDecoder().raw_decode(printed := capsys.readouterr().out)
     assert [Path(one["run"]).name for one in value["runs"]] == ["shuffled"]
     assert value["left_out"][0]["reason"].startswith(rule)
-    assert f"needs a finished run, found {rule}" in str(caught.value)
+    assert f"needs a finished run, found none: {rule}" in str(caught.value)
     assert printed[end:].strip()
     shown = " ".join(Page((runs.parent / "bad.html").read_bytes()).texts)
     assert f"no diagnosis: {rule}" in shown

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import signal
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from harness.cli import probe as command
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import here
+from harness.testing.commands import here, started
 from tests.train.made import brief, go_on, make_run
 
 
@@ -58,8 +61,11 @@ def test_what_takes_more_conversations_than_there_are_is_not_measured(run: RunFo
     code, out, err = asked(run, "width", "one", "--users", "4", "--repeats", "2")
     assert code == 0, err
     assert "best of 2 (reward)" in out
-    row = next(line for line in out.splitlines() if line.startswith("best of 4 (reward)"))
-    assert row.split() == ["best", "of", "4", "(reward)", "-", "-", "not", "measured"]
+    assert "best of 4 (reward)" not in out
+    assert "\nnot measured: best of 4, best of 8, best of 16, best of 32, a success in 8, " in out
+    assert "a success in 32, all succeed of 4: takes up to 32 conversations with a user" in out
+    assert out.count("not measured") == 1
+    assert ", and --repeats is 2\n" in out
 
 
 def test_what_a_policy_cannot_show_is_said_with_the_reason(run: RunFolder) -> None:
@@ -103,6 +109,49 @@ def test_a_folder_that_is_no_run_is_named(run: RunFolder, tmp_path: Path) -> Non
     code, _, err = asked(run, "drift", str(tmp_path))
     assert code == 65, err
     assert f"{tmp_path}: must be the folder of a run: has no run.json" in " ".join(err.split())
+
+
+def test_a_checkpoint_is_told_from_its_run(run: RunFolder) -> None:
+    checkpoint = "one/checkpoints/step-00005"
+    code, _, err = asked(run, "drift", checkpoint)
+    rule = "must be the folder of a run, got one of its checkpoints"
+    assert (code, err) == (
+        65, f"harness: {checkpoint}: {rule}; `harness probe drift one --step 5`\n"
+    )  # fmt: skip
+    code, _, err = asked(run, "drift", "one", "--against", checkpoint)
+    hint = "`harness probe drift one --against one`"
+    assert (code, err) == (65, f"harness: --against {checkpoint}: {rule}; {hint}\n")
+
+
+def test_nothing_that_is_held_against_is_said_so(run: RunFolder) -> None:
+    code, _, err = asked(run, "drift", "one", "--against", "nowhere")
+    rule = "must be the folder of a run: no such folder"
+    assert (code, err) == (65, f"harness: --against nowhere: {rule}\n")
+
+
+def test_progress_is_said_once_there_is_some(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "EVERY_S", 0.0)
+    code, _, err = asked(run, "drift", "one", "--users", "3")
+    assert (code, err) == (0, "harness: results in one/probes/drift\n")
+    code, _, err = asked(run, "drift", "one", "--users", "200")
+    assert code == 0
+    assert re.search(r"harness: step 6: [1-9]\d* of \d+\n", err)
+    assert ": 0 of" not in err
+
+
+@pytest.mark.slow
+def test_one_interrupt_ends_it(run: RunFolder) -> None:
+    words = ("probe", "width", "one", "--users", "4000", "--out", "interrupted")
+    with started(*words, cwd=run.path.parent) as child:
+        assert child.stderr is not None
+        assert "the start, greedy: " in child.stderr.readline()
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+    assert child.returncode in (130, -signal.SIGINT)
+    assert err.endswith("harness: interrupted\n")
+    assert not (run.path.parent / "interrupted").exists()
 
 
 def damaged(run: RunFolder, to: Path, *steps: int) -> RunFolder:

@@ -2,7 +2,7 @@
 
     HarnessError
     ├── ConfigError    2   bad usage or config; nothing was created
-    ├── DataError     65   no run could be read, or there is nothing to resume
+    ├── DataError     65   no run could be read, nothing to resume, or a checkpoint is damaged
     │   └── VersionError   only another version of harness can continue the run
     ├── EndpointError 69   the simulator's endpoint is gone
     ├── DivergedError 70   training diverged, or a replayed row differs from the one on disk
@@ -13,7 +13,7 @@
     ├── StoppedError  75   stopped and resumable, or the folder is held by a live process
     └── EarlyEnd       0   a run ended by its own rule, trainer.stop_when: no failure
 
-Done in part is 3 and interrupted twice is 130; neither is an exception. 1 means a bug.
+Done in part is 3 and interrupted is 130; neither is an exception. 1 means a bug.
 A message has three parts: where (file:line or dotted key), what rule, what was given.
 """
 
@@ -38,7 +38,7 @@ class ConfigError(HarnessError):
 
 
 class DataError(HarnessError):
-    """No run could be read, or there is nothing to resume."""
+    """No run could be read, there is nothing to resume, or a checkpoint is damaged."""
 
     exit_code = 65
 

@@ -28,8 +28,9 @@ def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> int:
     """
     found, left_out = law.diagnose(paths)
     if not found:
-        reasons = ", ".join(sorted({skipped.reason for skipped in left_out})) or "no run"
-        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {reasons}")
+        reasons = "; ".join(sorted({skipped.reason for skipped in left_out}))
+        why = f"none: {reasons}" if reasons else "none"
+        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {why}")
     with exit_codes.tolerate_closed_stdout():
         if as_json:
             print(json.dumps(to_json(found, left_out), indent=1, allow_nan=False))

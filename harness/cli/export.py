@@ -28,7 +28,7 @@ def export(wanted: Wanted) -> None:
     Raises DataError for a folder that is no run, and what `source.find`, `folder.check` and
     `folder.write` raise.
     """
-    one_run.refuse_another(wanted.run, "export", f" {wanted.target}")
+    one_run.refuse_another(wanted.run, "export", f" {wanted.target}", takes_step=True)
     found = source.find(wanted.run, wanted.step)
     folder.check(found, wanted.merge, wanted.target)
     for problem in found.passed_over:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import sweep_file
+from harness.records import checkpoints, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.utils import missing_path
 
@@ -13,10 +13,14 @@ MOST_NAMED = 3
 """Runs inside a folder that are named where it is not one run."""
 
 
-def refuse_another(folder: Path, command: str, after: str = "") -> None:
-    """Raise DataError for what is not a run; runs that are inside are named.
+def refuse_another(
+    folder: Path, command: str, after: str = "", *, takes_step: bool = False
+) -> None:
+    """Raise DataError for what is not a run; runs that are inside are named, and the run of which
+    it is a checkpoint.
 
-    `command`, `after`: what stands before and after the name of one of them, to be typed.
+    `command`, `after`: what stands before and after the name of one of them, to be typed;
+    `takes_step`: whether the command has --step.
     """
     try:
         if RunFolder(folder).is_run():
@@ -24,9 +28,16 @@ def refuse_another(folder: Path, command: str, after: str = "") -> None:
         runs = sorted(path.parent for path in folder.glob("*/run.json"))
         runs = runs or sorted(path.parent for path in folder.glob("*/*/run.json"))
         is_folder = folder.is_dir()
+        is_checkpoint = is_folder and _is_checkpoint(folder)
     except (OSError, ValueError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or error
         raise DataError(f"{folder}: must be the folder of a run, got: {why}") from error
+    if is_checkpoint:
+        more = f" --step {checkpoints.step_of(folder)}" if takes_step else ""
+        raise DataError(
+            f"{folder}: must be the folder of a run, got one of its checkpoints; "
+            f"`harness {command} {folder.parent.parent}{after}{more}`"
+        )
     if not runs:
         given = "has no run.json" if is_folder else missing_path.why(folder) or "is no folder"
         raise DataError(f"{folder}: must be the folder of a run: {given}")
@@ -37,3 +48,8 @@ def refuse_another(folder: Path, command: str, after: str = "") -> None:
         f"{folder}: must be the folder of one run, got {kind} of {len(runs)}: {names}{more}; "
         f"for the first, `harness {command} {runs[0]}{after}`"
     )
+
+
+def _is_checkpoint(folder: Path) -> bool:
+    run = RunFolder(folder.parent.parent)
+    return run.is_run() and folder in checkpoints.all_in(run.checkpoints)

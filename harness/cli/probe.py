@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
-from harness.cli import exit_codes, one_run
-from harness.errors import ConfigError
+from harness.cli import exit_codes, one_run, options
+from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.probes import answer_files, ask, expected, registry, show
 from harness.probes.quantity import ItemChoice, Probe
 from harness.records import policy_file
@@ -38,8 +40,9 @@ class Wanted:
     formats: tuple[str, ...] = ()
 
 
-def probe(wanted: Wanted) -> None:
-    """Answer the question, write and print the answer.
+def probe(wanted: Wanted) -> int:
+    """Answer the question, write and print the answer, and return the exit code: 0; 3 if an older
+    checkpoint than the last was asked, since that is damaged.
 
     Raises ConfigError for what cannot be asked, DataError for a folder that is no run,
     EndpointError for served users who do not answer, StorageError.
@@ -49,7 +52,9 @@ def probe(wanted: Wanted) -> None:
     if wanted.along and wanted.step is not None:
         raise ConfigError(f"--along asks every step, so it goes without --step, got {wanted.step}")
     if not policy_file.is_model(wanted.run):
-        one_run.refuse_another(wanted.run, f"probe {wanted.name}")
+        one_run.refuse_another(wanted.run, f"probe {wanted.name}", takes_step=True)
+    _refuse_against(wanted)
+    question = replace(question, out=_folder(wanted, question.folder, pictures))
     probed = ask.ask(question, _progress())
     answer_files.write(probed, question.folder, pictures)
     with exit_codes.tolerate_closed_stdout():
@@ -58,6 +63,7 @@ def probe(wanted: Wanted) -> None:
         else:
             show.show(probed, Console())
     safe_text.say(f"results in {question.folder}")
+    return EXIT_PARTIAL if probed.passed_over else 0
 
 
 def _question(wanted: Wanted) -> ask.Question:
@@ -69,6 +75,24 @@ def _question(wanted: Wanted) -> ask.Question:
         named, wanted.run, wanted.step, wanted.along, wanted.against, users, wanted.repeats, choice,
         wanted.out,
     )  # fmt: skip
+
+
+def _folder(wanted: Wanted, default: Path, pictures: Sequence[str]) -> Path:
+    """Where the answer goes, looked at before anything is asked."""
+    out = options.results_folder(wanted.out, default)
+    if wanted.out is not None:
+        answer_files.refuse_others(out, pictures)
+    return out
+
+
+def _refuse_against(wanted: Wanted) -> None:
+    """Raise DataError where --against names neither the start nor a folder that can be asked."""
+    other = Path(wanted.against)
+    try:
+        if wanted.against != ask.BY_START and not policy_file.is_model(other):
+            one_run.refuse_another(other, f"probe {wanted.name} {wanted.run} --against")
+    except DataError as error:
+        raise DataError(f"--against {error}") from error
 
 
 def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
@@ -83,11 +107,15 @@ def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
 
 
 def _progress() -> ask.Say:
-    """Says how far the conversations are, at most every EVERY_S seconds."""
+    """Says how far the conversations are, at most every EVERY_S seconds; that none is held yet on a
+    terminal alone, where somebody waits.
+    """
     last = time.monotonic()
 
     def say(what: str, held: int, of: int) -> None:
         nonlocal last
+        if held == 0 and not sys.stderr.isatty():
+            return
         if time.monotonic() - last >= EVERY_S:
             last = time.monotonic()
             safe_text.say(f"{what}: {held} of {of}")

@@ -15,7 +15,7 @@ __all__ = ["Source", "find"]
 def find(folder: Path, step: int | None) -> Source:
     """The run in `folder` and its checkpoint of `step`, by default the last whole one.
 
-    Raises ConfigError for a policy without weights that other programs load, and as
+    Raises ConfigError for a policy without weights that other programs load; besides as
     `trained_run.find` does.
     """
     run = RunFolder(folder)

@@ -25,10 +25,10 @@ def _mean(
 
 
 QUANTITIES = (
-    Quantity("bond", "0 to 1", _mean(lambda one: one.bond)),
-    Quantity("goal", "share of replies", _mean(lambda one: one.goal)),
-    Quantity("task", "share of replies", _mean(lambda one: one.task)),
-    Quantity("alliance", "0 to 1", _mean(lambda one: one.mean)),
+    Quantity("bond", "0 to 1", _mean(lambda one: one.bond), whole=1.0),
+    Quantity("goal", "share of replies", _mean(lambda one: one.goal), whole=1.0),
+    Quantity("task", "share of replies", _mean(lambda one: one.task), whole=1.0),
+    Quantity("alliance", "0 to 1", _mean(lambda one: one.mean), whole=1.0),
 )
 NO_BOND = "bond: {} keeps no account of trust; alliance is the mean of goal and task"
 

@@ -61,14 +61,19 @@ class Question:
 def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Probed:
     """Hold the conversations, or ask the items, and measure them.
 
-    `tell` is given what to know of served users. Raises ConfigError for what cannot be asked,
-    DataError for a folder that is no run and for a checkpoint that cannot be loaded, which is found
-    when its turn comes; with served users as `served.met` and `served.refuse_lost` do.
+    `tell` is given what to know of served users, and which checkpoints are passed over. Raises
+    ConfigError for what cannot be asked, DataError for a folder that is no run or has no whole
+    checkpoint and for one that cannot be loaded, which is found when its turn comes; with served
+    users as `served.met` and `served.refuse_lost` do.
     """
-    probe = question.probe
+    probe = _within(question.probe, question.conversations)
+    question = replace(question, probe=probe)
     last = _found(question.run, question.step, probe)
     policies = source.every(question.run) if question.along else [last]
     reference = _reference(question, last)
+    passed_over = dict.fromkeys(line for one in (last, reference) for line in _passed_over(one))
+    for line in passed_over:
+        tell(line)
     if probe.battery is not None or last.config.simulator.kind != "served":
         return _asked(question, last, policies, reference, say)
     configs = [
@@ -84,6 +89,27 @@ def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Prob
             lambda answers: lost.append(served.refuse_lost(answers, url)),
         )  # fmt: skip
         return replace(probed, cost=served.cost(client.take_usage(), sum(lost)))
+
+
+def _within(probe: Probe, repeats: int) -> Probe:
+    """The probe without what takes more conversations with a user than `repeats`, which it says."""
+
+    def not_measured(config: RunConfig) -> Sequence[str]:
+        least = {q.name: q.least_repeats for q in probe.quantities(config)}
+        names = [name for name, needed in least.items() if needed > repeats]
+        rule = f"takes up to {max(least.values(), default=0)} conversations with a user"
+        why = [f"{', '.join(names)}: {rule}, and --repeats is {repeats}"] if names else []
+        return [*probe.not_measured(config), *why]
+
+    return replace(
+        probe,
+        quantities=lambda c: [q for q in probe.quantities(c) if q.least_repeats <= repeats],
+        not_measured=not_measured,
+    )
+
+
+def _passed_over(policy: Source) -> list[str]:
+    return [f"{problem}; {policy.shown} is asked instead" for problem in policy.passed_over]
 
 
 def _announced(question: Question, configs: Sequence[RunConfig], policies: int) -> str:
@@ -129,6 +155,7 @@ def _asked(
         not_measured=tuple(probe.not_measured(last.config)),
         verdict=probe.verdict([one for one in found if one.step == policies[-1].step]),
         item_file=None if question.choice.file is None else str(question.choice.file),
+        passed_over=tuple(dict.fromkeys((*last.passed_over, *reference.passed_over))),
         checkpoints={str(one.step): one.checkpoint for one in policies if one.checkpoint},
         made_by=provenance.now(),
     )
@@ -143,8 +170,8 @@ def _reference(question: Question, last: Source) -> Source:
     if question.probe.battery is not None:
         alike, why = _WHO_IS_ASKED, "are asked the same items"
     for key, met in alike.items():
-        own, others = (met(one.config) for one in (last, other))
-        if own != others:
+        if met(last.config) != met(other.config):
+            own, others = (_SHOWN.get(key, met)(one.config) for one in (last, other))
             raise ConfigError(
                 f"{other.where}: {key} must be as in {last.where}, since both {why} with "
                 f"--against, got {others} instead of {own}"
@@ -177,6 +204,12 @@ def _levels(config: RunConfig) -> Any:
     return {name: every[number].knobs() for number, name in level_names(config).items()}
 
 
+def _levels_shown(config: RunConfig) -> str:
+    """As they were typed, with the one that is met where none was."""
+    typed, met = config.eval.levels, list(level_names(config).values())
+    return str(typed) if typed else f"{typed} (meets {', '.join(met)})"
+
+
 OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")
 """Keys that begin so decide which users are met."""
 _WHO_IS_ASKED: Mapping[str, Callable[[RunConfig], Any]] = {
@@ -192,6 +225,8 @@ _WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
     "difficulty or levels": _levels,
 }
 """By key: what two policies must have in common to be held against each other."""
+_SHOWN: Mapping[str, Callable[[RunConfig], Any]] = {"eval.levels": _levels_shown}
+"""By key: how it is told to people, where that is another value."""
 
 
 def _answers_of(

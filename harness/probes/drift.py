@@ -25,8 +25,8 @@ def _divergence(held: Sequence[Held]) -> tuple[float, float]:
 
 
 QUANTITIES = (
-    Quantity("solving", "share of replies", _solving),
-    Quantity("solving just after a feeling", "share of replies", _solving_after_feeling),
+    Quantity("solving", "share of replies", _solving, whole=1.0),
+    Quantity("solving just after a feeling", "share of replies", _solving_after_feeling, whole=1.0),
     Quantity("KL to the start", "nats an act or token", _divergence),
 )
 PROBE = Probe(

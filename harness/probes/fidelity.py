@@ -134,7 +134,7 @@ def _share(name: str, what: str) -> Quantity:
     def of_item(words: Sequence[str]) -> tuple[float, float]:
         return float(sum(word == what for word in words)), float(len(words))
 
-    return Quantity(name, "share of replies", of_item, settings=FRAMINGS)
+    return Quantity(name, "share of replies", of_item, settings=FRAMINGS, whole=1.0)
 
 
 QUANTITIES = (

@@ -79,12 +79,14 @@ QUANTITIES = (
         _percent(lambda answer: answer.is_wrong),
         settings=tuple(FRAMINGS),
         published=PUBLISHED,
+        whole=100.0,
     ),
     Quantity(
         "wrong belief taken over",
         PERCENT,
         _percent(lambda answer: answer.is_wrong_belief),
         settings=(PLAIN, BELIEF, SAD_BELIEF),
+        whole=100.0,
     ),
 )
 

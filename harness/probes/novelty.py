@@ -74,7 +74,7 @@ def _gaps(config: RunConfig) -> Mapping[str, Terms]:
 
 def _quantities(config: RunConfig) -> Sequence[Quantity]:
     return (
-        Quantity("reward", "0 to 1", unfamiliarity.reward),
+        Quantity("reward", "0 to 1", unfamiliarity.reward, whole=1.0),
         Quantity(SLOPE, "reward", unfamiliarity.of_user, settings=(MET,)),
     )
 

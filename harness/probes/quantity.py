@@ -11,9 +11,6 @@ from harness.config.run import RunConfig
 from harness.probes.results import Reading
 from harness.train.saved_policy.policy import Held, SavedPolicy, Watch
 
-WHOLES: Mapping[str, float] = {"share": 1.0, "0 to 1": 1.0, "reward": 1.0, "%": 100.0}
-"""Unit -> the most that a number with this unit can be; the least is 0."""
-
 
 @dataclass(frozen=True)
 class Quantity:
@@ -32,11 +29,8 @@ class Quantity:
     """By setting: by how much it changed in a training that others have published."""
     least_repeats: int = 1
     """Conversations with one user that it takes."""
-
-    @property
-    def whole(self) -> float | None:
-        """The most that it can be where it lies within 0 and that, by its unit; else None."""
-        return WHOLES.get(self.unit.removesuffix(" of replies").removesuffix(" of users"))
+    whole: float | None = None
+    """The most that it can be where it is never below 0, so that its interval keeps within both."""
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,8 @@ class Probed:
     """Path of the items; None for those that are shipped, and of a probe that asks none."""
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     """By step: sha256 of the manifest of the checkpoint that was asked; none of a folder."""
+    passed_over: tuple[str, ...] = ()
+    """Damaged checkpoints in whose place an older one was asked, and how they are damaged."""
     made_by: MadeBy | None = None
     """The code that asked."""
 

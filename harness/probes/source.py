@@ -37,6 +37,8 @@ class Source:
     """Keys of the config that are not known."""
     checkpoint: str | None = None
     """sha256 of the manifest of the run's checkpoint that it is; None of the start and a folder."""
+    passed_over: tuple[str, ...] = ()
+    """Newer checkpoints of the run that are damaged, and how."""
 
     @property
     def start(self) -> Source:
@@ -46,7 +48,9 @@ class Source:
                 f"{self.where}: policy.model must name what the policy began with, got nothing: "
                 "give a run or another folder, which it is held against, as --against"
             )
-        return replace(self, weights=None, step=START, shown="the start", checkpoint=None)
+        return replace(
+            self, weights=None, step=START, shown="the start", checkpoint=None, passed_over=()
+        )
 
 
 def of(folder: Path, step: int | None) -> Source:
@@ -101,7 +105,7 @@ def _of_run(one: TrainedRun) -> Source:
     step, sum_of_start = one.checkpoint.step, one.status.start_model
     return Source(
         one.config, one.run.config, weights, step, sum_of_start, f"step {step}",
-        checkpoint=checkpoints.sum_of(one.checkpoint),
+        checkpoint=checkpoints.sum_of(one.checkpoint), passed_over=one.passed_over,
     )  # fmt: skip
 
 

@@ -87,11 +87,15 @@ def _is_right(intention: int, belief: Sequence[float]) -> float:
 
 def _quantities(config: RunConfig) -> Sequence[Quantity]:
     first, last = (partial(posterior, config, before_last) for before_last in (False, True))
-    own = Quantity("own choice before the last reply", "share", partial(_own_is_right, last))
+    own = Quantity(
+        "own choice before the last reply", "share", partial(_own_is_right, last), whole=1.0
+    )
     return (
         Quantity("known before the first reply", "nats of 2.08", partial(_sum, first, _nats)),
         Quantity("known before the last reply", "nats of 2.08", partial(_sum, last, _nats)),
-        Quantity("guessed before the last reply", "share", partial(_sum, last, _is_right)),
+        Quantity(
+            "guessed before the last reply", "share", partial(_sum, last, _is_right), whole=1.0
+        ),
         *(() if config.policy.kind == "tabular" else (own,)),
     )
 

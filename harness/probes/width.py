@@ -45,6 +45,7 @@ QUANTITIES = tuple(
         "reward" if name == BEST else "share of users",
         partial(_of_user, measure, k),
         least_repeats=k,
+        whole=1.0,
     )
     for name, (measure, sizes) in MEASURES.items()
     for k in sizes

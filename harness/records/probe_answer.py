@@ -20,6 +20,8 @@ from harness.records.provenance import MadeBy
 FOLDER, FILE = "probes", "probe.json"
 BY_START = "start"
 """What a policy is held against unless another is named."""
+MARKS = {"schema", "probe", "asks", "run", "against", "reference", "steps", "readings"}
+"""Keys that an answer of any version has."""
 LARGEST_BYTES = 16_000_000
 Change = tuple[float, float, float]
 """Value and 95% interval; a bound that is not known is infinite."""
@@ -67,6 +69,15 @@ def read(run: Path, probe: str) -> Answer | None:
     except DAMAGED as error:
         rule = "must be what `harness probe` writes"
         raise DataError(f"{path}: {rule}, got {plain_file.one_line(error)}") from error
+
+
+def is_answer(path: Path) -> bool:
+    """Whether the file is what `harness probe`, of any version, wrote."""
+    try:
+        value = json.loads(plain_file.text(path, LARGEST_BYTES))
+    except (DataError, ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.keys() >= MARKS
 
 
 def _parsed(value: Mapping[str, Any]) -> Answer:

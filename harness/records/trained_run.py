@@ -41,18 +41,15 @@ class TrainedRun:
 def find(folder: Path, step: int | None = None) -> TrainedRun:
     """The run in `folder` and its checkpoint of `step`, by default the last whole one.
 
-    Raises ConfigError for a config that was changed, and where there is no such checkpoint, or none
-    that is whole.
+    Raises ConfigError for a config that was changed and a step whose checkpoint was not kept,
+    DataError where there is no checkpoint, or none that is whole and the run's own.
     """
     run = RunFolder(folder)
     status, config = run_folder.read_status(run), run_folder.read_config(run)
     changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)
-    try:
-        checkpoint, passed_over = _checkpoint(run, config, status, step)
-    except DataError as error:  # another run's, or another step's
-        raise ConfigError(str(error)) from error
+    checkpoint, passed_over = _checkpoint(run, config, status, step)
     return TrainedRun(run, config, status, checkpoint, tuple(passed_over))
 
 
@@ -77,11 +74,11 @@ def _checkpoint(
     kept = checkpoints.all_in(run.checkpoints)
     if not kept:
         every = f"saved every {config.trainer.checkpoint_every} steps (trainer.checkpoint_every)"
-        raise ConfigError(f"{run.checkpoints}: must hold a checkpoint, {every}, got none")
+        raise DataError(f"{run.checkpoints}: must hold a checkpoint, {every}, got none")
     if step is None:
         newest, problems = checkpoints.newest(run.checkpoints, identity)
         if newest is None:
-            raise ConfigError(f"{_whole(problems[-1])}; no other is whole")
+            raise DataError(f"{_whole(problems[-1])}; no other is whole")
         return newest, problems
     named = [path for path in kept if checkpoints.step_of(path) == step]
     if not named:
@@ -91,7 +88,7 @@ def _checkpoint(
         )
     problem = manifest.problem(named[0])
     if problem is not None:
-        raise ConfigError(_whole(f"{named[0]}: {problem}"))
+        raise DataError(_whole(f"{named[0]}: {problem}"))
     checkpoint = Checkpoint(step, named[0], checkpoints.identity_of(named[0]))
     checkpoints.refuse_another(checkpoint, identity)
     return checkpoint, []

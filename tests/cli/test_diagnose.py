@@ -95,7 +95,11 @@ def test_an_end_that_is_not_known_is_null(runs: Path) -> None:
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         command.diagnose((tmp_path,), as_json=False)
-    assert str(caught.value).startswith(f"{tmp_path}: needs a finished run, found ")
+    assert str(caught.value) == (
+        f"{tmp_path}: needs a finished run, found none: a run holds run.json or metrics.jsonl; no "
+        "such folder at or below this one; a log of another program is a run where its file itself "
+        "is named"
+    )
 
 
 def test_names_and_answers_of_others_are_shown_as_they_are(runs: Path) -> None:

@@ -189,7 +189,7 @@ def test_a_run_without_a_whole_checkpoint_is_refused(
     for step in (2, 4):
         damage(checkpoint(mine, step) / "tokenizer.json")
     done = here("export", "one", "model", *words, cwd=tmp_path)
-    assert done.returncode == 2
+    assert done.returncode == 65
     rule = "a checkpoint must be as it was saved, got: trainer/tokenizer.json differs from its"
     assert f"step-0000{4 if words else 2}: {rule} manifest" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
@@ -227,7 +227,7 @@ def test_a_run_of_the_tabular_policy_or_without_a_checkpoint_is_refused(
     shutil.rmtree(tmp_path / "one" / "checkpoints")
     done = here("export", "one", "model", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
-        2,
+        65,
         "harness: one/checkpoints: must hold a checkpoint, saved every 2 steps "
         "(trainer.checkpoint_every), got none\n",
     )

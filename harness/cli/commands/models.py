@@ -96,7 +96,7 @@ def probe(
 
     words = tuple(picture_format or ())
     asked = (name, run, step, along, against, users, repeats, items, first)
-    command.probe(command.Wanted(*asked, out, as_json, words))
+    raise typer.Exit(command.probe(command.Wanted(*asked, out, as_json, words)))
 
 
 def export(

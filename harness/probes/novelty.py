@@ -46,7 +46,6 @@ def left_out(config: RunConfig) -> Mapping[str, list[str]]:
 
 def _with(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
     """The config with users of these kinds alone, at every level."""
-
     asked: dict[str, Any] = {kind: list(some) for kind, some in kinds.items()}
 
     def of(level: DifficultyConfig) -> DifficultyConfig:

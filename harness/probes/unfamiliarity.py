@@ -131,7 +131,7 @@ def slope_parts(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.fl
     so that their mean is the slope.
 
     The jackknife of that mean is the one of the slope, and that of a difference of two such means
-    the one of the slopes' difference (Shao and Tu, The Jackknife and Bootstrap, section 1.1). Shape
+    the one of the slopes' difference (pseudo-values: Miller 1974, The jackknife: a review). Shape
     (users,); None for fewer than three users, and where x hardly varies without one of them.
     """
     n = len(x)

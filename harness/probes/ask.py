@@ -97,7 +97,7 @@ def _within(probe: Probe, repeats: int) -> Probe:
     def not_measured(config: RunConfig) -> Sequence[str]:
         least = {q.name: q.least_repeats for q in probe.quantities(config)}
         names = [name for name, needed in least.items() if needed > repeats]
-        rule = f"takes up to {max(least.values(), default=0)} conversations with a user"
+        rule = f"take up to {max(least.values(), default=0)} conversations with a user"
         why = [f"{', '.join(names)}: {rule}, and --repeats is {repeats}"] if names else []
         return [*probe.not_measured(config), *why]
 

@@ -63,7 +63,7 @@ def test_what_takes_more_conversations_than_there_are_is_not_measured(run: RunFo
     assert "best of 2 (reward)" in out
     assert "best of 4 (reward)" not in out
     assert "\nnot measured: best of 4, best of 8, best of 16, best of 32, a success in 8, " in out
-    assert "a success in 32, all succeed of 4: takes up to 32 conversations with a user" in out
+    assert "a success in 32, all succeed of 4: take up to 32 conversations with a user" in out
     assert out.count("not measured") == 1
     assert ", and --repeats is 2\n" in out
 

@@ -168,3 +168,13 @@ def test_scripted_users_come_for_what_profiles_say_with_words_of_our_own(tmp_pat
     }  # fmt: skip
     assert {user.persona.name for user in came} <= {person.name for person in PERSONAS[TRAIN]}
     assert converse(guests, keys[0])[-1].ended == "cap"
+
+
+def test_a_level_that_no_profile_fits_is_refused_where_a_user_is_drawn(tmp_path: Path) -> None:
+    """As a probe draws users of what training left out, which planning has not checked."""
+    path = a_file(tmp_path, intention="advice")
+    level = DifficultyConfig(name="medium", intentions=["praise"])
+    simulator = make(SimulatorConfig(kind="scripted", profiles=path), level)
+    rule = rf"{path} must have train users whose .* level medium lets come, got none of praise"
+    with pytest.raises(ConfigError, match=rule):
+        simulator.open([ConversationKey(1, 1, 0, 0)])

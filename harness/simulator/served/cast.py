@@ -100,7 +100,7 @@ class ProfiledSimulator:
 
 def _drawn(key: ConversationKey, difficulty: DifficultyConfig, path: str) -> Profile:
     u = uniforms("profile", key.seed, key.split, key.step, key.group)
-    return pick(_allowed(key.split, difficulty, path), u[0])
+    return pick(_some_allowed(key.split, difficulty, path), u[0])
 
 
 def _narrowed(difficulty: DifficultyConfig, profile: Profile) -> DifficultyConfig:
@@ -115,12 +115,19 @@ def _narrowed(difficulty: DifficultyConfig, profile: Profile) -> DifficultyConfi
 def check(difficulty: DifficultyConfig, simulator: SimulatorConfig) -> None:
     """Raise ConfigError if the profiles are not sound, or none of a side fits the level."""
     for split in (TRAIN, HELD_OUT) if simulator.profiles else ():
-        if not _allowed(split, difficulty, simulator.profiles):
-            raise ConfigError(
-                f"simulator.profiles: {simulator.profiles} must have {split} users whose intention "
-                f"and temperament level {difficulty.name} lets come, got none of "
-                f"{', '.join(difficulty.intentions)} with {', '.join(difficulty.temperaments)}"
-            )
+        _some_allowed(split, difficulty, simulator.profiles)
+
+
+def _some_allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
+    """Return `_allowed`. Raises ConfigError where there are none."""
+    found = _allowed(split, difficulty, path)
+    if not found:
+        raise ConfigError(
+            f"simulator.profiles: {path} must have {split} users whose intention and temperament "
+            f"level {difficulty.name} lets come, got none of {', '.join(difficulty.intentions)} "
+            f"with {', '.join(difficulty.temperaments)}"
+        )
+    return found
 
 
 def _allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:

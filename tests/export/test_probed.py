@@ -90,7 +90,10 @@ def test_a_chat_model_of_others_is_asked_against_another_folder(
     [
         (("drift", "--step", "4"), "--step must go with a run, since {} holds one model, got 4"),
         (("drift", "--along"), "--along must go with a run, since {} holds one model"),
-        (("reliability", "--against", "nowhere"), "nowhere/config.yaml: cannot be read"),
+        (
+            ("reliability", "--against", "nowhere"),
+            "--against nowhere: must be the folder of a run: no such folder",
+        ),
     ],
 )
 def test_what_a_folder_cannot_be_asked_is_refused(

@@ -1,6 +1,7 @@
 """What is the best of several conversations worth, and how sure is one of them?
 
-Training can raise the mean and leave the best of k where it was. Success is an emotion of 100;
+Training can raise the mean and leave the best of k where it was; a temperature moves both without
+training. Success is an emotion of 100;
 best of k, any of k and all of k are unbiased from more repeats than k (train/metrics/repeats.py).
 """
 
@@ -21,6 +22,8 @@ from harness.train.saved_policy.policy import Held
 SIZES = (1, 2, 4, 8, 16, 32)
 GREEDY = 0.05
 """The least temperature that a policy can have: all but its likeliest acts are ruled out."""
+HOTTEST = 10.0
+"""The highest that it can have."""
 BEST, ANY, ALL = "best of", "a success in", "all succeed of"
 MEASURES: dict[str, tuple[Callable[[FloatArray, int], float], tuple[int, ...]]] = {
     BEST: (repeats.best_of, SIZES),
@@ -56,10 +59,24 @@ def _greedy(config: RunConfig) -> RunConfig:
     return replace(config, policy=replace(config.policy, temperature=GREEDY))
 
 
+def _times(factor: float, config: RunConfig) -> RunConfig:
+    """The config at so many times the run's own temperature."""
+    temperature = min(HOTTEST, max(GREEDY, factor * config.policy.temperature))
+    return replace(config, policy=replace(config.policy, temperature=temperature))
+
+
+SETTINGS = (
+    Setting("greedy", _greedy),
+    Setting("half the temperature", partial(_times, 0.5)),
+    AS_TRAINED,
+    Setting("twice the temperature", partial(_times, 2.0)),
+)
+
+
 PROBE = Probe(
     "width",
     "What is the best of several conversations worth, and how sure is one of them?",
     lambda config: QUANTITIES,
     max(SIZES),
-    lambda config: (Setting("greedy", _greedy), AS_TRAINED),
+    lambda config: SETTINGS,
 )

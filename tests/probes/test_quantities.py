@@ -179,3 +179,15 @@ def test_a_tabular_policy_has_no_choice_of_its_own() -> None:
     assert "own choice before the last reply" not in names
     (reason,) = understanding.PROBE.not_measured(tabular)
     assert reason.startswith("the policy's own choice, of policy.kind=tabular: it has no words")
+
+
+@pytest.mark.parametrize(
+    ("trained", "asked"),
+    [(1.0, [0.05, 0.5, 1.0, 2.0]), (0.08, [0.05, 0.05, 0.08, 0.16]), (8.0, [0.05, 4.0, 8.0, 10.0])],
+)
+def test_width_is_asked_around_the_temperature_of_training_within_what_there_is(
+    trained: float, asked: list[float]
+) -> None:
+    config = RunConfig(policy=PolicyConfig(temperature=trained))
+    found = [setting.changed(config).policy.temperature for setting in width.SETTINGS]
+    assert found == asked

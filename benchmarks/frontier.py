@@ -159,6 +159,7 @@ def draw(path: Path, judged: Sequence[Judged], levels: Sequence[str]) -> None:
             a, b, _ = known[-1]
             panel.annotate(method, (a, b), fontsize=7, xytext=(3, 3), textcoords="offset points")
         panel.set_title(f"{level}: filled cells are on the front of all quantities")
+        panel.set_xscale("symlog", linthresh=1.0)  # at large rates the ledger is far off
         panel.set_xlabel("what signal and remedy did to H on the probe, nats")
         panel.set_ylabel("reward of held-out users")
     figure.tight_layout()

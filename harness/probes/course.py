@@ -11,7 +11,7 @@ from harness.records.run_folder import RunFolder
 from harness.report.figures.probe import Line, Panel, Point
 
 TITLE = "policy entropy H and reward R of each batch"
-HEIGHTS = "H (nats), R (0 to 1)"
+HEIGHTS = "H (nats), R"
 
 
 def panel(probed: Probed) -> Panel | None:

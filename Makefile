@@ -88,7 +88,7 @@ smoke: setup  ## every stage in seconds, up to the figure, in build/smoke
 bench: setup  ## the benchmarks that take a minute or two
 	$(BIN)/python benchmarks/cli_startup.py
 
-frontier: setup  ## the remedy frontier in build/frontier, 1,500 tabular runs, goes on where it ended; SIZE='--strengths 2 --seeds 1,2' for less, not beside runs of another size
+frontier: setup  ## the remedy frontier in build/frontier, 1,550 tabular runs, goes on where it ended; SIZE='--strengths 2 --seeds 1,2' for less, not beside runs of another size
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.frontier build/frontier $(SIZE)
 
 cards: setup  ## measure the shipped levels again, after a change of the simulator

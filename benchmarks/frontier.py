@@ -3,14 +3,14 @@
     OMP_NUM_THREADS=1 python -m benchmarks.frontier FOLDER [--methods A,B] [--strengths N]
         [--levels medium,hard] [--seeds 1,2] [--steps N] [--users N] [--repeats N] [--out FOLDER]
 
-All of it is 30 methods x 5 strengths x 5 seeds on two levels: 1,500 tabular runs
+All of it is 31 methods x 5 strengths x 5 seeds on two levels: 1,550 tabular runs
 (frontier_methods.yaml).
 FOLDER keeps a sweep for each level, method and strength; the same command again goes on where it
 ended, and reads what is done. Writes frontier.md, frontier.csv and frontier.png to --out (FOLDER).
 
 Of each run, at the end of its level:
 
-* kept: what signal and remedy did to H on the probe, by the ledger; noise is left out, nats
+* entropy: what is left of H on the probe, nats
 * reward, best_at_16: of held-out users of the level; best_at_16 needs 16 repeats
 * listening: I(strategy; hidden intention | reply number), nats
 * trainability: what as many steps on hard then gain on hard's users; of medium alone, since no
@@ -24,42 +24,21 @@ import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-
-import harness
 from benchmarks import frontier_plan
-from benchmarks.frontier_front import QUANTITIES, Judged, Measured, judge, sentence
-from benchmarks.frontier_plan import LEVELS, Cell, Size
+from benchmarks.frontier_front import (
+    QUANTITIES,
+    Difference,
+    Judged,
+    judge,
+    sentence,
+    sentence_at_equal_entropy,
+)
+from benchmarks.frontier_measured import Measured, measured
+from benchmarks.frontier_picture import draw
+from benchmarks.frontier_plan import LEVELS, Size
 
 SEEDS = (1, 2, 3, 4, 5)
-HELD_OUT = ("reward", "best_at_16", "listening")
-
-
-def measured(folder: Path, cell: Cell, size: Size) -> Measured:
-    """The numbers of a cell's finished runs; a run that failed has none."""
-    values: dict[str, dict[int, float]] = {quantity: {} for quantity in QUANTITIES}
-    table = harness.load(str(folder / cell.name)).metrics()
-    for seed, rows in table.groupby("seed"):
-        if rows["step"].max() < size.steps + 1:
-            continue
-        for quantity, value in _of_run(rows.set_index("step"), cell.level, size).items():
-            if pd.notna(value):
-                values[quantity][int(str(seed))] = float(value)
-    words = (w.split("=", 1) for w in cell.method.strengths[cell.strength - 1])
-    strength = " ".join(f"{key.rpartition('.')[2]}={value}" for key, value in words)
-    return Measured(cell.name, cell.method.name, strength, cell.level, cell.method.is_rate, values)
-
-
-def _of_run(rows: pd.DataFrame, level: str, size: Size) -> dict[str, float]:
-    at, last = (dict[str, Any](rows.loc[step]) for step in (size.steps + 1, rows.index.max()))
-    remedy = at["ledger/remedy"] if pd.notna(at["ledger/remedy"]) else 0.0
-    found = {name: float(at[f"eval/{level}/{name}"]) for name in HELD_OUT}
-    found["kept"] = float(at["ledger/signal"] + remedy)
-    if level == "medium" and rows.index.max() == size.steps + size.more_steps:
-        found["trainability"] = float(last["eval/hard/reward"] - at["eval/hard/reward"])
-    return found
 
 
 def write(out: Path, cells: Sequence[Measured], size: Size, command: str) -> str:
@@ -70,8 +49,9 @@ def write(out: Path, cells: Sequence[Measured], size: Size, command: str) -> str
     for level in size.levels:
         best, judged = judge([cell for cell in cells if cell.level == level])
         every += judged
-        lines += [f"## {level}", "", sentence(level, best, judged), "", *_table(judged), ""]
-    lines += ["![Reward against entropy kept, by method](frontier.png)", ""]
+        answers = [sentence(level, best, judged), sentence_at_equal_entropy(level, judged)]
+        lines += [f"## {level}", "", *answers, "", *_table(judged), ""]
+    lines += ["![Reward against the entropy that is left, by method](frontier.png)", ""]
     page = "\n".join(lines)
     out.mkdir(parents=True, exist_ok=True)
     (out / "frontier.md").write_text(page)
@@ -86,18 +66,20 @@ def _size(size: Size, cells: Sequence[Measured]) -> str:
         f"{len(names)} methods beside plain grpo at several rates, {len(cells)} cells, seeds "
         f"{', '.join(map(str, size.seeds))}, {size.steps} steps of 64 conversations; means over "
         "seeds. Methods of frontier_methods.yaml that are not in the table: not run. In brackets: "
-        "the difference to the best rate, with an interval that holds for the level as a whole. "
+        "the difference to the best rate, or at equal entropy to the rates, with an interval that "
+        "holds for the level as a whole. "
         "Remedies run at the shipped rate, so one that loses here may only want another."
     )
 
 
 def _table(judged: Sequence[Judged]) -> list[str]:
-    heads = ["method", "strength", *QUANTITIES, "front", "verdict"]
+    heads = ["method", "strength", *QUANTITIES, "front", "verdict", "reward at equal entropy"]
     rows = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for one in judged:
         numbers = [_number(one, quantity) for quantity in QUANTITIES]
         front = "yes" if one.on_front else ""
-        cells = [one.cell.method, one.cell.strength, *numbers, front, one.verdict or "a rate"]
+        numbers += [front, one.verdict or "a rate", _at_equal_entropy(one)]
+        cells = [one.cell.method, one.cell.strength, *numbers]
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -108,63 +90,40 @@ def _number(judged: Judged, quantity: str) -> str:
         return ""
     if beside is None:
         return f"{mean:.3f}"
-    return f"{mean:.3f} ({beside.value:+.3f}, {beside.low:+.3f} to {beside.high:+.3f})"
+    return f"{mean:.3f} ({_difference(beside)})"
+
+
+def _at_equal_entropy(judged: Judged) -> str:
+    one = judged.at_equal_entropy
+    return judged.beside_rates if one is None else f"{judged.beside_rates} ({_difference(one)})"
+
+
+def _difference(one: Difference) -> str:
+    return f"{one.value:+.3f}, {one.low:+.3f} to {one.high:+.3f}"
 
 
 def _write_csv(path: Path, judged: Sequence[Judged]) -> None:
-    """A row a cell and quantity."""
+    """A row a cell and quantity; reward_at_equal_entropy is a difference alone."""
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(
-            ["level", "method", "strength", "quantity", "seeds", "mean", "less_best_rate", "low",
+            ["level", "method", "strength", "quantity", "seeds", "mean", "less_rate", "low",
              "high", "on_front", "verdict"]
         )  # fmt: skip
         for one in judged:
+            about = [one.cell.level, one.cell.method, one.cell.strength]
             for quantity in QUANTITIES:
-                by_seed = one.cell.values.get(quantity, {})
-                beside = one.differences.get(quantity)
-                differs = (
-                    ["", "", ""] if beside is None else [beside.value, beside.low, beside.high]
-                )
-                about = [one.cell.level, one.cell.method, one.cell.strength, quantity, len(by_seed)]
-                mean = one.cell.mean(quantity)
-                rows.writerow(
-                    [*about, "" if mean is None else mean, *differs, one.on_front, one.verdict]
-                )
+                seeds = len(one.cell.values.get(quantity, {}))
+                beside, mean = one.differences.get(quantity), one.cell.mean(quantity)
+                numbers = [quantity, seeds, mean, *_bounds(beside)]
+                rows.writerow([*about, *numbers, one.on_front, one.verdict])
+            seeds = len(one.cell.values.get("reward", {}))
+            equal = ["reward_at_equal_entropy", seeds, None, *_bounds(one.at_equal_entropy)]
+            rows.writerow([*about, *equal, one.on_front, one.beside_rates])
 
 
-def draw(path: Path, judged: Sequence[Judged], levels: Sequence[str]) -> None:
-    """Reward against entropy kept, a panel a level: rates as a line, cells of the front filled."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, len(levels), figsize=(6.5 * len(levels), 5), squeeze=False)
-    for panel, level in zip(panels[0], levels, strict=True):
-        here = [one for one in judged if one.cell.level == level]
-        for method in dict.fromkeys(one.cell.method for one in here):
-            own = [one for one in here if one.cell.method == method]
-            x = [one.cell.mean("kept") for one in own]
-            y = [one.cell.mean("reward") for one in own]
-            known = [(a, b, one) for a, b, one in zip(x, y, own, strict=True) if a is not None]
-            if not known:
-                continue
-            rate = own[0].cell.is_rate
-            style = {"color": "black", "linewidth": 1.5} if rate else {"linewidth": 0.6}
-            (line,) = panel.plot([a for a, _, _ in known], [b for _, b, _ in known], **style)
-            for a, b, one in known:
-                face = line.get_color() if one.on_front else "white"
-                panel.plot(a, b, "o", color=line.get_color(), markerfacecolor=face, markersize=5)
-            a, b, _ = known[-1]
-            panel.annotate(method, (a, b), fontsize=7, xytext=(3, 3), textcoords="offset points")
-        panel.set_title(f"{level}: filled cells are on the front of all quantities")
-        panel.set_xscale("symlog", linthresh=1.0)  # at large rates the ledger is far off
-        panel.set_xlabel("what signal and remedy did to H on the probe, nats")
-        panel.set_ylabel("reward of held-out users")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+def _bounds(one: Difference | None) -> list[float | None]:
+    return [None, None, None] if one is None else [one.value, one.low, one.high]
 
 
 def arguments(words: Sequence[str]) -> tuple[argparse.Namespace, Size]:

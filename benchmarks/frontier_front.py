@@ -1,10 +1,11 @@
 """The front of the methods, with simultaneous intervals, and whether one beats a better rate.
 
 A cell is held against the *best rate*: that of plain grpo whose mean reward is highest on the same
-level, chosen on the same seeds, which favours it. Differences are paired by seed; their intervals
-hold together at 95% over all cells of the level and all quantities (Bonferroni), by a standard
-deviation that is pooled over a method's strengths: with five seeds a cell's own has 4 degrees of
-freedom, by which no interval of a thousand would say anything.
+level, chosen on the same seeds, which favours it; and at equal entropy against all rates
+(frontier_rates.py). Differences are paired by seed; their intervals hold together at 95% over all
+cells of the level and all quantities (Bonferroni), by a standard deviation that is pooled over a
+method's strengths: with five seeds a cell's own has 4 degrees of freedom, by which no interval of a
+thousand would say anything.
 """
 
 from __future__ import annotations
@@ -16,34 +17,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from benchmarks import frontier_rates
+from benchmarks.frontier_measured import Measured
+
 QUANTITIES: Mapping[str, float] = {
-    "kept": 0.1,
+    "entropy": 0.1,
     "reward": 0.05,
     "best_at_16": 0.05,
     "listening": 0.05,
     "trainability": 0.05,
 }
-"""What a cell is judged by, more being better, with the loss that matters: nats for kept and
+"""What a cell is judged by, more being better, with the loss that matters: nats for entropy and
 listening, final emotion / 100 for the others."""
 LEVEL = 0.05
 BEATS, SHOWN_NOT, OPEN = "beats the best rate", "does not", "open"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The numbers of a cell: by quantity, of each seed."""
-
-    name: str
-    method: str
-    strength: str
-    level: str
-    is_rate: bool
-    values: Mapping[str, Mapping[int, float]]
-
-    def mean(self, quantity: str) -> float | None:
-        """Mean over the seeds that have it; None where none has."""
-        numbers = list(self.values.get(quantity, {}).values())
-        return float(np.mean(numbers)) if numbers else None
+ABOVE, BELOW, OUTSIDE = "above the rates", "below the rates", "no rate leaves as much"
 
 
 @dataclass(frozen=True)
@@ -67,6 +55,19 @@ class Judged:
     on_front: bool
     """Whether no other cell of the level is as good in the mean of every quantity, and better in
     one."""
+    at_equal_entropy: Difference | None
+    """Its reward less that of plain grpo at the rate that leaves as much entropy; None for a rate,
+    and where no rate leaves as much."""
+
+    @property
+    def beside_rates(self) -> str:
+        """ABOVE, BELOW, OPEN or OUTSIDE; empty for a rate and for a cell without numbers."""
+        if self.cell.is_rate or self.cell.mean("entropy") is None:
+            return ""
+        one = self.at_equal_entropy
+        if one is None:
+            return OUTSIDE
+        return ABOVE if one.low > 0 else BELOW if one.high < 0 else OPEN
 
 
 def judge(cells: Sequence[Measured]) -> tuple[Measured | None, list[Judged]]:
@@ -77,6 +78,7 @@ def judge(cells: Sequence[Measured]) -> tuple[Measured | None, list[Judged]]:
     front, beside = _front(cells), [cell for cell in cells if cell is not best]
     found = {cell.name: {} if best is None else _paired(cell, best) for cell in beside}
     count = max(1, sum(map(len, found.values())))
+    at_equal = _at_equal_entropy(cells)
     judged = []
     for cell in cells:
         alike = [found[one.name] for one in beside if one.method == cell.method]
@@ -85,8 +87,28 @@ def judge(cells: Sequence[Measured]) -> tuple[Measured | None, list[Judged]]:
             for quantity, numbers in found.get(cell.name, {}).items()
         }
         word = "" if cell.is_rate else verdict(differences)
-        judged.append(Judged(cell, differences, word, cell.name in front))
+        on_front, equal = cell.name in front, at_equal.get(cell.name)
+        judged.append(Judged(cell, differences, word, on_front, equal))
     return best, judged
+
+
+def _at_equal_entropy(cells: Sequence[Measured]) -> dict[str, Difference]:
+    """By name of a cell that is no rate: its reward less the rates' at its entropy. These intervals
+    hold together over the cells of the level.
+    """
+    curve = frontier_rates.curve([cell for cell in cells if cell.is_rate])
+    asked = [cell for cell in cells if not cell.is_rate]
+    found = {cell.name: frontier_rates.beside(cell, curve) for cell in asked}
+    found = {name: numbers for name, numbers in found.items() if len(numbers) > 1}
+    method = {cell.name: cell.method for cell in asked}
+    return {
+        name: _interval(
+            numbers,
+            [other for one, other in found.items() if method[one] == method[name]],
+            len(found),
+        )
+        for name, numbers in found.items()
+    }
 
 
 def verdict(differences: Mapping[str, Difference]) -> str:
@@ -115,6 +137,22 @@ def sentence(level: str, best: Measured | None, judged: Sequence[Judged]) -> str
     if winners:
         return f"On {level} {', '.join(winners)} beat {against}; {rest}."
     return f"On {level} none is shown to beat a better learning rate, {against}; {rest}."
+
+
+def sentence_at_equal_entropy(level: str, judged: Sequence[Judged]) -> str:
+    """How the methods stand to plain grpo at the rate that leaves as much entropy."""
+    cells = {
+        word: [
+            one.cell.name.removeprefix(f"{level}-") for one in judged if one.beside_rates == word
+        ]
+        for word in (ABOVE, BELOW, OPEN, OUTSIDE)
+    }
+    above, below = (", ".join(cells[word]) or "no cell" for word in (ABOVE, BELOW))
+    return (
+        f"At the entropy that they leave, more reward than a rate that leaves as much: {above}. "
+        f"Less: {below}. Not told apart: {len(cells[OPEN])} cells; more entropy than any rate: "
+        f"{len(cells[OUTSIDE])}."
+    )
 
 
 def _front(cells: Sequence[Measured]) -> set[str]:

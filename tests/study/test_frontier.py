@@ -8,13 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import frontier, frontier_front, frontier_plan
-from benchmarks.frontier_front import BEATS, OPEN, QUANTITIES, SHOWN_NOT, Difference, Measured
+from benchmarks import frontier, frontier_front, frontier_plan, frontier_rates
+from benchmarks.frontier_front import (
+    ABOVE,
+    BEATS,
+    BELOW,
+    OPEN,
+    OUTSIDE,
+    QUANTITIES,
+    SHOWN_NOT,
+    Difference,
+    Judged,
+)
+from benchmarks.frontier_measured import Measured
 from harness.compose import planner
 
 SIZE = frontier_plan.Size(("medium", "hard"), (1, 2), 20, 20, 16, 16)
 SEEDS = range(1, 6)
-TRUTH = {"kept": -1.0, "reward": 0.5, "best_at_16": 0.9, "listening": 0.4, "trainability": 0.2}
+TRUTH = {"entropy": 0.5, "reward": 0.5, "best_at_16": 0.9, "listening": 0.4, "trainability": 0.2}
 
 
 def made(
@@ -28,14 +39,18 @@ def made(
 
 
 def rates(rng: np.random.Generator) -> list[Measured]:
-    slower = [made(f"rate-{n}", rng, {"reward": -0.1 * n, "kept": 0.2 * n}) for n in (1, 2)]
+    slower = [made(f"rate-{n}", rng, {"reward": -0.1 * n, "entropy": 0.2 * n}) for n in (1, 2)]
     return [made("rate-0", rng), *slower]
 
 
 def test_a_method_that_keeps_entropy_and_loses_nothing_beats_the_best_rate() -> None:
     rng = np.random.default_rng(1)
-    cells = [*rates(rng), made("good-1", rng, {"kept": 0.5}), made("good-2", rng, {"kept": 0.6})]
-    cells += [made(f"dear-{n}", rng, {"kept": 0.5, "reward": -0.2}) for n in (1, 2)]
+    cells = [
+        *rates(rng),
+        made("good-1", rng, {"entropy": 0.5}),
+        made("good-2", rng, {"entropy": 0.6}),
+    ]
+    cells += [made(f"dear-{n}", rng, {"entropy": 0.5, "reward": -0.2}) for n in (1, 2)]
     cells += [made(f"same-{n}", rng) for n in (1, 2)]
     best, judged = frontier_front.judge(cells)
     assert best is not None
@@ -50,7 +65,10 @@ def test_a_method_that_keeps_entropy_and_loses_nothing_beats_the_best_rate() -> 
 
 def test_it_can_say_that_none_beats_a_better_learning_rate() -> None:
     rng = np.random.default_rng(2)
-    cells = [*rates(rng), *(made(f"m-{n}", rng, {"kept": 0.5, "reward": -0.2}) for n in range(9))]
+    cells = [
+        *rates(rng),
+        *(made(f"m-{n}", rng, {"entropy": 0.5, "reward": -0.2}) for n in range(9)),
+    ]
     best, judged = frontier_front.judge(cells)
     assert {one.verdict for one in judged if not one.cell.is_rate} == {SHOWN_NOT}
     answer = frontier_front.sentence("medium", best, judged)
@@ -87,18 +105,99 @@ def test_a_cell_without_a_quantity_is_judged_by_the_others() -> None:
 
 def test_the_front_is_what_nothing_is_better_than_in_all() -> None:
     rng = np.random.default_rng(4)
-    cells = [made("rate-0", rng, sd=0), made("up-1", rng, {"kept": 0.1, "reward": -0.1}, sd=0)]
-    cells += [made("under-1", rng, {"kept": -0.1}, sd=0), made("alike-1", rng, sd=0)]
+    cells = [made("rate-0", rng, sd=0), made("up-1", rng, {"entropy": 0.1, "reward": -0.1}, sd=0)]
+    cells += [made("under-1", rng, {"entropy": -0.1}, sd=0), made("alike-1", rng, sd=0)]
     cells += [Measured("diverged-1", "diverged", "1", "medium", False, {})]
     assert frontier_front._front(cells) == {"rate-0", "up-1", "alike-1"}
+
+
+def point(name: str, entropy: float, rewards: list[float]) -> Measured:
+    """A cell of two seeds."""
+    by_seed = {"entropy": [entropy, entropy], "reward": rewards}
+    values = {q: dict(enumerate(numbers, start=1)) for q, numbers in by_seed.items()}
+    return Measured(name, name, "1", "hard", name.startswith("rate"), values)
+
+
+HULL = [point("rate-1", 1.8, [0.1, 0.2]), point("rate-9", 0.4, [0.4, 0.4])]
+UNDER = [point("rate-27", 0.2, [0.3, 0.4]), point("rate-2", 1.2, [0.2, 0.2])]
+
+
+def test_the_curve_is_the_upper_hull_of_the_rates_and_ends_at_the_best() -> None:
+    steep = point("rate-3", 1.1, [0.34, 0.36])
+    assert [r.name for r in frontier_rates.curve([*HULL, *UNDER])] == ["rate-9", "rate-1"]
+    names = [r.name for r in frontier_rates.curve([steep, *UNDER, *HULL])]
+    assert names == ["rate-9", "rate-3", "rate-1"]
+    assert frontier_rates.curve([Measured("rate-4", "rate", "4", "hard", True, {})]) == []
+    better_at_as_much = point("rate-5", 0.4, [0.41, 0.41])
+    assert frontier_rates.curve([*HULL, better_at_as_much])[0] is better_at_as_much
+
+
+@pytest.mark.parametrize(
+    ("entropy", "less"),
+    [
+        (1.8, [0.1, 0.2]),
+        (1.1, [0.25, 0.3]),  # half way between the two rates
+        (0.3, [0.4, 0.4]),  # below the best rate's: flat
+        (1.9, None),
+    ],
+)
+def test_a_cell_is_held_against_the_rates_at_its_own_entropy(
+    entropy: float, less: list[float] | None
+) -> None:
+    found = frontier_rates.beside(point("clip_b-1", entropy, [0.5, 0.5]), HULL[::-1])
+    assert found == pytest.approx([] if less is None else [0.5 - one for one in less])
+
+
+def on_the_curve(
+    rng: np.random.Generator, name: str, entropy: float, more: float = 0.0
+) -> Measured:
+    """A cell of five seeds whose true reward is `more` above the rates' at its entropy."""
+    method, _, strength = name.partition("-")
+    reward = 0.45 - 0.1 * entropy**2 + more
+    values = {"entropy": {s: entropy + rng.normal(0, 0.02) for s in SEEDS}}
+    values["reward"] = {s: reward + rng.normal(0, 0.025) for s in SEEDS}
+    return Measured(name, method, strength, "hard", method == "rate", values)
+
+
+def level(rng: np.random.Generator, more: float = 0.0) -> list[Judged]:
+    rates = [on_the_curve(rng, f"rate-{n}", h) for n, h in enumerate(np.linspace(0.1, 1.8, 10))]
+    cells = [
+        on_the_curve(rng, f"m{n}-{k}", h, more)
+        for n in range(14)
+        for k, h in enumerate((0.3, 0.7, 1.0, 1.3, 1.6))
+    ]
+    return frontier_front.judge([*rates, *cells])[1]
+
+
+def test_methods_on_the_curve_of_the_rates_are_seldom_told_from_it() -> None:
+    worlds = [level(np.random.default_rng(300 + world)) for world in range(40)]
+    words = [{one.beside_rates for one in judged} for judged in worlds]
+    assert sum(ABOVE in one for one in words) <= 2
+    assert sum(BELOW in one for one in words) <= 8  # the hull favours the rates
+
+
+def test_a_method_above_the_curve_is_told_and_named() -> None:
+    judged = level(np.random.default_rng(7), more=0.1)
+    words = [one.beside_rates for one in judged if not one.cell.is_rate]
+    assert words.count(ABOVE) > 60
+    said = frontier_front.sentence_at_equal_entropy("hard", judged)
+    assert said.startswith(
+        "At the entropy that they leave, more reward than a rate that leaves as much: m0-0, "
+    )
+    assert "Less: no cell." in said
+    far = frontier_front.judge([*HULL, point("era-1", 1.9, [0.5, 0.5])])[1]
+    assert [one.beside_rates for one in far] == ["", "", OUTSIDE]
 
 
 @pytest.mark.parametrize(
     ("differences", "word"),
     [
-        ({"reward": Difference(0.1, 0.01, 0.2), "kept": Difference(0, -0.09, 0.09)}, BEATS),
-        ({"reward": Difference(0.1, 0.01, 0.2), "kept": Difference(0, -0.11, 0.09)}, OPEN),
-        ({"reward": Difference(0.1, 0.01, 0.2), "kept": Difference(-0.3, -0.4, -0.2)}, SHOWN_NOT),
+        ({"reward": Difference(0.1, 0.01, 0.2), "entropy": Difference(0, -0.09, 0.09)}, BEATS),
+        ({"reward": Difference(0.1, 0.01, 0.2), "entropy": Difference(0, -0.11, 0.09)}, OPEN),
+        (
+            {"reward": Difference(0.1, 0.01, 0.2), "entropy": Difference(-0.3, -0.4, -0.2)},
+            SHOWN_NOT,
+        ),
         ({"reward": Difference(-0.02, -0.03, -0.01)}, SHOWN_NOT),
         ({"reward": Difference(0.0, -0.1, 0.1)}, OPEN),
     ],

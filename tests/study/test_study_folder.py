@@ -145,7 +145,7 @@ def test_a_damaged_study_json_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_cost_is_that_of_all_runs_or_not_known() -> None:
     trainer = dataclasses.replace(RunConfig().trainer, steps=300, conversations=8)
     tabular = PolicyConfig(name="tabular", kind="tabular")
-    a_run = 3.0 + 21 * 2 * 0.2 + 300 * 8 * 1.4e-3
+    a_run = 1.7 + 21 * 2 * 0.11 + 300 * 8 * 1.0e-3
     configs = [RunConfig(policy=tabular, trainer=trainer)] * 4
     assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
     assert "(1.4 ms a conversation and 0.2 s an evaluation" in cost.sentence(configs)

@@ -151,7 +151,7 @@ def test_a_dry_run_shows_the_runs_and_creates_nothing(run: Run) -> None:
     assert out.splitlines()[0].split() == ["0-easy-seed1", "difficulty=easy", "policy=tabular"]
     assert out.splitlines()[-2] == "2 runs; swept: difficulty (2)"
     assert out.splitlines()[-1] == (
-        "2 runs of 600 steps: about 0.04 CPU hours (1.4 ms a conversation and 0.2 s an evaluation, "
+        "2 runs of 600 steps: about 0.02 CPU hours (1 ms a conversation and 0.11 s an evaluation, "
         "measured on one core); about 9.5 MB on disk"
     )
     assert not list(Path().iterdir())

@@ -148,12 +148,12 @@ def test_the_cost_is_that_of_all_runs_or_not_known() -> None:
     a_run = 1.7 + 21 * 2 * 0.11 + 300 * 8 * 1.0e-3
     configs = [RunConfig(policy=tabular, trainer=trainer)] * 4
     assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
-    assert "(1.4 ms a conversation and 0.2 s an evaluation" in cost.sentence(configs)
+    assert "(1 ms a conversation and 0.11 s an evaluation" in cost.sentence(configs)
     other = [*configs, RunConfig(policy=PolicyConfig(name="mine"))]
     said = "not known, since policy=mine, simulator=scripted was never measured"
     assert said in cost.sentence(other)
     tiny = RunConfig(policy=PolicyConfig())
-    assert "tabular: 1.4 ms a conversation" in cost.sentence([*configs, tiny])
+    assert "tabular: 1 ms a conversation" in cost.sentence([*configs, tiny])
     for wider in (PolicyConfig(hidden_size=1024), PolicyConfig(max_turn_tokens=256)):
         said = "policy=tiny, simulator=scripted in this shape, or on a GPU, was never measured"
         assert said in cost.sentence([tiny, RunConfig(policy=wider)])

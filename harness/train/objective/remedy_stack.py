@@ -244,7 +244,9 @@ def _read(path: Path) -> tuple[float, dict[str, State]]:
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         every = saved.get("states", {})  # which checkpoints of older versions lack
-        states = {name: {key: _finite(x) for key, x in every[name].items()} for name in every}
+        states: dict[str, State] = {
+            name: {key: _finite(x) for key, x in every[name].items()} for name in every
+        }
         return _finite(saved["coefficient"]), states
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: must hold the remedies' numbers, got {error!r}") from error

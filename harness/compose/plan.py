@@ -15,6 +15,7 @@ from harness.errors import ConfigError
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 LONGEST_NAME = 96
+CLIPS = ("algorithm.clip_low", "algorithm.clip_high")
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
         raise ConfigError("the sweep is empty: one of its axes has no values")
     _refuse_unused_keys(points, swept)
     points = [_with_all_options(point) for point in points]
+    _refuse_clips_that_a_remedy_replaces(points)
     _refuse_repeats(points)
     _check_plug_ins(points)
     axes = {key: _values(points, key) for key in swept}
@@ -115,6 +117,22 @@ def _with_all_options(point: Point) -> Point:
 
     registry.check(point.config)
     return replace(point, config=registry.with_all_options(point.config))
+
+
+def _refuse_clips_that_a_remedy_replaces(points: Sequence[Point]) -> None:
+    """Raise ConfigError for a clip of the algorithm's that a word sets where every run has a remedy
+    in its place; beside one without, as of a control, it may stand.
+    """
+    typed = [key for key in CLIPS if any(key in point.values for point in points)]
+    if not typed or not all(point.config.remedy.methods for point in points):
+        return
+    from harness.train.objective import registry
+
+    shapes = [registry.ratio_shape(point.config) for point in points]
+    if all(shapes):
+        key, got = typed[0], keys.value_at(points[0].config, typed[0])
+        rule = f"has no effect with remedy.methods.{shapes[0]}, which takes the clip's place"
+        raise ConfigError(f"{key}: {rule}, got {got}")
 
 
 def _is_plain_grpo(config: RunConfig) -> bool:

@@ -10,7 +10,7 @@ from harness.config.policy import ANY_LANGUAGE_MODEL
 from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, Unless
 from harness.errors import ConfigError
 
-GRPO = Only("algorithm.kind", ("grpo", "gspo"))
+GRPO = Only("algorithm.kind", ("grpo", "gspo", "reptile"))
 BY_CONVERSATION = Unless("algorithm.kind", ("gspo", "kto"), "it takes the mean over conversations")
 BY_TOKEN = Unless("algorithm.kind", ("lite_ppo",), "it divides by the number of tokens")
 BY_CONSTANT = Unless("algorithm.kind", ("dr_grpo",), "it divides by a constant")

@@ -70,6 +70,17 @@ def test_a_rate_that_is_too_high_ends_in_a_sentence(rate: float, size: float) ->
     )
 
 
+def test_a_critic_that_learns_each_batch_by_heart_and_knows_nothing_of_the_next_diverges() -> None:
+    """At a wild rate with many passes it ends near every batch that it has seen."""
+    one, other = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    state = np.array([[0.0, 40.0, 0.0], np.zeros(3), np.zeros(3)])
+    critic = LinearCritic(1.0, 1000, state, updates=1)
+    assert critic.fitted(one, np.array([0.5])).values(one) == pytest.approx(0.5, abs=0.1)
+    with pytest.raises(DivergedError) as error:
+        critic.fitted(other, np.array([0.5]))
+    assert "is off by 39.5 (root mean square) after 1001 updates" in str(error.value)
+
+
 def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     critic = LinearCritic.start(0.1, 5).fitted(FEATURES, FEATURES @ TRUTH)
     critic.save(tmp_path)

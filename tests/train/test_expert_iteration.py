@@ -78,9 +78,9 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
         "remedy.methods.gppo must go with an algorithm that has a ratio, since it shapes it, got "
         "algorithm.kind=expert_iteration"
     )
-    for name in ("clip_b", "clip_v"):
+    for name in ("clip_b", "clip_v", "entrocraft", "w_reinforce"):
         assert refused(f"remedy={name}") == (
             f"remedy.methods.{name} must go with an algorithm whose advantages can be negative, "
-            "since it leaves out tokens of such, got algorithm.kind=expert_iteration"
+            "since it sets those apart, got algorithm.kind=expert_iteration"
         )
     assert refused("algorithm.group_size=1").startswith("algorithm.group_size must be 2 or more")

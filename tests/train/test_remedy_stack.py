@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from harness.compose import planner, search_path
-from harness.config.run import AlgorithmConfig, RemedyConfig
-from harness.errors import ConfigError
+from harness.config.run import AlgorithmConfig, RemedyConfig, RunConfig
+from harness.errors import ConfigError, DataError
 from harness.records.run_folder import RunFolder
 from harness.testing import remedy_contract
 from harness.testing.commands import here
 from harness.train import remedies
-from harness.train.objective import registry
+from harness.train.objective import registry, remedy_stack
 from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.reference_kl import ReferenceKl
@@ -59,6 +59,19 @@ def test_a_remedy_that_could_do_nothing_is_refused_before_the_first_run(tmp_path
 def test_one_method_that_can_act_is_enough() -> None:
     both = RemedyConfig("two", {"clip_higher": {}, "reference_kl": {}})
     registry.check(replace(tabular(), remedy=both))
+
+
+def test_a_clip_that_a_remedy_replaces_is_refused_unless_another_run_has_it() -> None:
+    assert refused("remedy=dppo", TWICE, "algorithm.clip_high=0.5") == (
+        "algorithm.clip_high: has no effect with remedy.methods.dppo, which takes the clip's "
+        "place, got 0.5"
+    )
+    assert refused("remedy=clip_higher,gppo", TWICE, "algorithm.clip_low=0.1").startswith(
+        "algorithm.clip_low: has no effect with remedy.methods.clip_higher, "
+    )
+    for remedies_ in ("none,dppo", "w_reinforce"):
+        words = ["policy=tabular", f"remedy={remedies_}", TWICE, "algorithm.clip_high=0.5"]
+        assert planner.plan(words).points
 
 
 def test_a_mistake_names_its_key() -> None:
@@ -194,3 +207,27 @@ def test_a_resumed_controller_goes_on_with_its_coefficient(tmp_path: Path) -> No
     assert [row["entropy_coef"] for row in rows] == [0, 0.01, 0.02, 0.03, 0.03, 0.03]
     assert [row["remedy/acted"] for row in rows] == [0, 1, 1, 1, 1, 1]
     assert cut.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        (None, "FileNotFoundError("),
+        ("{", "JSONDecodeError("),
+        ("[]", "AttributeError("),
+        ('{"states": {}}', "KeyError('coefficient')"),
+        ('{"coefficient": "x"}', "ValueError(\"'x' in the place of a finite number\")"),
+        ('{"coefficient": 0, "states": {"repo_r": {"zeta": NaN}}}', "ValueError('nan in the place"),
+        ('{"coefficient": 0, "states": {"repo_r": 1}}', "AttributeError("),
+    ],
+)
+def test_a_checkpoint_without_what_remedies_carry_is_named(
+    tmp_path: Path, text: str | None, got: str
+) -> None:
+    config = RunConfig(remedy=RemedyConfig("repo_r", {"repo_r": {}}))
+    file = tmp_path / "remedy.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(DataError) as error:
+        remedy_stack.begin(config, tmp_path)
+    assert str(error.value).startswith(f"{file}: must hold the remedies' numbers, got {got}")

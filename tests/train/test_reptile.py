@@ -17,8 +17,10 @@ from harness.train.algorithms.grpo import Grpo
 from harness.train.algorithms.reptile import Reptile
 from harness.train.loop import adaptation, slow_weights
 from harness.train.loop import tabular as loop
+from harness.train.objective import remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.algorithm import Algorithm, InnerStep
+from harness.train.policy_gradient.rewards import Rewards
 from tests.train.made import finish, go_on, make_run, rows_of, tabular
 
 START = TabularPolicy.start("last_words")
@@ -88,6 +90,15 @@ def test_the_policy_that_is_kept_is_the_slow_one(tmp_path: Path) -> None:
     assert finish(plain)[0] == 0
     inner = loop.load(max(plain.checkpoints.iterdir()), START).table
     np.testing.assert_allclose(kept, 0.5 * inner, atol=1e-12)
+
+
+def test_what_its_advantages_are_divided_by_is_a_key_of_its_own_too() -> None:
+    words = ["policy=tabular", "algorithm=reptile", "algorithm.std_floor=0.5"]
+    (point,) = planner.plan(words).points
+    stack = remedy_stack.begin(point.config, None)
+    rewards = replace(Rewards.of(np.arange(64) / 64), replies=np.full(64, 3))
+    given = stack.algorithm.advantages(rewards, None, stack.config)
+    assert given[7, 0] == pytest.approx(3.5 / 64 / 0.5)  # the spread of eight in a row is 0.04
 
 
 def test_a_run_goes_on_within_a_task_and_a_lost_file_is_told(tmp_path: Path) -> None:

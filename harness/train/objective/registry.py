@@ -86,6 +86,11 @@ def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
     return tuple(chosen)
 
 
+def ratio_shape(config: RunConfig) -> str | None:
+    """The remedy whose shape of the ratio takes the place of the algorithm's clip; None without."""
+    return next((r.name() for r in remedies_of(config) if isinstance(r, Ratio)), None)
+
+
 def reads_start_model(config: RunConfig) -> bool:
     """Whether a language model's run has its start model read along; the served user, a model
     itself, does not go by it. Raises ConfigError as `remedies_of` does.
@@ -137,8 +142,8 @@ def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunC
             rule = f"must go with an algorithm that compares single rewards, since it {what} groups"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule} by their spread, got {kind}")
         if remedy.needs_negative and not algorithm.has_negative:
-            rule = "must go with an algorithm whose advantages can be negative, since it leaves out"
-            raise ConfigError(f"remedy.methods.{remedy.name()} {rule} tokens of such, got {kind}")
+            rule = "must go with an algorithm whose advantages can be negative, since it sets those"
+            raise ConfigError(f"remedy.methods.{remedy.name()} {rule} apart, got {kind}")
         if isinstance(remedy, Ratio) and not algorithm.has_ratio:
             rule = "must go with an algorithm that has a ratio, since it shapes it"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")

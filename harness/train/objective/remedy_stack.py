@@ -8,6 +8,7 @@ are.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.config.run import AlgorithmConfig, RunConfig
+from harness.errors import DataError
 from harness.records import atomic
 from harness.train.objective import registry
 from harness.train.objective.token_selection import RemedyLoss, TokenSelection
@@ -224,16 +226,36 @@ class RemedyStack:
 
 
 def begin(config: RunConfig, checkpoint: Path | None) -> RemedyStack:
-    """The stack at the start of a run, or as saved in `checkpoint`. Raises ConfigError."""
+    """The stack at the start of a run, or as saved in `checkpoint`. Raises ConfigError, and
+    DataError for a checkpoint that lacks what the remedies carry.
+    """
     algorithm, remedies = registry.algorithm_of(config), registry.remedies_of(config)
     stack = RemedyStack(algorithm, config.algorithm, remedies)
     if not _carries(stack):
         return stack
     if checkpoint is None:
         return replace(stack, coefficient=stack.bonus.start() if stack.bonus else 0.0)
-    saved = json.loads((checkpoint / FILE).read_text(encoding="utf-8"))
-    states = saved.get("states", {})  # which checkpoints of older versions lack
-    return replace(stack, coefficient=float(saved["coefficient"]), states=states)
+    coefficient, states = _read(checkpoint / FILE)
+    return replace(stack, coefficient=coefficient, states=states)
+
+
+def _read(path: Path) -> tuple[float, dict[str, State]]:
+    """The coefficient and the states that `save` wrote. Raises DataError."""
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        every = saved.get("states", {})  # which checkpoints of older versions lack
+        states: dict[str, State] = {
+            name: {key: _finite(x) for key, x in every[name].items()} for name in every
+        }
+        return _finite(saved["coefficient"]), states
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: must hold the remedies' numbers, got {error!r}") from error
+
+
+def _finite(value: object) -> float:
+    if isinstance(value, int | float) and math.isfinite(value):
+        return float(value)
+    raise ValueError(f"{value!r} in the place of a finite number")
 
 
 def advanced(stack: RemedyStack, entropy_nats: float, selection: TokenSelection) -> RemedyStack:

@@ -22,8 +22,9 @@ from harness.train.policy_gradient.advantages import FloatArray
 FILE = "critic.npz"
 BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
 MOST_ERROR = 1e3
-"""Most mean square error after a batch, in squares of the rewards' size, or of 1 if they are
-smaller: at sane rates it is below 1, and beyond this the advantages are those of noise."""
+"""Most mean square error on a batch, before or after learning from it, in squares of the rewards'
+size, or of 1 if they are smaller: at sane rates it is below 1, and beyond this the advantages are
+those of noise."""
 EMPTY: FloatArray = np.zeros((3, 0))
 CRITIC_RATE = "algorithm.options.critic_rate"
 
@@ -38,7 +39,8 @@ class Critic(Protocol):
     def fitted(self, features: FloatArray, targets: FloatArray) -> Critic:
         """The critic after learning from one batch; `targets`: shape (replies,).
 
-        Raises DivergedError where it is not finite after that, or far from any reward.
+        Raises DivergedError where it is not finite after that, or far from any reward before or
+        after.
         """
         ...
 
@@ -95,7 +97,8 @@ class LinearCritic:
                 size = np.sqrt(second / (1 - BETA2**updates)) + EPSILON
                 weights = weights - self.rate * first / (1 - BETA1**updates) / size
             state = np.stack([weights, first, second])
-            error = float(((x @ weights - targets) ** 2).mean())
+            # what it now knows by heart may say nothing of the next batch, nor of this one before
+            error = max(float(((v - targets) ** 2).mean()) for v in (before, x @ weights))
             most = MOST_ERROR * max(1.0, float((targets**2).mean()))
         if not (np.isfinite(state).all() and error <= most):
             raise DivergedError(

@@ -107,7 +107,9 @@ class Remedy(Options):
     needs_groups: ClassVar[bool] = False
     """Whether it goes by groups of conversations: refused where the algorithm compares none."""
     needs_negative: ClassVar[bool] = False
-    """Whether it goes by negative advantages alone: refused where the algorithm gives none."""
+    """Whether all it does is to set negative advantages apart from positive ones: refused where the
+    algorithm gives none.
+    """
     needs_planning: ClassVar[bool] = False
     needs_distribution: ClassVar[bool] = False
     """Whether it needs `StepTokens.mean_discriminant`: one more pass of a language model."""

@@ -24,6 +24,7 @@ class Entrocraft(Weight):
     """The band at both ends of the run, in nats."""
 
     needs_entropies: ClassVar[bool] = True
+    needs_negative: ClassVar[bool] = True
     lower_start: Annotated[float, Between(0, 20)] = 0.6
     """Lower bound of H in the first step, in nats a token."""
     lower_end: Annotated[float, Between(0, 20)] = 0.4

@@ -25,8 +25,8 @@ MEASURED = {
     "tabular": _Rung(start=1.7, conversation=1.0e-3, evaluation=0.11),
     "tiny": _Rung(start=10.0, conversation=82e-3, evaluation=11.0),
 }
-"""By policy. tabular: the median of 19 runs of 600 steps on medium, by their events of 2026-11-27,
-two at once; on hard and in null controls it is .7 to .9 of that, on easy 1.1. A first run, which has
+"""By policy. tabular: the median of 19 runs of 600 steps on medium, by their events, two at once,
+2026-11-27; on hard and in null controls it is .7 to .9 of that, on easy 1.1. A first run, which has
 to read what later ones find kept, takes half as much again. tiny: a run of 100 steps on easy,
 2026-11-23.
 """

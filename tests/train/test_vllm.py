@@ -6,6 +6,7 @@ What no CPU can show: sleep mode, weights over NCCL, speed.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ pytestmark = [
     pytest.mark.skipif(engine_choice.installed() is None, reason="vLLM is not installed here"),
 ]
 ON_CPU = Path(__file__).parent / "vllm_on_cpu"
+ON_PATH = os.pathsep.join([str(ON_CPU), *filter(None, [os.environ.get("PYTHONPATH")])])
 SMALL = PolicyConfig(
     name="hf", kind="hf", init="random", hidden_size=64, layers=2, attention_heads=2,
     key_value_heads=1, head_size=32, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
@@ -41,7 +43,7 @@ GAP = "sampling/sampling_logp_difference"
 @pytest.fixture(autouse=True)
 def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     if not gpu_lease.gpus():
-        monkeypatch.setenv("PYTHONPATH", str(ON_CPU))
+        monkeypatch.setenv("PYTHONPATH", ON_PATH)
 
 
 def config(policy: PolicyConfig = SMALL, **trainer: Any) -> RunConfig:
@@ -57,7 +59,7 @@ def rows(run: RunFolder) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFolder]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ON_CPU))
+        patch.setenv("PYTHONPATH", ON_PATH)
         run = make_run(tmp_path_factory.mktemp("whole") / "run", config())
         code, events, err = finish(run)
         assert code == 0, err

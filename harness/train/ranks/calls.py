@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from harness.errors import StoppedError
 from harness.train.ranks.links import TransferTimeout
 from harness.train.ranks.rank_process import ENDS_WITHIN_S
+from harness.train.ranks.roll_call import RollCall
 from harness.train.ranks.worker import POLL_S, Call, Worker, first_gone
 
 Ended = Callable[[Exception], None]
@@ -24,19 +26,33 @@ class Calls:
     """The calls of a run's other ranks; of a run of one rank there are none."""
 
     def __init__(
-        self, others: Sequence[Worker], ended: Ended | None = None, longest_s: float = float("inf")
+        self,
+        others: Sequence[Worker],
+        ended: Ended | None = None,
+        longest_s: float = float("inf"),
+        roll_call: RollCall | None = None,
     ) -> None:
         """`ended` is called from a thread where a rank is gone and rank 0 waits in torch; None to
-        look for none. `longest_s`: how long torch waits for tensors of others.
+        look for none. `longest_s`: how long torch waits for tensors of others. `roll_call`: says
+        which of several ranks is waited for.
         """
         self.others, self._ended, self._longest_s = others, ended, longest_s
+        self._roll_call = roll_call
         self._asked, self._taken = list[Worker](), list[Any]()
         self._waits_for: Callable[[], str | None] = lambda: None
 
     @property
     def waits_for(self) -> str | None:
-        """`rank 2 of 4` while its result is waited for, `ranks 1 to 3` while tensors travel."""
-        return self._waits_for()
+        """`rank 2 of 4` while its result is waited for, or as it alone does not answer a roll call;
+        `ranks 1 to 3` while tensors travel of which none can be told apart.
+        """
+        missing = [] if self._roll_call is None else self._roll_call.missing()
+        return self._named(missing) or self._waits_for()
+
+    def _named(self, ranks: Sequence[int]) -> str:
+        """What those of `ranks` whose processes run are doing; empty where there are none."""
+        workers = [self.others[rank - 1] for rank in ranks]
+        return " and ".join(worker.doing for worker in workers if worker.exit_code is None)
 
     @property
     def size(self) -> int:
@@ -94,13 +110,13 @@ class Calls:
             with self._watched():
                 yield
         except TransferTimeout as error:
-            raise self.others[0].lost_touch(of) from error
+            raise self.others[0].lost_touch(self.waits_for or of) from error
         except RuntimeError as error:
             gone = first_gone(self.others)
             if gone is not None:
-                raise gone.cause() from error
+                raise self._cause(gone) from error
             if time.monotonic() - began >= self._longest_s:
-                raise self.others[0].lost_touch(of) from error
+                raise self.others[0].lost_touch(self.waits_for or of) from error
             raise
         finally:
             self._waits_for = lambda: None
@@ -114,15 +130,25 @@ class Calls:
         except RuntimeError as error:
             gone = first_gone(self.others) if self.others else None
             if gone is not None:
-                raise gone.cause() from error
+                raise self._cause(gone) from error
             raise
+
+    def _cause(self, gone: Worker) -> Exception:
+        """What ends the run since a rank is gone: a rank that is silent, where the one that is gone
+        has waited for it long enough, else what that one says.
+        """
+        if self._roll_call is not None and gone.exit_code == StoppedError.exit_code:
+            waited_for = self._named(self._roll_call.silent())
+            if waited_for:
+                return self.others[0].lost_touch(waited_for)
+        return gone.cause()
 
     def _none_is_gone(self) -> None:
         """Raise what has ended a rank: others, in step with it, would wait for it."""
         if any(worker.exit_code is not None for worker in self.others):
             gone = first_gone(self.others)
             assert gone is not None
-            raise gone.cause()
+            raise self._cause(gone)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -146,5 +172,5 @@ class Calls:
                 if not over.wait(ENDS_WITHIN_S):
                     gone = first_gone(self.others)
                     assert gone is not None
-                    ended(gone.cause())
+                    ended(self._cause(gone))
                 return

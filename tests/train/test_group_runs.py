@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,10 @@ def test_a_rank_of_a_group_that_hangs_is_named_at_the_deadline(
     waited = f"after {DEADLINE_S:g} s in it (trainer.deadline_s), waiting for rank {stopped} of "
     assert ended["reason"].endswith(f"{waited}{ranks}")
     assert ended["status"] == "stopped"
-    assert not any(map(lives, others))
+    until = time.monotonic() + 60
+    while any(map(lives, others)):
+        assert time.monotonic() < until, "a rank outlived its run"
+        time.sleep(0.1)
 
 
 DEADLINE_S = 90.0

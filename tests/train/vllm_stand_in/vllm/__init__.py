@@ -52,7 +52,7 @@ class LLM:
 
     @torch.no_grad()
     def _turn(self, prompt: list[int], option: SamplingParams) -> Any:
-        ids, logprobs = list(prompt), []
+        ids, logprobs = list(prompt), list[dict[int, Any]]()
         generator = torch.Generator().manual_seed(option.seed)
         while len(logprobs) < option.max_tokens:
             self._meet(len(logprobs))

@@ -1,1 +1,5 @@
-def cleanup_dist_env_and_memory() -> None: ...
+"""Of vLLM, for a stand-in."""
+
+
+def cleanup_dist_env_and_memory() -> None:
+    """Do nothing."""

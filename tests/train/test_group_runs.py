@@ -90,3 +90,16 @@ def test_a_rank_that_hangs_within_the_engine_is_named(
     assert done.returncode == StoppedError.exit_code, done.stderr
     assert status(run)["reason"] == f"ended within step 1, {why}, waiting for rank 1 of 2"
     assert "Traceback" not in done.stderr
+
+
+def test_a_rank_that_hangs_within_another_groups_engine_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its neighbour ends at the engine's deadline, and is not the one that is named."""
+    monkeypatch.setenv("STOPS_IN_TURN", "3,5")
+    run = group_run(tmp_path / "run", 4, engine_deadline_s=60.0)
+    words = [sys.executable, "-m", "harness.train", str(run.path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    assert done.returncode == StoppedError.exit_code, done.stderr
+    rule = "a run needs all of its ranks, got rank 3 of 4 taking no part in a transfer"
+    assert rule in status(run)["reason"]

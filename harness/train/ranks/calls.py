@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from harness.errors import StoppedError
+from harness.errors import HarnessError, StoppedError
 from harness.train.ranks.links import TransferTimeout
 from harness.train.ranks.rank_process import ENDS_WITHIN_S
 from harness.train.ranks.roll_call import RollCall
-from harness.train.ranks.worker import POLL_S, Call, Worker, first_gone
+from harness.train.ranks.worker import POLL_S, Call, RankLost, Worker, first_gone
 
 Ended = Callable[[Exception], None]
 """Ends the process by an error."""
@@ -134,14 +134,15 @@ class Calls:
             raise
 
     def _cause(self, gone: Worker) -> Exception:
-        """What ends the run since a rank is gone: a rank that is silent, where the one that is gone
-        has waited for it long enough, else what that one says.
+        """What ends the run since a rank is gone: what that one says, or that another is silent,
+        for which it has waited long enough.
         """
-        if self._roll_call is not None and gone.exit_code == StoppedError.exit_code:
-            waited_for = self._named(self._roll_call.silent())
-            if waited_for:
-                return self.others[0].lost_touch(waited_for)
-        return gone.cause()
+        cause = gone.cause()
+        has_said = isinstance(cause, HarnessError) and not isinstance(cause, RankLost)
+        if self._roll_call is None or has_said or gone.exit_code != StoppedError.exit_code:
+            return cause
+        waited_for = self._named(self._roll_call.silent())
+        return self.others[0].lost_touch(waited_for) if waited_for else cause
 
     def _none_is_gone(self) -> None:
         """Raise what has ended a rank: others, in step with it, would wait for it."""

@@ -25,6 +25,7 @@ SHAPE: dict[str, Any] = {
 }  # fmt: skip
 CHAT = chat_of(huggingface.made_up_tokenizer(SMALL.vocabulary))
 LONG = 1000
+EAGER = replace(SMALL, attention="eager")
 
 
 def made(architecture: str, attention: str = "sdpa", **keys: Any) -> Any:
@@ -74,12 +75,12 @@ def test_a_window_shorter_than_a_conversation_is_refused_and_a_longer_one_is_not
 
 def test_local_layers_of_gpt_neo_are_a_window_too() -> None:
     keys = {"num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
-    model = made("gpt_neo", **keys)
-    forward_check.check(SMALL, model, CHAT, 256)
+    model = made("gpt_neo", "eager", **keys)
+    forward_check.check(EAGER, model, CHAT, 256)
     with pytest.raises(ConfigError, match=r"its last 256 tokens alone, .* got up to 257"):
-        forward_check.check(SMALL, model, CHAT, 257)
-    everywhere = made("gpt_neo", **keys | {"attention_types": [[["global"], 2]]})
-    forward_check.check(SMALL, everywhere, CHAT, 257)
+        forward_check.check(EAGER, model, CHAT, 257)
+    everywhere = made("gpt_neo", "eager", **keys | {"attention_types": [[["global"], 2]]})
+    forward_check.check(EAGER, everywhere, CHAT, 257)
 
 
 @pytest.mark.parametrize(
@@ -143,3 +144,18 @@ def test_eager_attention_says_what_sdpa_says() -> None:
 def test_flash_attention_is_refused_before_anything_is_created() -> None:
     with pytest.raises(ConfigError, match=r"^policy\.attention must be sdpa or eager, got flash_"):
         model_files.check(replace(SMALL, attention="flash_attention_2"))
+
+
+def test_a_model_without_sdpa_is_refused_by_the_key_before_its_weights_are_loaded(
+    tmp_path: Path,
+) -> None:
+    own = folder_with_a_model(tmp_path / "model")
+    keys = {"num_layers": 2, "num_heads": 4, "attention_types": [[["global"], 2]]}
+    made("gpt_neo", "eager", **keys).save_pretrained(own)
+    policy = replace(SMALL, init="pretrained", model=str(own))
+    rule = (
+        r"^policy\.attention must be one that .* gpt_neo, got sdpa; choose policy\.attention=eager"
+    )
+    with pytest.raises(ConfigError, match=rule):
+        model_files.try_model(policy)
+    model_files.try_model(replace(policy, attention="eager"))

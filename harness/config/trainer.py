@@ -136,12 +136,10 @@ class TrainerConfig:
                 f"{self.ranks} with trainer.gpus={self.gpus}"
             )
         if self.runs_per_gpu > 1 and (self.nodes > 1 or self.gpus > 1):
-            several = f"trainer.gpus={self.gpus}"
-            if self.nodes > 1:
-                several = f"trainer.nodes={self.nodes}"
+            key = f"trainer.nodes={self.nodes}" if self.nodes > 1 else f"trainer.gpus={self.gpus}"
             raise ConfigError(
                 "trainer.runs_per_gpu must be 1 for a run on several GPUs or nodes, which has its "
-                f"GPUs to itself, got {self.runs_per_gpu} with {several}"
+                f"GPUs to itself, got {self.runs_per_gpu} with {key}"
             )
         if self.world > MOST_RANKS:
             raise ConfigError(

@@ -110,9 +110,10 @@ def _of_one_rank(config: RunConfig, has_gpu: bool) -> RunConfig:
             "trainer.shard: must be none for --gpu, which tries a policy on one GPU, got "
             f"{config.trainer.shard}"
         )
-    engine = {} if has_gpu else {"engine": "transformers", "engine_url": ""}
     share, one = config.conversations_of_a_rank, config.on_ranks(1)
-    trainer = replace(one.trainer, gpus=int(has_gpu), ranks=None, conversations=share, **engine)
+    trainer = replace(one.trainer, gpus=int(has_gpu), ranks=None, conversations=share)
+    if not has_gpu:
+        trainer = replace(trainer, engine="transformers", engine_url="")
     return replace(one, trainer=trainer)
 
 

@@ -84,10 +84,19 @@ class Calls:
         """The values of those that were asked, rank by rank."""
         for worker in self._asked[len(self._taken) :]:
             self._waits_for = partial(getattr, worker, "doing")
-            self._taken.append(worker.receive(self._none_is_gone))
+            self._taken.append(self._received(worker))
         values, self._asked, self._taken = self._taken, [], []
         self._waits_for = lambda: None
         return values
+
+    def _received(self, worker: Worker) -> Any:
+        try:
+            return worker.receive(self._none_is_gone)
+        except RankLost as error:
+            gone = first_gone(self.others)  # which it may have waited for
+            if gone is None:
+                raise
+            raise self._cause(gone) from error
 
     @contextmanager
     def aside(self) -> Iterator[None]:

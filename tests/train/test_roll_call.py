@@ -50,6 +50,7 @@ def call(folder: Path, own: int = 7) -> RollCall:
     return RollCall(store, RANKS, 2, lambda: own)
 
 
+@pytest.mark.slow  # three processes that import torch
 @pytest.mark.parametrize("ranks", [[7, 9, 9]], indirect=True)
 def test_a_stopped_rank_is_silent_whatever_group_it_is_in(ranks: list[int], tmp_path: Path) -> None:
     os.kill(ranks[2], signal.SIGSTOP)
@@ -58,6 +59,7 @@ def test_a_stopped_rank_is_silent_whatever_group_it_is_in(ranks: list[int], tmp_
     assert time.monotonic() - began < 2 * roll_call.ANSWERS_WITHIN_S + 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ranks", "missing"), [([7, 9, 8], [3]), ([6, 9, 9], [1]), ([8, 9, 9], [])], indirect=["ranks"]
 )

@@ -78,12 +78,7 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
             "add policy=tiny or policy=qwen3_0_6b"
         )
     has_gpu = bool(gpu_lease.gpus())
-    trainer = replace(config.trainer, gpus=int(has_gpu), ranks=None, engine_tensor_parallel=1)
-    config = replace(config, trainer=trainer)
-    if not has_gpu:
-        config = replace(
-            config, trainer=replace(config.trainer, engine="transformers", engine_url="")
-        )
+    config = _of_one_rank(config, has_gpu)
     model_files.check(config.policy)
     engine_choice.check(config)
     with gpu_lease.lease(int(has_gpu)) as lease:
@@ -104,6 +99,22 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
         print(page, end="")
     safe_text.say(f"results in {out}")
     return EXIT_PARTIAL if any(row.status == PROBLEM for row in rows) else 0
+
+
+def _of_one_rank(config: RunConfig, has_gpu: bool) -> RunConfig:
+    """What one rank of a run does, on one GPU or on the CPU. Raises ConfigError for sharded
+    weights, of which one rank has a part.
+    """
+    if config.trainer.shard != "none":
+        raise ConfigError(
+            "trainer.shard: must be none for --gpu, which tries a policy on one GPU, got "
+            f"{config.trainer.shard}"
+        )
+    share, one = config.conversations_of_a_rank, config.on_ranks(1)
+    trainer = replace(one.trainer, gpus=int(has_gpu), ranks=None, conversations=share)
+    if not has_gpu:
+        trainer = replace(trainer, engine="transformers", engine_url="")
+    return replace(one, trainer=trainer)
 
 
 def device_of(trial: Trial) -> dict[str, Any]:

@@ -122,6 +122,7 @@ class RunConfig:
             nodes=1,
             gpus=gpus,
             ranks=None if gpus else ranks,
+            runs_per_gpu=self.trainer.runs_per_gpu if ranks == 1 else 1,
             shard=shard,
             engine_tensor_parallel=1 if ranks % parts else parts,
         )

@@ -135,10 +135,11 @@ class TrainerConfig:
                 "trainer.ranks must be null or the number of GPUs, since each rank has one, got "
                 f"{self.ranks} with trainer.gpus={self.gpus}"
             )
-        if self.nodes > 1 and self.runs_per_gpu > 1:
+        if self.runs_per_gpu > 1 and (self.nodes > 1 or self.gpus > 1):
+            key = f"trainer.nodes={self.nodes}" if self.nodes > 1 else f"trainer.gpus={self.gpus}"
             raise ConfigError(
-                "trainer.runs_per_gpu must be 1 for a run on several nodes, which has all of their "
-                f"GPUs, got {self.runs_per_gpu} with trainer.nodes={self.nodes}"
+                "trainer.runs_per_gpu must be 1 for a run on several GPUs or nodes, which has its "
+                f"GPUs to itself, got {self.runs_per_gpu} with {key}"
             )
         if self.world > MOST_RANKS:
             raise ConfigError(

@@ -26,7 +26,7 @@ OF_A_ROW = (
     ("entropy H, nats", "entropy"),
     ("its standard error", "entropy_se"),
     ("reward R of the batch", "reward"),
-    ("KL from the start model, nats", "kl"),
+    ("KL from the start model, estimated, nats", "kl"),
 )
 OF_AN_EVALUATION = (
     ("own level", "eval/reward", "eval/reward_se"),

@@ -110,10 +110,25 @@ def check_vocabulary(policy: PolicyConfig, tokenizer: Any, model: Any) -> None:
 
 
 def without_weights(policy: PolicyConfig, folder: Path | None) -> Any:
-    """The model's modules with the shapes of their weights, on the meta device."""
+    """The model's modules with the shapes of their weights, on the meta device.
+
+    Raises ConfigError for a model that cannot be used, or not with `policy.attention`.
+    """
     with _refused_in_one_line(policy), torch.device("meta"):
         config = AutoConfig.from_pretrained(folder, **OWN_CODE_ONLY) if folder else shape(policy)
-        return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        with contextlib.suppress(ValueError):
+            return _of_shape(config, policy.attention)
+        _of_shape(config, "eager")  # which all have, or something else is wrong
+    raise ConfigError(
+        f"policy.attention must be one that transformers has for a model of type "
+        f"{config.model_type}, got {policy.attention}; choose policy.attention=eager"
+    )
+
+
+def _of_shape(config: Any, attention: str) -> Any:
+    return AutoModelForCausalLM.from_config(
+        config, attn_implementation=attention, trust_remote_code=False
+    )
 
 
 def blocks(model: Any) -> list[Any]:

@@ -15,7 +15,8 @@ from transformers import Qwen3Model
 
 from harness.cli import device_card
 from harness.cli.device_card import NO_ESTIMATE, NO_GPU
-from harness.errors import DeviceError
+from harness.compose import planner
+from harness.errors import ConfigError, DeviceError
 from harness.testing.commands import here
 from harness.train.trial import measure
 from harness.train.trial.results import PhaseMemory, Trial
@@ -72,6 +73,22 @@ def test_a_gap_and_a_peak_that_are_not_as_wanted_are_problems(trial: Trial) -> N
     assert rows["wake, and send the weights (vllm_colocate)"].shown == "2 s"
     (none,) = (r for r in device_card.rows_of(replace(trial, phases=())) if r.name == "peak memory")
     assert none.shown == NO_ESTIMATE
+
+
+def test_of_several_ranks_one_is_tried_with_its_share_of_the_conversations() -> None:
+    given = planner.point([*SHAPE, "trainer.gpus=2", "trainer.nodes=2", "algorithm.group_size=2"])
+    tried = device_card._of_one_rank(given.config, has_gpu=False)
+    assert (tried.trainer.world, tried.trainer.gpus, tried.trainer.conversations) == (1, 0, 2)
+
+
+def test_sharded_weights_are_refused(tmp_path: Path) -> None:
+    done = here(
+        "doctor", "--gpu", *SHAPE, "trainer.gpus=2", "trainer.shard=full",
+        "algorithm.group_size=4", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == ConfigError.exit_code
+    rule = "trainer.shard: must be none for --gpu, which tries a policy on one GPU, got full"
+    assert rule in " ".join(done.stderr.split())
 
 
 def test_the_command_writes_a_card_that_names_no_place(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ REASONS = {
     "must say what its hidden states": "refused: does something to its logits after the head",
     "whose keys and values can be kept": "refused: keeps no keys and values of the usual kind",
     "attends to its last": "refused: attends to fewer tokens than a conversation has",
+    "positions, and a conversation": "refused: has fewer positions than a conversation has tokens",
 }
 """By what a refusal says."""
 
@@ -62,6 +63,12 @@ FAMILIES = (
     Family("Ministral", "ministral", {"sliding_window": 4096}),
     Family("Phi-3", "phi3"),
     Family("Phi-2", "phi"),
+    Family("Phi-3 128k", "phi3", {"max_position_embeddings": 131_072,
+           "original_max_position_embeddings": 4096, "rope_parameters": {
+               "rope_type": "longrope", "rope_theta": 10_000.0, "short_factor": [1.0] * 4,
+               "long_factor": [1.5] * 4, "original_max_position_embeddings": 4096}}),
+    Family("OLMo", "olmo"),
+    Family("OLMoE", "olmoe", {"num_experts": 4, "num_experts_per_tok": 2}),
     Family("OLMo 2", "olmo2"),
     Family("OLMo 3", "olmo3", {"sliding_window": 4096}),
     Family("Gemma", "gemma"),
@@ -83,6 +90,9 @@ FAMILIES = (
     Family("StarCoder 2", "starcoder2"),
     Family("Nemotron", "nemotron"),
     Family("GPT-2", "gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 4}),
+    Family("GPT-Neo", "gpt_neo", {"num_layers": 2, "num_heads": 4,
+           "attention_types": [[["global", "local"], 1]]}),
+    Family("GPT-J", "gptj", {"n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4}),
     Family("GPT-NeoX, Pythia", "gpt_neox"),
     Family("OPT", "opt", {"ffn_dim": 64, "word_embed_proj_dim": 32}),
     Family("BLOOM", "bloom", {"n_layer": 2, "n_head": 4}),

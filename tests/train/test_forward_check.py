@@ -25,6 +25,7 @@ SHAPE: dict[str, Any] = {
 }  # fmt: skip
 CHAT = chat_of(huggingface.made_up_tokenizer(SMALL.vocabulary))
 LONG = 1000
+EAGER = replace(SMALL, attention="eager")
 
 
 def made(architecture: str, attention: str = "sdpa", **keys: Any) -> Any:
@@ -72,6 +73,43 @@ def test_a_window_shorter_than_a_conversation_is_refused_and_a_longer_one_is_not
         forward_check.check(SMALL, model, CHAT, 501)
 
 
+def test_local_layers_of_gpt_neo_are_a_window_too() -> None:
+    keys = {"num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
+    model = made("gpt_neo", "eager", **keys)
+    forward_check.check(EAGER, model, CHAT, 256)
+    with pytest.raises(ConfigError, match=r"its last 256 tokens alone, .* got up to 257"):
+        forward_check.check(EAGER, model, CHAT, 257)
+    everywhere = made("gpt_neo", "eager", **keys | {"attention_types": [[["global"], 2]]})
+    forward_check.check(EAGER, everywhere, CHAT, 257)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "keys"),
+    [
+        ("gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 512}),
+        ("llama", {"max_position_embeddings": 512}),
+        (
+            "llama",
+            {
+                "max_position_embeddings": 4096,
+                "rope_parameters": {
+                    "rope_type": "dynamic", "rope_theta": 1e4, "factor": 8.0,
+                    "original_max_position_embeddings": 512,
+                },
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_a_conversation_that_outgrows_a_models_positions_is_refused(
+    architecture: str, keys: dict[str, Any]
+) -> None:
+    model = made(architecture, **keys)
+    forward_check.check(SMALL, model, CHAT, 512)
+    rule = r"has 512 positions, and a conversation must fit into them, got up to 513 tokens: lower"
+    with pytest.raises(ConfigError, match=rule):
+        forward_check.check(SMALL, model, CHAT, 513)
+
+
 def test_a_model_without_keys_and_values_is_refused_in_a_sentence() -> None:
     torch.manual_seed(1)
     keys = {"vocab_size": 800, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}
@@ -106,3 +144,18 @@ def test_eager_attention_says_what_sdpa_says() -> None:
 def test_flash_attention_is_refused_before_anything_is_created() -> None:
     with pytest.raises(ConfigError, match=r"^policy\.attention must be sdpa or eager, got flash_"):
         model_files.check(replace(SMALL, attention="flash_attention_2"))
+
+
+def test_a_model_without_sdpa_is_refused_by_the_key_before_its_weights_are_loaded(
+    tmp_path: Path,
+) -> None:
+    own = folder_with_a_model(tmp_path / "model")
+    keys = {"num_layers": 2, "num_heads": 4, "attention_types": [[["global"], 2]]}
+    made("gpt_neo", "eager", **keys).save_pretrained(own)
+    policy = replace(SMALL, init="pretrained", model=str(own))
+    rule = (
+        r"^policy\.attention must be one that .* gpt_neo, got sdpa; choose policy\.attention=eager"
+    )
+    with pytest.raises(ConfigError, match=rule):
+        model_files.try_model(policy)
+    model_files.try_model(replace(policy, attention="eager"))

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from multiprocessing import AuthenticationError
 from pathlib import Path
 from typing import Any
@@ -315,3 +316,13 @@ def test_nodes_count_towards_the_ranks() -> None:
         TrainerConfig(nodes=16, gpus=8)
     with pytest.raises(ConfigError, match=r"trainer.runs_per_gpu must be 1 for a run on several"):
         TrainerConfig(nodes=2, gpus=1, runs_per_gpu=2)
+
+
+def test_a_run_that_shared_its_gpu_goes_on_with_several_of_its_own() -> None:
+    given = config(1)
+    trainer = replace(given.trainer, gpus=1, ranks=None, runs_per_gpu=2)
+    shared = replace(given, trainer=trainer)
+    assert shared.on_ranks(2).trainer.runs_per_gpu == 1
+    assert shared.on_ranks(1).trainer.runs_per_gpu == 2
+    with pytest.raises(ConfigError, match=r"GPUs to itself, got 2 with trainer.gpus=2"):
+        TrainerConfig(gpus=2, runs_per_gpu=2)

@@ -6,6 +6,8 @@ What no CPU can show: sleep mode, weights over NCCL, speed.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,20 +19,23 @@ import pytest
 
 from harness.config import engine_choice
 from harness.config.run import PolicyConfig, RunConfig
+from harness.errors import StoppedError
 from harness.execution import gpu_lease
 from harness.records.run_folder import RunFolder
 from harness.train.warm_start import start_model
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
-from tests.train.made import finish, killed_after, make_run, status
+from tests.train.made import finish, killed_after, make_run, start, status, wait_for
 from tests.train.test_hugging_face import config as hugging_face
 from tests.train.test_ranks import config as ranks_config
+from tests.train.test_ranks import ranks_of
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(engine_choice.installed() is None, reason="vLLM is not installed here"),
 ]
 ON_CPU = Path(__file__).parent / "vllm_on_cpu"
+ON_PATH = os.pathsep.join([str(ON_CPU), *filter(None, [os.environ.get("PYTHONPATH")])])
 SMALL = PolicyConfig(
     name="hf", kind="hf", init="random", hidden_size=64, layers=2, attention_heads=2,
     key_value_heads=1, head_size=32, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
@@ -41,7 +46,7 @@ GAP = "sampling/sampling_logp_difference"
 @pytest.fixture(autouse=True)
 def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     if not gpu_lease.gpus():
-        monkeypatch.setenv("PYTHONPATH", str(ON_CPU))
+        monkeypatch.setenv("PYTHONPATH", ON_PATH)
 
 
 def config(policy: PolicyConfig = SMALL, **trainer: Any) -> RunConfig:
@@ -57,11 +62,12 @@ def rows(run: RunFolder) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFolder]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ON_CPU))
+        patch.setenv("PYTHONPATH", ON_PATH)
         run = make_run(tmp_path_factory.mktemp("whole") / "run", config())
         code, events, err = finish(run)
         assert code == 0, err
-        assert [e["event"] for e in events][:2] == ["start", "step"]
+        told = [e["event"] for e in events if e["event"] != "evaluation"]
+        assert told[:2] == ["start", "step"]
         yield run
 
 
@@ -208,3 +214,20 @@ def test_a_run_whose_ranks_are_a_group_agrees_with_the_trainer(tmp_path: Path) -
     assert [row["step"] for row in steps] == [1, 2]
     assert all(row[f"{GAP}/max"] <= 1e-4 for row in steps)
     assert steps[0]["entropy/probe"] is not None
+
+
+@pytest.mark.timeout(1800)
+def test_a_rank_of_a_group_that_hangs_is_named(tmp_path: Path) -> None:
+    """The first rank waits for it in a round, or in torch within vLLM."""
+    policy = replace(SMALL, attention_heads=4, key_value_heads=2)
+    vllm: dict[str, Any] = {"engine": "vllm_colocate", "engine_tensor_parallel": 2}
+    given = ranks_config(2, policy, gpu_memory_share=0.1, deadline_s=90.0, **vllm)
+    run = make_run(tmp_path / "run", given, users=None)
+    child = start(run)
+    wait_for(child, "start", 0)
+    (other,) = ranks_of(child)
+    os.kill(other, signal.SIGSTOP)
+    child.communicate(timeout=600)
+    assert child.returncode == StoppedError.exit_code
+    waited = "after 90 s in it (trainer.deadline_s), waiting for rank 1 of 2"
+    assert status(run)["reason"] == f"ended within step 1, {waited}"

@@ -23,6 +23,9 @@ EXCHANGES = (
     ("My dog died on Sunday, and nobody at home speaks of it.", "You miss him.", "Every day."),
 )
 """What users and the policy say, of unlike length."""
+IN_SHORTER = "lower difficulty.turn_cap or policy.max_turn_tokens"
+ROPE_BY_LENGTH = ("dynamic", "longrope")
+"""Rotary embeddings that depend on how long a text is."""
 MOST_APART = {torch.float32: 1e-3, torch.bfloat16: 0.05}
 """Root mean square of a difference between log-probabilities over their own standard deviation;
 rounding alone gives 1e-6 and .01, logits divided by 2 give .5."""
@@ -34,6 +37,7 @@ def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> Non
     `most_tokens`: length of the longest conversation.
     """
     _check_window(policy, model, most_tokens)
+    _check_positions(policy, model, most_tokens)
     try:
         apart = _apart(model, chat)
     except (MemoryError, torch.OutOfMemoryError):
@@ -80,13 +84,33 @@ def _pieces(chat: Chat, opening: str, reply: str, answer: str) -> tuple[list[int
 
 def _check_window(policy: PolicyConfig, model: Any, most_tokens: int) -> None:
     """Refuse attention over the last tokens alone where a conversation can be longer than that."""
-    window = getattr(model.config, "sliding_window", None)
-    kinds = getattr(model.config, "layer_types", None) or ["sliding_attention"]
+    shape = model.config
+    window = getattr(shape, "sliding_window", None)
+    kinds = getattr(shape, "layer_types", None) or ["sliding_attention"]
+    if "local" in (getattr(shape, "attention_layers", None) or ()):  # as GPT-Neo has it
+        window, kinds = shape.window_size, ["sliding_attention"]
     if window and "sliding_attention" in kinds and window < most_tokens:
         raise ConfigError(
             f"policy.model: {_name(policy)} attends to its last {window} tokens alone, and a "
-            f"conversation must fit into them, got up to {most_tokens}: lower "
-            "difficulty.turn_cap or policy.max_turn_tokens"
+            f"conversation must fit into them, got up to {most_tokens}: {IN_SHORTER}"
+        )
+
+
+def _check_positions(policy: PolicyConfig, model: Any, most_tokens: int) -> None:
+    """Refuse a model that has fewer positions than a conversation can have tokens, or turns them
+    otherwise from some length on: keys that are kept would be those of another length.
+    """
+    shape = model.config
+    turned = getattr(shape, "rope_parameters", None) or {}
+    limits = [getattr(shape, "max_position_embeddings", None)]
+    if turned.get("rope_type") in ROPE_BY_LENGTH:
+        first = "original_max_position_embeddings"
+        limits.append(turned.get(first) or getattr(shape, first, None))
+    most = min((limit for limit in limits if limit), default=most_tokens)
+    if most < most_tokens:
+        raise ConfigError(
+            f"policy.model: {_name(policy)} has {most} positions, and a conversation must fit into "
+            f"them, got up to {most_tokens} tokens: {IN_SHORTER}"
         )
 
 

@@ -42,7 +42,7 @@ class Leaving:
         """The signal that asked for a stop; None so far."""
         self._preparing: str | None = None
         self.waits_for: Callable[[], str | None] = lambda: None
-        """Returns the rank whose result is waited for."""
+        """Returns the rank that is waited for; it may take some seconds to find out."""
 
     @contextlib.contextmanager
     def at_once(self, preparing: str) -> Iterator[None]:
@@ -85,9 +85,12 @@ class Leaving:
 
     def on_deadline(self) -> None:
         """End without a checkpoint: the step took longer than its deadline."""
+        self.on_hang(f"after {self._trainer.deadline_s:g} s in it (trainer.deadline_s)")
+
+    def on_hang(self, why: str) -> None:
+        """End without a checkpoint, as something took too long: `why`, and for which rank."""
         rank = self.waits_for()
-        waiting = f", waiting for {rank}" if rank else ""
-        self.now(f"after {self._trainer.deadline_s:g} s in it (trainer.deadline_s){waiting}")
+        self.now(f"{why}, waiting for {rank}" if rank else why)
 
     def on_error(self, error: Exception) -> None:
         """End by an error that the run's own thread cannot raise, since it waits in a library."""

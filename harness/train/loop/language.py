@@ -71,7 +71,7 @@ def train(session: Session) -> None:
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
         joined = rank_launcher.joined(session, start.learner.device.type, others)
-        asks = session.poll, session.leaving.now
+        asks = session.poll, session.leaving.on_hang
         running = starts.running_engine(config, start, note, *asks, scratch, joined.mates)
         with joined.with_engine(running) as engine:
             work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)

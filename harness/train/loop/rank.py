@@ -27,6 +27,7 @@ from harness.train.loop import start as starts
 from harness.train.loop.start import StartModels
 from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
+from harness.train.ranks import roll_call
 from harness.train.ranks.links import LINKED_WITHIN_S, GroupLinks, Links, Rendezvous, mates_of
 from harness.train.ranks.nodes import local_address
 from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
@@ -79,7 +80,11 @@ class Rank:
         address = local_address(self._asks)  # None on rank 0's node
         where = where if address is None else replace(where, address=address)
         self._links = Links(where, rank, size, device, LINKED_WITHIN_S)
+        roll_call.answer(where.store(roll_call.NAME, size), rank, self._rounds)
         self._mates = mates_of(self._links, in_group)
+
+    def _rounds(self) -> int:
+        return 0 if self._mates is None else self._mates.rounds
 
     def wake(self) -> None:
         """Get ready to draw conversations."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from harness.errors import StoppedError
 from harness.train.engines.engine import Engine
 from harness.train.loop.session import Session
+from harness.train.ranks import roll_call
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import (
     LINKED_WITHIN_S,
@@ -24,6 +25,7 @@ from harness.train.ranks.links import (
     store_of_nodes,
 )
 from harness.train.ranks.nodes import Nodes
+from harness.train.ranks.roll_call import RollCall
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Work
 from harness.train.ranks.worker import Call, RankLost, Worker, first_gone, started_here
@@ -147,7 +149,6 @@ class Joined:
         """The team of a run."""
         team = Team(own, self.calls, self.links)
         session.others_cpu_s = lambda: team.others_cpu_s
-        session.leaving.waits_for = lambda: team.waits_for
         return team
 
 
@@ -173,4 +174,8 @@ def joined(session: Session, device: str, others: Others) -> Joined:
         worker.receive()
     in_step = trainer.shard != "none" or mates is not None
     ended = session.leaving.on_error if in_step else None
-    return Joined(Calls(workers, ended, LINKED_WITHIN_S), links, mates)
+    store = others.where.store(roll_call.NAME, size)
+    called = RollCall(store, size, in_group, lambda: 0 if mates is None else mates.rounds)
+    calls = Calls(workers, ended, LINKED_WITHIN_S, called)
+    session.leaving.waits_for = lambda: calls.waits_for
+    return Joined(calls, links, mates)

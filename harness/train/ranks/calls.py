@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from harness.errors import HarnessError, StoppedError
 from harness.train.ranks.links import TransferTimeout
 from harness.train.ranks.rank_process import ENDS_WITHIN_S
-from harness.train.ranks.worker import POLL_S, Call, Worker, first_gone
+from harness.train.ranks.roll_call import RollCall
+from harness.train.ranks.worker import POLL_S, Call, RankLost, Worker, first_gone
 
 Ended = Callable[[Exception], None]
 """Ends the process by an error."""
@@ -24,19 +26,33 @@ class Calls:
     """The calls of a run's other ranks; of a run of one rank there are none."""
 
     def __init__(
-        self, others: Sequence[Worker], ended: Ended | None = None, longest_s: float = float("inf")
+        self,
+        others: Sequence[Worker],
+        ended: Ended | None = None,
+        longest_s: float = float("inf"),
+        roll_call: RollCall | None = None,
     ) -> None:
         """`ended` is called from a thread where a rank is gone and rank 0 waits in torch; None to
-        look for none. `longest_s`: how long torch waits for tensors of others.
+        look for none. `longest_s`: how long torch waits for tensors of others. `roll_call`: says
+        which of several ranks is waited for.
         """
         self.others, self._ended, self._longest_s = others, ended, longest_s
+        self._roll_call = roll_call
         self._asked, self._taken = list[Worker](), list[Any]()
         self._waits_for: Callable[[], str | None] = lambda: None
 
     @property
     def waits_for(self) -> str | None:
-        """`rank 2 of 4` while its result is waited for, `ranks 1 to 3` while tensors travel."""
-        return self._waits_for()
+        """`rank 2 of 4` while its result is waited for, or as it alone does not answer a roll call;
+        `ranks 1 to 3` while tensors travel of which none can be told apart.
+        """
+        missing = [] if self._roll_call is None else self._roll_call.missing()
+        return self._named(missing) or self._waits_for()
+
+    def _named(self, ranks: Sequence[int]) -> str:
+        """What those of `ranks` whose processes run are doing; empty where there are none."""
+        workers = [self.others[rank - 1] for rank in ranks]
+        return " and ".join(worker.doing for worker in workers if worker.exit_code is None)
 
     @property
     def size(self) -> int:
@@ -68,10 +84,19 @@ class Calls:
         """The values of those that were asked, rank by rank."""
         for worker in self._asked[len(self._taken) :]:
             self._waits_for = partial(getattr, worker, "doing")
-            self._taken.append(worker.receive(self._none_is_gone))
+            self._taken.append(self._received(worker))
         values, self._asked, self._taken = self._taken, [], []
         self._waits_for = lambda: None
         return values
+
+    def _received(self, worker: Worker) -> Any:
+        try:
+            return worker.receive(self._none_is_gone)
+        except RankLost as error:
+            gone = first_gone(self.others)  # which it may have waited for
+            if gone is None:
+                raise
+            raise self._cause(gone) from error
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -94,13 +119,13 @@ class Calls:
             with self._watched():
                 yield
         except TransferTimeout as error:
-            raise self.others[0].lost_touch(of) from error
+            raise self.others[0].lost_touch(self.waits_for or of) from error
         except RuntimeError as error:
             gone = first_gone(self.others)
             if gone is not None:
-                raise gone.cause() from error
+                raise self._cause(gone) from error
             if time.monotonic() - began >= self._longest_s:
-                raise self.others[0].lost_touch(of) from error
+                raise self.others[0].lost_touch(self.waits_for or of) from error
             raise
         finally:
             self._waits_for = lambda: None
@@ -114,15 +139,26 @@ class Calls:
         except RuntimeError as error:
             gone = first_gone(self.others) if self.others else None
             if gone is not None:
-                raise gone.cause() from error
+                raise self._cause(gone) from error
             raise
+
+    def _cause(self, gone: Worker) -> Exception:
+        """What ends the run since a rank is gone: what that one says, or that another is silent,
+        for which it has waited long enough.
+        """
+        cause = gone.cause()
+        has_said = isinstance(cause, HarnessError) and not isinstance(cause, RankLost)
+        if self._roll_call is None or has_said or gone.exit_code != StoppedError.exit_code:
+            return cause
+        waited_for = self._named(self._roll_call.silent())
+        return self.others[0].lost_touch(waited_for) if waited_for else cause
 
     def _none_is_gone(self) -> None:
         """Raise what has ended a rank: others, in step with it, would wait for it."""
         if any(worker.exit_code is not None for worker in self.others):
             gone = first_gone(self.others)
             assert gone is not None
-            raise gone.cause()
+            raise self._cause(gone)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -146,5 +182,5 @@ class Calls:
                 if not over.wait(ENDS_WITHIN_S):
                     gone = first_gone(self.others)
                     assert gone is not None
-                    ended(gone.cause())
+                    ended(self._cause(gone))
                 return

@@ -167,6 +167,8 @@ class GroupLinks:
     def __init__(self, group: Any, check: Callable[[], None]) -> None:
         """`check`: see `Links`."""
         self._group, self._check = group, check
+        self.rounds = 0
+        """How often this rank has begun to gather."""
 
     @property
     def place(self) -> int:
@@ -180,6 +182,7 @@ class GroupLinks:
 
     def gather(self, value: Any) -> list[Any]:
         """What each rank of the group gives, in their order. Raises as `Links.gather_gradient`."""
+        self.rounds += 1
         own = torch.frombuffer(bytearray(pickle.dumps(value)), dtype=torch.uint8)
         sizes = [int(size) for size in self._all(torch.tensor([own.numel()]))]
         padded = torch.zeros(max(sizes), dtype=torch.uint8)

@@ -43,11 +43,6 @@ class Team:
         return self._calls.size
 
     @property
-    def waits_for(self) -> str | None:
-        """The rank or ranks that are waited for; None if none is."""
-        return self._calls.waits_for
-
-    @property
     def is_sharded(self) -> bool:
         """Whether each rank has a part of the weights; the learner has them in `whole` alone."""
         return self._sharded is not None

@@ -154,3 +154,18 @@ def test_without_costs_there_is_no_plan_and_the_table_says_so(tmp_path: Path) ->
         "no plan: events.jsonl of these runs does not tell what they cost"
     ]
     table.show(found, Console(quiet=True))
+
+
+def test_what_is_no_run_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("step,entropy,reward\n1,1,0\n")
+    (tmp_path / "empty").mkdir()
+    for path, why in (
+        (tmp_path / "gone", "no such file or folder"),
+        (log, "a log, which has no outcomes of single users: needs a run folder of harness"),
+        (tmp_path / "empty", "no run folder, whose config has a seed"),
+    ):
+        with pytest.raises(DataError) as refused:
+            command.variance((path,), "own", 0.05, as_json=False)
+        rule = "needs a finished run that was evaluated, found none"
+        assert str(refused.value) == f"{path}: {rule}: {why}"

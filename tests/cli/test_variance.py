@@ -80,13 +80,16 @@ def test_without_a_critical_batch_the_reason_is_printed(
 ) -> None:
     command.variance((sweep,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "4 runs without ledger/* columns, and so without a critical batch" in printed
+    assert (
+        "4 runs whose ledger/* has no value with its error, and so without a critical batch"
+        in printed
+    )
     assert "critical batch [95%]" not in printed
     ledger_run(tmp_path, 1, signal=(-0.01, 0.05), noise=(-0.15, 0.004))
     command.variance((tmp_path,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert "none: signal and remedy are not sure to lower H" in printed
-    assert "without ledger/* columns" not in printed
+    assert "without a critical batch" not in printed
 
 
 @pytest.mark.parametrize(

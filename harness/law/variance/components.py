@@ -43,8 +43,8 @@ class MeanSquare:
 
     def drawn(self, quantiles: Floats) -> Floats:
         """Draws of its expectation, by quantiles of its chi-squared."""
-        drawn: Floats = self.value * self.df / special.chdtri(self.df, quantiles)
-        return drawn
+        by_chance = special.chdtri(self.df, quantiles)
+        return np.asarray(self.value * self.df / by_chance, float)
 
     def __mul__(self, factor: float) -> MeanSquare:
         return MeanSquare(self.value * factor, self.df)

@@ -1,11 +1,13 @@
 """Coverage of the intervals of `harness variance` on outcomes whose components are known.
 
     python benchmarks/variance_components.py tuning|held-out DRAWS
+    python benchmarks/variance_components.py arms DRAWS
 
 Outcomes are normal, or held to [0, 1] in steps of .01 as rewards are, of which a third then stand
 at a bound; the components of the latter are means over 40 tables of 200 seeds, 200 users and 4
 repeats. Seeds of
-`held-out` were looked at once, when all was decided.
+`held-out` were looked at once, when all was decided. `arms`: several arms of normal outcomes that
+share users and draws, or have their own.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from harness.law.variance.components import REPEAT, REST, SEED, SEED_USER, USER
 
 SD = {SEED: 0.05, USER: 0.17, REPEAT: 0.23, SEED_USER: 0.05, REST: 0.17}
 FIRST = {"tuning": 0, "held-out": 1_000_000}
+ARMS = ((8, (5, 64, 1)), (4, (10, 64, 4)))
 SHAPES = ((3, 64, 1), (5, 64, 4), (10, 64, 1), (10, 64, 16))
 CENTRE = 0.3
 
@@ -35,6 +38,39 @@ def outcomes(rng: np.random.Generator, shape: tuple[int, int, int], bounded: boo
     for name, part in parts.items():
         total += SD[name] * rng.normal(size=part)
     return np.asarray(np.round(np.clip(total, 0.0, 1.0), 2), float) if bounded else total
+
+
+def arms(draws: int) -> None:
+    """Print how often intervals over several arms hold what is true."""
+    for count, shape in ARMS:
+        known = truth(False, shape[2])
+        for is_shared in (True, False):
+            covered = dict.fromkeys(known, 0)
+            for n in range(draws):
+                rng = np.random.default_rng([11, n])
+                found = components.crossed(*_arms(rng, count, shape, is_shared))
+                for name, part in found.items():
+                    interval = part.interval()
+                    covered[name] += interval.low <= known[name] <= interval.high
+            shares = ", ".join(f"{name} {covered[name] / draws:.3f}" for name in known)
+            users = "shared" if is_shared else "own"
+            print(f"{count} arms {shape}, users {users}: covered {shares}", flush=True)
+
+
+def _arms(
+    rng: np.random.Generator, count: int, shape: tuple[int, int, int], is_shared: bool
+) -> list[Floats]:
+    if not is_shared:
+        return [outcomes(rng, shape, False) for _ in range(count)]
+    seeds, users, repeats = shape
+    common = SD[USER] * rng.normal(size=(users, 1)) + SD[REPEAT] * rng.normal(size=(users, repeats))
+    return [
+        CENTRE + common
+        + SD[SEED] * rng.normal(size=(seeds, 1, 1))
+        + SD[SEED_USER] * rng.normal(size=(seeds, users, 1))
+        + SD[REST] * rng.normal(size=shape)
+        for _ in range(count)
+    ]  # fmt: skip
 
 
 def truth(bounded: bool, repeats: int) -> dict[str, float]:
@@ -58,7 +94,7 @@ def main(half: str, draws: int) -> None:
             planned = 0
             for n in range(draws):
                 rng = np.random.default_rng(FIRST[half] + n)
-                found = components.crossed(outcomes(rng, shape, bounded), n)
+                found = components.crossed(outcomes(rng, shape, bounded))
                 for name, part in found.items():
                     interval = part.interval()
                     covered[name] += interval.low <= known[name] <= interval.high
@@ -82,4 +118,7 @@ def _held(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    if sys.argv[1] == "arms":
+        arms(int(sys.argv[2]))
+    else:
+        main(sys.argv[1], int(sys.argv[2]))

@@ -29,7 +29,8 @@ LEAST_COUNT = 1e-9
 def listening_nats(
     conversations: Sequence[Strategies], intentions: Sequence[str], users: Sequence[int]
 ) -> float:
-    """I(strategy; hidden intention | reply number) in nats; nan of fewer than LEAST_USERS users.
+    """I(strategy; hidden intention | reply number) in nats; nan where fewer than LEAST_USERS users
+    answered a reply.
 
     A reply in which several strategies were recognised counts for each in equal parts, one in which
     none was for a ninth outcome, "none". Reply numbers weigh by their conversations.
@@ -42,8 +43,11 @@ def listening_nats(
     information (Vinh et al., JMLR 11, 2010), independence has mean 0 and complete dependence keeps
     its value.
     """
+    met = [n for n, replies in enumerate(conversations) if replies]
+    conversations, users = [conversations[n] for n in met], [users[n] for n in met]
+    intentions = [intentions[n] for n in met]
     everyone = sorted(set(users))
-    if len(everyone) < LEAST_USERS or not any(conversations):
+    if len(everyone) < LEAST_USERS:
         return math.nan
     of_user = dict(zip(users, intentions, strict=True))
     own = np.array([INTENTIONS.index(of_user[user]) for user in everyone])

@@ -66,6 +66,10 @@ Logs = Annotated[
         metavar="PATH", parser=a_path, help="Runs, sweeps, folders of them, or logs of trainers."
     ),
 ]
+OurRuns = Annotated[
+    list[Path],
+    typer.Argument(metavar="PATH", parser=a_path, help="Runs, sweeps, or folders of them."),
+]
 Primary = Annotated[
     str | None,
     typer.Option(

@@ -171,3 +171,15 @@ def test_too_few_users_or_no_reply_is_nan() -> None:
     assert math.isnan(listening_nats(by_intention(1.0, intentions), intentions, users))
     users, intentions = users_and_intentions(LEAST_USERS, 1)
     assert math.isnan(listening_nats([[] for _ in users], intentions, users))
+
+
+@pytest.mark.parametrize("answered", [1, 2, LEAST_USERS - 1])
+def test_users_lost_before_their_first_answer_are_not_counted(answered: int) -> None:
+    users, intentions = users_and_intentions(2 * LEAST_USERS, 1)
+    replies = by_intention(1.0, intentions)
+    some: list[Replies] = [own if n < answered else [] for n, own in enumerate(replies)]
+    assert math.isnan(listening_nats(some, intentions, users))
+    half = slice(LEAST_USERS)
+    some = [*replies[half], *([] for _ in replies[half])]
+    alone = listening_nats(replies[half], intentions[half], users[half])
+    assert listening_nats(some, intentions, users) == alone

@@ -80,13 +80,16 @@ def test_without_a_critical_batch_the_reason_is_printed(
 ) -> None:
     command.variance((sweep,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "4 runs without ledger/* columns, and so without a critical batch" in printed
+    assert (
+        "4 runs whose ledger/* has no value with its error, and so without a critical batch"
+        in printed
+    )
     assert "critical batch [95%]" not in printed
     ledger_run(tmp_path, 1, signal=(-0.01, 0.05), noise=(-0.15, 0.004))
     command.variance((tmp_path,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert "none: signal and remedy are not sure to lower H" in printed
-    assert "without ledger/* columns" not in printed
+    assert "without a critical batch" not in printed
 
 
 @pytest.mark.parametrize(
@@ -154,3 +157,18 @@ def test_without_costs_there_is_no_plan_and_the_table_says_so(tmp_path: Path) ->
         "no plan: events.jsonl of these runs does not tell what they cost"
     ]
     table.show(found, Console(quiet=True))
+
+
+def test_what_is_no_run_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("step,entropy,reward\n1,1,0\n")
+    (tmp_path / "empty").mkdir()
+    for path, why in (
+        (tmp_path / "gone", "no such file or folder"),
+        (log, "a log, which has no outcomes of single users: needs a run folder of harness"),
+        (tmp_path / "empty", "no run folder, whose config has a seed"),
+    ):
+        with pytest.raises(DataError) as refused:
+            command.variance((path,), "own", 0.05, as_json=False)
+        rule = "needs a finished run that was evaluated, found none"
+        assert str(refused.value) == f"{path}: {rule}: {why}"

@@ -195,7 +195,7 @@ def diagnose(paths: options.Logs, as_json: options.AsJson = False) -> None:
 
 
 def variance(
-    paths: options.Logs,
+    paths: options.OurRuns,
     as_json: options.AsJson = False,
     on: On = "own",
     half_width: HalfWidth = 0.05,

@@ -6,6 +6,11 @@ since every run meets the same users, each conversation with the same draws (Sea
 McCulloch, Variance Components, 1992, chapter 4). Intervals: each mean square times its degrees of
 freedom over chi-squared of as many is drawn, and the component computed of the draws (Weerahandi
 1993; Burdick, Borror and Montgomery 2005). No component is below 0.
+
+Components of several arms are means over them, weighted by the degrees of freedom of their seeds.
+Mean squares are pooled before anything is drawn or held at 0: what is skewed or cut off would not
+average out. Those of users and repeats are drawn once for all arms, which meet the same users with
+the same draws, so that what one arm's is off by is no error independent of the others'.
 """
 
 from __future__ import annotations
@@ -19,6 +24,9 @@ from scipy import special
 from harness.law.results import Floats, Interval
 
 SEED, USER, REPEAT, SEED_USER, REST = "seed", "user", "repeat", "seed_user", "rest"
+SHARED = (USER, REPEAT)
+"""Mean squares of what all arms meet: the held-out users, and the draws of each conversation."""
+SQUARES = (SEED, USER, SEED_USER, REPEAT, REST)
 DRAWS = 10_000
 GRID = 400
 """Quantiles of a noncentral F that are computed: each takes .2 ms."""
@@ -33,10 +41,24 @@ class MeanSquare:
     value: float
     df: float
 
-    def drawn(self, rng: np.random.Generator) -> Floats:
-        """Draws of its expectation, shape (DRAWS,)."""
-        drawn: Floats = self.value * self.df / rng.chisquare(self.df, DRAWS)
-        return drawn
+    def drawn(self, quantiles: Floats) -> Floats:
+        """Draws of its expectation, by quantiles of its chi-squared."""
+        by_chance = special.chdtri(self.df, quantiles)
+        return np.asarray(self.value * self.df / by_chance, float)
+
+    def __mul__(self, factor: float) -> MeanSquare:
+        return MeanSquare(self.value * factor, self.df)
+
+
+@dataclass(frozen=True)
+class Squares:
+    """The mean squares of an arm, by what they are of."""
+
+    weight: float
+    """Of the arm in means over arms."""
+    squares: Mapping[str, MeanSquare]
+    factors: Mapping[str, Mapping[str, float]]
+    """Component -> mean square -> its factor in the component."""
 
 
 @dataclass(frozen=True)
@@ -55,31 +77,53 @@ def interval(value: float, draws: Floats) -> Interval:
     return Interval(value, float(min(low, value)), float(max(high, value)))
 
 
-def of_squares(
-    squares: Mapping[str, MeanSquare], weights: Mapping[str, Mapping[str, float]], stream: int = 0
-) -> dict[str, Component]:
-    """Components as sums of mean squares; `weights`: component -> mean square -> its factor."""
-    rng = np.random.default_rng([STREAM, stream])
-    drawn = {name: square.drawn(rng) for name, square in squares.items()}
-    return {
-        component: Component(
-            max(0.0, sum(w * squares[name].value for name, w in terms.items())),
-            np.maximum(0.0, sum((w * drawn[n] for n, w in terms.items()), np.zeros(DRAWS))),
-        )
-        for component, terms in weights.items()
+def of_squares(arms: Sequence[Squares]) -> dict[str, Component]:
+    """The components that some arm has, each over the arms that have it."""
+    quantiles = {
+        name: np.random.default_rng([STREAM, number, 2]).uniform(size=DRAWS)
+        for number, name in enumerate(SQUARES)
     }
+    components = {}
+    for component in dict.fromkeys(name for arm in arms for name in arm.factors):
+        value, draws = 0.0, np.zeros(DRAWS)
+        for name, terms in _terms(arms, component).items():
+            value += sum(term.value for term in terms)
+            for term in terms if name in SHARED else [_joined(terms)]:
+                draws += term.drawn(quantiles[name])
+        components[component] = Component(max(0.0, value), np.maximum(0.0, draws))
+    return components
 
 
-def crossed(outcomes: Floats, stream: int = 0) -> dict[str, Component]:
+def _terms(arms: Sequence[Squares], component: str) -> dict[str, list[MeanSquare]]:
+    """Mean square -> what it adds to the component's mean over arms, in each."""
+    having = [arm for arm in arms if component in arm.factors]
+    total = sum(arm.weight for arm in having)
+    terms: dict[str, list[MeanSquare]] = {}
+    for arm in having:
+        for name, factor in arm.factors[component].items():
+            terms.setdefault(name, []).append(arm.squares[name] * (factor * arm.weight / total))
+    return terms
+
+
+def _joined(terms: Sequence[MeanSquare]) -> MeanSquare:
+    """The sum of independent mean squares; degrees of freedom by Satterthwaite 1946."""
+    value, spread = sum(t.value for t in terms), sum(t.value**2 / t.df for t in terms)
+    return MeanSquare(value, value**2 / spread if spread > 0 else sum(t.df for t in terms))
+
+
+def crossed(*arms: Floats) -> dict[str, Component]:
     """The components of outcomes of shape (seeds, users, repeats), at least 2 seeds and users.
 
-    With one repeat `user` holds the repeats' and `seed_user` the rest. Raises ValueError for fewer
-    seeds or users, and for what is not finite.
+    With one repeat `user` holds the repeats' and `seed_user` the rest; so all arms have one, or all
+    have more. Raises ValueError for fewer seeds or users, and for what is not finite.
     """
-    seeds, users, repeats = outcomes.shape
-    if seeds < 2 or users < 2 or not repeats or not np.isfinite(outcomes).all():
-        raise ValueError(f"two seeds and users at least, all finite, got {outcomes.shape}")
-    return of_squares(mean_squares(outcomes), weights_of(seeds, users, repeats), stream)
+    for outcomes in arms:
+        seeds, users, repeats = outcomes.shape
+        if seeds < 2 or users < 2 or not repeats or not np.isfinite(outcomes).all():
+            raise ValueError(f"two seeds and users at least, all finite, got {outcomes.shape}")
+    return of_squares(
+        [Squares(len(arm) - 1, mean_squares(arm), weights_of(*arm.shape)) for arm in arms]
+    )
 
 
 def weights_of(seeds: int, users: int, repeats: int) -> dict[str, dict[str, float]]:

@@ -19,6 +19,7 @@ from harness.law.variance.components import (
     USER,
     Component,
     MeanSquare,
+    Squares,
 )
 from harness.law.variance.results import Part
 from harness.law.variance.runs import Outcome
@@ -56,10 +57,9 @@ def within_arms(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
     if not known:
         return _by_columns(arms)
     repeated = [table for table in known if table.shape[2] > 1]
-    each = [(len(t) - 1, components.crossed(t, n)) for n, t in enumerate(repeated or known)]
     inside = {} if repeated else {REPEAT: "user", REST: "seed x user"}
     why = {name: ONE_REPEAT.format(inside=place) for name, place in inside.items()}
-    return WithinArm(_pooled(each), why)
+    return WithinArm(components.crossed(*(repeated or known)), why)
 
 
 def outcome_table(arm: Sequence[Outcome]) -> Floats | None:
@@ -74,33 +74,34 @@ def outcome_table(arm: Sequence[Outcome]) -> Floats | None:
 
 def _by_columns(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
     """Of runs without outcomes.json: what lies between seeds, users and repeats, not crossed."""
-    parts: dict[str, list[tuple[float, Component]]] = {}
-    for number, arm in enumerate(arms):
-        if len(arm) < 2:
-            continue
-        rewards = np.array([one.columns["reward"] for one in arm])
-        spreads = {
-            SEED: (float(rewards.var(ddof=1)), len(arm) - 1.0),
-            **_of_users(arm, arm[0].users, arm[0].repeats),
-        }
-        squares = {name: MeanSquare(value, df) for name, (value, df) in spreads.items()}
-        own = components.of_squares(squares, {name: {name: 1.0} for name in squares}, number)
-        for name, part in own.items():
-            parts.setdefault(name, []).append((len(arm) - 1, part))
-    why = dict.fromkeys((SEED_USER, REST), NO_OUTCOMES)
-    if not parts:
+    several = [arm for arm in arms if len(arm) > 1]
+    if not several:
         return WithinArm({}, dict.fromkeys(WITHIN_ARM, ONE_SEED), plannable=False)
-    pooled = {name: _mean_of(of_arms) for name, of_arms in parts.items()}
+    pooled = components.of_squares([_of_columns(arm) for arm in several])
+    why = dict.fromkeys((SEED_USER, REST), NO_OUTCOMES)
     for name in (USER, REPEAT):
         if name not in pooled:
             why[name] = NO_OUTCOMES
     return WithinArm(pooled, why, plannable=USER in pooled, conservative=True)
 
 
+def _of_columns(arm: Sequence[Outcome]) -> Squares:
+    spreads = {
+        SEED: _over_seeds([one.columns["reward"] for one in arm]),
+        **_of_users(arm, arm[0].users, arm[0].repeats),
+    }
+    return Squares(len(arm) - 1, spreads, {name: {name: 1.0} for name in spreads})
+
+
+def _over_seeds(values: Sequence[float]) -> MeanSquare:
+    """The variance of what each of at least two seeds has."""
+    return MeanSquare(float(np.var(values, ddof=1)), len(values) - 1.0)
+
+
 def _of_users(
     arm: Sequence[Outcome], users: int | None, repeats: int | None
-) -> dict[str, tuple[float, float]]:
-    """Variances and their degrees of freedom: one evaluation's, since all runs share the users."""
+) -> dict[str, MeanSquare]:
+    """Variances with their degrees of freedom: one evaluation's, since all runs share the users."""
     if users is None or repeats is None or users < 2:
         return {}
     between, within, errors = (
@@ -109,24 +110,10 @@ def _of_users(
     )
     if between and within and repeats > 1:
         return {
-            USER: (float(np.mean(between)), users - 1.0),
-            REPEAT: (float(np.mean(within)), users * (repeats - 1.0)),
+            USER: MeanSquare(float(np.mean(between)), users - 1.0),
+            REPEAT: MeanSquare(float(np.mean(within)), users * (repeats - 1.0)),
         }
-    return {USER: (float(np.mean(errors)) * users, users - 1.0)} if errors else {}
-
-
-def _pooled(each: Sequence[tuple[int, Mapping[str, Component]]]) -> dict[str, Component]:
-    """Means over arms, weighted by the degrees of freedom of their seeds."""
-    names = [name for name in WITHIN_ARM if all(name in parts for _, parts in each)]
-    return {name: _mean_of([(w, parts[name]) for w, parts in each]) for name in names}
-
-
-def _mean_of(weighted: Sequence[tuple[float, Component]]) -> Component:
-    total = sum(weight for weight, _ in weighted)
-    return Component(
-        sum(weight * part.value for weight, part in weighted) / total,
-        sum((w * part.draws for w, part in weighted), np.zeros(DRAWS)) / total,
-    )
+    return {USER: MeanSquare(float(np.mean(errors)) * users, users - 1.0)} if errors else {}
 
 
 def among_arms(arms: Sequence[Sequence[Outcome]], measure: str) -> dict[str, Component]:
@@ -173,12 +160,9 @@ def of_listening(arms: Sequence[Sequence[Outcome]]) -> tuple[Part, ...]:
     heard = [[one.columns["listening"] for one in a if "listening" in one.columns] for a in arms]
     if not any(heard):
         return ()
-    of_seeds: list[tuple[float, Component]] = []
-    for number, values in enumerate(heard):
-        if len(values) > 1:
-            square = MeanSquare(float(np.var(values, ddof=1)), len(values) - 1.0)
-            own = components.of_squares({SEED: square}, {SEED: {SEED: 1.0}}, number)
-            of_seeds.append((square.df, own[SEED]))
-    known = {SEED: _mean_of(of_seeds)} if of_seeds else {}
+    several = [values for values in heard if len(values) > 1]
+    known = components.of_squares(
+        [Squares(len(v) - 1, {SEED: _over_seeds(v)}, {SEED: {SEED: 1.0}}) for v in several]
+    )
     why = dict.fromkeys((USER, SEED_USER, REPEAT, REST), OF_ALL)
     return parts_of({**known, **among_arms(arms, "listening")}, {SEED: ONE_SEED, **why})

@@ -67,7 +67,7 @@ def read(paths: Sequence[Path], level: str) -> tuple[list[Outcome], list[Skipped
     counted: dict[str, Outcome] = {}
     skipped = list(discovered.skipped)
     for run in discovered.runs:
-        outcome = _outcome(run.folder, run.run, level) if run.folder else "no run folder of ours"
+        outcome = _outcome(run.folder, run.run, level) if run.folder else _no_folder(run)
         if isinstance(outcome, str):
             skipped.append(Skipped(run.run, outcome))
             continue
@@ -78,11 +78,17 @@ def read(paths: Sequence[Path], level: str) -> tuple[list[Outcome], list[Skipped
     return list(counted.values()), skipped
 
 
+def _no_folder(found: discover.Found) -> str:
+    if found.problem is None:
+        return "a log, which has no outcomes of single users: needs a run folder of harness"
+    return found.problem.message.removeprefix(f"{found.run}: ")
+
+
 def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
     """The run, or why it does not count."""
     who = identity.read(folder)
     if who.config is None or who.seed is None:
-        return "no config with a seed"
+        return "no run folder, whose config has a seed"
     if who.status != "done":
         return f"not done: {who.status or 'no status'}"
     if who.null_control:

@@ -4,6 +4,9 @@ The variance of an arm's mean over n seeds, m users and k conversations with eac
     seed / n + user / m + repeat / (m k) + (seed x user) / (n m) + rest / (n m k).
 Two arms that meet the same users with the same draws share the second and third term, which their
 difference loses; the others count twice.
+
+With very few seeds a half-width can grow with the users, whose spread lends it degrees of freedom.
+No such plan is made: each holds with any more users as well.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ def without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
     without = sum(a.seeds - (a.critical_batch.runs if a.critical_batch else 0) for a in arms)
     if without:
         yield (
-            f"{plural(without, 'run')} without ledger/* columns, and so without a critical batch: "
-            "policy=tabular with eval.ledger=true, or a language model with eval.ledger_draws=2 or "
-            "more, writes them where a step has three groups or more"
+            f"{plural(without, 'run')} whose ledger/* has no value with its error, and so "
+            "without a critical batch: policy=tabular with eval.ledger=true, or a language model "
+            "with eval.ledger_draws=2 or more, has them where a step has three groups or more"
         )
 
 

@@ -77,6 +77,38 @@ def test_the_same_data_give_the_same_interval() -> None:
     assert 0 <= one.low <= one.value <= one.high
 
 
+def test_more_arms_tell_no_more_of_users_whom_all_of_them_meet() -> None:
+    table = drawn(np.random.default_rng(2), (5, 32, 4))
+    one, many = components.crossed(table), components.crossed(*[table] * 8)
+    for name, part in one.items():
+        assert many[name].value == pytest.approx(part.value), name
+    assert _width(many[USER]) > 0.9 * _width(one[USER])
+    assert _width(many[REPEAT]) > 0.9 * _width(one[REPEAT])
+    assert _width(many[SEED]) < 0.5 * _width(one[SEED])
+
+
+def _width(part: components.Component) -> float:
+    interval = part.interval()
+    return interval.high - interval.low
+
+
+def test_intervals_over_several_arms_hold_a_small_component() -> None:
+    """Each arm's estimate of it is 0 in many tables: held at 0 arm by arm, the mean is too high."""
+    sd, held, total = 0.03, 0, 0.0
+    for n in range(20):
+        rng = np.random.default_rng(n)
+        common = rng.normal(0, 0.17, (1, 32, 1))
+        arms = [
+            common + rng.normal(0, sd, (5, 1, 1)) + rng.normal(0, 0.3, (5, 32, 1)) for _ in range(8)
+        ]
+        found = components.crossed(*arms)[SEED]
+        interval = found.interval()
+        held += interval.low <= sd**2 <= interval.high
+        total += found.value / 20
+    assert held >= 18
+    assert total == pytest.approx(sd**2, rel=0.25)
+
+
 @pytest.mark.parametrize("shape", [(1, 8, 2), (3, 1, 2), (3, 8, 0)])
 def test_too_little_is_refused(shape: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="two seeds and users at least"):
@@ -102,7 +134,7 @@ def test_intervals_cover() -> None:
     """1000 tables, seeds on which nothing was tuned: 95% within 3 standard errors of a share."""
     held = dict.fromkeys(SD, 0)
     for n in range(1000):
-        found = components.crossed(drawn(np.random.default_rng(5_000_000 + n), (5, 32, 4)), n)
+        found = components.crossed(drawn(np.random.default_rng(5_000_000 + n), (5, 32, 4)))
         for name, part in found.items():
             interval = part.interval()
             held[name] += interval.low <= SD[name] ** 2 <= interval.high

@@ -39,6 +39,19 @@ def test_no_other_plan_costs_less(target: str) -> None:
     assert plan.seconds == pytest.approx(min(np.concatenate(costs)))
 
 
+def test_a_plan_holds_with_more_users_too() -> None:
+    """Two seeds reach .1 with 65 users by degrees of freedom that the users lend, not with more."""
+    of_few_seeds = {SEED: 0.032**2, USER: 0.263**2, SEED_USER: 0.119**2, REST: 0.26**2}
+    users = np.geomspace(2, sizes.MOST_USERS, 500)
+    two = sizes.half_width(MEAN, of_few_seeds, np.array([2.0]), users, 1)
+    assert two.min() < 0.1 < two[-1]
+    plan = sizes.cheapest(MEAN, of_few_seeds, 0.1, Cost(34.0, 0.0034, 10, 3))
+    assert plan is not None
+    more = users[users >= plan.users]
+    each = sizes.half_width(MEAN, of_few_seeds, np.array([float(plan.seeds)]), more, 1)
+    assert (each <= 0.1).all()
+
+
 def test_dear_training_asks_for_fewer_seeds_and_more_users() -> None:
     dear = sizes.cheapest(MEAN, VARIANCES, 0.05, Cost(1000.0, 0.01, 10, 3))
     cheap = sizes.cheapest(MEAN, VARIANCES, 0.05, Cost(1.0, 0.01, 10, 3))

@@ -36,7 +36,7 @@ ABOVE, BELOW, OUTSIDE = "above the rates", "below the rates", "no rate leaves as
 
 @dataclass(frozen=True)
 class Difference:
-    """A cell's quantity less the best rate's, with its simultaneous interval."""
+    """A cell's quantity less a rate's, with its simultaneous interval."""
 
     value: float
     low: float
@@ -57,16 +57,16 @@ class Judged:
     one."""
     at_equal_entropy: Difference | None
     """Its reward less that of plain grpo at the rate that leaves as much entropy; None for a rate,
-    and where no rate leaves as much."""
+    where no rate leaves as much, and where fewer than two seeds have both."""
+    leaves_more: bool
+    """Whether it leaves more entropy than any rate."""
 
     @property
     def beside_rates(self) -> str:
-        """ABOVE, BELOW, OPEN or OUTSIDE; empty for a rate and for a cell without numbers."""
-        if self.cell.is_rate or self.cell.mean("entropy") is None:
-            return ""
+        """ABOVE, BELOW, OPEN or OUTSIDE; empty for a rate, and where it is not known."""
         one = self.at_equal_entropy
         if one is None:
-            return OUTSIDE
+            return OUTSIDE if self.leaves_more else ""
         return ABOVE if one.low > 0 else BELOW if one.high < 0 else OPEN
 
 
@@ -78,7 +78,8 @@ def judge(cells: Sequence[Measured]) -> tuple[Measured | None, list[Judged]]:
     front, beside = _front(cells), [cell for cell in cells if cell is not best]
     found = {cell.name: {} if best is None else _paired(cell, best) for cell in beside}
     count = max(1, sum(map(len, found.values())))
-    at_equal = _at_equal_entropy(cells)
+    curve = frontier_rates.curve([cell for cell in cells if cell.is_rate])
+    at_equal = _at_equal_entropy(cells, curve)
     judged = []
     for cell in cells:
         alike = [found[one.name] for one in beside if one.method == cell.method]
@@ -88,15 +89,17 @@ def judge(cells: Sequence[Measured]) -> tuple[Measured | None, list[Judged]]:
         }
         word = "" if cell.is_rate else verdict(differences)
         on_front, equal = cell.name in front, at_equal.get(cell.name)
-        judged.append(Judged(cell, differences, word, on_front, equal))
+        more = not cell.is_rate and frontier_rates.is_beyond(cell, curve)
+        judged.append(Judged(cell, differences, word, on_front, equal, more))
     return best, judged
 
 
-def _at_equal_entropy(cells: Sequence[Measured]) -> dict[str, Difference]:
+def _at_equal_entropy(
+    cells: Sequence[Measured], curve: Sequence[Measured]
+) -> dict[str, Difference]:
     """By name of a cell that is no rate: its reward less the rates' at its entropy. These intervals
     hold together over the cells of the level.
     """
-    curve = frontier_rates.curve([cell for cell in cells if cell.is_rate])
     asked = [cell for cell in cells if not cell.is_rate]
     found = {cell.name: frontier_rates.beside(cell, curve) for cell in asked}
     found = {name: numbers for name, numbers in found.items() if len(numbers) > 1}

@@ -3,9 +3,10 @@
 A smaller rate leaves more entropy and earns less, so a remedy that does the same may be worth no
 more than a smaller rate. The curve is the upper concave hull of the rates' mean entropy and reward,
 from the best rate to the one that leaves most: straight lines between rates, none of which lies
-above it. It is drawn on the seeds that are compared, which favours the rates. Below the entropy of
-the best rate it is flat: who leaves less than that rate has to earn as much. Above the rate that
-leaves most there is no curve.
+above it. It is drawn on the seeds that are compared, which favours the rates; where rates lie far
+apart, and what they earn is bent, a straight line between them favours the methods. Below the
+entropy of the best rate it is flat: who leaves less than that rate has to earn as much. Above the
+rate that leaves most there is no curve.
 """
 
 from __future__ import annotations
@@ -55,6 +56,12 @@ def beside(cell: Measured, rates: Sequence[Measured]) -> list[float]:
     rewards = _rewards_at(entropy, rates)
     mine = cell.values.get("reward", {})
     return [mine[seed] - rewards[seed] for seed in sorted(mine.keys() & rewards.keys())]
+
+
+def is_beyond(cell: Measured, rates: Sequence[Measured]) -> bool:
+    """Whether a cell leaves more entropy than a `curve` of rates reaches."""
+    entropy, most = (cell.mean("entropy"), rates[-1].mean("entropy")) if rates else (None, None)
+    return entropy is not None and most is not None and entropy > most
 
 
 def _rewards_at(entropy: float, rates: Sequence[Measured]) -> Mapping[int, float]:

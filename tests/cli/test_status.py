@@ -93,15 +93,17 @@ def test_ctrl_c_ends_a_watch_and_nothing_else(tmp_path: Path) -> None:
     with subprocess.Popen(
         command("train", *words, "--dir", "one"), cwd=tmp_path, stderr=subprocess.DEVNULL
     ) as training:
-        commands.until(lambda: commands.rows(tmp_path / "one") > 1, "a row")
-        began = time.monotonic()
-        shown = on_terminal(
-            "status", "one", "--watch", cwd=tmp_path, interrupt=lambda text: "running" in text
-        )
-        assert shown.code == 0
-        assert time.monotonic() - began < 30
-        assert training.poll() is None
-        training.kill()
+        try:
+            commands.until(lambda: commands.rows(tmp_path / "one") > 1, "a row")
+            began = time.monotonic()
+            shown = on_terminal(
+                "status", "one", "--watch", cwd=tmp_path, interrupt=lambda text: "running" in text
+            )
+            assert shown.code == 0
+            assert time.monotonic() - began < 30
+            assert training.poll() is None
+        finally:
+            training.kill()  # `with` waits for it
 
 
 def test_watch_of_what_is_over_ends_at_once_piped_as_status_prints_it(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_the_front_is_what_nothing_is_better_than_in_all() -> None:
 
 def point(name: str, entropy: float, rewards: list[float]) -> Measured:
     """A cell of two seeds."""
-    by_seed = {"entropy": [entropy, entropy], "reward": rewards}
+    by_seed = {"entropy": [entropy] * len(rewards), "reward": rewards}
     values = {q: dict(enumerate(numbers, start=1)) for q, numbers in by_seed.items()}
     return Measured(name, name, "1", "hard", name.startswith("rate"), values)
 
@@ -187,6 +187,8 @@ def test_a_method_above_the_curve_is_told_and_named() -> None:
     assert "Less: no cell." in said
     far = frontier_front.judge([*HULL, point("era-1", 1.9, [0.5, 0.5])])[1]
     assert [one.beside_rates for one in far] == ["", "", OUTSIDE]
+    for cells in ([point("era-1", 1.9, [0.5, 0.5])], [*HULL, point("era-1", 1.0, [0.5])]):
+        assert frontier_front.judge(cells)[1][-1].beside_rates == ""  # not known
 
 
 @pytest.mark.parametrize(

@@ -102,14 +102,14 @@ def _check_positions(policy: PolicyConfig, model: Any, most_tokens: int) -> None
     """
     shape = model.config
     turned = getattr(shape, "rope_parameters", None) or {}
-    limits = [getattr(shape, "max_position_embeddings", None)]
+    most, what = getattr(shape, "max_position_embeddings", None), "has {} positions"
     if turned.get("rope_type") in ROPE_BY_LENGTH:
         first = "original_max_position_embeddings"
-        limits.append(turned.get(first) or getattr(shape, first, None))
-    most = min((limit for limit in limits if limit), default=most_tokens)
-    if most < most_tokens:
+        most = turned.get(first) or getattr(shape, first, None) or most
+        what = "reads texts of more than {} tokens by other positions"
+    if most and most < most_tokens:
         raise ConfigError(
-            f"policy.model: {_name(policy)} has {most} positions, and a conversation must fit into "
+            f"policy.model: {_name(policy)} {what.format(most)}, and a conversation must fit into "
             f"them, got up to {most_tokens} tokens: {IN_SHORTER}"
         )
 

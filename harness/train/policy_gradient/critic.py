@@ -98,13 +98,18 @@ class LinearCritic:
                 weights = weights - self.rate * first / (1 - BETA1**updates) / size
             state = np.stack([weights, first, second])
             # what it now knows by heart may say nothing of the next batch, nor of this one before
-            error = max(float(((v - targets) ** 2).mean()) for v in (before, x @ weights))
+            errors_after = {
+                count: float(((predicted - targets) ** 2).mean())
+                for count, predicted in ((updates, x @ weights), (self.updates, before))
+            }
             most = MOST_ERROR * max(1.0, float((targets**2).mean()))
-        if not (np.isfinite(state).all() and error <= most):
-            raise DivergedError(
-                f"the critic must stay near the rewards, and is off by {error**0.5:.3g} (root mean "
-                f"square) after {updates} updates at {self.key}={self.rate:g}; lower the rate"
-            )
+        for count, error in errors_after.items():
+            if not (np.isfinite(state).all() and error <= most):
+                raise DivergedError(
+                    f"the critic must stay near the rewards, and is off by {error**0.5:.3g} (root "
+                    f"mean square) after {count} updates at {self.key}={self.rate:g}; lower the "
+                    "rate"
+                )
         return replace(self, state=state, updates=updates)
 
     def save(self, folder: Path) -> None:

@@ -107,8 +107,8 @@ class Remedy(Options):
     needs_groups: ClassVar[bool] = False
     """Whether it goes by groups of conversations: refused where the algorithm compares none."""
     needs_negative: ClassVar[bool] = False
-    """Whether all it does is to set negative advantages apart from positive ones: refused where the
-    algorithm gives none.
+    """Whether it treats negative advantages and positive ones unlike: refused where the algorithm
+    gives none, since it would then only stop or shrink all that is learnt.
     """
     needs_planning: ClassVar[bool] = False
     needs_distribution: ClassVar[bool] = False

@@ -43,8 +43,8 @@ class Calls:
 
     @property
     def waits_for(self) -> str | None:
-        """`rank 2 of 4` while its result is waited for, or as it alone does not answer a roll call;
-        `ranks 1 to 3` while tensors travel of which none can be told apart.
+        """`rank 2 of 4` while its result is waited for, or if a roll call finds it silent or
+        behind; `ranks 1 to 3` while tensors travel, and none of them can be told apart.
         """
         missing = [] if self._roll_call is None else self._roll_call.missing()
         return self._named(missing) or self._waits_for()
@@ -143,15 +143,20 @@ class Calls:
             raise
 
     def _cause(self, gone: Worker) -> Exception:
-        """What ends the run since a rank is gone: what that one says, or that another is silent,
-        for which it has waited long enough.
+        """What ends the run since a rank is gone: the error that it raised on purpose, or, if torch
+        ended it, that another is silent, for which it has waited long enough.
         """
         cause = gone.cause()
         has_said = isinstance(cause, HarnessError) and not isinstance(cause, RankLost)
         if self._roll_call is None or has_said or gone.exit_code != StoppedError.exit_code:
             return cause
         waited_for = self._named(self._roll_call.silent())
-        return self.others[0].lost_touch(waited_for) if waited_for else cause
+        if not waited_for:
+            return cause
+        lost = self.others[0].lost_touch(waited_for)
+        for note in (str(cause), *getattr(cause, "__notes__", ())):
+            lost.add_note(note)  # a bug keeps its traceback
+        return lost
 
     def _none_is_gone(self) -> None:
         """Raise what has ended a rank: others, in step with it, would wait for it."""
@@ -182,5 +187,7 @@ class Calls:
                 if not over.wait(ENDS_WITHIN_S):
                     gone = first_gone(self.others)
                     assert gone is not None
-                    ended(self._cause(gone))
+                    cause = self._cause(gone)  # which can take as long as a roll call
+                    if not over.is_set():
+                        ended(cause)
                 return

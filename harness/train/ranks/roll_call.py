@@ -44,9 +44,12 @@ class RollCall:
         self._answers: dict[int, int] | None = None
 
     def silent(self) -> list[int]:
-        """The ranks that do not answer. Takes up to ANSWERS_WITHIN_S; called from any thread."""
+        """The ranks that do not answer; none if of several none does, as where one was stopped with
+        the store locked. Takes up to ANSWERS_WITHIN_S; called from any thread.
+        """
         answers = self._called()
-        return [rank for rank in range(1, self._size) if rank not in answers]
+        found = [rank for rank in range(1, self._size) if rank not in answers]
+        return [] if 1 < len(found) == self._size - 1 else found
 
     def missing(self) -> list[int]:
         """The ranks but the first that are waited for: silent ones, else those behind; empty where

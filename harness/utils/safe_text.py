@@ -93,11 +93,17 @@ def tell(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
     if descriptor is not None:
         encoded = text.encode(getattr(stream, "encoding", None) or "utf-8", "backslashreplace")
         return write(descriptor, encoded, within_s)
-    with contextlib.suppress(OSError):
+    try:
         stream.write(text)
         stream.flush()
-        return True
-    return False
+    except OSError:
+        return False
+    except RuntimeError:  # a signal came within a write of rich's, and this is its handler's
+        behind: TextIO | None = getattr(stream, "rich_proxied_file", None)
+        if behind is None:
+            raise
+        return tell(behind, text, within_s)
+    return True
 
 
 class Stream(io.TextIOBase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -9,9 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.file_proxy import FileProxy
 
 from harness.testing import run_folders, synthetic
 from harness.testing.commands import command, until
+from harness.utils import safe_text
 
 RUNS = 120
 """Enough for other processes to take part."""
@@ -53,3 +57,18 @@ def _nobody_in(group: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+class _InAWrite(io.StringIO):
+    """stdout as a signal's handler finds it that came within a write."""
+
+    def flush(self) -> None:
+        raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stdout>'>")
+
+
+def test_what_a_signals_handler_says_reaches_stderr_past_a_live_table(tmp_path: Path) -> None:
+    """A live table has stderr go through its console, which may be in the middle of a write."""
+    with (tmp_path / "stderr").open("w", encoding="utf-8") as behind:
+        console = Console(file=_InAWrite(), force_terminal=True)
+        assert safe_text.tell(FileProxy(console, behind), "harness: interrupted\n")
+    assert (tmp_path / "stderr").read_text(encoding="utf-8") == "harness: interrupted\n"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import TextIO, cast
 
 import pytest
 from rich.console import Console
@@ -70,5 +71,6 @@ def test_what_a_signals_handler_says_reaches_stderr_past_a_live_table(tmp_path: 
     """A live table has stderr go through its console, which may be in the middle of a write."""
     with (tmp_path / "stderr").open("w", encoding="utf-8") as behind:
         console = Console(file=_InAWrite(), force_terminal=True)
-        assert safe_text.tell(FileProxy(console, behind), "harness: interrupted\n")
+        proxy = cast("TextIO", FileProxy(console, behind))
+        assert safe_text.tell(proxy, "harness: interrupted\n")
     assert (tmp_path / "stderr").read_text(encoding="utf-8") == "harness: interrupted\n"

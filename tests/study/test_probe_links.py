@@ -256,8 +256,7 @@ REFUSED = {
     "more tries than there are": (
         READING.replace("grounding, quantity: question", "width, quantity: best of 8"),
         "probes: {width: {repeats: 4}}\n",
-        "links.hard gains less: arms.hard: quantity must be one of \" ... got 'best of 8'; "
-        "nearest: best of 4",
+        "links.hard gains less: arms.hard: quantity ... got 'best of 8'; nearest: best of 4",
     ),
     "options of a probe that no link names": (
         GAIN, "probes: {grounding: {users: 8}}\n",

@@ -56,7 +56,7 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
         stack = remedy_stack.begin(config, None)
 
         def work() -> None:
-            critic, replies = stack.critic(None), tabular_step.replies_of(acts)
+            critic, replies = stack.critic(None), tabular_step.actions_of(acts)
             signal = learning_signal(stack.algorithm, critic, rewards, replies, config, 1)
             trace = tabular_step.trace_of(policy, acts, signal.advantages, 1.0)
             batch = tabular_step.act_batch(
@@ -101,13 +101,14 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
 
         def work() -> None:
             critic = stack.critic(None)
-            seen = language_step.replies_of(trajectories, begins.learner) if critic else None
+            seen = language_step.actions_of(trajectories, begins.learner) if critic else None
             signal = learning_signal(stack.algorithm, critic, rewards, seen, config, 1)
-            rows = zip(signal.advantages, turns, strict=True)
-            spread = [[a[t - 1] for t in row if t] for a, row in rows]
-            own = [[turn > 0 for turn in row] for row in turns]
-            batch = LossBatch([t.row.ids for t in trajectories], own, spread, None)
             made = language_step.TokenBatch(trajectories, signal.advantages, touched, 2, known)
+            own, ids = (
+                [[turn > 0 for turn in row] for row in turns],
+                [t.row.ids for t in trajectories],
+            )
+            batch = LossBatch(ids, own, made.advantage_lists(), None)
             how = language_step.loss_settings(
                 stack, made, config, 1, begins.learner, Planning(begins.chat)
             )

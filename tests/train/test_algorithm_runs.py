@@ -76,11 +76,14 @@ def test_remedies_that_add_to_a_loss_go_with_it(tmp_path: Path, kind: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", OF_LANGUAGE_MODELS)
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [*((kind, {}) for kind in OF_LANGUAGE_MODELS), ("ppo", {"options": {"value_per": "token"}})],
+)
 def test_a_language_model_learns_by_it_and_goes_on_from_a_checkpoint(
-    tmp_path: Path, kind: str
+    tmp_path: Path, kind: str, options: dict[str, Any]
 ) -> None:
-    keys = {"group_size": 4} | {**ALGORITHMS[kind], "learning_rate": 5e-4}
+    keys = {"group_size": 4} | {**ALGORITHMS[kind], "learning_rate": 5e-4} | options
     whole = language.config({"kind": kind, **keys}, steps=2, checkpoint_every=1)
     if kind == "critique_grpo":  # which takes conversations over at the run's own level
         whole = replace(whole, curriculum=CurriculumConfig(), difficulty=language.SHORT.hard)

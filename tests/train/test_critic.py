@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import DataError, DivergedError
 from harness.train.policy_gradient.critic import FILE, LinearCritic, fit_metrics
-from harness.train.rollout.learning_signal import CriticBatch, Replies
+from harness.train.rollout.learning_signal import Actions, CriticBatch
 from tests.train.made import finish, killed_after, make_run, rows_of, tabular
 
 RNG = np.random.default_rng(1)
@@ -51,7 +51,7 @@ def test_its_metrics_equal_those_worked_out_by_hand() -> None:
 
 
 def test_after_its_last_reply_a_conversation_keeps_that_value() -> None:
-    replies = Replies(np.array([0, 0, 1]), np.array([0, 1, 0]), np.zeros((3, 1)))
+    replies = Actions(np.array([0, 0, 1]), np.array([0, 1, 0]), np.zeros((3, 1)))
     table = replies.table(np.array([0.1, 0.2, 0.7]), 3)
     assert table[0].tolist() == [0.1] + [0.2] * 19
     assert table[1].tolist() == [0.7] * 20

@@ -13,19 +13,20 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from harness.compose import planner
 from harness.config.run import MAX_TURNS, AlgorithmConfig
 from harness.policy import huggingface
-from harness.train.engines.scoring import by_length, chunks, entropies, log_distribution
+from harness.train.engines.scoring import TokenRow, by_length, chunks, entropies, log_distribution
 from harness.train.loop import conversation_length
+from harness.train.loop.language_step import actions_of
 from harness.train.objective import micro_batches
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.own_tokens import (
     own_entropies,
     own_log_probabilities,
-    states_before_replies,
 )
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
+from harness.train.rollout.speaker import TokenTrajectory
 from tests.train.made import stack_of, unselective
 from tests.train.test_algorithms import OfSequences
 
@@ -127,13 +128,23 @@ def test_a_ratio_of_sequences_is_that_of_whole_conversations_however_they_are_cu
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
 
 
-def test_states_before_replies_are_those_of_the_token_before(model: Any) -> None:
+@pytest.mark.parametrize(
+    ("by_token", "places"), [(False, [[0, 3], [1]]), (True, [[0, 1, 3, 4], [1]])]
+)
+def test_a_critic_reads_the_states_that_replies_or_tokens_are_drawn_from(
+    model: Any, by_token: bool, places: list[list[int]]
+) -> None:
     ids, turns = [[1, 2, 3, 4, 5, 6], [7, 8, 9]], [[0, 1, 1, 0, 2, 2], [0, 0, 1]]
-    states = states_before_replies(model, ids, turns)
-    hidden = [model.model(torch.tensor([row])).last_hidden_state[0] for row in ids]
-    wanted = [hidden[0][[0, 3]], hidden[1][[1]]]
-    for mine, state in zip(states, wanted, strict=True):
-        torch.testing.assert_close(mine, state.detach(), atol=1e-5, rtol=0)
+    rows = [TokenTrajectory(TokenRow(*row)) for row in zip(ids, turns, strict=True)]
+    seen = actions_of(rows, model, by_token=by_token)
+    hidden = [model.model(torch.tensor([row])).last_hidden_state[0].detach() for row in ids]
+    states = torch.cat([row[at] for row, at in zip(hidden, places, strict=True)])
+    wanted = states / states.norm(dim=1, keepdim=True)
+    np.testing.assert_allclose(seen.features, wanted.numpy(), atol=1e-5)
+    assert seen.conversation.tolist() == [0] * len(places[0]) + [1]
+    assert seen.place.tolist() == [*range(len(places[0])), 0]
+    reply = None if seen.reply is None else seen.reply.tolist()
+    assert reply == ([0, 0, 1, 1, 0] if by_token else None)
 
 
 def seen_shapes(model: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.compose import planner
-from harness.config.run import MAX_TURNS
+from harness.config.run import MAX_TURNS, RunConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import Observations, TabularPolicy
 from harness.testing.algorithm_contract import (
@@ -25,6 +25,7 @@ from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.critic import LinearCritic, value_losses, value_slopes
 from harness.train.policy_gradient.rewards import Rewards
+from harness.train.rollout.learning_signal import Actions, learning_signal
 from tests.train.made import FEW, finish, go_on, make_run, rows_of, tabular
 
 PLAIN = Ppo(advantage_norm="none")
@@ -77,6 +78,82 @@ def test_rewards_of_turns_add_up_to_what_is_still_to_come() -> None:
     to_come = PLAIN.advantages(given, None, CONFIG)[0, :3]
     end = 0.25 * 0.9
     assert to_come == pytest.approx([0.225 + end, 0.15 + end, 0.3 + end], abs=1e-12)
+
+
+def tokens_in(replies: list[list[int]], features: FloatArray) -> Actions:
+    """The tokens of conversations whose replies have so many tokens each."""
+    place = np.concatenate([np.arange(sum(row)) for row in replies])
+    owner = np.repeat(np.arange(len(replies)), [sum(row) for row in replies])
+    reply = np.concatenate([np.repeat(np.arange(len(row)), row) for row in replies])
+    return Actions(owner, place, features, reply)
+
+
+def test_with_a_value_a_token_time_goes_on_token_by_token() -> None:
+    """Two replies, of two tokens and one, and one reply of two; gamma .5, lambda .8."""
+    by_token = replace(PLAIN, value_per="token", gamma=0.5, gae_lambda=0.8)
+    actions = tokens_in([[2, 1], [2]], np.eye(5))
+    critic = LinearCritic(0.02, 1, np.stack([[0.1, 0.2, 0.3, 0.4, 0.5, 0.0], *np.zeros((2, 6))]))
+    per_turn = np.full((2, MAX_TURNS), np.nan)
+    per_turn[0, :2], per_turn[1, 0] = [0.6, -0.2], 0.8
+    given = Rewards.of(np.array([1.0, 0.0]), per_turn=per_turn, mix=0.5)
+    signal = learning_signal(by_token, critic, given, actions, RunConfig(), 1)
+    third = -0.1 + 0.5 - 0.3  # its reply's own part and the conversation's reward, each by half
+    second = (0.3 + 0.5 * 0.3 - 0.2) + 0.4 * third  # its reply's own part
+    first = (0.5 * 0.2 - 0.1) + 0.4 * second
+    last = 0.4 + 0.0 - 0.5
+    before = (0.5 * 0.5 - 0.4) + 0.4 * last
+    assert signal.token_advantages is not None
+    assert signal.critic_batch is not None
+    exact = pytest.approx([first, second, third, before, last], abs=1e-12)
+    assert signal.token_advantages.tolist() == exact
+    learnt = signal.token_advantages + critic.values(actions.features)
+    np.testing.assert_allclose(signal.critic_batch.targets, learnt, atol=1e-12)
+    of_replies = signal.advantages
+    assert of_replies.shape == (2, MAX_TURNS)
+    assert of_replies[0, :2] == pytest.approx([(first + second) / 2, third], abs=1e-12)
+    assert of_replies[1, 0] == pytest.approx((before + last) / 2, abs=1e-12)
+    assert not of_replies[0, 2:].any()  # where no reply is
+
+
+def test_a_critic_that_expects_as_much_of_all_tokens_of_a_reply_is_one_a_reply() -> None:
+    rng = np.random.default_rng(4)
+    replies = [rng.integers(1, 6, rng.integers(1, 5)).tolist() for _ in range(12)]
+    given = of_lengths(rng.random(12), [len(row) for row in replies])
+    given.shared[3] = np.nan
+    of_reply = rng.normal(0, 1, (sum(map(len, replies)), 4))
+    whole = Actions(
+        np.repeat(np.arange(12), [len(row) for row in replies]),
+        np.concatenate([np.arange(len(row)) for row in replies]),
+        of_reply,
+    )
+    tokens_each = np.concatenate(replies)
+    split = tokens_in(replies, of_reply.repeat(tokens_each, axis=0))
+    critic = LinearCritic(0.02, 1, rng.normal(0, 1, (3, 5)))
+    made = [
+        learning_signal(replace(PLAIN, value_per=per), critic, given, seen, RunConfig(), 1)
+        for per, seen in (("reply", whole), ("token", split))
+    ]
+    expected = made[0].advantages[whole.conversation, whole.place].repeat(tokens_each)
+    assert made[1].token_advantages is not None
+    assert made[0].token_advantages is None
+    np.testing.assert_allclose(made[1].token_advantages, expected, atol=1e-12)
+    assert made[1].critic_batch is not None
+    assert len(made[1].critic_batch.targets) == sum(map(sum, replies)) - sum(replies[3])
+
+
+def test_a_null_control_deals_whole_conversations_of_tokens() -> None:
+    """Also to a longer conversation, which then goes on with the last of what it was dealt."""
+    shared, replies = np.arange(6.0), [[1], [2], [3], [1, 2], [4], [2, 3]]
+    null = RunConfig(algorithm=replace(CONFIG, null_control=True))
+    actions = tokens_in(replies, np.zeros((18, 1)))
+    by_token = replace(PLAIN, value_per="token")
+    signal = learning_signal(by_token, LinearCritic.start(0.1, 1), of_lengths(shared, [1] * 6),
+                             actions, null, 1)  # fmt: skip
+    assert signal.token_advantages is not None
+    dealt = [set(signal.token_advantages[actions.conversation == n]) for n in range(6)]
+    assert all(len(of_one) == 1 for of_one in dealt)
+    assert sorted(value for of_one in dealt for value in of_one) == shared.tolist()
+    assert dealt != [{value} for value in shared]
 
 
 def test_whitened_advantages_have_mean_0_and_deviation_1_over_the_replies_that_were_made() -> None:
@@ -171,6 +248,10 @@ def test_a_mistake_names_its_key() -> None:
     assert refused(f"{key}.value_lr=1").startswith(f"a key of {key} must be one of gamma, ")
     assert refused(f"{key}.advantage_norm=group").startswith(
         f"{key}.advantage_norm must be one of batch, none, got 'group'"
+    )
+    assert refused(f"{key}.value_per=token") == (
+        f"{key}.value_per must be reply with policy.kind=tabular, whose replies are drawn whole, "
+        "got token"
     )
     assert refused("remedy=dynamic_sampling").startswith(
         "remedy.methods.dynamic_sampling must go with an algorithm that compares groups"

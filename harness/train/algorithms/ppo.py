@@ -1,15 +1,16 @@
 """PPO with a critic: advantages over time, no groups (arXiv 1707.06347 with GAE, 1506.02438).
 
-A step in time is a reply. delta_t = r_t + gamma V_{t+1} - V_t with V = 0 after the last reply, and
-A_t = sum over k of (gamma lambda)^k delta_{t+k}; r is 0 but at a conversation's last reply, or the
-reply's own part with reward=turns. At lambda = gamma = 1, the defaults, as RLVER's verl has them,
-A_t = R - V_t; Turn-PPO (2512.17008) has gamma 0.99 and lambda 0.9. V learns the targets A_t + V_t
-after A is taken, with an optimiser and a rate of its own and PPO's clipped loss.
+A step in time is a reply, or a token with `value_per=token`. delta_t = r_t + gamma V_{t+1} - V_t
+with V = 0 after the last, and A_t = sum over k of (gamma lambda)^k delta_{t+k}; r is 0 but at a
+conversation's last step, or at each reply's last with reward=turns. At lambda = gamma = 1, the
+defaults, as RLVER's verl has them, A_t = R - V_t; Turn-PPO (2512.17008) has gamma 0.99 and lambda
+0.9. V learns the targets A_t + V_t after A is taken, with an optimiser and a rate of its own and
+PPO's clipped loss.
 
-Ours: V is one linear map of what the policy read before a reply (features of the observation, the
-hidden state at the last token before it), with no gradient into the policy, so that a run differs
-from its control in the baseline alone. verl has a value at each token and a whole second model.
-Advantages are whitened over the batch's replies, there over its tokens. `algorithm.group_size=8`
+Ours: V is one linear map of what the policy read before (features of the observation, the hidden
+state that a reply's first token, or each token, is drawn from), with no gradient into the policy,
+so that a run differs from its control in the baseline alone. verl has a whole second model with a
+value at each token. Advantages are whitened over what has a value. `algorithm.group_size=8`
 with the same keys meets grpo's users and changes the critic alone.
 """
 
@@ -38,28 +39,31 @@ class Ppo(Algorithm):
 
     needs_groups: ClassVar[bool] = False
     gamma: Annotated[float, Between(0, 1)] = 1.0
-    """Discount of what comes a reply later."""
+    """Discount of what comes a step in time later."""
     gae_lambda: Annotated[float, Between(0, 1)] = 1.0
-    """GAE's lambda: 1 trusts the rewards to come, 0 the critic's value of the next reply."""
+    """GAE's lambda: 1 trusts the rewards to come, 0 the critic's value of the next step in time."""
     advantage_norm: Annotated[str, OneOf(("batch", "none"))] = "batch"
-    """batch: advantages have mean 0 and standard deviation 1 over the batch's replies; none: they
-    stay as they are."""
+    """batch: advantages have mean 0 and standard deviation 1 over the batch's replies, or tokens;
+    none: they stay as they are."""
     value_rate: Annotated[float, Between(0, 100)] = 0.02
     """Learning rate of the critic's Adam."""
     value_passes: Annotated[int, Between(1, 1000)] = 10
     """Updates of the critic on each batch."""
     value_clip: Annotated[float | None, Between(0.001, 100)] = 0.5
     """How far a value may move on one batch before its loss is clipped; null for no limit."""
+    value_per: Annotated[str, OneOf(("reply", "token"))] = "reply"
+    """What the critic has a value of, and what is a step in time. token, as in RLVER, is for
+    language models."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
-        known, count = np.isfinite(rewards.shared), _replies(rewards)
-        advantages = self._over_time(
-            rewards, np.zeros(_shape(rewards)) if values is None else values
-        )
+        known = np.isfinite(rewards.shared)
+        if values is None:
+            values = np.zeros((len(known), MAX_TURNS))
+        advantages = self._over_time(rewards, values)
         if self.advantage_norm == "batch":
-            mine = advantages[_happened(count) & known[:, None]]
+            mine = advantages[_happened(rewards, values.shape[1]) & known[:, None]]
             if not len(mine) or mine.min() == mine.max():  # whose std need not be exactly 0
                 return np.zeros_like(advantages)
             advantages = (advantages - mine.mean()) / (mine.std() + WHITENED)
@@ -71,6 +75,11 @@ class Ppo(Algorithm):
 
     def check(self, config: RunConfig) -> None:
         super().check(config)
+        if self.has_token_values() and config.policy.kind == "tabular":
+            raise ConfigError(
+                "algorithm.options.value_per must be reply with policy.kind=tabular, whose replies "
+                "are drawn whole, got token"
+            )
         refuse_rewards_by_turn(config, "whose critic stands for the mean of a turn", ("ctc",))
         if config.reward.return_mix:
             raise ConfigError(
@@ -83,46 +92,45 @@ class Ppo(Algorithm):
             self.value_rate, self.value_passes, self.value_clip, "algorithm.options.value_rate"
         )
 
+    def has_token_values(self) -> bool:
+        return self.value_per == "token"
+
     def _over_time(self, rewards: Rewards, values: FloatArray) -> FloatArray:
-        """GAE before it is whitened, shape (conversations, MAX_TURNS); after a conversation's last
-        reply that of its last.
+        """GAE before it is whitened, of the shape of `values`; after a conversation's last step
+        that of its last.
         """
-        earned, happened = _earned(rewards), _happened(_replies(rewards))
+        earned, happened = _earned(rewards, values.shape), _happened(rewards, values.shape[1])
         advantages = np.zeros_like(earned)
         after, value_after = np.zeros(len(earned)), np.zeros(len(earned))
-        for turn in reversed(range(earned.shape[1])):
-            now = happened[:, turn]
-            delta = earned[:, turn] + self.gamma * value_after - values[:, turn]
+        for place in reversed(range(earned.shape[1])):
+            now = happened[:, place]
+            delta = earned[:, place] + self.gamma * value_after - values[:, place]
             after = np.where(now, delta + self.gamma * self.gae_lambda * after, 0.0)
-            value_after = np.where(now, values[:, turn], 0.0)
-            advantages[:, turn] = after
+            value_after = np.where(now, values[:, place], 0.0)
+            advantages[:, place] = after
         last = np.maximum(happened.sum(axis=1) - 1, 0)
         return np.where(happened, advantages, advantages[np.arange(len(last)), last][:, None])
 
 
-def _shape(rewards: Rewards) -> tuple[int, int]:
-    return len(rewards.shared), MAX_TURNS
-
-
-def _replies(rewards: Rewards) -> IntArray:
-    """How many replies each conversation has, shape (conversations,)."""
+def _steps(rewards: Rewards) -> IntArray:
+    """How many replies, or tokens, each conversation has, shape (conversations,)."""
     if rewards.replies is None:
         return np.full(len(rewards.shared), MAX_TURNS)
     return rewards.replies
 
 
-def _happened(replies: IntArray) -> BoolArray:
-    """Where a reply was made, shape (conversations, MAX_TURNS)."""
-    happened: BoolArray = np.arange(MAX_TURNS) < replies[:, None]
+def _happened(rewards: Rewards, most: int) -> BoolArray:
+    """Where a step in time was made, shape (conversations, `most`)."""
+    happened: BoolArray = np.arange(most) < _steps(rewards)[:, None]
     return happened
 
 
-def _earned(rewards: Rewards) -> FloatArray:
-    """What each reply brings: its own part, and the shared one at the last reply."""
-    earned = np.zeros(_shape(rewards))
+def _earned(rewards: Rewards, shape: tuple[int, ...]) -> FloatArray:
+    """What each step in time brings, of `shape`: its own part, and the shared one at the last."""
+    earned = np.zeros(shape)
     if rewards.per_turn is not None:
         earned += rewards.mix * np.nan_to_num(rewards.per_turn)
-    last = np.maximum(_replies(rewards) - 1, 0)
+    last = np.maximum(_steps(rewards) - 1, 0)
     earned[np.arange(len(last)), last] += (1 - rewards.mix) * np.nan_to_num(rewards.shared)
     return earned
 

@@ -17,8 +17,8 @@ from harness.config.run import DifficultyConfig, RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.train.loop.tabular_step import (
     act_batch,
+    actions_of,
     log_p_of_acts,
-    replies_of,
     speakers,
     trace_of,
     update,
@@ -75,7 +75,7 @@ def one_step(
     conversations = rollout_groups(curriculum.begin(config, None), speaker, step)
     acts, bare = speaker.acts(), RemedyStack(stack.algorithm, stack.config, ())
     rewards = compute_rewards(conversations, config.reward, bare.algorithm.needs_qualities)
-    signal = learning_signal(bare.algorithm, critic, rewards, replies_of(acts), config, step)
+    signal = learning_signal(bare.algorithm, critic, rewards, actions_of(acts), config, step)
     trace = trace_of(policy, acts, signal.advantages, temperature)
     start_logp = log_p_of_acts(start, acts, temperature)
     none, lost = np.zeros(len(acts.act), bool), ~np.isfinite(rewards.total)[acts.conversation]

@@ -20,10 +20,10 @@ from harness.train.loop.language_refinement import refine
 from harness.train.loop.language_step import (
     StepState,
     TokenBatch,
+    actions_of,
     evaluate_model,
     length_penalties,
     loss_settings,
-    replies_of,
     trace_of,
 )
 from harness.train.loop.saving import Fill
@@ -148,6 +148,7 @@ class LanguageRun:
             known,
             spread,
             refined.again_from,
+            signal.token_advantages,
         )
         settings = loss_settings(
             self.stack, batch, config, step, self._model, self._planning, self.limit
@@ -164,18 +165,18 @@ class LanguageRun:
             rows=[trajectory.row for trajectory in trajectories],
             prompt_lengths=[trajectory.row.prompt_length for trajectory in trajectories],
             rewards=rewards.total.tolist(),
-            advantages=advantages.tolist(),
+            advantages=batch.advantage_lists(),
             engine_logp=[t.logp for t in trajectories] if self._corrected else None,
         )
 
     def _learning_signal(
         self, rewards: Rewards, trajectories: Sequence[TokenTrajectory], step: int
     ) -> LearningSignal:
-        replies = None
+        actions, algorithm = None, self.stack.algorithm
         if self._critic is not None:
-            replies = replies_of(trajectories, self._model, self.limit)
-        algorithm = self.stack.algorithm
-        return learning_signal(algorithm, self._critic, rewards, replies, self._config, step)
+            by_token = algorithm.has_token_values()
+            actions = actions_of(trajectories, self._model, self.limit, by_token)
+        return learning_signal(algorithm, self._critic, rewards, actions, self._config, step)
 
     def _filled_batch(self, step: int) -> tuple[FilledBatch, list[TokenTrajectory]]:
         """The conversations of step `step`, in words and in tokens."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import (
     own_entropies,
     own_mean_discriminants,
-    states_before_replies,
+    states_before,
 )
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
@@ -37,7 +38,7 @@ from harness.train.policy_gradient.rewards import Rewards
 from harness.train.ranks.team import Team
 from harness.train.rollout.batch import REMEDY_STREAM, rng_of
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.learning_signal import Replies, denominator
+from harness.train.rollout.learning_signal import Actions, denominator
 from harness.train.rollout.speaker import TokenTrajectory
 
 
@@ -47,7 +48,7 @@ class TokenBatch:
 
     trajectories: list[TokenTrajectory]
     advantages: FloatArray
-    """Shape (conversations, MAX_TURNS)."""
+    """Of each reply, shape (conversations, MAX_TURNS)."""
     touched: BoolArray
     """Conversations that were redrawn or penalised by a remedy, shape (conversations,)."""
     groups_drawn: int
@@ -58,6 +59,21 @@ class TokenBatch:
     """See `RemedyStack.spread`."""
     again_from: IntArray | None = None
     """See `RefinedTokens.again_from`."""
+    token_advantages: FloatArray | None = None
+    """See `LearningSignal.token_advantages`."""
+
+    def advantage_of_tokens(self) -> FloatArray:
+        """The advantage of each own token, shape (tokens,), conversation by conversation."""
+        if self.token_advantages is not None:
+            return self.token_advantages
+        conversation, turn = _places(self.trajectories)
+        return self.advantages[conversation, turn - 1]
+
+    def advantage_lists(self) -> list[list[float]]:
+        """The same, a list a conversation, in the precision that the loss has them in."""
+        counts = [sum(turn > 0 for turn in t.row.turn) for t in self.trajectories]
+        exact = self.advantage_of_tokens().astype(np.float32)
+        return [row.tolist() for row in np.split(exact, np.cumsum(counts)[:-1])]
 
 
 @dataclass(slots=True)
@@ -84,24 +100,26 @@ class StepState:
 
 def trace_of(state: StepState) -> TokenTrace:
     """The batch's own tokens, conversation by conversation, under the weights before the update."""
-    return _trace(state.passes[0].scored, state.batch.trajectories, state.batch.advantages)
+    batch = state.batch
+    return _trace(state.passes[0].scored, batch.trajectories, batch.advantage_of_tokens())
 
 
 def trace_as_drawn(state: StepState, as_drawn: AsDrawn) -> TokenTrace:
     """The same of the batch before some of it was spoken again; its advantages are nobody's."""
     scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.passes[0].scored)]
-    return _trace(scored, as_drawn.trajectories, np.zeros_like(state.batch.advantages))
+    tokens = sum(len(row.logp) for row in scored)
+    return _trace(scored, as_drawn.trajectories, np.zeros(tokens))
 
 
 def _trace(
-    scored: Sequence[Scored], trajectories: Sequence[TokenTrajectory], advantages: FloatArray
+    scored: Sequence[Scored], trajectories: Sequence[TokenTrajectory], advantage: FloatArray
 ) -> TokenTrace:
     conversation, turn = _places(trajectories)
     return TokenTrace(
         entropy_nats=_joined([row.entropy_nats for row in scored]),
         entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
         logp=_joined([row.logp for row in scored]),
-        advantage=advantages[conversation, turn - 1],
+        advantage=advantage,
         conversation=conversation,
         turn=turn,
     )
@@ -134,7 +152,7 @@ def loss_settings(
     start = np.array([logp for t in trajectories for logp in t.start_logp])
     tokens = StepTokens(
         logp=np.array([logp for t in trajectories for logp in t.logp]),
-        advantage=batch.advantages[conversation, turn - 1],
+        advantage=batch.advantage_of_tokens(),
         entropy_nats=(
             _entropies(trajectories, config, model, limit) if stack.needs_entropies else None
         ),
@@ -164,17 +182,27 @@ def loss_settings(
     return LossSettings(stack, stack.select(tokens), config.policy.temperature, total)
 
 
-def replies_of(
-    trajectories: Sequence[TokenTrajectory], model: Any, limit: TokenLimit | None = None
-) -> Replies:
-    """A batch's replies as a critic sees them: by the hidden state before each, of unit length."""
-    rows = [t.row for t in trajectories]
-    ids, turns = [row.ids for row in rows], [row.turn for row in rows]
-    states = states_before_replies(model, ids, turns, limit)
+def actions_of(
+    trajectories: Sequence[TokenTrajectory],
+    model: Any,
+    limit: TokenLimit | None = None,
+    by_token: bool = False,
+) -> Actions:
+    """A batch's replies, or its own tokens, as a critic sees them: by the hidden state that a
+    reply's first token, or each token, is drawn from, of unit length.
+    """
+    ids, turns = [t.row.ids for t in trajectories], [t.row.turn for t in trajectories]
+    marked = [
+        [turn > 0 and (by_token or turn != before) for before, turn in pairwise([0, *row])]
+        for row in turns
+    ]
+    states = states_before(model, ids, marked, limit)
     counts = [len(row) for row in states]
     features = _joined([row / row.norm(dim=1, keepdim=True) for row in states])
-    reply = np.concatenate([np.arange(count) for count in counts])
-    return Replies(np.repeat(np.arange(len(counts)), counts), reply, features)
+    conversation = np.repeat(np.arange(len(counts)), counts)
+    place = np.concatenate([np.arange(count) for count in counts])
+    reply = _places(trajectories)[1] - 1 if by_token else None
+    return Actions(conversation, place, features, reply)
 
 
 def length_penalties(

@@ -31,9 +31,9 @@ from harness.train.loop.tabular_step import (
     ActBatch,
     UpdateResult,
     act_batch,
+    actions_of,
     evaluated,
     log_p_of_acts,
-    replies_of,
     trace_of,
     update,
     update_metrics,
@@ -121,7 +121,7 @@ def _step(
     refined = _refined(state, filled, drawn, step, session.poll)
     conversations, acts, rollout_end = refined.conversations, refined.acts, time.monotonic()
     rewards = compute_rewards(conversations, config.reward, algorithm.needs_qualities)
-    signal = learning_signal(algorithm, state.critic, rewards, replies_of(acts), config, step)
+    signal = learning_signal(algorithm, state.critic, rewards, actions_of(acts), config, step)
     trace = trace_of(state.policy, acts, signal.advantages, temperature)
     measured = _evaluated(session, state, step)
     eval_end = time.monotonic()

@@ -23,7 +23,7 @@ from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.losses import BoolArray, LossTokens
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.rollout.batch import REMEDY_STREAM, rng_of
-from harness.train.rollout.learning_signal import Replies, denominator
+from harness.train.rollout.learning_signal import Actions, denominator
 from harness.train.rollout.tabular_speaker import RECEPTION, Acts, TabularSpeaker
 
 
@@ -61,9 +61,9 @@ class UpdateResult:
     """The updates, for the ledger."""
 
 
-def replies_of(acts: Acts) -> Replies:
+def actions_of(acts: Acts) -> Actions:
     """The batch's acts as a critic sees them: by the features of its observations."""
-    return Replies(acts.conversation, acts.reply, acts.seen.features)
+    return Actions(acts.conversation, acts.reply, acts.seen.features)
 
 
 def trace_of(

@@ -59,7 +59,7 @@ class RolloutBatch:
     """Tokens of each row before the policy's first."""
     rewards: list[float]
     advantages: list[list[float]]
-    """One for each reply."""
+    """One for each own token."""
     engine_logp: list[list[float]] | None = None
     """Log-probabilities of the own tokens by the engine that drew them; None if it is the model."""
 
@@ -165,7 +165,6 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         self._rows = inputs
         batch: dict[str, Any] = super()._generate_and_score_completions(inputs)
         device = batch["advantages"].device
-        batch["advantages"] = torch.tensor(self._batch.advantages, dtype=torch.float32).to(device)
         batch["number"] = torch.arange(len(self._batch.rows), device=device)
         self._metrics["train"].clear()
         return batch
@@ -264,7 +263,6 @@ def _reward(conversation_reward: list[float], **_: Any) -> list[float]:
 def _loss_batch(inputs: Mapping[str, Any], rollout: RolloutBatch) -> LossBatch:
     """TRL's padded halves joined again, in the order of the conversations of `rollout`."""
     order = inputs["number"].argsort().tolist()
-    own_turns = [[turn for turn in row.turn if turn] for row in rollout.rows]
     ids, own, old = [], [], []
     logps = inputs.get("old_per_token_logps")
     for i in order:
@@ -275,6 +273,5 @@ def _loss_batch(inputs: Mapping[str, Any], rollout: RolloutBatch) -> LossBatch:
         own.append([False] * len(prompt) + mine.tolist())
         if logps is not None:
             old.append(logps[i][completion][mine])
-    advantage = inputs["advantages"][torch.tensor(order)].tolist()
-    spread = [[row[t - 1] for t in turns] for row, turns in zip(advantage, own_turns, strict=True)]
-    return LossBatch(ids, own, spread, old if logps is not None else None, rollout.engine_logp)
+    old_logp = old if logps is not None else None
+    return LossBatch(ids, own, rollout.advantages, old_logp, rollout.engine_logp)

@@ -94,21 +94,16 @@ def own_mean_discriminants(
 
 
 @torch.no_grad()
-def states_before_replies(
+def states_before(
     model: Any,
     ids: Sequence[Sequence[int]],
-    turns: Sequence[Sequence[int]],
+    marked: Sequence[Sequence[bool]],
     limit: TokenLimit | None = None,
 ) -> list[Tensor]:
-    """Hidden states at the last token before each reply, a (replies, hidden) tensor a conversation.
-
-    `turns`: number of the reply that each token is of, from 1; 0 where it is not the policy's own.
+    """The hidden states that marked tokens are drawn from, each at the token before: a (marked
+    tokens, hidden) tensor a conversation.
     """
-    firsts = [
-        [turn > 0 and turn != before for before, turn in zip([0, *row], row, strict=False)]
-        for row in turns
-    ]
-    return _by_row(model, ids, firsts, None, limit)
+    return _by_row(model, ids, marked, None, limit)
 
 
 def _by_row(

@@ -136,6 +136,12 @@ class Algorithm(Options, ABC):
         """The critic before the first step; None if there is none."""
         return None
 
+    def has_token_values(self) -> bool:
+        """Whether the critic has a value at each token, and not at each reply. `advantages` and
+        `targets` then have a column a token of the longest conversation in place of MAX_TURNS.
+        """
+        return False
+
     def check(self, config: RunConfig) -> None:
         """Raise ConfigError, naming a key, where the algorithm cannot run with `config`."""
         size = config.algorithm.group_size

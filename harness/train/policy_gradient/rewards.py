@@ -21,14 +21,15 @@ class Rewards:
     shared: FloatArray
     """The part that all replies of a conversation share, shape (conversations,)."""
     per_turn: FloatArray | None
-    """Each reply's own part, shape (conversations, MAX_TURNS); None if there is none."""
+    """Each reply's own part, shape (conversations, MAX_TURNS), or each token's, (conversations,
+    tokens), where the critic has a value at each; None if there is none."""
     mix: float
     """Weight of `per_turn` against `shared`."""
     turn_sums: FloatArray | None = None
     """What a conversation's `per_turn` adds up to, shape (conversations,); None as `per_turn`."""
     replies: IntArray | None = None
-    """How many replies of the policy's own each conversation has, shape (conversations,); None for
-    MAX_TURNS in each."""
+    """How many replies of the policy's own each conversation has, or tokens as above, shape
+    (conversations,); None for MAX_TURNS in each."""
     credit: float | None = None
     """What one of `per_turn`, against its turn's mean, adds to the advantage that all replies
     share; None where `mix` blends the two."""

@@ -1,8 +1,8 @@
-"""From the rewards of a step's batch to the advantages of its replies, with the critic's help."""
+"""From the rewards of a step's batch to the advantages of its actions, with the critic's help."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,27 +24,65 @@ NO_CRITIC: dict[str, float | None] = dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True)
-class Replies:
-    """A batch's replies as a critic sees them; arrays have one entry a reply."""
+class Actions:
+    """A batch's actions as a critic sees them: replies, or the tokens of them. Arrays have one
+    entry an action.
+    """
 
     conversation: IntArray
-    reply: IntArray
-    """Number of the reply among the policy's own in its conversation, from 0."""
+    place: IntArray
+    """Number of the action among the policy's own in its conversation, from 0."""
     features: FloatArray
-    """What the policy read before the reply, shape (replies, features)."""
+    """What the policy read before the action, shape (actions, features)."""
+    reply: IntArray | None = None
+    """The reply that each token is of, from 0, where tokens are in order, conversation by
+    conversation; None where an action is a reply."""
+
+    @property
+    def most(self) -> int:
+        """The most actions that a conversation of the batch has; MAX_TURNS of replies."""
+        return MAX_TURNS if self.reply is None else int(self.place.max(initial=0)) + 1
 
     def table(self, values: FloatArray, conversations: int) -> FloatArray:
-        """Values of replies as a row a conversation, shape (conversations, MAX_TURNS).
+        """Values of actions as a row a conversation, shape (conversations, `most`).
 
-        After its last reply a conversation keeps that reply's value; without one it has 0.
+        After its last action a conversation keeps that action's value; without one it has 0.
         """
-        table = np.full((conversations, MAX_TURNS), np.nan)
-        table[self.conversation, self.reply] = values
+        table = np.full((conversations, self.most), np.nan)
+        table[self.conversation, self.place] = values
         table[np.isnan(table[:, 0]), 0] = 0.0
-        for turn in range(1, MAX_TURNS):
-            ended = np.isnan(table[:, turn])
-            table[ended, turn] = table[ended, turn - 1]
+        for place in range(1, table.shape[1]):
+            ended = np.isnan(table[:, place])
+            table[ended, place] = table[ended, place - 1]
         return table
+
+    def rewards(self, rewards: Rewards) -> Rewards:
+        """The rewards with a column an action: what a reply earns, its last token earns."""
+        if self.reply is None:
+            return rewards
+        conversations, per_turn = len(rewards.total), None
+        if rewards.per_turn is not None:
+            per_turn = np.full((conversations, self.most), np.nan)
+            per_turn[self.conversation, self.place] = 0.0
+            starts = np.diff(self.conversation * MAX_TURNS + self.reply, prepend=-1) != 0
+            last = np.append(starts[1:], True)
+            row = self.conversation[last]
+            per_turn[row, self.place[last]] = rewards.per_turn[row, self.reply[last]]
+        tokens = np.bincount(self.conversation, minlength=conversations)
+        return replace(rewards, per_turn=per_turn, replies=tokens)
+
+    def mean_by_reply(self, advantages: FloatArray, conversations: int) -> FloatArray:
+        """The mean over each reply's tokens, shape (conversations, MAX_TURNS), 0 where no reply is.
+
+        `advantages`: shape (actions,).
+        """
+        assert self.reply is not None
+        cell = self.conversation * MAX_TURNS + self.reply
+        counts, sums = (
+            np.bincount(cell, weights, minlength=conversations * MAX_TURNS)
+            for weights in (None, advantages)
+        )
+        return (sums / np.maximum(counts, 1)).reshape(conversations, MAX_TURNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +91,9 @@ class CriticBatch:
 
     critic: Critic
     features: FloatArray
-    """Of the replies with a reward, shape (replies, features)."""
+    """Of the actions with a reward, shape (actions, features)."""
     targets: FloatArray
-    """What it learns to expect of them, shape (replies,)."""
+    """What it learns to expect of them, shape (actions,)."""
 
     def fitted_critic(self, where: str) -> Critic:
         """The critic after it. Raises DivergedError that begins with `where`."""
@@ -72,7 +110,9 @@ class LearningSignal:
     """What a batch teaches."""
 
     advantages: FloatArray
-    """Of each reply, shape (conversations, MAX_TURNS)."""
+    """Of each reply, shape (conversations, MAX_TURNS); its tokens' mean where these differ."""
+    token_advantages: FloatArray | None
+    """Of each own token, shape (tokens,); None where a reply's tokens share its advantage."""
     critic_batch: CriticBatch | None
     """For the critic; None without one."""
     metrics: dict[str, float | None]
@@ -83,33 +123,38 @@ def learning_signal(
     algorithm: Algorithm,
     critic: Critic | None,
     rewards: Rewards,
-    replies: Replies | None,
+    actions: Actions | None,
     config: RunConfig,
     step: int,
 ) -> LearningSignal:
     """The advantages of a batch, by a critic that has not learnt from it yet.
 
-    `replies`: needed with a critic. For a null control whole conversations change places, within
+    `actions`: needed with a critic. For a null control whole conversations change places, within
     their group where the algorithm has groups, else within the batch.
     """
     values, critic_batch, metrics = None, None, dict(NO_CRITIC)
-    if critic is not None and replies is not None:
-        expected = critic.values(replies.features)
-        values = replies.table(expected, len(rewards.total))
-        wanted = algorithm.targets(rewards, values, config.algorithm)
-        targets = wanted[replies.conversation, replies.reply]
+    earned = rewards
+    if critic is not None and actions is not None:
+        earned, expected = actions.rewards(rewards), critic.values(actions.features)
+        values = actions.table(expected, len(rewards.total))
+        wanted = algorithm.targets(earned, values, config.algorithm)
+        targets = wanted[actions.conversation, actions.place]
         known = np.isfinite(targets)
-        critic_batch = CriticBatch(critic, replies.features[known], targets[known])
+        critic_batch = CriticBatch(critic, actions.features[known], targets[known])
         if known.any():
             metrics = fit_metrics(expected[known], targets[known])
-    advantages = algorithm.advantages(rewards, values, config.algorithm)
+    advantages = algorithm.advantages(earned, values, config.algorithm)
     metrics |= algorithm.metrics(rewards)
     if config.algorithm.null_control:
         rng = rng_of(config, step, PERMUTATION_STREAM)
         size = config.algorithm.group_size if algorithm.needs_groups else len(rewards.total)
         known = np.isfinite(rewards.total)
         advantages = permuted_within_groups(advantages, known, size, rng)
-    return LearningSignal(advantages, critic_batch, metrics)
+    if actions is None or actions.reply is None:
+        return LearningSignal(advantages, None, critic_batch, metrics)
+    by_token = advantages[actions.conversation, actions.place]
+    by_reply = actions.mean_by_reply(by_token, len(advantages))
+    return LearningSignal(by_reply, by_token, critic_batch, metrics)
 
 
 def denominator(algorithm: Algorithm, config: RunConfig, tokens: int) -> float:

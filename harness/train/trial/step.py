@@ -187,9 +187,6 @@ def _batch(
     return LossBatch(
         ids=[t.row.ids for t in trajectories],
         own=[[turn > 0 for turn in t.row.turn] for t in trajectories],
-        advantage=[
-            [float(advantages[n, turn - 1]) for turn in t.row.turn if turn]
-            for n, t in enumerate(trajectories)
-        ],
+        advantage=batch.advantage_lists(),
         old_logp=None,
     ), settings

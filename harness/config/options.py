@@ -81,7 +81,8 @@ def plug_in(kind: str, name: str, base: type) -> Any:
     """The class that a plug-in adds under `name`.
 
     Raises ConfigError if it cannot be imported, is no frozen dataclass derived from `base`, lacks a
-    method, or has a field without a default; and KeyError if there is none.
+    method, has a field without a default, or one that depends on a key that is no option of its
+    own; and KeyError if there is none.
     """
     item = extensions.load(kind, name)
     where = f"{extensions.group(kind)}: {name}"
@@ -100,6 +101,12 @@ def plug_in(kind: str, name: str, base: type) -> Any:
     except Exception as error:  # evaluating an annotation may raise anything
         rule = f"must have annotations that can be evaluated, got {type(error).__name__}: {error}"
         raise ConfigError(f"{where} {rule} in {item!r}") from error
+    for key in keys.own_keys(item, item.key()):
+        for condition in key.conditions:
+            if condition.selector not in {f"{item.key()}.{n}" for n in ranges.notes(item)}:
+                rule = "must make an option depend on others of its own alone"
+                got = f"{condition.selector} for {key.field} of {item!r}"
+                raise ConfigError(f"{where} {rule}, got {got}")
     return item
 
 

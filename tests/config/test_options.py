@@ -149,9 +149,22 @@ class Unknown(Reward):
     rewards = Terminal.rewards
 
 
+@dataclass(frozen=True)
+class Elsewhere(Reward):
+    """Has an option for some policies alone."""
+
+    by: Annotated[float, Between(0, 1), Only("policy.kind", ("tabular",))] = 0.5
+    rewards = Terminal.rewards
+
+
 @pytest.mark.parametrize(
     ("item", "sentence"),
     [
+        (
+            Elsewhere,
+            "must make an option depend on others of its own alone, got policy.kind for by of "
+            "{item}",
+        ),
         (
             Undecorated,
             "must be a frozen dataclass and a subclass of harness.train.rollout.rewards.Reward, "

@@ -24,7 +24,7 @@ from harness.law.results import Interval
 from harness.law.settings import setting
 from harness.law.variance import components, parts, runs
 from harness.law.variance.runs import Outcome
-from harness.planning import exclusions, spent
+from harness.planning import costs, exclusions
 from harness.planning.effects import DEFAULTS
 from harness.planning.exclusions import SHOWN, EndedEarly, LeftOut
 from harness.planning.pilot import Level, Pilot
@@ -159,7 +159,7 @@ def _level(
     seeds = tuple(int(member.identity.seed or 0) for member in members)
     return Level(
         config, seeds, values, errors, evaluated, per_user, per_conversation,
-        spent.mean([Path(m.result.run) for m in members], mine, _gpus(config)),
+        costs.spent_by([Path(m.result.run) for m in members], mine, _gpus(config)),
         {name: _on(EVALUATION, name, members) for name in OF_OWN_USERS},
     )  # fmt: skip
 

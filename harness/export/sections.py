@@ -10,7 +10,7 @@ from harness.export import markdown
 from harness.export.measured import Measured
 from harness.export.source import Source
 from harness.law.reasons import REASONS
-from harness.law.reference_results import Anchors
+from harness.law.result_parts import Anchors
 from harness.law.results import Bounded, Interval
 from harness.records.outcomes import OWN
 from harness.report.html import cards

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,10 +80,6 @@ def _sized(config: RunConfig, size: Size) -> RunConfig:
         trainer=replace(config.trainer, steps=size.steps),
         eval=replace(config.eval, users=size.users, repeats=size.repeats),
     )
-
-
-def to_json(hours: Hours) -> Mapping[str, float | str | None]:
-    return {"cpu_hours": hours.cpu, "gpu_hours": hours.gpu, "how": hours.how}
 
 
 def spent_by(folders: Sequence[Path], outcomes: Sequence[Outcome], gpus: int) -> Spent | None:

@@ -13,10 +13,10 @@ from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
     ceiling,
     forecast,
-    glitches,
     regime,
     rivals,
     signals,
+    spikes,
     stages,
     yardsticks,
 )
@@ -165,8 +165,8 @@ def _course(log: Log, laws: RunLaws) -> dict[str, Any]:
         "regime": regime.regime(log.course, gain, laws.onset, silent),
         "landmarks": regime.landmarks(log.course, laws.law.verdict.law_break, *ends),
         "spikes": Spikes(
-            glitches.count(log.cleaned.entropy, plain.entropy),
-            glitches.count(points.reward, plain.points.reward),
+            spikes.glitch_count(log.cleaned.entropy, plain.entropy),
+            spikes.glitch_count(points.reward, plain.points.reward),
         ),
     }
 

@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from harness.law.estimate import forecast, glitches, onset, regime
+from harness.law.estimate import forecast, onset, regime, spikes
 from harness.law.io.clean import Cleaned
 from harness.law.results import Onset
 from harness.testing import cells, promises, turning
@@ -167,9 +167,9 @@ def _glitches(seeds: range) -> Iterator[str]:
         logs = [cells.REGIMES[name](seed, n, NOISES[noise]) for seed in seeds]
         words = [cells.judged(log).word for log in logs]
         cell = f"{name} n{n} {noise}"
-        false[cell] = float(
-            np.mean([glitches.count(log.entropy, glitches.removed(log.entropy)) for log in logs])
-        )
+        plain = [spikes.without_glitches(log.entropy) for log in logs]
+        counts = map(spikes.glitch_count, (log.entropy for log in logs), plain)
+        false[cell] = float(np.mean([*counts]))
         for (value, burst), kind in zip(kinds, names, strict=True):
             spoiled = [
                 turning.glitched(log, seed, value, burst)

@@ -22,7 +22,7 @@ from scipy import stats
 
 from harness.law import analysis
 from harness.law.compare.groups import Member
-from harness.law.reading_results import Unfinished
+from harness.law.result_parts import Unfinished
 from harness.law.results import Interval
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log

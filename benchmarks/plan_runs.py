@@ -23,7 +23,7 @@ from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.compare.groups import Member
 from harness.planning import reading, settings
 from harness.planning.answer import Question, task_of
-from harness.planning.effects import Effect, parse
+from harness.planning.task import Effect, parse_effect
 from harness.testing import sweeps, synthetic
 from harness.testing.sweeps import Level as TrueLevel
 
@@ -50,7 +50,7 @@ def law(plans: int, first: int) -> None:
 
 
 def _of_law(known: Sequence[Member], rng: Generator, seeds: int) -> Tried:
-    effect = parse("ceiling=0.05")
+    effect = parse_effect("ceiling=0.05")
     levels = [TrueLevel(ceiling, SPREAD) for ceiling in CEILINGS]
     members = sweeps.sweep(known, rng, levels, seeds)
     names = [[f"level {place}/{seed}" for seed in range(1, seeds + 1)] for place in (0, 1)]

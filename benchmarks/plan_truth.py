@@ -10,9 +10,9 @@ from numpy.random import Generator
 
 from harness.law.results import Floats
 from harness.planning import at_once, settings
-from harness.planning.effects import Effect, parse
 from harness.planning.pilot import Level, Pilot, Spent
 from harness.planning.settings import Asked
+from harness.planning.task import Effect, parse_effect
 
 STEPS, EVERY, USERS = 600, 25, 64
 EVALUATIONS = (*range(1, STEPS, EVERY), STEPS)
@@ -89,7 +89,7 @@ def share(step: int) -> float:
 
 
 def cells() -> Iterator[Truth]:
-    gain, end = parse("gain=0.05"), parse("final_reward=0.05")
+    gain, end = parse_effect("gain=0.05"), parse_effect("final_reward=0.05")
     yield Truth(gain, (0.012, 0.012))
     yield Truth(gain, (0.03, 0.03))
     yield Truth(gain, (0.01, 0.04))

@@ -23,8 +23,6 @@ from harness.simulator.second.sentence import STRATEGY
 from harness.simulator.second.user import STEP
 
 Floats = NDArray[np.float64]
-Schedules = NDArray[np.int64]
-"""A strategy by kind of user and turn, shape (users, turns)."""
 DRAWS = 96
 """Draws of noise for each kind of user."""
 SWEEPS = 4

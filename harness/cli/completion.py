@@ -18,7 +18,6 @@ from typing import Any
 import typer
 from typer.main import get_command_from_info
 
-VARIABLE = "_HARNESS_COMPLETE"
 LITERAL = re.compile(r"[\w.,/=+@%~-]+", re.ASCII)
 OF_FOLDERS = ("DIR", "PATH", "[PATH]", "RUN", "FOLDER")
 WRITTEN_TO = ("--dir", "--out", "new_folder")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import exit_codes, options
 from harness.compose import planner
-from harness.config import engine_choice, locations
+from harness.config import engine_choice, keys
 from harness.config.run import RunConfig
 from harness.embedded import models as embedded
 from harness.errors import EXIT_PARTIAL, ConfigError
@@ -160,7 +160,7 @@ def card_of(
 
 
 def _names_location(word: str) -> bool:
-    return locations.names_location(typed_words.key_of(word), word.partition("=")[2])
+    return keys.names_location(typed_words.key_of(word), word.partition("=")[2])
 
 
 def rows_of(trial: Trial) -> list[Row]:

@@ -16,7 +16,7 @@ from harness.config.run import SCHEMA
 from harness.errors import EXIT_PARTIAL, DataError
 from harness.law.diagnosis import diagnose as law
 from harness.law.diagnosis.results import Diagnosis, Finding, Sign
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.report.tables import diagnosis as table
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from harness.cli import exit_codes, options
 from harness.errors import ConfigError
 from harness.planning import answer as answers
-from harness.planning import effects, show, study_file
+from harness.planning import show, study_file, task
 from harness.planning.answer import Answer
 from harness.report import formats, write
 from harness.report.figures import power
@@ -27,7 +27,7 @@ class Wanted:
     """Arguments of the command."""
 
     overrides: tuple[str, ...]
-    effect: str = effects.DEFAULT
+    effect: str = task.DEFAULT_EFFECT
     pilot: Path | None = None
     power: float = 0.8
     out: Path | None = None
@@ -51,8 +51,8 @@ def plan(wanted: Wanted) -> None:
         rule = "needs --out, since without a folder no picture is written"
         raise ConfigError(f"--format: {rule}, got {','.join(wanted.formats)}")
     out = options.results_folder(wanted.out, wanted.out) if wanted.out else None
-    effect = effects.parse(wanted.effect)
-    effects.check_primary(wanted.primary, effect)
+    effect = task.parse_effect(wanted.effect)
+    task.check_primary(wanted.primary, effect)
     question = answers.Question(
         wanted.overrides, effect, wanted.pilot, wanted.power, wanted.primary
     )

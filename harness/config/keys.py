@@ -1,9 +1,14 @@
-"""The keys of a run: all of them, those that one config uses, those that a config file lacks."""
+"""The keys of a run: all of them, those that one config uses, those that a config file lacks.
+
+Some say where something is: a path, an address, a variable. What is made to be published, such as
+the card of an exported model, leaves these out.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +17,9 @@ from typing import Any
 from harness.config import ranges
 from harness.config.ranges import ByOption, Condition, Location, Rule, Unit
 from harness.config.run import RunConfig
+
+PATH = re.compile(r"(?:^|[\s,:={}\[\]()'\"])(?:/|~|\.{1,2}/)\S|://")
+"""In a value as text: an absolute, a home or a relative path, or an address."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class Key:
     by_option: bool = False
     """True if only an option file may set it."""
     is_location: bool = False
-    """True if it holds a path, an address or the name of a variable: see `locations`."""
+    """True if it holds a path, an address or the name of a variable: see `names_location`."""
 
     @property
     def group(self) -> str:
@@ -171,3 +179,11 @@ def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _dotted(value, f"{key}.")
         else:
             yield key
+
+
+def names_location(key: str, value: Any) -> bool:
+    """Whether the dotted `key` is declared to hold a location, or `value` has a path or an address
+    in it, as what a plug-in is given may have.
+    """
+    declared = keys().get(key)
+    return (declared is not None and declared.is_location) or bool(PATH.search(str(value)))

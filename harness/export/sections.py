@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.config import keys, locations
+from harness.config import keys
 from harness.export import markdown
 from harness.export.measured import Measured
 from harness.export.source import Source
 from harness.law.reasons import REASONS
-from harness.law.reference_results import Anchors
+from harness.law.result_parts import Anchors
 from harness.law.results import Bounded, Interval
 from harness.records.outcomes import OWN
 from harness.report.html import cards
@@ -150,7 +150,7 @@ def settings(source: Source) -> Iterator[str]:
     shown = {
         k: v
         for k, v in used.items()
-        if k not in LEFT_OUT and not k.startswith(LEVELS) and not locations.names_location(k, v)
+        if k not in LEFT_OUT and not k.startswith(LEVELS) and not keys.names_location(k, v)
     }
     yield markdown.table(
         *((k, cards.value(v)) for k, v in shown.items()), headings=("key", "value")

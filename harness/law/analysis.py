@@ -26,7 +26,7 @@ from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
 from harness.law.one_run import Analysed
 from harness.law.population import levels
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import RunResult, RunSeries
 from harness.utils import process_pool
 from harness.utils.process_pool import FEWEST_RUNS

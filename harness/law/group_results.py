@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.law.population_results import Population
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import Interval, RunResult, RunSeries
 
 Axes = Mapping[str, Any]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.law.group_results import Analysis, Contrast
-from harness.law.reading_results import ReadProblem
+from harness.law.result_parts import ReadProblem
 from harness.law.results import AtOnset, ColumnLaw, RunResult
 
 SCHEMA = 2

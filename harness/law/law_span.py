@@ -1,21 +1,25 @@
 """The law that a verdict speaks of: on all rows of a run, or on those before its onset.
 
 Where a law breaks at the onset of collapse, the rows after it belong to no law: numbers of the
-whole run would be a mean of what was and what came. So every reader takes the numbers from here.
+whole run would be a mean of what was and what came. So every reader takes the numbers from here,
+as a row of law.json has them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from harness.law import verdict
 from harness.law.estimate import breaks, identifiability
+from harness.law.estimate.estimate import Line
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import Points
-from harness.law.prediction_results import Rival
-from harness.law.results import Identified, Onset
+from harness.law.result_parts import Rival
+from harness.law.results import Identified, LawNumbers, LeastSquares, Onset
 from harness.law.verdict import Verdict
 
 
@@ -85,3 +89,34 @@ def _until(judged: Verdict, onset: Onset | None) -> float | None:
         return None
     doubted = judged.word == "undetermined" and "law_break" in judged.reasons
     return onset.step if doubted or judged.word == "holds_until_onset" else None
+
+
+def numbers_of(law: JudgedLaw) -> dict[str, Any]:
+    """The numbers of the rows that the verdict speaks of, by their names in LawNumbers."""
+    numbers = _numbers(law.fitted, law.identified)
+    return {field.name: getattr(numbers, field.name) for field in fields(numbers)}
+
+
+def numbers_of_all(law: JudgedLaw) -> LawNumbers:
+    """The numbers of all rows."""
+    return _numbers(law.whole, identifiability.identified(law.whole))
+
+
+def _numbers(fitted: Fitted, identified: Identified) -> LawNumbers:
+    line, spread, ols = fitted.line, fitted.spread, fitted.ols
+    return LawNumbers(
+        n_fitted=len(fitted.points),
+        n_eff=spread.n_eff if spread else None,
+        a=spread.a if spread else None,
+        b=spread.b if spread else None,
+        ceiling=spread.ceiling if spread else None,
+        cov_ab=spread.cov_ab if spread else None,
+        identified=identified,
+        reliability=_reliability(ols, line) if ols and line else None,
+        ols=ols,
+    )
+
+
+def _reliability(ols: LeastSquares, line: Line) -> float | None:
+    ratio = ols.a / line.a if line.a else math.inf
+    return ratio if math.isfinite(ratio) else None

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law import law_numbers, policy_verdict, run_laws
+from harness.law import law_span, run_laws
 from harness.law.compare import replicates
 from harness.law.compare.replicates import Judging, Replicate
 from harness.law.estimate import (
     ceiling,
     forecast,
-    glitches,
     regime,
     rivals,
     signals,
+    spikes,
     stages,
     yardsticks,
 )
@@ -28,8 +28,7 @@ from harness.law.io.identity import Identity
 from harness.law.io.integrity import Integrity
 from harness.law.io.table import FAULTS, ReadError, Table
 from harness.law.law_span import JudgedLaw
-from harness.law.reading_results import ReadProblem, Spikes
-from harness.law.reference_results import Yardsticks
+from harness.law.result_parts import ReadProblem, Spikes, Yardsticks
 from harness.law.results import ColumnLaw, RunResult, RunSeries
 from harness.law.run_laws import Log, RunLaws
 from harness.law.settings import setting
@@ -119,7 +118,7 @@ def _result(
         status="ok",
         error=None,
         n_valid=len(cleaned.points),
-        **law_numbers.fields_of(law),
+        **law_span.numbers_of(law),
         dropped={**cleaned.dropped, **standing.dropped},
         reward=log.columns.reward,
         entropy=log.columns.entropy,
@@ -137,7 +136,7 @@ def _result(
         level=who.level,
         seed=who.seed,
         difficulty=who.cards.measures,
-        whole_run=None if until is None else law_numbers.whole_run(law),
+        whole_run=None if until is None else law_span.numbers_of_all(law),
         dropped_at=_dropped_at(run, cleaned, standing),
         transfer=replicates.level_ends(log.table),
         same_batch=log.columns.reward == log.columns.training,
@@ -145,7 +144,7 @@ def _result(
         ended_by_rule=who.ended_by_rule,
         checksums=standing.checksums,
         validity=who.validity,
-        policy_verdict=policy_verdict.judge(cleaned.entropy, ends.get(OWN)),
+        policy_verdict=yardsticks.policy_verdict(cleaned.entropy, ends.get(OWN)),
         yardsticks=ends or None,
         at_onset=signs.at_onset,
         onset_probe=signs.onset_probe,
@@ -166,8 +165,8 @@ def _course(log: Log, laws: RunLaws) -> dict[str, Any]:
         "regime": regime.regime(log.course, gain, laws.onset, silent),
         "landmarks": regime.landmarks(log.course, laws.law.verdict.law_break, *ends),
         "spikes": Spikes(
-            glitches.count(log.cleaned.entropy, plain.entropy),
-            glitches.count(points.reward, plain.points.reward),
+            spikes.glitch_count(log.cleaned.entropy, plain.entropy),
+            spikes.glitch_count(points.reward, plain.points.reward),
         ),
     }
 
@@ -188,7 +187,7 @@ def _curves(log: Log, laws: RunLaws, who: Identity, choice: Choice) -> dict[str,
 def _other_fits(log: Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict[str, ColumnLaw]:
     return {
         column: ColumnLaw(
-            **law_numbers.fields_of(law),
+            **law_span.numbers_of(law),
             n_valid=len(law.whole.points),
             verdict=law.verdict.word,
             reasons=_reasons(law.verdict, who),

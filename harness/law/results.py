@@ -12,12 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.intervals import Bounded as Bounded
-from harness.law.intervals import Floats as Floats
-from harness.law.intervals import Interval as Interval
-from harness.law.prediction_results import CeilingOverForms, Forecast, Rival
-from harness.law.reading_results import ReadProblem, Spikes, Unfinished
-from harness.law.reference_results import LevelEnds, Yardsticks
+from harness.law.result_parts import Bounded as Bounded
+from harness.law.result_parts import (
+    CeilingOverForms,
+    Forecast,
+    LevelEnds,
+    ReadProblem,
+    Rival,
+    Spikes,
+    Unfinished,
+    Yardsticks,
+)
+from harness.law.result_parts import Floats as Floats
+from harness.law.result_parts import Interval as Interval
 from harness.law.settings import setting
 from harness.records.validity import Validity
 

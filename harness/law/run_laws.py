@@ -15,7 +15,7 @@ from harness.law.io.columns import EVALUATION, Chosen
 from harness.law.io.importers.aliases import EVALUATIONS
 from harness.law.io.table import Table
 from harness.law.law_span import JudgedLaw, Span
-from harness.law.prediction_results import Rival
+from harness.law.result_parts import Rival
 from harness.law.results import Onset
 
 

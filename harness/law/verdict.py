@@ -20,7 +20,7 @@ from harness.law.estimate import (
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, Points
-from harness.law.prediction_results import Rival
+from harness.law.result_parts import Rival
 from harness.law.results import Onset
 
 NO_MOVE = 1.5

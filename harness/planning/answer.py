@@ -20,13 +20,11 @@ from harness.planning import (
     unclear,
 )
 from harness.planning.alternatives import Around, CurvePoint, OwnGap
-from harness.planning.decision import Rule
-from harness.planning.effects import Effect, check_range
 from harness.planning.exclusions import EndedEarly, LeftOut
 from harness.planning.pilot import Pilot
 from harness.planning.search import OutOfReach, Planned
 from harness.planning.settings import EVERY, REPEATS, STEPS, USERS, Asked
-from harness.planning.task import Task
+from harness.planning.task import Effect, Rule, Task, check_range
 from harness.study import cost
 
 PILOT_SEEDS = 5

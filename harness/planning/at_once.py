@@ -16,7 +16,7 @@ from scipy import special
 from harness.law.compare import claims, moderation
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.results import Floats
-from harness.planning.decision import Rule
+from harness.planning.task import Rule
 
 Flags = NDArray[np.bool_]
 NEWTON_STEPS = 50

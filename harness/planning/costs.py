@@ -1,13 +1,27 @@
-"""Hours of a run in a design: as the pilot's own runs cost, else as study/cost.py has measured."""
+"""Hours that a pilot's runs took, and those of a run in a design.
+
+A design costs as the pilot's own runs did, else as study/cost.py has measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
 
 from harness.config.run import RunConfig
-from harness.planning.pilot import Level, Pilot
+from harness.law.variance.runs import Outcome
+from harness.planning.pilot import Level, Pilot, Spent
+from harness.records import plain_file
+from harness.records.run_folder import RunFolder
 from harness.study import cost
+
+HOUR = 3600.0
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -68,5 +82,30 @@ def _sized(config: RunConfig, size: Size) -> RunConfig:
     )
 
 
-def to_json(hours: Hours) -> Mapping[str, float | str | None]:
-    return {"cpu_hours": hours.cpu, "gpu_hours": hours.gpu, "how": hours.how}
+def spent_by(folders: Sequence[Path], outcomes: Sequence[Outcome], gpus: int) -> Spent | None:
+    """What a run cost by its events, mean over the seeds; None where these do not tell."""
+    known = [one.spent for one in outcomes if one.spent is not None]
+    if not known:
+        return None
+    walls = [wall for wall in map(_wall_s, folders) if wall is not None] if gpus else []
+    return Spent(
+        training_h=float(np.mean([one.training for one in known])) / HOUR,
+        evaluating_h=float(np.mean([one.evaluating for one in known])) / HOUR,
+        is_cpu=all(one.is_cpu for one in known),
+        gpu_h=gpus * float(np.mean(walls)) / HOUR if walls else None,
+    )
+
+
+def _wall_s(folder: Path) -> float | None:
+    """Seconds of all phases of a run's steps: so long it held its GPU, waits before it left out."""
+    total = 0.0
+    try:
+        with open(RunFolder(folder).events, "rb", opener=plain_file.opener) as file:
+            for line in file:
+                with contextlib.suppress(ValueError, RecursionError, TypeError, AttributeError):
+                    event = json.loads(line)
+                    if event.get("event") == "step" and not event.get("replayed"):
+                        total += sum(float(seconds) for seconds in event["seconds"].values())
+    except OSError:
+        return None
+    return total or None

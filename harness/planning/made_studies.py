@@ -16,9 +16,9 @@ from scipy import stats
 
 from harness.law.results import Floats, Interval
 from harness.planning import at_once
-from harness.planning.decision import Rule
 from harness.planning.power import FEWEST, MOST, Drawn
 from harness.planning.spread import DRAWS
+from harness.planning.task import Rule
 
 STREAM = 20_261_123
 """Seed of the made studies: the same pilot gives the same plan."""

@@ -15,7 +15,7 @@ from scipy import special
 
 from harness.law.compare import claims
 from harness.law.results import Floats
-from harness.planning.decision import Rule
+from harness.planning.task import Rule
 
 FEWEST, MOST = 3, 200
 """Seeds a level that a plan asks for: two are decided on, but with an interval five times wider

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from harness.errors import DataError
 from harness.law import analysis
 from harness.law.compare import contrasts, groups, pairs, quantities, scales
@@ -24,11 +22,11 @@ from harness.law.results import Interval
 from harness.law.settings import setting
 from harness.law.variance import components, parts, runs
 from harness.law.variance.runs import Outcome
-from harness.planning import exclusions, spent
-from harness.planning.effects import DEFAULTS
+from harness.planning import costs, exclusions
 from harness.planning.exclusions import SHOWN, EndedEarly, LeftOut
 from harness.planning.pilot import Level, Pilot
 from harness.planning.pilot_runs import Candidate
+from harness.planning.task import EFFECTS
 from harness.records.outcomes import OWN
 from harness.records.study_file import EVALUATION as STUDIED_ON
 
@@ -143,7 +141,7 @@ def _level(
     steps = int(config["trainer.steps"])
     values: dict[str, dict[int, tuple[float | None, ...]]] = {}
     errors: dict[str, tuple[float | None, ...]] = {}
-    for name in DEFAULTS:
+    for name in EFFECTS:
         quantity = QUANTITIES[name]
         for step in _cuts(evaluated, steps) if name in BY_STEP else (steps,):
             on = column if name in CONTRASTED or column in COMMON else STUDIED_ON
@@ -159,7 +157,7 @@ def _level(
     seeds = tuple(int(member.identity.seed or 0) for member in members)
     return Level(
         config, seeds, values, errors, evaluated, per_user, per_conversation,
-        spent.mean([Path(m.result.run) for m in members], mine, _gpus(config)),
+        costs.spent_by([Path(m.result.run) for m in members], mine, _gpus(config)),
         {name: _on(EVALUATION, name, members) for name in OF_OWN_USERS},
     )  # fmt: skip
 
@@ -223,10 +221,3 @@ def differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
-
-
-def middle(level: Level, quantity: str, step: int) -> float:
-    """Mean over the seeds, NaN without one."""
-    values = level.at(quantity, step)
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")

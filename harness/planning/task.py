@@ -1,13 +1,37 @@
-"""What a plan is made for: the difference to decide, the rule that decides it, and the pilot."""
+"""What a plan is made for: the difference to decide, the rule that decides it, and the pilot.
+
+The rule is the very functions that decide once the runs are there.
+"""
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.config.run import RunConfig
-from harness.planning.decision import Rule
-from harness.planning.effects import Effect
+from harness.errors import ConfigError
+from harness.law.compare import claims, families, link_tests, moderation, quantities, random_effects
+from harness.law.compare.moderation import GroupMean
+from harness.law.compare.quantities import CONTRASTED, QUANTITIES, REWARD
+from harness.law.results import Interval
+from harness.law.variance.results import REWARD_RANGE
 from harness.planning.pilot import Pilot
+
+OPTION = "--effect"
+EFFECTS: Mapping[str, float] = {
+    "gain": 0.05, "final_reward": 0.05, "entropy_lost": 0.10, "ceiling": 0.05, "a": 0.20,
+}  # fmt: skip
+"""The quantities that can be planned for, and a difference of each that matters; that of `a` is a
+share of the mean of both a, as a margin of claims.DEFAULT_MARGINS is."""
+DEFAULT_EFFECT = "gain=0.05"
+MOST_OF_A = 2.0
+"""Two slopes of one sign differ by at most twice their mean."""
+STRATEGIES = 8
+"""What a tabular policy chooses among."""
+Runs = Sequence[Interval]
+"""The value of each run of a level, with its own 95% interval where it has one."""
 
 
 @dataclass(frozen=True)
@@ -22,3 +46,156 @@ class Task:
     typed: frozenset[str] = frozenset()
     known: bool = False
     """Whether the pilot's spread is taken as exact."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A true difference of one quantity between two levels."""
+
+    quantity: str
+    value: float
+
+    @property
+    def is_contrast(self) -> bool:
+        """Whether fit-entropy-law decides it, by a contrast; else a link of a study does."""
+        return self.quantity in CONTRASTED
+
+    @property
+    def unit(self) -> str:
+        relative = self.quantity == "a"
+        return "of the mean of both" if relative else QUANTITIES[self.quantity].unit
+
+    def absolute(self, middle: float) -> float:
+        """In the unit of the quantity, whose mean over the levels is `middle`."""
+        return self.value * abs(middle) if self.quantity == "a" else self.value
+
+    def __str__(self) -> str:
+        return f"{self.quantity}={self.value:g}"
+
+
+def parse_effect(text: str) -> Effect:
+    """`QUANTITY=VALUE`, or a quantity alone for its default. Raises ConfigError."""
+    quantity, equals, number = text.partition("=")
+    if quantity not in EFFECTS:
+        rule = f"must be QUANTITY=VALUE for one of {', '.join(EFFECTS)}"
+        raise ConfigError(f"{OPTION}: {rule}, got {text!r}")
+    if not equals:
+        return Effect(quantity, EFFECTS[quantity])
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ConfigError(f"{OPTION}: VALUE must be a finite number above 0, got {text!r}")
+    return Effect(quantity, value)
+
+
+def check_primary(primary: str | None, effect: Effect) -> None:
+    """Raise ConfigError for a quantity that no contrast is of, and beside a link's effect."""
+    families.check_primary(primary)
+    if primary is not None and not effect.is_contrast:
+        rule = f"has no effect on {effect.quantity}, which a link of a study decides by itself"
+        raise ConfigError(f"{families.PRIMARY_OPTION}: {rule}; got {primary}")
+
+
+def check_range(effect: Effect, config: RunConfig) -> None:
+    """Raise ConfigError for a difference larger than two runs of `config` can have."""
+    most, why = _most(effect, config)
+    if effect.value > most:
+        rule = f"{effect.quantity} must be at most {most:.3g}, {why}"
+        raise ConfigError(f"{OPTION}: {rule}; got {effect.value:g}")
+
+
+def _most(effect: Effect, config: RunConfig) -> tuple[float, str]:
+    if effect.quantity == "a":
+        return MOST_OF_A, "since it is a share of the mean of both"
+    if QUANTITIES[effect.quantity].unit == REWARD:
+        return REWARD_RANGE, "the range of a reward"
+    tabular = config.policy.kind == "tabular"
+    choices = STRATEGIES if tabular else max(config.policy.vocabulary, 2)
+    return math.log(choices), f"the entropy of {choices} equally likely choices"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one quantity of several levels is decided.
+
+    A contrast of `fit-entropy-law` (gain, ceiling, a): means over seeds, variances moderated over
+    the levels, p adjusted within the quantity and for the other quantities of the analysis. Of
+    those nothing is assumed: they count as undecided, and hand on nothing. A link of a study
+    (final_reward, entropy_lost): the mean of the pairs of a seed, as a link that decides its study.
+    """
+
+    quantity: str
+    pairs: tuple[tuple[int, int], ...]
+    """Levels that are compared: the later and the baseline."""
+    others: tuple[str, ...] = ()
+    """The other quantities that the analysis tests."""
+    paired: bool = False
+    """Whether seeds are paired, as by a link of a study."""
+    primary: str | None = None
+    """The quantity that was named primary."""
+
+    @functools.cached_property
+    def comparisons(self) -> float:
+        """The smallest p must be below claims.LEVEL / this."""
+        if self.paired:
+            return 1.0
+        tested = {name: [1.0] * len(self.pairs) for name in (self.quantity, *self.others)}
+        return families.adjusted(tested, self.primary)[self.quantity].first
+
+    @property
+    def words(self) -> str:
+        """The rule as the answer tells it."""
+        if self.paired:
+            return "a link of a study: the pairs of each seed, 95% t interval"
+        pairs = len(self.pairs)
+        over = f", {pairs} pairs by Holm's correction" if pairs > 1 else ""
+        beside = f", which it shares with {', '.join(self.others)}" if self.others else ""
+        level = claims.LEVEL * pairs / self.comparisons
+        named = f" {families.PRIMARY_OPTION} {self.primary}" if self.primary else ""
+        at = f"at a level of {level:.2g} of the {claims.LEVEL:g}{beside}{over}"
+        return f"a contrast of fit-entropy-law{named} {at}"
+
+    def decided(self, levels: Sequence[Runs], at: int) -> int:
+        """Whether pair number `at` is said to differ: 1 where the later is higher, -1 where it is
+        lower, 0 where it is not said.
+        """
+        if self.paired:
+            return _link(levels, self.pairs[at])
+        samples = quantities.samples(self.quantity, [list(level) for level in levels])
+        means = [random_effects.mean(sample) for sample in samples]
+        known = {
+            place: GroupMean(place, mean, len(sample))
+            for place, (mean, sample) in enumerate(zip(means, samples, strict=True))
+            if mean is not None
+        }
+        tested = [n for n, pair in enumerate(self.pairs) if all(place in known for place in pair)]
+        prior = moderation.prior(known[place] for n in tested for place in self.pairs[n])
+        estimates = {}
+        for n in tested:
+            later, baseline = self.pairs[n]
+            estimate = prior.difference(known[later], known[baseline])
+            if estimate is not None:
+                estimates[n] = estimate
+        if at not in estimates:
+            return 0
+        p = [claims.p_differs(estimate) for estimate in estimates.values()]
+        beside = {name: [1.0] * len(p) for name in self.others}
+        adjusted = families.adjusted({self.quantity: p, **beside}, self.primary)[self.quantity].p
+        place = list(estimates).index(at)
+        if adjusted[place] >= claims.LEVEL:
+            return 0
+        return 1 if estimates[at].value > 0 else -1
+
+
+def _link(levels: Sequence[Runs], pair: tuple[int, int]) -> int:
+    later, baseline = (levels[place] for place in pair)
+    gaps = [one.value - other.value for one, other in zip(later, baseline, strict=True)]
+    estimate = link_tests.paired(gaps)
+    if estimate is None:
+        return 0
+    for sign in (1, -1):
+        if link_tests.evidence((estimate, estimate), sign, 0.0).supported < claims.LEVEL:
+            return sign
+    return 0

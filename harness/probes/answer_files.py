@@ -1,22 +1,35 @@
-"""The files of an answer: probe.json, readings.csv and the picture."""
+"""The files of a probe's answer: probe.json, readings.csv and the picture.
+
+The picture shows best of k against k, everything else against the step. A trajectory has H and R of
+its run, from the run's own rows, above it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
 from harness.errors import ConfigError
-from harness.probes import picture, results
-from harness.probes.results import Probed
+from harness.law.io import clean
+from harness.law.io import reading as logs
+from harness.law.io.table import ReadError
+from harness.probes import results, width
+from harness.probes.results import START, Probed, Reading
 from harness.records import probe_answer
+from harness.records.run_folder import RunFolder
 from harness.report import write as report
 from harness.report.figures import probe as figure
+from harness.report.figures.labels import LONGEST_GROUP, label, labels
+from harness.report.figures.probe import Line, Panel, Point
 from harness.report.tables import csv_files
 
 READINGS = "readings.csv"
+TRIES = "conversations with one user (k)"
+RUN_TITLE = "policy entropy H and reward R of each batch"
+RUN_HEIGHTS = "H (nats), R"
 
 
 def refuse_others(out: Path, pictures: Sequence[str]) -> None:
@@ -35,9 +48,96 @@ def write(probed: Probed, out: Path, pictures: Sequence[str]) -> None:
     """Write the answer over what was there; without `pictures` none is drawn, and an earlier one,
     which would contradict it, is taken away. Raises StorageError.
     """
-    panels = picture.panels(probed) if pictures else []
-    drawn = partial(figure.draw, picture.heading(probed), panels) if panels else None
+    shown = panels(probed) if pictures else []
+    drawn = partial(figure.draw, heading(probed), shown) if shown else None
     value = json.dumps(probed.to_json(), indent=1, allow_nan=False)
     table = csv_files.table(results.COLUMNS, results.rows(probed))
     texts = {probe_answer.FILE: value + "\n", READINGS: table}
     report.write_drawing(drawn, figure.NAME, out, pictures, texts)
+
+
+def heading(probed: Probed) -> str:
+    """The question, and of which run."""
+    return f"{probed.asks} ({label(Path(probed.run).name)})"
+
+
+def panels(probed: Probed) -> list[Panel]:
+    """One a quantity or level; what was measured nowhere has none."""
+    if probed.probe == width.PROBE.name:
+        return [panel for panel in _over_tries(probed) if panel.lines]
+    made = [panel for panel in _over_steps(probed) if panel.lines]
+    above = _run_panel(probed) if made else None
+    return made if above is None else [above, *made]
+
+
+def _over_steps(probed: Probed) -> Iterable[Panel]:
+    every = [*_of_start(probed), *probed.readings]
+    named = labels(probed.levels, LONGEST_GROUP)
+    for first in {reading.label: reading for reading in every}.values():
+        here = [reading for reading in every if reading.label == first.label]
+        lines = [
+            Line(named[level], slot, _points(here, level))
+            for slot, level in enumerate(probed.levels)
+        ]
+        shown = tuple(line for line in lines if line.points)
+        yield Panel(first.label, "step", first.unit, shown, first.people)
+
+
+def _of_start(probed: Probed) -> Sequence[Reading]:
+    """The reference's readings, where it has a place on the axis of steps."""
+    return [reading for reading in probed.reference if reading.step == START]
+
+
+def _points(readings: Iterable[Reading], level: str) -> tuple[Point, ...]:
+    return tuple(
+        Point(reading.step, one.value, one.low, one.high)
+        for reading in readings
+        if reading.level == level and (one := reading.estimate).value is not None
+    )
+
+
+def _over_tries(probed: Probed) -> Iterable[Panel]:
+    last = [reading for reading in probed.readings if reading.step == probed.steps[-1]]
+    what = "the start" if probed.against == "start" else label(probed.against)
+    for level in probed.levels:
+        lines = []
+        for slot, setting in enumerate(dict.fromkeys(reading.setting for reading in last)):
+            shown = setting or "as trained"
+            after = _curve(last, level, setting)
+            before = _curve(probed.reference, level, setting)
+            lines.append(Line(f"step {probed.steps[-1]}, {shown}", slot, after))
+            lines.append(Line(f"{what}, {shown}", slot, before, is_reference=True))
+        known = tuple(line for line in lines if line.points)
+        yield Panel(level, TRIES, "best reward of k", known, doubles=True)
+
+
+def _curve(readings: Iterable[Reading], level: str, setting: str) -> tuple[Point, ...]:
+    return tuple(
+        Point(int(reading.quantity.split()[-1]), one.value, one.low, one.high)
+        for reading in readings
+        if (reading.level, reading.setting) == (level, setting)
+        and reading.quantity.startswith(width.BEST)
+        and (one := reading.estimate).value is not None
+    )
+
+
+def _run_panel(probed: Probed) -> Panel | None:
+    """H and R of the batches up to the last step that was probed.
+
+    None where a run was not asked along its steps, and of a folder without readable rows.
+    """
+    if len(probed.steps) < 2:
+        return None
+    path = RunFolder(Path(probed.run)).metrics
+    try:
+        rows = logs.read(path, ("step", "entropy", "reward"), still_written=True)
+    except ReadError:
+        return None
+    points = clean.clean(rows, "entropy", "reward").points
+    shown = points.steps <= probed.steps[-1]
+    lines = tuple(
+        Line(name, slot, tuple(Point(*at, None, None) for at in made), is_course=True)
+        for slot, (name, values) in enumerate((("H", points.entropy), ("R", points.reward)))
+        if (made := list(zip(points.steps[shown].tolist(), values[shown].tolist(), strict=True)))
+    )
+    return Panel(RUN_TITLE, "step", RUN_HEIGHTS, lines) if lines else None

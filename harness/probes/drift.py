@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.probes.quantity import Probe, Quantity
-from harness.probes.turns import replies
+from harness.probes.quantity import Probe, Quantity, replies
 from harness.train.saved_policy.policy import Held
 
 

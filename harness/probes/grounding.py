@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness.probes.quantity import Probe, Quantity
-from harness.probes.turns import replies
+from harness.probes.quantity import Probe, Quantity, replies
 from harness.train.metrics.replies import Reply
 from harness.train.saved_policy.policy import Held
 

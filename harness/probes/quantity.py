@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.config.run import RunConfig
 from harness.probes.results import Reading
+from harness.train.metrics import replies as of_conversations
+from harness.train.metrics.replies import Reply
 from harness.train.saved_policy.policy import Held, SavedPolicy, Watch
 
 
@@ -107,3 +109,8 @@ class Probe:
     """Quantities that have no number in any run with this config, and why: sentences."""
     verdict: Callable[[Sequence[Reading]], str] = lambda readings: ""
     """What the readings of one step come to, in a sentence; nothing where it gives none."""
+
+
+def replies(held: Sequence[Held]) -> Iterator[Reply]:
+    """Every reply of conversations that a probe held, but those whose user could not answer."""
+    return of_conversations.replies(one.conversation for one in held)

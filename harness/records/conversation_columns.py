@@ -1,15 +1,20 @@
-"""The columns of conversations/*.parquet, as they are now, read from a file of any version."""
+"""The columns of conversations/*.parquet, as they are now, read from a file of any version.
+
+Version 1 joined strategies by + and kept the user's appraisal as JSON. It did not keep who the user
+was but for the temperament, the reward, what a reply took up, and the emotion as it was reported.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError, VersionError
-from harness.records import conversations, old_conversations, plain_file
+from harness.records import conversations, plain_file
 from harness.records.conversations import SCHEMA, SCHEMA_KEY, schema_of_turns
 
 KEPT = (
@@ -21,6 +26,10 @@ ADDED = ("path",)
 """Columns that this version did not have at first; they are null in what was written then."""
 ALWAYS = ("group", "sample", "turn", "speaker", "text")
 """Columns that hold no null."""
+WORTH_WEIGHT = 2.2
+"""Log-odds of a unit of `worth` in the appraisal of a scripted user."""
+REST = "rest"
+"""Part of what the appraisal did not split: who the user is, and how they were by then."""
 
 
 def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
@@ -47,7 +56,7 @@ def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
             raise VersionError(f"{path}: {rule}: a newer version of harness wrote it and reads it")
         lacks = tuple(name for name in KEPT if name not in table.column_names)
         if schema < SCHEMA:
-            rows = old_conversations.upgraded(table.to_pylist(), expected.names)
+            rows = _upgraded(table.to_pylist(), expected.names)
             made = conversations.table(rows)
         else:
             for name in {*ADDED} - {*table.column_names}:
@@ -74,3 +83,48 @@ def as_written(path: Path) -> Iterator[None]:
     ) as error:
         rule = "must have the columns of a run's conversations"
         raise DataError(f"{path}: {rule}: {plain_file.one_line(error)}") from error
+
+
+def _upgraded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return rows of version 1 with the columns `names`; None for what was not kept.
+
+    Raises ValueError, TypeError or KeyError for rows that no version wrote.
+    """
+    return [{**dict.fromkeys(names), **_kept(row, names), **_changed(row)} for row in rows]
+
+
+def _kept(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: row[name] for name in names if name in row}
+
+
+def _changed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that are of another kind now."""
+    before, after = row["emotion_before"], row["emotion_after"]
+    joined, is_reply = row["strategy"], row["speaker"] != "user"
+    return {
+        "strategies": (joined.split("+") if joined else []) if is_reply else None,
+        "change": after - before if None not in (before, after) else None,
+        "why": None,
+        **_appraisal(row["why"]),
+    }
+
+
+def _appraisal(content: str | None) -> dict[str, Any]:
+    if content is None:
+        return {}
+    values = json.loads(content)
+    effects = {part: float(v) for part, v in values.items() if not isinstance(v, str)}
+    total = effects.pop("logit", None)
+    if total is not None:
+        effects["worth"] *= WORTH_WEIGHT
+        effects[REST] = total - sum(effects.values())
+    unit = "points" if total is None else "log_odds"
+    kept = [{"part": part, "effect": round(v, 6)} for part, v in effects.items() if v]
+    return {
+        "why": kept,
+        "why_unit": unit if kept else None,
+        "reason": values.get("reason"),
+        "fit": values.get("target_fit"),
+        "not_language": values.get("rule"),
+        "fault": values.get("fault"),
+    }

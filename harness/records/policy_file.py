@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from harness.config import locations
+from harness.config import keys
 from harness.config.run import LEVELS, SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError
 from harness.records import atomic, config_file, plain_file
@@ -64,7 +64,7 @@ def _cut(values: dict[str, Any], plain: Any, kept: tuple[str, ...], prefix: str)
         default = plain.get(name) if isinstance(plain, Mapping) else None
         if isinstance(value, dict) and isinstance(default, Mapping):
             yield from _cut(value, default, kept, f"{key}.")
-        elif value != default and key not in kept and locations.names_location(key, value):
+        elif value != default and key not in kept and keys.names_location(key, value):
             del values[name]
             yield key
 

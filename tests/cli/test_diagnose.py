@@ -23,7 +23,7 @@ from harness.law.diagnosis import fidelity
 from harness.law.diagnosis.diagnose import diagnose, of_run
 from harness.law.diagnosis.results import FLAGS, MECHANISMS, Sign
 from harness.law.io.columns import Choice
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import Interval
 from harness.report.tables import diagnosis as table
 from harness.testing.commands import here

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.config import keys, locations
+from harness.config import keys
 from harness.config.run import PolicyConfig, RunConfig
-from harness.export import base_model, markdown, measured, sections, source, usage
+from harness.export import base_model, markdown, measured, sections, source
 from harness.export.base_model import BaseModel
+from harness.export.card import usage
 from harness.export.measured import Measured
 from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder
@@ -149,13 +150,13 @@ def test_a_folder_is_named_by_its_last_part_and_its_own_card_tells_the_license(
 
 def test_the_python_asks_as_the_training_did() -> None:
     policy = hf(model="a/b", system_prompt='Be "kind".\nBe brief.', lora_rank=4, temperature=0.7)
-    lines = usage.lines(policy, '"a/b"', "{% if enable_thinking %}{{ date_string }}{% endif %}")
+    lines = usage(policy, '"a/b"', "{% if enable_thinking %}{{ date_string }}{% endif %}")
     text = "\n".join(lines)
     ast.parse(text)
     assert '{"role": "system", "content": "Be \\"kind\\".\\nBe brief."},' in text
     assert 'enable_thinking=False, date_string="1 Jan 2026"' in text
     assert "temperature=0.7, top_k=0, top_p=1.0, max_new_tokens=32" in text
-    assert "enable_thinking" not in "\n".join(usage.lines(policy, None, "plain"))
+    assert "enable_thinking" not in "\n".join(usage(policy, None, "plain"))
 
 
 def test_the_settings_name_no_place_of_the_machine_that_trained(run: RunFolder) -> None:
@@ -177,9 +178,9 @@ def test_the_settings_name_no_place_of_the_machine_that_trained(run: RunFolder) 
 
 
 def test_a_served_model_is_named_unless_its_name_is_a_path() -> None:
-    assert not locations.names_location("simulator.model", "Qwen/Qwen3-4B-Instruct-2507")
-    assert locations.names_location("simulator.model", "/home/anna/qwen")
-    assert not locations.names_location("policy.temperature", ".5")
+    assert not keys.names_location("simulator.model", "Qwen/Qwen3-4B-Instruct-2507")
+    assert keys.names_location("simulator.model", "/home/anna/qwen")
+    assert not keys.names_location("policy.temperature", ".5")
     assert {name for name, key in keys.keys().items() if key.is_location} == {
         "policy.model", "simulator.base_url", "simulator.api_key_env", "simulator.reader_model",
         "simulator.reader_head", "simulator.profiles", "trainer.engine_url",

@@ -14,7 +14,7 @@ import pytest
 import torch
 import yaml
 
-from harness.export import usage
+from harness.export.card import EXAMPLE
 from harness.law.io import difficulty_card
 from harness.policy import tiny
 from harness.policy.chat import chat_of
@@ -74,8 +74,8 @@ def shown_python(card: str) -> str:
 
 
 def test_without_harness_it_says_what_the_run_would_say(run: RunFolder, exported: Path) -> None:
-    said = json.loads(alone(GREEDY % usage.EXAMPLE, exported))
-    assert said == greedy(checkpoint(run, 4), usage.EXAMPLE, 32)
+    said = json.loads(alone(GREEDY % EXAMPLE, exported))
+    assert said == greedy(checkpoint(run, 4), EXAMPLE, 32)
 
 
 def test_the_python_of_its_card_runs_in_its_folder(exported: Path) -> None:

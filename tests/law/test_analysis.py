@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
-from harness.law.reading_results import ERROR_KINDS
+from harness.law.result_parts import ERROR_KINDS
 from harness.law.results import REGIMES, VERDICTS, RunResult
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, lawful_rows

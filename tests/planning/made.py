@@ -14,10 +14,9 @@ import yaml
 from harness.compose import planner
 from harness.compose.plan import Point
 from harness.planning import answer, settings
-from harness.planning.effects import parse
 from harness.planning.pilot import Level, Pilot, Spent
 from harness.planning.settings import Asked
-from harness.planning.task import Task
+from harness.planning.task import Task, parse_effect
 from harness.records import config_file, outcomes, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.testing import run_folders, synthetic
@@ -70,7 +69,7 @@ def pilot(*levels: Level, tested: tuple[str, ...] = ("gain",)) -> Pilot:
 
 def task(made: Pilot, effect: str = "gain=0.05", typed: Sequence[str] = ()) -> Task:
     words = WORDS if len(made.levels) == 2 else (WORDS[0], "difficulty=easy,medium,hard")
-    question = answer.Question(words, parse(effect), None, 0.8)
+    question = answer.Question(words, parse_effect(effect), None, 0.8)
     found = answer.task_of(question, asked(*words), made)
     return Task(found.effect, found.rule, made, found.configs, found.wanted, frozenset(typed))
 

@@ -17,7 +17,7 @@ from harness.errors import ConfigError, DataError
 from harness.law.analysis import analyse
 from harness.planning import answer, pilot, settings, shipped, show, study_file
 from harness.planning.answer import Answer, Question
-from harness.planning.effects import parse
+from harness.planning.task import parse_effect
 from harness.report.text import answer as answers
 from harness.study import arms, file
 from tests.planning import made
@@ -37,7 +37,7 @@ def ask(
     effect: str = "gain=0.05",
     primary: str | None = None,
 ) -> Answer:
-    return answer.answer(Question(words, parse(effect), path, 0.8, primary))
+    return answer.answer(Question(words, parse_effect(effect), path, 0.8, primary))
 
 
 def test_the_plan_keeps_the_settings_of_the_pilot(runs: Path) -> None:

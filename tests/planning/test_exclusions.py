@@ -13,8 +13,8 @@ import pytest
 from harness.errors import ConfigError, DataError
 from harness.planning import answer, exclusions
 from harness.planning.answer import Answer, Question
-from harness.planning.effects import parse
 from harness.planning.exclusions import LeftOut
+from harness.planning.task import parse_effect
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from tests.planning.made import SHORT, write_runs
@@ -30,7 +30,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def ask(path: Path) -> Answer:
-    return answer.answer(Question(LEVELS, parse("gain=0.05"), path, 0.8))
+    return answer.answer(Question(LEVELS, parse_effect("gain=0.05"), path, 0.8))
 
 
 def set_status(folder: Path, **changed: object) -> None:

@@ -10,7 +10,7 @@ import pytest
 from harness.compose import planner
 from harness.planning import answer
 from harness.planning.answer import Answer, Question
-from harness.planning.effects import parse
+from harness.planning.task import parse_effect
 from harness.study import cost
 from tests.planning.made import SHORT, write_runs
 
@@ -23,7 +23,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(path: Path | None, *words: str, effect: str = "gain=0.05") -> Answer:
-    return answer.answer(Question((*LEVELS, *words), parse(effect), path, 0.8))
+    return answer.answer(Question((*LEVELS, *words), parse_effect(effect), path, 0.8))
 
 
 def test_too_few_evaluations_name_the_setting_that_gives_enough(runs: Path) -> None:

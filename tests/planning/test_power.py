@@ -14,12 +14,11 @@ from scipy import special, stats
 from harness.law.results import Interval
 from harness.planning import power, search, sizes
 from harness.planning.costs import Size
-from harness.planning.decision import Rule
 from harness.planning.made_studies import MadeStudies
 from harness.planning.pilot import Level
 from harness.planning.power import Drawn
 from harness.planning.spread import DRAWS, Spread, Spreads
-from harness.planning.task import Task
+from harness.planning.task import Rule, Task
 from tests.planning.made import level, pilot, task
 
 WELCH = Rule("gain", ((1, 0),))

@@ -7,14 +7,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.planning import search, shorter
+from harness.planning import lengths, search
 from tests.planning.made import CUTS, level, pilot, task
 
 
 def share(early: float, spread: float, seeds: int = 10) -> float:
     """Both levels at `early` of their end; the later one ends .2 higher."""
     later, baseline = level(0.5, spread, seeds, early=early), level(0.3, spread, seeds, early=early)
-    return shorter.share_at(later, baseline, "gain", CUTS[0], paired=False)
+    return lengths.share_at(later, baseline, "gain", CUTS[0], paired=False)
 
 
 def test_no_more_is_assumed_than_the_pilot_shows() -> None:
@@ -26,8 +26,8 @@ def test_no_more_is_assumed_than_the_pilot_shows() -> None:
 
 def test_nothing_is_assumed_where_the_pilot_shows_no_difference_at_all() -> None:
     alike = level(0.4, 0.02, 5), level(0.4, 0.02, 5)
-    assert shorter.share_at(*alike, "gain", CUTS[0], paired=False) == 0
-    assert shorter.share_at(*alike, "gain", 600, paired=False) == 1
+    assert lengths.share_at(*alike, "gain", CUTS[0], paired=False) == 0
+    assert lengths.share_at(*alike, "gain", 600, paired=False) == 1
 
 
 @given(early=st.floats(0.0, 1.0), spread=st.floats(0.001, 0.1))

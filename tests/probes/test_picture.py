@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.probes import course, picture
+from harness.probes import answer_files
 from harness.probes.over_users import Estimate
 from harness.probes.results import Probed, Reading
 from harness.report.figures import probe as figure
@@ -39,8 +39,8 @@ def rows(folder: Path, steps: int) -> Path:
 
 
 def test_h_and_r_of_the_steps_that_were_probed_stand_above(tmp_path: Path) -> None:
-    above, solving = picture.panels(probed(rows(tmp_path, 6), "easy"))
-    assert (above.title, above.x_name, solving.title) == (course.TITLE, "step", "solving")
+    above, solving = answer_files.panels(probed(rows(tmp_path, 6), "easy"))
+    assert (above.title, above.x_name, solving.title) == (answer_files.RUN_TITLE, "step", "solving")
     assert [line.name for line in above.lines] == ["H", "R"]
     h, r = ([(point.x, point.value) for point in line.points] for line in above.lines)
     assert h == [(1, 1.9), (2, 1.8), (3, 1.7), (4, 1.6)]
@@ -49,24 +49,24 @@ def test_h_and_r_of_the_steps_that_were_probed_stand_above(tmp_path: Path) -> No
 
 def test_one_step_and_a_folder_without_rows_have_no_course(tmp_path: Path) -> None:
     found = probed(tmp_path, "easy")
-    assert [panel.title for panel in picture.panels(found)] == ["solving"]
+    assert [panel.title for panel in answer_files.panels(found)] == ["solving"]
     rows(tmp_path, 6)
     once = replace(found, steps=(4,), readings=found.readings[1:])
-    assert [panel.title for panel in picture.panels(once)] == ["solving"]
+    assert [panel.title for panel in answer_files.panels(once)] == ["solving"]
 
 
 def test_the_csv_beside_the_picture_has_h_and_r(tmp_path: Path) -> None:
     found = probed(rows(tmp_path, 6), "easy", "hard")
-    drawing = figure.draw(picture.heading(found), picture.panels(found))
+    drawing = figure.draw(answer_files.heading(found), answer_files.panels(found))
     told = [(row["panel"], row["line"], row["x"], row["value"]) for row in drawing.rows]
-    assert told[:1] == [(course.TITLE, "H", 1, pytest.approx(1.9))]
+    assert told[:1] == [(answer_files.RUN_TITLE, "H", 1, pytest.approx(1.9))]
     assert len(told) == 2 * 4 + 2 * 2
 
 
 def test_a_step_is_at_one_place_in_all_panels_under_the_course(tmp_path: Path) -> None:
     found = probed(rows(tmp_path, 6), "easy", "hard")
     more = [replace(one, quantity=f"{one.quantity} {n}") for n in "abcd" for one in found.readings]
-    drawing = figure.draw("Why?", picture.panels(replace(found, readings=tuple(more))))
+    drawing = figure.draw("Why?", answer_files.panels(replace(found, readings=tuple(more))))
     drawing.figure.draw_without_rendering()
     every = drawing.figure.axes
     assert len(every) == 5
@@ -84,10 +84,10 @@ def test_intervals_at_one_k_stand_apart_and_one_line_needs_no_legend(tmp_path: P
         for setting in ("", "greedy")
     ]
     wide = replace(probed(tmp_path, probe="width"), readings=tuple(made))
-    (panel,) = picture.panels(wide)
+    (panel,) = answer_files.panels(wide)
     drawing = figure.draw("Why?", [panel])
     one, other = (np.asarray(line.get_xdata(), float) for line in drawing.figure.axes[0].lines)
     assert other / one == pytest.approx([2 ** (0.012 * 5)] * 3)
     assert len(drawing.figure.legends) == 1
-    alone = figure.draw("Why?", picture.panels(probed(tmp_path, "easy")))
+    alone = figure.draw("Why?", answer_files.panels(probed(tmp_path, "easy")))
     assert alone.figure.legends == []

@@ -9,8 +9,7 @@ import pytest
 
 from harness.config.run import INTENTIONS, PolicyConfig, RunConfig
 from harness.probes import alliance, drift, grounding, understanding, width
-from harness.probes.quantity import Probe
-from harness.probes.turns import replies
+from harness.probes.quantity import Probe, replies
 from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting

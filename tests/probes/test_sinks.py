@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from harness.probes import picture, show
+from harness.probes import answer_files, show
 from harness.probes.item_file import LONGEST_TOPIC
 from harness.probes.over_users import Estimate
 from harness.probes.results import COLUMNS, Probed, Reading, rows
@@ -49,8 +49,8 @@ def test_csv_and_picture_take_them_as_text(tmp_path: Path) -> None:
     assert list(pd.read_csv(io.StringIO(table)).value) == [5] * 2 * len(TOPICS)
     cells = [cell for row in csv.reader(io.StringIO(table)) for cell in row]
     assert not any(cell.startswith(csv_files.FORMULA_STARTS) for cell in cells)
-    (panel,) = picture.panels(one)
+    (panel,) = answer_files.panels(one)
     assert len({line.name for line in panel.lines}) == len(TOPICS)
-    drawing = figure.draw(picture.heading(one), [panel])
+    drawing = figure.draw(answer_files.heading(one), [panel])
     drawing.figure.savefig(tmp_path / "probe.png")
     assert (tmp_path / "probe.png").stat().st_size > 1000

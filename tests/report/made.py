@@ -19,7 +19,7 @@ from harness.law.population_results import (
     RunOnset,
     StepShare,
 )
-from harness.law.reading_results import ReadProblem, Skipped
+from harness.law.result_parts import ReadProblem, Skipped
 from harness.law.results import (
     Bounded,
     Identified,

@@ -12,8 +12,8 @@ import pytest
 from matplotlib.axes import Axes
 
 from harness.law.group_results import Analysis
-from harness.law.prediction_results import Forecast, Rival
 from harness.law.reasons import REASONS
+from harness.law.result_parts import Forecast, Rival
 from harness.law.results import AtOnset, NetOfNull, Onset
 from harness.report.figures import registry, run_series
 from harness.report.figures.canvas import Drawing

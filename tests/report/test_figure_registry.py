@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import PlugInError
 from harness.law.group_results import Analysis, GroupNumbers, GroupResult, Pooled, SeedNumbers
-from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.result_parts import Anchors, Yardsticks
 from harness.law.results import Bounded, Interval, Onset
 from harness.report.figures import canvas, registry
 from harness.report.figures.figure_specs import FigureSpec

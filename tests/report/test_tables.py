@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import Identified, Onset
 from harness.report.tables.summary import print_analysis
 from harness.report.text import dropped_rows, findings

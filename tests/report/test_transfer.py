@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.law import analysis
-from harness.law.reference_results import LevelEnds
+from harness.law.result_parts import LevelEnds
 from harness.report.tables import csv_files
 from harness.report.write import write_results
 from harness.testing import run_folders, synthetic

@@ -41,7 +41,7 @@ from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Draw, Drawn, Redraw, Work
-from harness.train.rollout import critique_words, curriculum, refinement
+from harness.train.rollout import critiques, curriculum, refinement
 from harness.train.rollout.batch import rng_of, rollout_groups
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.rewards import compute_rewards
@@ -362,7 +362,7 @@ def test_no_critique_speaks_of_what_the_user_came_for(
         assert cuts
         for cut in cuts:
             one = conversations[cut.conversation]
-            told = critique_words.told(critique, one, cut.reply, cut.played, in_english)
+            told = critiques.told(critique, one, cut.reply, cut.played, in_english)
             assert (told == "") == (critique == "none") or not in_english
             quoted = one.exchanges[cut.reply].reply.text
             words = told.replace(quoted, "")
@@ -372,9 +372,9 @@ def test_no_critique_speaks_of_what_the_user_came_for(
 
 
 def test_tiny_is_told_in_the_words_of_users() -> None:
-    fixed = [*critique_words.SPOKEN.values(), critique_words.COST_MOST]
+    fixed = [*critiques.SPOKEN.values(), critiques.COST_MOST]
     assert all(is_phrase(line) for line in fixed if line)
-    assert set(critique_words.SPOKEN) | {"worth", "fatigue"} == set(critique_words.NOTES)
+    assert set(critiques.SPOKEN) | {"worth", "fatigue"} == set(critiques.NOTES)
 
 
 def test_notes_of_each_kind(drawn: Drawn) -> None:
@@ -382,18 +382,18 @@ def test_notes_of_each_kind(drawn: Drawn) -> None:
     reply = one.exchanges[0].reply.text
 
     def told(critique: str) -> str:
-        return critique_words.told(critique, one, 0, played, in_english=True)
+        return critiques.told(critique, one, 0, played, in_english=True)
 
     head = f'\n\n(You have replied to this before: "{reply}" '
     assert told("none") == ""
     assert told("score") == f"{head}It lowered their mood more than anything else you said.)"
-    answer = critique_words.first_sentence(one.exchanges[0].answer.text)
+    answer = critiques.first_sentence(one.exchanges[0].answer.text)
     assert told("reaction") == f'{head}They answered: "{answer}")'
     assert told("reason").startswith(head)
-    assert critique_words.first_sentence("No, not that. It is late.") == "No, not that."
-    assert critique_words.first_sentence("... I do not know. It is late.") == "... I do not know."
-    assert critique_words.first_sentence("...") == "..."
-    assert critique_words.first_sentence("") == ""
+    assert critiques.first_sentence("No, not that. It is late.") == "No, not that."
+    assert critiques.first_sentence("... I do not know. It is late.") == "... I do not know."
+    assert critiques.first_sentence("...") == "..."
+    assert critiques.first_sentence("") == ""
 
 
 def test_what_a_critique_needs_is_in_the_estimates() -> None:

@@ -77,14 +77,6 @@ def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: float
     return None
 
 
-def pairs_needed(spread: float, margin: float, comparisons: float) -> int | None:
-    """The same of pairs; `spread` is the standard deviation of their differences."""
-    for pairs in range(FEWEST_SEEDS, MOST_SEEDS + 1):
-        if spread * pairs**-0.5 * _reach(pairs - 1, comparisons) <= margin:
-            return pairs
-    return None
-
-
 def _reach(df: float, comparisons: float) -> float:
     """Standard errors that a difference must measure; the first step of Holm's is the strictest."""
     critical = numbers.t_quantile(1 - LEVEL / comparisons / 2, df)

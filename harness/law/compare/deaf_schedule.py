@@ -16,7 +16,7 @@ from harness.config.run import LEVELS
 from harness.law.compare.groups import Member
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate
 from harness.law.io.columns import EVALUATION
-from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.result_parts import Anchors, Yardsticks
 from harness.law.results import Bounded
 from harness.records.metrics import LEAST_WORTH
 from harness.records.outcomes import OWN

@@ -22,7 +22,7 @@ from harness.law.io import integrity
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.io.columns import EVALUATION
 from harness.law.io.identity import Identity
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import Interval, RunResult
 
 NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in common ({columns})"

@@ -20,7 +20,7 @@ from harness.law.io.clean import Cleaned, Points
 from harness.law.io.columns import EVALUATION, NO_SERIES, Chosen, ColumnSeries
 from harness.law.io.table import Table
 from harness.law.law_span import WHOLE, Span
-from harness.law.reference_results import LevelEnds
+from harness.law.result_parts import LevelEnds
 from harness.law.results import Floats, Onset
 
 Number = TypeVar("Number")

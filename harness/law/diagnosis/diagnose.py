@@ -34,7 +34,7 @@ from harness.law.diagnosis.results import (
 from harness.law.estimate import interval, null_control, numbers, regime
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.io.columns import NO_SERIES
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import Floats, Interval
 from harness.law.settings import setting
 from harness.records.outcomes import OWN

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.law.estimate import bins, estimate, interval
 from harness.law.estimate.identifiability import Curve, Fitted
-from harness.law.prediction_results import CeilingOverForms, Rival
+from harness.law.result_parts import CeilingOverForms, Rival
 from harness.law.results import Floats, Interval
 
 FORMS: dict[str, Callable[[Floats], Floats]] = {

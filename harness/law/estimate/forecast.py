@@ -22,7 +22,7 @@ from harness.law.estimate import (
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, HIGHEST_ENTROPY_NATS, Cleaned, Points
-from harness.law.prediction_results import Forecast
+from harness.law.result_parts import Forecast
 from harness.law.results import Floats, Interval
 
 FEWEST_FITTED = 8

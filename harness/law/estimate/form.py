@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.law.estimate import identifiability, rivals
 from harness.law.estimate.identifiability import Curve, Fitted
 from harness.law.estimate.misfit import Misfit
-from harness.law.prediction_results import Rival
+from harness.law.result_parts import Rival
 
 BETTER = 10.0
 """Difference in AICc from which on another curve is called the better one."""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import bins, glitches, interval, numbers, segments
+from harness.law.estimate import bins, interval, numbers, segments, spikes
 from harness.law.estimate.segments import Knots
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
@@ -83,7 +83,7 @@ def course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
     """H as it was logged, in bins; None where it has too few points, or none was there to begin
     with.
     """
-    return plain_course(steps, glitches.removed(entropy))
+    return plain_course(steps, spikes.without_glitches(entropy))
 
 
 def plain_course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:

@@ -11,7 +11,7 @@ from harness.law.estimate import bins, estimate, numbers
 from harness.law.estimate.bins import Bins
 from harness.law.estimate.rival_forms import STEP_FORMS
 from harness.law.io.clean import Points
-from harness.law.prediction_results import Rival
+from harness.law.result_parts import Rival
 from harness.law.results import Floats
 
 FEWEST_BINS = 8

@@ -15,7 +15,7 @@ from harness.config.run import LEVELS
 from harness.law.estimate import numbers
 from harness.law.io import clean
 from harness.law.io.table import Table
-from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.result_parts import Anchors, Yardsticks
 from harness.law.results import Floats
 from harness.records.metrics import LEAST_WORTH
 from harness.records.outcomes import OWN
@@ -24,6 +24,10 @@ MEASURES = ("reward", "listening", "deaf_reward", "listening_share", "between_sd
 PREFIX: Mapping[str, str] = {OWN: "eval", **{level: f"eval/{level}" for level in LEVELS}}
 COLUMNS = tuple(f"{prefix}/{name}" for prefix in PREFIX.values() for name in MEASURES)
 NOT_MEASURED = Anchors()
+DIVERSE = 0.5
+"""Share of the H of its start above which a policy counts as diverse."""
+LISTENS = 0.1
+"""Share of what the attentive reference hears, in nats, from which on a policy listens."""
 
 
 def read(table: Table, anchors: Mapping[str, Anchors], users: Any = None) -> dict[str, Yardsticks]:
@@ -72,3 +76,18 @@ def _share(ends: Mapping[str, float | None], anchors: Anchors) -> float | None:
         return ends["listening_share"]
     worth = optimum.value - deaf.value
     return (reward - deaf.value) / worth if worth >= LEAST_WORTH else None
+
+
+def policy_verdict(entropy: Floats, end: Yardsticks | None) -> str | None:
+    """The verdict on the policy at the end of its run, which says nothing of the law.
+
+    `listens`; `template`, diverse and deaf (arXiv 2604.06268); or `deaf`, its H below half of the
+    start's. `entropy`: H at every step, shape (n,), n at least 1. None where listening, or what
+    the attentive reference hears at this level, was not measured, or the latter is 0.
+    """
+    if end is None or end.listening is None or not (end.anchors.attentive_listening or 0) > 0:
+        return None
+    if end.listening >= LISTENS * (end.anchors.attentive_listening or 0):
+        return "listens"
+    start, last = entropy[: max(1, len(entropy) // 50)], numbers.last_tenth(entropy)
+    return "template" if numbers.mean(last) > DIVERSE * numbers.mean(start) else "deaf"

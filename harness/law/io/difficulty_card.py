@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.config.run import LEVELS
 from harness.errors import DataError
-from harness.law.reference_results import Anchors
+from harness.law.result_parts import Anchors
 from harness.law.results import Bounded, Interval
 from harness.records import events, plain_file
 from harness.records.outcomes import OWN

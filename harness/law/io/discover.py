@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.law.reading_results import ReadProblem, Skipped
+from harness.law.result_parts import ReadProblem, Skipped
 from harness.records.run_folder import RunFolder
 
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)

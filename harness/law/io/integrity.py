@@ -20,7 +20,7 @@ from harness.law.io import checksums
 from harness.law.io.clean import FIRST_FEW, LARGEST, Mask
 from harness.law.io.identity import Identity
 from harness.law.io.table import Table
-from harness.law.reading_results import Unfinished
+from harness.law.result_parts import Unfinished
 from harness.law.results import Floats
 from harness.law.settings import setting
 from harness.records import metric_rows

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from harness.law.io.importers import aliases
 from harness.law.io.importers.rows import Places, Rows
-from harness.law.reading_results import ReadProblem
+from harness.law.result_parts import ReadProblem
 from harness.law.results import Floats
 from harness.records.metric_rows import RowSums
 

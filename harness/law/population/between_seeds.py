@@ -1,4 +1,4 @@
-"""The spread of a number between seeds, beyond their own errors, and each seed's partial pooling.
+"""What the seeds of a group tell of all seeds: a number's spread, and who follows the law.
 
 The sum of squares Q(t) = sum (y - mean(t))^2 / (e^2 + t^2), with e a seed's own error, is a
 chi-squared of one degree of freedom fewer than seeds where t is the true spread (Viechtbauer,
@@ -8,10 +8,13 @@ a seed's number is drawn to the mean: the average over it of what each t says.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import special
 
 from harness.law.compare.random_effects import NORMAL_95, RUN_95, Sample
+from harness.law.population_results import Follows
 from harness.law.results import Floats, Interval
 
 POINTS = 160
@@ -25,6 +28,11 @@ ALIKE, TINY = 1e-9, 1e-300
 that is no number of its own."""
 SHARES = (np.arange(40) + 0.5) / 40
 """Of the distribution of t, to average over."""
+FOLLOWS = ("holds", "holds_form_open", "holds_until_onset")
+"""Verdicts of a seed that follows the law."""
+UNDETERMINED = "undetermined"
+TAIL = 0.025
+"""Probability beyond each limit of the share of seeds that follow."""
 
 
 def alike(values: Floats) -> bool:
@@ -86,3 +94,36 @@ def _quantiles(seeds: Sample, shares: Floats) -> Floats | None:
         np.interp(-np.log(wanted), -np.log(np.maximum(squares, TINY)), np.log(grid))
     )
     return np.where(wanted > squares[0], 0.0, found)
+
+
+def following(verdicts: Sequence[str | None]) -> Follows:
+    """The share of seeds that follow the law. One verdict a seed; None of a run that diverged, and
+    of one without a verdict.
+
+    An undetermined seed follows the law or does not, and nobody knows: the interval reaches from
+    the lower limit if none of them does to the upper if all do. Limits: Clopper and Pearson 1934.
+    """
+    followers = sum(verdict in FOLLOWS for verdict in verdicts)
+    unknown = sum(verdict in (None, UNDETERMINED) for verdict in verdicts)
+    n = len(verdicts)
+    decided = n - unknown
+    if not decided:
+        why = "no_law" if n else "no_run"
+        return Follows(None, None, followers, 0, unknown, why)
+    value = followers / decided
+    return Follows(
+        Interval(value, _lower(followers, n), _upper(followers + unknown, n)),
+        Interval(value, _lower(followers, decided), _upper(followers, decided)),
+        followers,
+        decided - followers,
+        unknown,
+        None,
+    )
+
+
+def _lower(count: int, n: int) -> float:
+    return float(special.betaincinv(count, n - count + 1, TAIL)) if count else 0.0
+
+
+def _upper(count: int, n: int) -> float:
+    return float(special.betaincinv(count + 1, n - count, 1 - TAIL)) if count < n else 1.0

@@ -15,7 +15,7 @@ import numpy as np
 from harness.law.compare import groups, random_effects
 from harness.law.compare.groups import Member
 from harness.law.group_results import GroupResult, Pooled
-from harness.law.population import between_seeds, followers, log_normal, survival
+from harness.law.population import between_seeds, log_normal, survival
 from harness.law.population.survival import Times
 from harness.law.population_results import (
     Follows,
@@ -57,7 +57,7 @@ def _population(group: GroupResult, by_run: Mapping[str, Member]) -> Population:
 def _follows(group: GroupResult, runs: Sequence[RunResult], lost: int) -> Follows:
     """Runs that diverged count as seeds of which nobody knows."""
     verdicts = [groups.verdict_on(run, group.reward) for run in runs]
-    follows = followers.share([*verdicts, *[None] * lost])
+    follows = between_seeds.following([*verdicts, *[None] * lost])
     if not group.unknown_seeds:
         return follows
     return replace(follows, share=None, decided=None, why="unknown_seeds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import Interval
 from harness.law.variance.sizes import Cost, Sizes
 

@@ -21,7 +21,7 @@ from harness.law.estimate.entropy_ledger import EntropyLedger
 from harness.law.estimate.yardsticks import PREFIX
 from harness.law.io import discover, identity, reading
 from harness.law.io.table import ReadError, Table
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import Floats
 from harness.law.settings import setting
 from harness.law.variance import damage, spent

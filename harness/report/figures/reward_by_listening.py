@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.law.group_results import Analysis
-from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.result_parts import Anchors, Yardsticks
 from harness.law.results import RunResult
 from harness.records.outcomes import OWN
 from harness.report.figures import canvas, ranges

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.study_outcome import Outcome
 from harness.law.group_results import Analysis, Pooled
-from harness.law.reference_results import Anchors
+from harness.law.result_parts import Anchors
 from harness.law.results import Onset, RunResult
 from harness.records.study_file import Stated
 from harness.report.html.blocks import Row, Table, from_rich, row

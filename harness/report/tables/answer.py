@@ -13,7 +13,7 @@ from rich.text import Text
 from harness.law.group_results import Analysis, Pooled
 from harness.law.io import typed_words
 from harness.law.io.typed_words import Typed
-from harness.law.reference_results import Anchors
+from harness.law.result_parts import Anchors
 from harness.law.results import Onset
 from harness.report.text import answer, dropped_rows, wording
 from harness.report.text.answer import FOLLOW, Row

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.law.group_results import Analysis, Gap
-from harness.law.prediction_results import CeilingOverForms
-from harness.law.reference_results import Yardsticks
+from harness.law.result_parts import CeilingOverForms, Yardsticks
 from harness.law.results import Bounded, Interval, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import listening, transfer

@@ -18,7 +18,7 @@ from harness.law.diagnosis.results import (
     Finding,
     Sign,
 )
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.law.results import Interval
 from harness.report.tables.grid import grid
 from harness.report.text import naming, wording

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.law.compare.groups import over_seeds, pooled
 from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.reference_results import Yardsticks
+from harness.law.result_parts import Yardsticks
 from harness.law.results import Bounded, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables.grid import grid

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from harness.law.estimate.forecast import END
 from harness.law.estimate.rivals import TELLS_APART
 from harness.law.group_results import Analysis
-from harness.law.prediction_results import Forecast
+from harness.law.result_parts import Forecast
 from harness.law.results import RunResult
 from harness.report.text import wording
 from harness.report.text.wording import number, plural

@@ -18,7 +18,7 @@ from harness.law.estimate import null_control, numbers
 from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.io import columns, typed_words
 from harness.law.io.typed_words import Typed
-from harness.law.reference_results import Anchors
+from harness.law.result_parts import Anchors
 from harness.law.results import Interval, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.text import dropped_rows, naming, wording

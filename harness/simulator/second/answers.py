@@ -14,8 +14,8 @@ from pathlib import Path
 
 from harness.simulator.personas import EVERYONE, TOPICS
 from harness.simulator.second import patterns
-from harness.simulator.second.features import DENIALS
 from harness.simulator.second.reading import HeardSentence
+from harness.simulator.second.sentence import DENIALS
 from harness.simulator.second.text import gist, stems
 
 SUBJECTS = (*TOPICS, "feeling", "need", "absent")

@@ -18,7 +18,6 @@ from pathlib import Path
 from harness.config.run import STRATEGIES
 from harness.simulator.data_files import require
 from harness.simulator.second import patterns
-from harness.simulator.second.features import DENIALS, DENIED_WITHIN, features
 from harness.simulator.second.patterns import CUES, Found
 from harness.simulator.second.text import Sentence
 
@@ -48,6 +47,14 @@ _REPORTED = frozenset(
     tell telling afraid fear if like though voice thoughts thought i""".split()  # noqa: SIM905
 )
 """Words up to three words after which a label is somebody's view of themselves."""
+DENIALS = frozenset(
+    ["not", "no", "never", "nobody", "none", "nothing", "neither", "nor", "hardly", "without"]
+)
+DENIED_WITHIN = 3
+MOST_WORDS = 60
+"""Of a longer sentence the rest is not judged."""
+_YOU = frozenset(["you", "your", "yours", "yourself"])
+_I = frozenset(["i", "me", "my", "myself"])
 _TABLE = patterns.read(CUES, (*ACTS, HARM, LABEL, WARM, SORRY), DENIALS)
 
 
@@ -77,6 +84,36 @@ def judge(sentence: Sentence) -> Judged:
 def features_of(sentence: Sentence) -> set[str]:
     """Return what the regression judges a sentence by."""
     return features(sentence, _signs(sentence))
+
+
+def features(sentence: Sentence, signs: Collection[Found]) -> set[str]:
+    """Return the features of a sentence: its words, denied or not, pairs of words, and the cues.
+
+    `signs`: the cues in it that are not taken back. A word up to three words after a word of denial
+    is another word (`!good`), as Das and Chen (2001) have it; of a sentence that speaks to the user
+    (`you`) each word counts apart as well.
+    """
+    words = _denied(sentence.words[:MOST_WORDS])
+    found = {"", *words, *map(" ".join, zip(("^", *words), words, strict=False))}
+    found.update([f"#{sign.pattern.cue}" for sign in signs])
+    heavy = sum(sign.pattern.weight for sign in signs if sign.pattern.cue in ("harm", "label"))
+    found.add(f"#harm {min(3, int(2 * heavy))}")
+    found.add(f"#ends {words[-1]}" if words else "#ends")
+    if sentence.asks:
+        found.add("?")
+    if not _YOU.isdisjoint(words):
+        found.update([f"you {word} +" for word in words])
+    elif not _I.isdisjoint(words):
+        found.add("#i")
+    return found
+
+
+def _denied(words: Sequence[str]) -> list[str]:
+    left, marked = 0, []
+    for word in words:
+        marked.append(f"!{word}" if left and word not in DENIALS else word)
+        left = DENIED_WITHIN if word in DENIALS else max(0, left - 1)
+    return marked
 
 
 @cache

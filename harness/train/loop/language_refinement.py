@@ -24,7 +24,7 @@ from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import IntArray
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Redraw, Work
-from harness.train.rollout import critique_words, critiqued_speaker, refinement
+from harness.train.rollout import critiqued_speaker, critiques, refinement
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.critiqued_speaker import Begun
 from harness.train.rollout.refinement import Cut
@@ -121,7 +121,7 @@ def _begun(
     """A conversation in tokens before the reply that is spoken again, and what is told of it."""
     one, start = conversations[cut.conversation], conversations[cut.conversation].until(cut.reply)
     in_english = config.policy.kind != "tiny"
-    told = critique_words.told(critique, one, cut.reply, cut.played, in_english)
+    told = critiques.told(critique, one, cut.reply, cut.played, in_english)
     return critiqued_speaker.begun(
         trajectories[cut.conversation],
         chat,

@@ -100,11 +100,6 @@ class Worker:
         """`rank 1 of 2`, and its node if that is another than rank 0's."""
         return f"rank {self.rank} of {self._of}{self._process.where}"
 
-    @property
-    def is_here(self) -> bool:
-        """Whether it is on rank 0's node."""
-        return not self._process.where
-
     def send(self, call: Call) -> None:
         """Ask for a call. Raises RankLost if the process is gone."""
         try:

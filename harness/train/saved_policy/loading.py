@@ -1,12 +1,21 @@
-"""A policy out of a run, of whatever kind its config says."""
+"""A policy out of a run, of whatever kind its config says; the tabular one is here."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from harness.config.run import RunConfig
-from harness.train.saved_policy.policy import SavedPolicy
-from harness.train.saved_policy.tabular import SavedTabular
+from harness.policy.tabular import TabularPolicy
+from harness.train.loop import tabular
+from harness.train.metrics.evaluate import HeldOutUsers
+from harness.train.metrics.held_out import Meeting, TableDraws, slots_of
+from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
+from harness.train.saved_policy.policy import Divergence, Held, SavedPolicy
 
 
 def load(config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedPolicy:
@@ -23,3 +32,42 @@ def load(config: RunConfig, weights: Path | None, start_sum: str | None) -> Save
     from harness.train.saved_policy.language import SavedModel  # torch
 
     return SavedModel.of(config, weights, start_sum)
+
+
+@dataclass(frozen=True)
+class SavedTabular:
+    """A table of logits that speaks through the phrase grammar."""
+
+    config: RunConfig
+    policy: TabularPolicy
+    start: TabularPolicy
+
+    @classmethod
+    def of(cls, config: RunConfig, checkpoint: Path | None) -> SavedTabular:
+        """Load the table. Raises DataError for what is none of this policy."""
+        start = tabular.start_policy(config)
+        policy = start if checkpoint is None else tabular.load(checkpoint, start)
+        return cls(config, policy, start)
+
+    @property
+    def words(self) -> None:
+        return None
+
+    def speaking(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+        temperature, slot = self.config.policy.temperature, slots_of(some, self.policy.slots)
+        speaker = TabularSpeaker(self.policy, temperature, TableDraws(some), slot=slot)
+        conversations = users.meet(some, speaker)
+        moved = self._moved(speaker.acts(), len(some))
+        return [Held(*one) for one in zip(some, conversations, moved, strict=True)]
+
+    def _moved(self, acts: Acts, count: int) -> list[Divergence]:
+        temperature = self.config.policy.temperature
+        log_p = self.policy.log_probabilities(acts.seen, temperature)
+        log_start = self.start.log_probabilities(acts.seen, temperature)
+        nats = (np.exp(log_p) * (log_p - log_start)).sum(axis=1)
+        sums = np.bincount(acts.conversation, nats, count).tolist()
+        units = np.bincount(acts.conversation, minlength=count).tolist()
+        return [Divergence(*one) for one in zip(sums, units, strict=True)]

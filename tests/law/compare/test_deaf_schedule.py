@@ -13,7 +13,7 @@ from harness.law.compare import deaf_schedule
 from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.groups import Member
 from harness.law.io.identity import Identity
-from harness.law.reference_results import Anchors, Yardsticks
+from harness.law.result_parts import Anchors, Yardsticks
 from harness.law.results import Bounded, RunResult
 from harness.records.study_file import Link
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.compare.groups import pooled
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, lawful_rows
 from tests.present import present

@@ -10,7 +10,7 @@ from harness.cli import fit
 from harness.errors import ConfigError
 from harness.law.analysis import analyse
 from harness.law.estimate import ceiling, identifiability, rivals
-from harness.law.prediction_results import CeilingOverForms
+from harness.law.result_parts import CeilingOverForms
 from harness.law.results import RunResult
 from harness.report.tables import csv_files
 from harness.report.text import explain

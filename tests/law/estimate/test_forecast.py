@@ -17,7 +17,7 @@ from harness.errors import ConfigError
 from harness.law.analysis import analyse
 from harness.law.estimate.forecast import forecast, highest, log_linear
 from harness.law.io.clean import Cleaned
-from harness.law.prediction_results import NO_FORECAST, Forecast
+from harness.law.result_parts import NO_FORECAST, Forecast
 from harness.law.results import Floats
 from harness.testing import run_folders, synthetic
 from harness.testing.cells import points_of

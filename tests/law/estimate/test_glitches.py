@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
-from harness.law.estimate import glitches, onset
+from harness.law.estimate import onset, spikes
 from harness.testing import cells, run_folders, synthetic, turning
 from harness.testing.promises import HOLDS
 from harness.testing.synthetic import HIGH, LOW, NONE, Floats, Noise
@@ -29,8 +29,8 @@ def calm(n: int = 200) -> Floats:
 def test_lone_rows_and_bursts_go_back_among_their_neighbours(at: list[int], value: float) -> None:
     spoiled = calm()
     spoiled[at] = value
-    found = glitches.removed(spoiled)
-    assert glitches.count(spoiled, found) == len(at)
+    found = spikes.without_glitches(spoiled)
+    assert spikes.glitch_count(spoiled, found) == len(at)
     assert np.abs(found[at] - 1.0).max() < 0.2
     kept = np.delete(np.arange(200), at)
     np.testing.assert_array_equal(found[kept], spoiled[kept])
@@ -42,7 +42,7 @@ def test_the_steep_start_of_a_run_is_kept(tau: float, noise: float) -> None:
     steps = np.arange(200.0)
     course = 0.5 + 1.5 * np.exp(-steps / tau)
     course *= 1 + noise * np.random.default_rng(2).normal(size=200)
-    assert glitches.count(course, glitches.removed(course)) == 0
+    assert spikes.glitch_count(course, spikes.without_glitches(course)) == 0
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_steep_start_of_a_run_is_kept(tau: float, noise: float) -> None:
     ids=["a sharp turn", "a step", "nothing", "rare successes", "too few rows"],
 )
 def test_what_is_no_glitch_stays_as_it_is(course: Floats) -> None:
-    assert glitches.removed(course) is course
+    assert spikes.without_glitches(course) is course
 
 
 @pytest.mark.parametrize("noise", [LOW, HIGH])
@@ -65,7 +65,7 @@ def test_noise_is_hardly_ever_a_glitch(noise: Noise) -> None:
     logs = [synthetic.kink(seed, 2000, noise) for seed in range(RUNS)]
     for series in ("entropy", "reward"):
         courses = [getattr(log, series) for log in logs]
-        assert np.mean([glitches.count(c, glitches.removed(c)) for c in courses]) < 0.3
+        assert np.mean([spikes.glitch_count(c, spikes.without_glitches(c)) for c in courses]) < 0.3
 
 
 @given(st.lists(finite, max_size=60), st.floats(0.01, 100), st.floats(-100, 100))
@@ -73,13 +73,13 @@ def test_no_value_leaves_the_range_and_the_unit_does_not_matter(
     values: list[float], scale: float, shift: float
 ) -> None:
     series = np.array(values)
-    found = glitches.removed(series)
+    found = spikes.without_glitches(series)
     assert found.shape == series.shape
     if len(values):
         assert series.min() <= found.min()
         assert found.max() <= series.max()
-    near = glitches.removed(np.round(series) * 2.0**3) / 2.0**3
-    np.testing.assert_array_equal(near, glitches.removed(np.round(series)))
+    near = spikes.without_glitches(np.round(series) * 2.0**3) / 2.0**3
+    np.testing.assert_array_equal(near, spikes.without_glitches(np.round(series)))
 
 
 @pytest.mark.parametrize("value", [0.01, 15.0])

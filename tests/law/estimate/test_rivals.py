@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.law.estimate import rival_forms, rivals
 from harness.law.io.clean import LARGEST, Points
-from harness.law.prediction_results import Rival
+from harness.law.result_parts import Rival
 from harness.law.results import Floats
 from harness.testing import synthetic
 from harness.testing.cells import points_of

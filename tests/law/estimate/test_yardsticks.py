@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.law import analysis, law_json, policy_verdict
-from harness.law.reference_results import Anchors, Yardsticks
+from harness.law import analysis, law_json
+from harness.law.estimate import yardsticks
+from harness.law.result_parts import Anchors, Yardsticks
 from harness.law.results import Bounded, RunResult
 from harness.testing import run_folders, synthetic
 from harness.testing.promises import HOLDS
@@ -116,7 +117,7 @@ def test_a_log_of_before_has_neither(tmp_path: Path) -> None:
 def test_an_attentive_reference_that_hears_nothing_is_no_measure() -> None:
     nothing = Anchors(attentive_listening=0.0)
     end = Yardsticks(0.5, 0.0, None, None, None, nothing)
-    assert policy_verdict.judge(synthetic.lawful(1, 20, synthetic.NONE).entropy, end) is None
+    assert yardsticks.policy_verdict(synthetic.lawful(1, 20, synthetic.NONE).entropy, end) is None
 
 
 def test_a_level_of_other_users_lends_no_anchors_to_its_name(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.law.io.discover import Discovery, discover
-from harness.law.reading_results import Skipped
+from harness.law.result_parts import Skipped
 from harness.testing import run_folders, synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))

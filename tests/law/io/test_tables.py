@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from harness.law import law_json
 from harness.law.analysis import analyse
-from harness.law.reading_results import ReadProblem
+from harness.law.result_parts import ReadProblem
 from harness.law.results import RunResult
 from harness.testing import synthetic
 

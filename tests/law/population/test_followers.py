@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.law.population import followers
+from harness.law.population import between_seeds
 from harness.law.results import VERDICTS
 from tests.present import present
 
@@ -18,7 +18,9 @@ def exact(count: int, n: int) -> tuple[float, float]:
 
 
 def test_decided_seeds_have_the_exact_interval_of_a_share() -> None:
-    told = followers.share(["holds", "holds_until_onset", "holds_form_open", "fails", "linear"])
+    told = between_seeds.following(
+        ["holds", "holds_until_onset", "holds_form_open", "fails", "linear"]
+    )
     share = present(told.share)
     assert (told.followers, told.others, told.undetermined) == (3, 2, 0)
     assert share.value == pytest.approx(0.6)
@@ -27,7 +29,7 @@ def test_decided_seeds_have_the_exact_interval_of_a_share() -> None:
 
 
 def test_an_undetermined_seed_is_read_both_ways() -> None:
-    told = followers.share(["holds", "holds", "holds", "undetermined", None])
+    told = between_seeds.following(["holds", "holds", "holds", "undetermined", None])
     share, decided = present(told.share), present(told.decided)
     assert (told.followers, told.others, told.undetermined) == (3, 0, 2)
     assert share.value == 1
@@ -37,14 +39,14 @@ def test_an_undetermined_seed_is_read_both_ways() -> None:
 
 
 def test_where_nothing_is_decided_there_is_no_share() -> None:
-    told = followers.share(["undetermined", "undetermined"])
+    told = between_seeds.following(["undetermined", "undetermined"])
     assert (told.share, told.decided, told.why, told.undetermined) == (None, None, "no_law", 2)
-    assert followers.share([]).why == "no_run"
+    assert between_seeds.following([]).why == "no_run"
 
 
 @given(st.lists(st.sampled_from([*VERDICTS, None]), min_size=1, max_size=30))
 def test_the_interval_holds_the_share_and_that_of_the_decided(verdicts: list[str | None]) -> None:
-    told = followers.share(verdicts)
+    told = between_seeds.following(verdicts)
     assert told.followers + told.others + told.undetermined == len(verdicts)
     if told.share is not None:
         assert 0 <= told.share.low <= told.share.value <= told.share.high <= 1

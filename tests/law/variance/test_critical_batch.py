@@ -11,7 +11,7 @@ import pytest
 from harness.law.estimate.entropy_ledger import COLUMNS
 from harness.law.results import Interval
 from harness.law.variance import measure
-from harness.law.variance.critical_batch import ratio_of_means
+from harness.law.variance.measure import ratio_of_means
 from harness.law.variance.results import CriticalBatch
 from harness.testing import run_folders, synthetic
 

@@ -1,26 +1,21 @@
 """Every command that a page shows is one that can be typed."""
 
-import os
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from harness.testing.commands import here
 from tests.docs.pages import CHECKOUT, PAGES, Shown, agrees, commands, session
 
-HARNESS = Path(sys.executable).with_name("harness")
 PLANNED = ("sweep", "study")
 """Commands that say with --dry-run what they would do."""
 COMMANDS = [shown for page in PAGES for shown in commands(page)]
 
 
 def run(words: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100", "NO_COLOR": "1"}
-    return subprocess.run(
-        [HARNESS, *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=300
-    )
+    return here(*words, cwd=cwd, OMP_NUM_THREADS="1", COLUMNS="100", NO_COLOR="1")
 
 
 @cache

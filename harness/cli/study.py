@@ -55,6 +55,9 @@ def study(wanted: Wanted) -> int:
     planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides)
     root = wanted.dir.resolve() if wanted.dir else folder.default(planned)
     plain_file.refuse_link(root)
+    before = folder.existing(planned, root)
+    if before is not None and not folder.has_implied_keys(before):
+        planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides, implied=())
     plain_file.refuse_link(root / RESULTS)
     links = [*planned.stated.links, *planned.stated.checks]
     other = other_study.read(wanted.beside, planned.name, links) if wanted.beside else None
@@ -66,7 +69,6 @@ def study(wanted: Wanted) -> int:
         _warn(planned)
         _note_invalid(configs)
         return 0
-    folder.existing(planned, root)
     launcher.check(planned.launcher, configs)
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)

@@ -21,6 +21,10 @@ from harness.study import cost, probe_links, times
 from harness.study.file import StudyFile
 
 SEED = "seed"
+IMPLIED = ("trainer.stop_unheard=false",)
+"""Words of every study whose keys neither its file nor the command line sets. A run that stops
+where all its groups have equal rewards may well have collapsed; without it, what is compared is
+the rest. A null control never stops for that."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +104,12 @@ def who(point: Point) -> tuple[str, int]:
     return config_file.config_hash(point.config), point.config.seed
 
 
-def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
+def plan(
+    name: str, file: StudyFile, overrides: Sequence[str], implied: Sequence[str] = IMPLIED
+) -> Planned:
     """Compose and check every run of every arm. Raises ConfigError."""
     typed = _of_all_arms(file, overrides)
-    common, launcher, seeds = _parts(file, typed)
+    common, launcher, seeds = _parts(file, typed, implied)
     words = list(_texts(common))
     points: dict[str, dict[int, Point]] = {}
     for arm, arm_words in file.arms.items():
@@ -140,10 +146,11 @@ def _settled(
 
 
 def _parts(
-    file: StudyFile, typed: Mapping[str, Word]
+    file: StudyFile, typed: Mapping[str, Word], implied: Sequence[str]
 ) -> tuple[dict[str, Word], dict[str, Word], str]:
     """The words of all arms, those of the launcher, and the word of the seeds."""
-    common = {**_by_key(f"{file.path}: words", file.words), **typed}
+    said = {**_by_key(f"{file.path}: words", file.words), **typed}
+    common = said | {k: word for k, word in _by_key("", implied).items() if k not in said}
     seeds = common.pop(SEED, None) or parse([f"{SEED}={file.seeds}"])[0]
     launcher = {key: common.pop(key) for key in list(common) if key.startswith("hydra")}
     return common, launcher, seeds.text
@@ -235,7 +242,7 @@ def _to_blame(file: StudyFile, arm: str, others_can_be: bool, typed: Mapping[str
     if not typed:
         return in_file
     try:
-        words, launcher, seeds = _parts(file, {})
+        words, launcher, seeds = _parts(file, {}, ())
         _points([*_texts(words), *file.arms[arm]], [*_texts(launcher), seeds])
     except ConfigError:
         return in_file

@@ -7,21 +7,31 @@ planned beside them, and what is stated otherwise than at first is written down 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness import simulator
 from harness.compose.plan import Point
-from harness.errors import ConfigError, FolderError
+from harness.errors import ConfigError, FolderError, HarnessError
 from harness.execution import ledger, sweep_place, user_validity
-from harness.records import compatibility, run_folder, study_file, sweep_file
+from harness.records import (
+    compatibility,
+    config_file,
+    plain_file,
+    run_folder,
+    study_file,
+    sweep_file,
+)
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.study import looks as study_looks
-from harness.study.arms import Planned, who
+from harness.study.arms import IMPLIED, Planned, who
 
 LONGEST = 400
 """Characters of a value in a sentence about a change."""
@@ -69,12 +79,20 @@ def existing(planned: Planned, root: Path) -> StudyRecord | None:
         if record.study != planned.name:
             rule = f"holds the study {record.study}, not {planned.name}; name another folder"
             raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
-        return record
+        return replace(record, runs=_by_hashes_of_now(root, record.runs))
     names = [p.name for p in root.iterdir() if p.name not in (".lock", ".holder")]
     if names:
         rule = f"must be empty or hold this study; found {sorted(names)[0]!r} in {str(root)!r}"
         raise ConfigError(f"--dir: {rule}")
     return None
+
+
+def has_implied_keys(record: StudyRecord) -> bool:
+    """Whether a study was begun with the words that are implied now; an older version's was not,
+    and goes on without them, since all its runs would be others.
+    """
+    said = {word.partition("=")[0] for word in record.stated["words"]}
+    return all(word.partition("=")[0] in said for word in IMPLIED)
 
 
 def done(planned: Planned, root: Path) -> int:
@@ -111,6 +129,26 @@ def without_implied(stated: Mapping[str, Any]) -> dict[str, Any]:
     if stated.get("most_seeds") is None:
         implied.add("most_seeds")
     return {key: value for key, value in stated.items() if key not in implied}
+
+
+def _by_hashes_of_now(root: Path, runs: Mapping[str, Any]) -> dict[str, Any]:
+    """The runs by the hashes that this version gives their configs, so that keys which came later
+    do not make others of them.
+
+    Runs whose rows are of another version of the simulator keep theirs: rows of two versions are
+    not one study. So do those whose files cannot be read, of which their own start will speak.
+    """
+    now = dict(runs)
+    for name, (config, seed) in runs.items():
+        run = RunFolder(root / name)
+        with contextlib.suppress(HarnessError):
+            lacking = compatibility.keys_that_came_later(run)
+            written = compatibility.simulator_of(run, run_folder.read_status(run))
+            if lacking and written in (None, simulator.VERSION):
+                values = plain_file.yaml_values(run.config)
+                if config_file.hash_of(values) == config:
+                    now[name] = [config_file.config_hash(config_file.from_dict(values)), seed]
+    return now
 
 
 def _record(planned: Planned, before: StudyRecord | None, root: Path) -> StudyRecord:

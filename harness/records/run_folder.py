@@ -197,8 +197,9 @@ def refuse_others(folder: RunFolder) -> list[str]:
 
 
 def read_config(folder: RunFolder) -> RunConfig:
-    """Raises DataError if config.yaml is missing or is not YAML, ConfigError if it is not valid; the
-    message then names the plug-ins that the run was planned with and that are not installed.
+    """Raises DataError if config.yaml is missing or is not YAML, ConfigError if it is not valid.
+
+    That message names the plug-ins that the run was planned with and that are not installed.
     """
     values = plain_file.yaml_values(folder.config)
     if not isinstance(values, dict):

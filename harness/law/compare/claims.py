@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 
@@ -117,6 +118,18 @@ def parse_margins(words: Sequence[str]) -> dict[str, float]:
         named.add(quantity)
         margins[quantity] = _positive(text, word)
     return margins
+
+
+def margins_of(given: Mapping[str, float]) -> dict[str, float]:
+    """DEFAULT with what is `given` put in its place. Raises ConfigError as `parse_margins` does."""
+    for quantity, value in given.items():
+        if quantity not in DEFAULT_MARGINS:
+            allowed = ", ".join(DEFAULT_MARGINS)
+            raise ConfigError(f"margins: a key must be one of {allowed}, got {quantity!r}")
+        if not (isinstance(value, Real) and math.isfinite(value) and value > 0):
+            rule = "must be a finite number above 0"
+            raise ConfigError(f"margins: {quantity} {rule}, got {value!r}")
+    return {**DEFAULT_MARGINS, **given}
 
 
 def _positive(text: str, word: str) -> float:

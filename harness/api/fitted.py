@@ -134,8 +134,8 @@ def fit(
     As `harness fit-entropy-law` does (docs/law.md): `reward`, `entropy` and `step` name columns,
     `margins` say how small a difference between groups counts as none, as {"a": 0.1},
     `reward_range` the lowest and the highest value that R can take, and `primary` which quantity of
-    contrasts bears most of the error. Raises ConfigError for a range, a margin or a
-    quantity that is none.
+    contrasts bears most of the error. Raises ConfigError for a range, a margin or a quantity
+    that is none.
     """
     _check_range(reward_range)
     check_primary(primary, "primary")

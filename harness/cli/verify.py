@@ -187,7 +187,7 @@ def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError
     with contextlib.suppress(HarnessError, ValueError, LookupError, TypeError, RecursionError):
         if status and status.config_hash and compatibility.changed(run, status) is None:
             lacking = folder.lacking_plug_ins(run)
-            by = "with that plug-in" if lacking else "by another version of this program"
+            by = ("with that plug-in or " if lacking else "") + "by another version of this program"
             rule = f"as planned, {by}; a resume without it is refused"
             return Finding("config", NOTE, f"{error}: {rule}")
     return Finding("config", DAMAGED, str(error))

@@ -130,6 +130,11 @@ def test_every_figure_can_be_drawn_and_another_name_lists_them(law: harness.Law)
         assert figure._repr_png_().startswith(b"\x89PNG")
     with pytest.raises(ConfigError, match=r"plot: must be one of entropy_law, .*got 'pie'"):
         law.plot("pie")
+    why = (
+        r"got 'onset_by_difficulty', for which these runs have nothing to show \(docs/figures.md\)"
+    )
+    with pytest.raises(ConfigError, match=why):
+        law.plot("onset_by_difficulty")
 
 
 def test_results_are_saved_where_they_were_asked_for(law: harness.Law, tmp_path: Path) -> None:
@@ -183,3 +188,25 @@ def test_a_range_of_rewards_is_two_numbers(runs: harness.Runs, given: object) ->
     rule = "^reward_range: must be the lowest and the highest value that R can take"
     with pytest.raises(ConfigError, match=rule):
         harness.fit(runs, reward_range=given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"gian": 0.1}, "margins: a key must be one of a, ceiling, onset, gain, fall, got 'gian'"),
+        ({"gain": -1}, "margins: gain must be a finite number above 0, got -1"),
+        ({"gain": "small"}, "margins: gain must be a finite number above 0, got 'small'"),
+    ],
+)
+def test_a_margin_is_of_a_quantity_and_above_0(
+    runs: harness.Runs, given: dict[str, float], rule: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{rule}$"):
+        harness.fit(runs, margins=given)
+
+
+def test_a_primary_quantity_that_is_none_is_named_as_python_does(runs: harness.Runs) -> None:
+    with pytest.raises(
+        ConfigError, match=r"^primary: must be a quantity of contrasts, .*got 'foo'"
+    ):
+        harness.fit(runs, primary="foo")

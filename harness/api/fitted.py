@@ -15,7 +15,7 @@ import pandas as pd
 from harness.api.runs import Paths, Runs, load
 from harness.errors import ConfigError
 from harness.law import analysis, law_json
-from harness.law.compare.claims import DEFAULT_MARGINS
+from harness.law.compare.claims import margins_of
 from harness.law.compare.families import check_primary
 from harness.law.group_results import Analysis
 
@@ -81,7 +81,7 @@ class Law:
 
         Those of more than 24 runs come as medians over groups first, then as pages:
         `entropy_law`, `entropy_law_1`, ... Raises ConfigError where the analysis has no such
-        figure; the message lists those it has.
+        figure; the message lists those it has, and docs/figures.md what each needs.
         """
         from harness.report.figures import registry
         from harness.report.formats import formats
@@ -89,7 +89,9 @@ class Law:
         look = formats(style).style
         specs = {spec.name: spec for spec in registry.sketches(self.analysis, every_run=True)}
         if name not in specs:
-            raise ConfigError(f"plot: must be one of {', '.join(specs)}, got {name!r}")
+            known = any(name == figure.name for figure in registry.FIGURES)
+            why = ", for which these runs have nothing to show (docs/figures.md)" if known else ""
+            raise ConfigError(f"plot: must be one of {', '.join(specs)}, got {name!r}{why}")
         return registry.drawn(specs[name], look).figure
 
     def save(
@@ -132,10 +134,11 @@ def fit(
     As `harness fit-entropy-law` does (docs/law.md): `reward`, `entropy` and `step` name columns,
     `margins` say how small a difference between groups counts as none, as {"a": 0.1},
     `reward_range` the lowest and the highest value that R can take, and `primary` which quantity of
-    contrasts bears most of the error. Raises ConfigError for a range or a quantity that is none.
+    contrasts bears most of the error. Raises ConfigError for a range, a margin or a quantity
+    that is none.
     """
     _check_range(reward_range)
-    check_primary(primary)
+    check_primary(primary, "primary")
     paths = (runs if isinstance(runs, Runs) else load(runs)).paths
     return Law(
         analysis.analyse(
@@ -143,7 +146,7 @@ def fit(
             reward=reward,
             entropy=entropy,
             step=step,
-            margins=None if margins is None else {**DEFAULT_MARGINS, **margins},
+            margins=None if margins is None else margins_of(margins),
             pool_unlike=pool_unlike,
             with_unfinished=with_unfinished,
             reward_range=reward_range,

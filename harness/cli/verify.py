@@ -186,9 +186,9 @@ def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError
     """A config that is still as it was planned is whole: another version wrote it."""
     with contextlib.suppress(HarnessError, ValueError, LookupError, TypeError, RecursionError):
         if status and status.config_hash and compatibility.changed(run, status) is None:
-            rule = (
-                "as planned, by another version of this program; a resume with this one is refused"
-            )
+            lacking = folder.lacking_plug_ins(run)
+            by = ("with that plug-in or " if lacking else "") + "by another version of this program"
+            rule = f"as planned, {by}; a resume without it is refused"
             return Finding("config", NOTE, f"{error}: {rule}")
     return Finding("config", DAMAGED, str(error))
 

@@ -35,6 +35,7 @@ from harness.execution import nodes, slurm
 from harness.execution.child_process import RunOutcome
 from harness.execution.retry import RetryPolicy
 from harness.records import atomic
+from harness.utils import process
 
 LAUNCHERS = "hydra/launcher"
 WHERE = ("sweeps", LAUNCHERS, "hydra.launcher.")
@@ -72,7 +73,15 @@ def execute(
         _stored(launcher, runs_at_once, len(dirs)) as chosen,
     ):
         words = [f"{LAUNCHERS}={chosen}", f"seed=range({len(dirs)})"]
-        _multirun(work, words, str(scratch))
+        with _started_quietly(launcher):
+            _multirun(work, words, str(scratch))
+
+
+def _started_quietly(launcher: Launcher) -> contextlib.AbstractContextManager[None]:
+    """The block in which joblib starts its workers: a Ctrl-C is the sweep's to obey, not theirs."""
+    if launcher.plugin != "joblib":
+        return contextlib.nullcontext()
+    return process.interrupt_kept_from_children()
 
 
 def check(overrides: Sequence[str], configs: Iterable[RunConfig] = ()) -> None:

@@ -24,6 +24,9 @@ ANOTHER_REPOSITORY = {
 }  # fmt: skip
 """Set in a hook of git's and below `git rebase --exec`, of the repository that is worked on."""
 
+OUR_PACKAGES = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm", "openai")
+"""Distributions that a run's numbers may hang on, beside those of plug-ins."""
+
 
 @dataclass(frozen=True)
 class MadeBy:
@@ -63,12 +66,17 @@ def differences(was: MadeBy, now: MadeBy) -> tuple[str, ...]:
 
 def installed() -> dict[str, str]:
     """Version of Python and of each distribution that a run's numbers may hang on, as plug-ins."""
-    wanted = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm", "openai")
     installed_versions = {"python": platform.python_version()}
-    for name in wanted:
+    for name in OUR_PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
             installed_versions[name] = metadata.version(name)
     return installed_versions | extensions.packages()
+
+
+def lacking_plug_ins(versions: Mapping[str, str]) -> tuple[str, ...]:
+    """`my-rewards 0.1` for each plug-in of these versions that is not installed here."""
+    others = versions.keys() - {"python", *OUR_PACKAGES} - extensions.packages().keys()
+    return tuple(f"{name} {versions[name]}" for name in sorted(others))
 
 
 def git_revision() -> str:

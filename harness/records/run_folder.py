@@ -197,11 +197,29 @@ def refuse_others(folder: RunFolder) -> list[str]:
 
 
 def read_config(folder: RunFolder) -> RunConfig:
-    """Raises DataError if config.yaml is missing or is not YAML, ConfigError if it is not valid."""
+    """Raises DataError if config.yaml is missing or is not YAML, ConfigError if it is not valid.
+
+    That message names the plug-ins that the run was planned with and that are not installed.
+    """
     values = plain_file.yaml_values(folder.config)
     if not isinstance(values, dict):
         raise DataError(f"{folder.config}: must hold a mapping, got {type(values).__name__}")
-    return config_file.from_dict(values, where=str(folder.config))
+    try:
+        return config_file.from_dict(values, where=str(folder.config))
+    except ConfigError as error:
+        lacking = lacking_plug_ins(folder)
+        if not lacking:
+            raise
+        rule = f"planned with {', '.join(lacking)}, not installed here"
+        raise ConfigError(f"{error}; {rule}") from error
+
+
+def lacking_plug_ins(folder: RunFolder) -> tuple[str, ...]:
+    """Name and version of each plug-in that the run was planned with and is not installed."""
+    try:
+        return provenance.lacking_plug_ins(read_status(folder).versions)
+    except DataError:
+        return ()
 
 
 def planned_steps(folder: RunFolder) -> int:

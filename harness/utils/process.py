@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from multiprocessing import resource_tracker
 
 from harness.errors import ConfigError
 
@@ -89,6 +90,27 @@ def put_off(numbers: Iterable[int]) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def interrupt_kept_from_children() -> Iterator[None]:
+    """Have processes that this thread starts within the block never get SIGINT, from their first
+    moment on, while this process goes on to obey it.
+
+    A terminal's Ctrl-C goes to them too, and before they can set a handler Python ends them with a
+    traceback. A signal mask outlives an exec; meanwhile another thread takes the signal for us.
+    """
+    resource_tracker.ensure_running()  # multiprocessing unblocks SIGINT here where it starts this
+    over = threading.Event()
+    taker = threading.Thread(target=over.wait, daemon=True)
+    taker.start()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        over.set()
+        taker.join()
 
 
 def stop_is_due() -> bool:

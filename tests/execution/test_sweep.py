@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,7 @@ from harness.execution import resume
 from harness.testing.commands import (
     TABULAR,
     alive,
+    command,
     harness,
     here,
     ledger,
@@ -107,6 +109,30 @@ def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path: Path) -> None:
     assert [row["status"] for row in ledger(root)] == ["stopped", "planned"]
     assert ledger(root)[0]["exit_code"] == 75
     assert not alive(f"{root}/")
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_workers_start_stops_the_sweep_without_a_traceback(
+    tmp_path: Path,
+) -> None:
+    words = command("sweep", *TABULAR, *LONG, "seed=1,2")
+    with subprocess.Popen(
+        words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as sweep:
+        until(lambda: _workers_of(sweep.pid), "a worker to begin")
+        os.killpg(sweep.pid, signal.SIGINT)  # as a terminal sends it
+        _, said = sweep.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert "the launcher failed" not in said
+    assert f"stopped; continue with `harness resume {folder_of(tmp_path)}`" in said
+    assert sweep.returncode == 75
+
+
+def _workers_of(pid: int) -> list[Path]:
+    """The joblib workers that a process has started so far."""
+    lines = Path("/proc").glob(f"{pid}/task/*/children")
+    children = [Path("/proc") / child for line in lines for child in line.read_text().split()]
+    return [path for path in children if b"popen_loky" in (path / "cmdline").read_bytes()]
 
 
 @pytest.mark.slow

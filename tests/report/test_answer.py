@@ -186,6 +186,15 @@ def test_refusals_of_one_kind_are_one_line(tmp_path: Path) -> None:
     assert line.startswith("3 of 3 runs not read, missing column: ")
 
 
+def test_what_was_not_measured_is_said_with_the_words_that_measure_it(tmp_path: Path) -> None:
+    run_folders.write_run(tmp_path / "one", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
+    analysed = analyse([tmp_path])
+    said = " ".join(answer.left_open(analysed, answer.rows(analysed)))
+    assert "not measured: how much of the fall of H is noise and how much seeds differ" in said
+    assert "algorithm.null_control=false,true" in said
+    assert "seed=range(1,6)" in said
+
+
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     name = "[bold]\x1b]0;x\x07<script>"
     run_folders.write_rows(tmp_path / name, synthetic.lawful_rows())

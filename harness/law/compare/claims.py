@@ -111,11 +111,31 @@ def parse_margins(words: Sequence[str]) -> dict[str, float]:
     return margins
 
 
-def _positive(text: str, word: str) -> float:
+def margins_of(given: Mapping[str, float]) -> dict[str, float]:
+    """DEFAULT with what is `given` put in its place. Raises ConfigError as `parse_margins` does."""
+    margins = dict(DEFAULT_MARGINS)
+    for quantity, value in given.items():
+        if quantity not in DEFAULT_MARGINS:
+            allowed = ", ".join(DEFAULT_MARGINS)
+            raise ConfigError(f"margins: a key must be one of {allowed}, got {quantity!r}")
+        margins[quantity] = _finite(value)
+        if not margins[quantity] > 0:
+            rule = "must be a finite number above 0"
+            raise ConfigError(f"margins: {quantity} {rule}, got {value!r}")
+    return margins
+
+
+def _finite(value: float | str) -> float:
+    """The number; nan where it is none, or is infinite."""
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
+        number = float(value)
+    except (TypeError, ValueError):
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def _positive(text: str, word: str) -> float:
+    value = _finite(text)
+    if not value > 0:
         raise ConfigError(f"{MARGIN_OPTION}: VALUE must be a finite number above 0, got {word!r}")
     return value

@@ -25,11 +25,11 @@ PRIMARY_SHARE = 0.6
 PRIMARY_OPTION = "--primary"
 
 
-def check_primary(quantity: str | None) -> None:
-    """Raise ConfigError for a quantity that no contrast is of."""
+def check_primary(quantity: str | None, where: str = PRIMARY_OPTION) -> None:
+    """Raise ConfigError for a quantity that no contrast is of; `where` it was given."""
     if quantity is not None and quantity not in PRIMARY:
         rule = f"must be a quantity of contrasts, one of {', '.join(PRIMARY)}"
-        raise ConfigError(f"{PRIMARY_OPTION}: {rule}, got {quantity!r}")
+        raise ConfigError(f"{where}: {rule}, got {quantity!r}")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ NEVER_ENTERED = {"checkpoints", "conversations"}
 RESULTS = "law.json"
 OF_NO_RUN = {RESULTS, "result.json"}
 """Beside these a folder is not expected to hold a run."""
+A_RUN = "a run holds run.json or metrics.jsonl"
+A_LOG = "a log of another program is a run where its file itself is named"
 OF_A_RUN = {"run.json", "metrics.jsonl", "config.yaml"}
 """Files of a run that are read."""
 
@@ -59,8 +61,7 @@ class _Walk:
         runs = list(self.below(path, depth=0, in_run=False))
         yield from runs
         if not runs:
-            rule = "a run holds run.json or metrics.jsonl; no such folder at or below this one"
-            rule += "; a log of another program is a run where its file itself is named"
+            rule = f"{A_RUN}; no such folder at or below this one; {A_LOG}"
             yield Found(str(path), path, None, ReadProblem("missing_file", f"{path}: {rule}"))
 
     def below(self, folder: Path, depth: int, in_run: bool) -> Iterator[Found]:
@@ -85,7 +86,7 @@ class _Walk:
         if is_run and not OF_A_RUN & out.keys():  # half a run says nothing
             yield _folder_run(folder)
         elif depth == 1 and not in_run and not any(names.values()) and not names.keys() & OF_NO_RUN:
-            message = f"{folder}: a run holds run.json or metrics.jsonl; this folder holds neither"
+            message = f"{folder}: {A_RUN}; this folder holds neither; {A_LOG}"
             if not unread:
                 yield Found(str(folder), folder, None, ReadProblem("missing_file", message))
         for name in sorted(inside, key=_counted):

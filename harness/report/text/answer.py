@@ -214,13 +214,14 @@ def left_open(
     """What is open and the command that would decide it: refusals of one kind in one line."""
     lines = [*_undetermined(analysis, typed), *_invalid(analysis)]
     ours = [run.run for run in analysis.runs if run.status == "ok" and run.config is not None]
-    words: list[str] = []
+    missing: dict[str, str] = {}
     if shown and not any(row.noise for row in shown):
-        words.append("algorithm.null_control=false,true")
+        missing["algorithm.null_control=false,true"] = "how much of the fall of H is noise"
     if shown and all(row.seeds == 1 for row in shown):
-        words.append("seed=range(1,6)")
-    if ours and words:
-        lines += Advice("what is seed or noise is not told", ours[0], tuple(words)).lines(typed)
+        missing["seed=range(1,6)"] = "how much seeds differ"
+    if ours and missing:
+        what = f"not measured: {' and '.join(missing.values())}"
+        lines += Advice(what, ours[0], tuple(missing)).lines(typed)
     return lines
 
 

@@ -90,6 +90,16 @@ def test_leaf_folders_below_a_named_one_that_hold_no_run_are_missing(tmp_path: P
     assert problems(found) == {"empty": "missing_file"}
 
 
+def test_a_folder_of_another_program_s_logs_says_to_name_the_file(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint-60").mkdir()
+    (tmp_path / "checkpoint-60" / "trainer_state.json").write_text("{}")
+    (message,) = [run.problem.message for run in discover([tmp_path]).runs if run.problem]
+    assert message == (
+        f"{tmp_path}/checkpoint-60: a run holds run.json or metrics.jsonl; this folder holds "
+        "neither; a log of another program is a run where its file itself is named"
+    )
+
+
 def test_inside_a_run_a_leaf_folder_is_no_missing_run(tmp_path: Path) -> None:
     run_folders.write_rows(tmp_path, ROWS)
     (tmp_path / "notes").mkdir()

@@ -15,7 +15,8 @@ import torch
 
 from harness.config.curriculum import CurriculumConfig
 from harness.config.reward import RewardConfig
-from harness.config.run import AlgorithmConfig, EvalConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.engines.engine import Transformers
 from harness.train.loop import start as starts
@@ -162,7 +163,7 @@ def test_a_stop_in_an_evaluation_loses_no_step(whole: RunFolder, tmp_path: Path)
 @pytest.mark.parametrize("size", [1, 7, 3 * FEW])
 def test_an_evaluation_does_not_depend_on_its_slices(whole: RunFolder, size: int) -> None:
     """Rewards byte for byte, and the probe, whose replies are drawn in such slices too."""
-    given = replace(config(), eval=EvalConfig(users=FEW))
+    given = run_folder.read_config(whole)
     made = starts.load(given, "cpu")
     work = Work(given, made.learner, made.judge, made.chat, Transformers(made.learner))
     found = evaluate_model(Team(work), size=size)

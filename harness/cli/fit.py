@@ -94,7 +94,8 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     drawn = write.begin_figures(analysed, wanted.figures, pool if many else None, kinds)
     missing = _write(analysed, out, drawn, kinds)
     _print(analysed, shown, _first_picture(out, kinds) if wanted.figures != "none" else None)
-    safe_text.say(f"results in {out}")
+    more = "" if as_json or wanted.tables else "; a, b and the ceiling of each run: --tables"
+    safe_text.say(f"results in {out}{more}")
     if missing is not None:
         raise missing
     return code

@@ -116,7 +116,11 @@ def plan(
         try:
             points[arm] = _points([*words, *arm_words], [*_texts(launcher), seeds])
         except ConfigError as error:
-            raise ConfigError(f"{_to_blame(file, arm, bool(points), typed)}: {error}") from error
+            is_seed = str(error).startswith(f"{SEED} ")
+            where = _to_blame(file, arm, bool(points), typed)
+            if is_seed and SEED not in typed:
+                where = f"{file.path}: seeds"
+            raise ConfigError(f"{where}: {error}") from error
     stated = Stated(
         question=file.question,
         source=file.source,

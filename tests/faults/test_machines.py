@@ -242,7 +242,7 @@ def test_an_analysis_without_semaphores(tmp_path: Path, record_property: Seen) -
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = on(SHM, "fit-entropy-law", "metrics.jsonl", "--figures", "none", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert sentence(done) == "harness: results in law"
+    assert sentence(done) == "harness: results in law; a, b and the ceiling of each run: --tables"
     record_property("seen", f"exit {done.returncode}: {sentence(done)}")
 
 

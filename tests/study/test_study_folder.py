@@ -180,6 +180,21 @@ def test_a_run_of_a_study_does_not_stop_for_what_its_null_control_goes_on_throug
     assert folder.has_implied_keys(folder.settle(planned(), tmp_path / "other"))
 
 
+def test_seeds_that_are_none_are_named_where_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, SMALL.replace("seeds: 1,2", "seeds: 1..3"))
+    with pytest.raises(ConfigError) as caught:
+        planned()
+    assert str(caught.value).endswith("mine.yaml: seeds: seed must be a whole number, got '1..3'")
+    assert planned("seed=1,2").stated.seeds == [1, 2]
+    written(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        planned("seed=1..3")
+    assert str(caught.value) == "command line: seed must be a whole number, got '1..3'"
+
+
 @pytest.mark.slow
 def test_a_folder_of_another_study_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

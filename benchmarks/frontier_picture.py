@@ -30,12 +30,7 @@ def draw(path: Path, judged: Sequence[Judged], levels: Sequence[str]) -> None:
         for one in here:
             if not one.cell.is_rate:
                 _point(panel, one)
-        for one in _furthest(here):
-            at = (one.cell.mean("entropy"), one.cell.mean("reward"))
-            panel.annotate(
-                one.cell.method, at, fontsize=8, color=COLOURS[one.beside_rates],
-                xytext=(5, 3), textcoords="offset points",
-            )  # fmt: skip
+        _names(panel, _furthest(here))
         panel.set_title(f"{level}: {_told_apart(here)}")
         panel.set_xlabel("entropy H that is left on the probe, nats")
         panel.set_ylabel(f"reward of held-out {level} users")
@@ -67,6 +62,23 @@ def _point(panel: Any, one: Judged) -> None:
     known = COLOURS.get(one.beside_rates)
     size, order = (5, 3) if known else (3.5, 2)
     panel.plot(entropy, reward, "o", color=known or "0.6", markersize=size, zorder=order)
+
+
+def _names(panel: Any, named: Sequence[Judged]) -> None:
+    """The methods' names, on the left of a point where there is no room on its right."""
+    places = [(one.cell.mean("entropy") or 0.0, one.cell.mean("reward") or 0.0) for one in named]
+    (low, high), (bottom, top) = panel.get_xlim(), panel.get_ylim()
+    for one, (x, y) in zip(named, places, strict=True):
+        beside = any(
+            0 < other - x < 0.2 * (high - low) and abs(level - y) < 0.03 * (top - bottom)
+            for other, level in places
+        )
+        goes_left = beside or x > high - 0.08 * (high - low)
+        panel.annotate(
+            one.cell.method, (x, y), fontsize=8, color=COLOURS[one.beside_rates],
+            xytext=(-5 if goes_left else 5, 3), textcoords="offset points",
+            ha="right" if goes_left else "left",
+        )  # fmt: skip
 
 
 def _furthest(judged: Sequence[Judged]) -> list[Judged]:

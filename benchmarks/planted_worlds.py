@@ -68,7 +68,8 @@ def ask(name: str, seeds: range, root: Path, first: int | None = None) -> Asked:
 
 
 def _planned(name: str, seeds: range) -> Planned:
-    return arms.plan(name, file.read(name), [f"seed=range({seeds.start},{seeds.stop})"])
+    seed = f"seed=range({seeds.start},{seeds.stop})"
+    return arms.plan(name, file.read(name), [seed], implied=())  # as the rows that are kept
 
 
 def _judged(planned: Planned, root: Path, record: StudyRecord) -> Outcome:

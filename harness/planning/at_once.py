@@ -1,4 +1,4 @@
-"""What `decision.Rule` says of many studies at once, where all runs of a level count alike.
+"""What `task.Rule` says of many studies at once, where all runs of a level count alike.
 
 The same tests as there, over arrays: Welch's of two levels, with moderated variances and Holm's
 correction of more, and that of the pairs of a seed. tests/planning/test_power.py holds the two

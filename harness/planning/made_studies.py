@@ -1,7 +1,7 @@
 """Made studies: how often the rule itself decides a difference.
 
 A study draws a value for each run around the level's mean, with a variance that the pilot allows,
-and asks `decision.Rule`; where no run is weighed by its own error, of all studies at once.
+and asks `task.Rule`; where no run is weighed by its own error, of all studies at once.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from harness.study.file import StudyFile
 SEED = "seed"
 IMPLIED = ("trainer.stop_unheard=false",)
 """Words of every study whose keys neither its file nor the command line sets. A run that stops
-where all its groups have equal rewards may well have collapsed; without it, what is compared is
-the rest. A null control never stops for that."""
+where all its groups have equal rewards, or its replies are no language, may well have collapsed;
+without it, what is compared is the rest. A null control never stops for that."""
 
 
 @dataclass(frozen=True)

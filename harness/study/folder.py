@@ -7,11 +7,9 @@ planned beside them, and what is stated otherwise than at first is written down 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +77,7 @@ def existing(planned: Planned, root: Path) -> StudyRecord | None:
         if record.study != planned.name:
             rule = f"holds the study {record.study}, not {planned.name}; name another folder"
             raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
-        return replace(record, runs=_by_hashes_of_now(root, record.runs))
+        return record
     names = [p.name for p in root.iterdir() if p.name not in (".lock", ".holder")]
     if names:
         rule = f"must be empty or hold this study; found {sorted(names)[0]!r} in {str(root)!r}"
@@ -97,11 +95,9 @@ def has_implied_keys(record: StudyRecord) -> bool:
 
 def done(planned: Planned, root: Path) -> int:
     """The number of planned runs that are done."""
-    before, asked = existing(planned, root), planned.distinct()
-    runs = before.runs.items() if before else ()
-    names = [name for name, (config, seed) in runs if (config, seed) in asked]
-    rows = [ledger.as_it_stands(LedgerRow(name, str(root / name), ())) for name in names]
-    return sum(row.status == "done" for row in rows)
+    before = existing(planned, root)
+    names = _runs_of(planned, root, before).values() if before else ()
+    return sum(_is_done(root, name) for name in names)
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
@@ -131,30 +127,45 @@ def without_implied(stated: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in stated.items() if key not in implied}
 
 
-def _by_hashes_of_now(root: Path, runs: Mapping[str, Any]) -> dict[str, Any]:
-    """The runs by the hashes that this version gives their configs, so that keys which came later
-    do not make others of them.
+def _runs_of(planned: Planned, root: Path, record: StudyRecord) -> dict[tuple[str, int], str]:
+    """(hash, seed) of each planned run that the folder holds -> its name.
 
-    Runs whose rows are of another version of the simulator keep theirs: rows of two versions are
-    not one study. So do those whose files cannot be read, of which their own start will speak.
+    A run of a version with fewer config keys counts as what this version would plan. Of two runs
+    that are the same, one that is done counts, else the first.
     """
-    now = dict(runs)
-    for name, (config, seed) in runs.items():
+    asked, named = planned.distinct(), dict[tuple[str, int], str]()
+    for name, (config, seed) in record.runs.items():
         run = RunFolder(root / name)
-        with contextlib.suppress(HarnessError):
-            lacking = compatibility.keys_that_came_later(run)
-            written = compatibility.simulator_of(run, run_folder.read_status(run))
-            if lacking and written in (None, simulator.VERSION):
-                values = plain_file.yaml_values(run.config)
-                if config_file.hash_of(values) == config:
-                    now[name] = [config_file.config_hash(config_file.from_dict(values)), seed]
-    return now
+        key = (config, seed) if (config, seed) in asked else _planned_now(run)
+        if key in asked and (key not in named or _is_done(root, name) > _is_done(root, named[key])):
+            named[key] = name
+    return named
+
+
+def _planned_now(run: RunFolder) -> tuple[str, int] | None:
+    """Hash and seed by which this version would plan the run; None where nobody can tell: its files
+    cannot be read, its config was changed, or its rows are of another version of the simulator.
+    """
+    try:
+        status, values = run_folder.read_status(run), plain_file.yaml_values(run.config)
+        if compatibility.changed_values(run, status, values) is not None:
+            return None
+        if compatibility.simulator_of(run, status) not in (None, simulator.VERSION):
+            return None
+        config = config_file.from_dict(values)
+    except (HarnessError, AttributeError, TypeError, ValueError, RecursionError):
+        return None  # of which its own start will speak
+    return config_file.config_hash(config), config.seed
+
+
+def _is_done(root: Path, name: str) -> bool:
+    return ledger.as_it_stands(LedgerRow(name, str(root / name), ())).status == "done"
 
 
 def _record(planned: Planned, before: StudyRecord | None, root: Path) -> StudyRecord:
     now = study_file.to_plain(planned.stated)
     runs: dict[str, Any] = dict(before.runs) if before else {}
-    named = {(config, seed): name for name, (config, seed) in runs.items()}
+    named = _runs_of(planned, root, before) if before else {}
     for key, (arm, point) in planned.distinct().items():
         if key not in named:
             named[key] = f"{len(runs)}-{arm}-seed{point.config.seed}"

@@ -112,7 +112,11 @@ def parse_margins(words: Sequence[str]) -> dict[str, float]:
 
 
 def margins_of(given: Mapping[str, float]) -> dict[str, float]:
-    """DEFAULT with what is `given` put in its place. Raises ConfigError as `parse_margins` does."""
+    """The default margins, with those `given` in place of theirs. Raises ConfigError as
+    `parse_margins` does.
+    """
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"margins: must map quantities to numbers, got {given!r}")
     margins = dict(DEFAULT_MARGINS)
     for quantity, value in given.items():
         if quantity not in DEFAULT_MARGINS:
@@ -129,7 +133,7 @@ def _finite(value: float | str) -> float:
     """The number; nan where it is none, or is infinite."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return math.nan
     return number if math.isfinite(number) else math.nan
 

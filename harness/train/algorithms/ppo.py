@@ -1,6 +1,6 @@
 """PPO with a critic: advantages over time, no groups (arXiv 1707.06347 with GAE, 1506.02438).
 
-A step in time is a reply, or a token with `value_per=token`. delta_t = r_t + gamma V_{t+1} - V_t
+A time step is a reply, or a token with `value_per=token`. delta_t = r_t + gamma V_{t+1} - V_t
 with V = 0 after the last, and A_t = sum over k of (gamma lambda)^k delta_{t+k}; r is 0 but at a
 conversation's last step, or at each reply's last with reward=turns. At lambda = gamma = 1, the
 defaults, as RLVER's verl has them, A_t = R - V_t; Turn-PPO (2512.17008) has gamma 0.99 and lambda
@@ -39,9 +39,9 @@ class Ppo(Algorithm):
 
     needs_groups: ClassVar[bool] = False
     gamma: Annotated[float, Between(0, 1)] = 1.0
-    """Discount of what comes a step in time later."""
+    """Discount of what comes a time step later."""
     gae_lambda: Annotated[float, Between(0, 1)] = 1.0
-    """GAE's lambda: 1 trusts the rewards to come, 0 the critic's value of the next step in time."""
+    """GAE's lambda: 1 trusts the rewards to come, 0 the critic's value of the next time step."""
     advantage_norm: Annotated[str, OneOf(("batch", "none"))] = "batch"
     """batch: advantages have mean 0 and standard deviation 1 over the batch's replies, or tokens;
     none: they stay as they are."""
@@ -52,8 +52,8 @@ class Ppo(Algorithm):
     value_clip: Annotated[float | None, Between(0.001, 100)] = 0.5
     """How far a value may move on one batch before its loss is clipped; null for no limit."""
     value_per: Annotated[str, OneOf(("reply", "token"))] = "reply"
-    """What the critic has a value of, and what is a step in time. token, as in RLVER, is for
-    language models."""
+    """What the critic values, and what a time step is: a reply, or a token as in RLVER (language
+    models only)."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
@@ -120,13 +120,13 @@ def _steps(rewards: Rewards) -> IntArray:
 
 
 def _happened(rewards: Rewards, most: int) -> BoolArray:
-    """Where a step in time was made, shape (conversations, `most`)."""
+    """Where a time step was made, shape (conversations, `most`)."""
     happened: BoolArray = np.arange(most) < _steps(rewards)[:, None]
     return happened
 
 
 def _earned(rewards: Rewards, shape: tuple[int, ...]) -> FloatArray:
-    """What each step in time brings, of `shape`: its own part, and the shared one at the last."""
+    """What each time step brings, of `shape`: its own part, and the shared one at the last."""
     earned = np.zeros(shape)
     if rewards.per_turn is not None:
         earned += rewards.mix * np.nan_to_num(rewards.per_turn)

@@ -79,7 +79,7 @@ class Algorithm(Options, ABC):
         Groups are consecutive. A conversation without a reward gets 0 throughout. Also what stands
         after a conversation's last reply is finite, since a null control deals whole rows to
         others. `values`: the critic's value of each reply before it was drawn, of the same shape;
-        None without a critic.
+        None without a critic. With `has_token_values` all of this is of tokens.
         """
 
     def targets(self, rewards: Rewards, values: FloatArray, config: AlgorithmConfig) -> FloatArray:

@@ -1,8 +1,9 @@
-"""A critic: what reward to expect of a reply, from what the policy read before it.
+"""A critic: what reward to expect of an action, from what the policy read before it. An action is a
+reply, or a token where the algorithm has a value at each.
 
 It has parameters, an optimiser and metrics of its own, and shares nothing with the policy but its
 features: those of the tabular policy's observations, a language model's hidden state at the last
-token before a reply. No gradient goes back through them.
+token before. No gradient goes back through them.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class Critic(Protocol):
     """A critic between two steps; values in, values out."""
 
     def values(self, features: FloatArray) -> FloatArray:
-        """The expected reward of each reply, shape (replies,), from (replies, features)."""
+        """The expected reward of each action, shape (actions,), from (actions, features)."""
         ...
 
     def fitted(self, features: FloatArray, targets: FloatArray) -> Critic:
-        """The critic after learning from one batch; `targets`: shape (replies,).
+        """The critic after learning from one batch; `targets`: shape (actions,).
 
         Raises DivergedError where it is not finite after that, or far from any reward before or
         after.
@@ -57,7 +58,7 @@ class Critic(Protocol):
 class LinearCritic:
     """A weight a feature and a bias, learnt by Adam on the mean squared error.
 
-    With `clip` the loss of a reply is max((v - target)^2, (v_clipped - target)^2) / 2, v_clipped
+    With `clip` the loss of a value is max((v - target)^2, (v_clipped - target)^2) / 2, v_clipped
     being within `clip` of the value before the batch (PPO's, as in arXiv 2006.05990):
     a value that has gone so far towards its target learns no more from this batch.
     """
@@ -139,7 +140,7 @@ class LinearCritic:
             return np.zeros((3, width))
         if self.state.shape[1] != width:
             raise DataError(
-                f"{FILE}: must hold a critic of {width - 1} features, as this run's replies have, "
+                f"{FILE}: must hold a critic of {width - 1} features, as this run's actions have, "
                 f"got {self.state.shape[1] - 1}"
             )
         return self.state
@@ -148,7 +149,7 @@ class LinearCritic:
 def value_losses(
     values: FloatArray, before: FloatArray, targets: FloatArray, clip: float | None
 ) -> FloatArray:
-    """The loss of each value, shape (replies,); `before`: the values before the batch."""
+    """The loss of each value, shape (actions,); `before`: the values before the batch."""
     errors = (values - targets) ** 2
     if clip is not None:
         held = before + np.clip(values - before, -clip, clip)
@@ -160,7 +161,7 @@ def value_losses(
 def value_slopes(
     values: FloatArray, before: FloatArray, targets: FloatArray, clip: float | None
 ) -> FloatArray:
-    """d `value_losses` / d value, shape (replies,)."""
+    """d `value_losses` / d value, shape (actions,)."""
     slopes = values - targets
     if clip is None:
         return slopes

@@ -35,7 +35,7 @@ MEANS: Mapping[str, str] = {
 FEW = 3
 """Paths that are named."""
 METHOD = "[low, high]: 95%, all of it on the flag's side of its line"
-UNASKED = "reliability is measured by `harness probe reliability RUN`"
+UNASKED = "reliability is measured by `harness probe reliability RUN`, for language models only"
 
 
 def show(found: Sequence[Diagnosis], left_out: Sequence[Skipped], console: Console) -> None:

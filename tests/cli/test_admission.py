@@ -112,6 +112,7 @@ def test_a_user_who_prefers_cruelty_is_refused_with_what_was_measured(tmp_path: 
     user_validity.check([planner.point([*address, "difficulty.unchecked=true"]).config])
 
 
+@pytest.mark.slow
 def test_contradictions_and_echoes_are_counted(tmp_path: Path) -> None:
     def torn(text: str, body: Body) -> tuple[int, str]:
         place, fit = humane(text, body)
@@ -148,6 +149,7 @@ def test_a_user_who_says_the_same_again_is_not_admitted(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_levels_in_the_wrong_order_are_not_admitted(tmp_path: Path) -> None:
     def inverted(text: str, body: Body) -> tuple[int, str]:
         is_easy = "Any warm, friendly message" in body["messages"][0]["content"]
@@ -171,7 +173,10 @@ def test_an_endpoint_that_is_gone_is_said_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "calibration").exists()
 
 
-@pytest.mark.parametrize(("answered", "outage_s", "tested"), [(40, 0, 0), (1000, 1, 1)])
+@pytest.mark.parametrize(
+    ("answered", "outage_s", "tested"),
+    [pytest.param(40, 0, 0, marks=pytest.mark.slow), (1000, 1, 1)],
+)
 def test_an_endpoint_that_goes_away_says_nothing_of_its_model(
     tmp_path: Path, answered: int, outage_s: int, tested: int
 ) -> None:

@@ -78,7 +78,10 @@ def test_formats_of_no_picture_are_refused(tmp_path: Path) -> None:
         command.plan(Wanted(WORDS, formats=("svg",)))
 
 
-@pytest.mark.parametrize(("effect", "program"), [("gain", "sweep"), ("final_reward", "study")])
+@pytest.mark.parametrize(
+    ("effect", "program"),
+    [pytest.param("gain", "sweep", marks=pytest.mark.slow), ("final_reward", "study")],
+)
 def test_the_printed_command_runs(tmp_path: Path, effect: str, program: str) -> None:
     shim = tmp_path / "bin" / "harness"
     shim.parent.mkdir()

@@ -32,10 +32,18 @@ def test_its_command_and_options_exist(shown: Shown) -> None:
     assert not [option for option in options if option not in described], shown.where
 
 
+def marks(shown: Shown) -> list[pytest.MarkDecorator]:
+    """Where a reader is a language model, its weights are looked through: half a minute."""
+    return [pytest.mark.slow] if "simulator.reader=lm" in shown.words else []
+
+
 @pytest.mark.parametrize(
     "shown",
-    [s for s in COMMANDS if s.words[0] in PLANNED and s.words[1:] and not s.is_left_open],
-    ids=lambda shown: shown.where,
+    [
+        pytest.param(s, id=s.where, marks=marks(s))
+        for s in COMMANDS
+        if s.words[0] in PLANNED and s.words[1:] and not s.is_left_open
+    ],
 )
 def test_what_it_would_run_can_be_planned(shown: Shown, tmp_path: Path) -> None:
     for typed in session(CHECKOUT / shown.page):  # the files that the page makes before

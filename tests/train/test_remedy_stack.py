@@ -138,7 +138,7 @@ def test_two_shapes_of_the_ratio_are_one_too_many(
         "got gppo and kl_cov"
     )
     option.write_text("name: mine\nmethods: {gpo: {}}\n")
-    assert refused("remedy=mine", TWICE).startswith("remedy.methods must be one of ce_gppo,")
+    assert refused("remedy=mine", TWICE).startswith("remedy.methods must be one of adapo, ce_gppo,")
     option.write_text("name: mine\n")
     assert refused("remedy=mine", TWICE) == (
         "remedy.methods must be empty with remedy=none and name a method with any other, "

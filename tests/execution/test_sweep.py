@@ -115,13 +115,17 @@ def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path: Path) -> None:
 def test_an_interrupt_while_workers_start_stops_the_sweep_without_a_traceback(
     tmp_path: Path,
 ) -> None:
-    words = command("sweep", *TABULAR, *LONG, "seed=1,2")
+    words = command("sweep", *TABULAR, *LONG, "seed=1,2", "hydra.launcher.n_jobs=2")
     with subprocess.Popen(
         words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as sweep:
-        until(lambda: _workers_of(sweep.pid), "a worker to begin")
-        os.killpg(sweep.pid, signal.SIGINT)  # as a terminal sends it
-        _, said = sweep.communicate(timeout=60)
+        try:
+            until(lambda: _workers_of(sweep.pid), "a worker to begin")
+            os.killpg(sweep.pid, signal.SIGINT)  # as a terminal sends it
+            _, said = sweep.communicate(timeout=60)
+        finally:
+            if sweep.poll() is None:
+                os.killpg(sweep.pid, signal.SIGKILL)
     assert "Traceback" not in said
     assert "the launcher failed" not in said
     assert f"stopped; continue with `harness resume {folder_of(tmp_path)}`" in said

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from harness.cli import status
 from harness.config.run import EvalConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import ledger
-from harness.records import config_file, run_folder, study_file
-from harness.records.run_folder import RunFolder
+from harness.records import study_file
 from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.study import arms, cost, file, folder
@@ -115,106 +113,6 @@ def test_a_plan_that_was_killed_half_way_is_completed(
     assert folder.settle(planned(), root).changed == []
     assert [row.status for row in ledger.read(root).runs] == ["planned"] * 4
     assert (root / "1-hard-seed1" / "run.json").is_file()
-
-
-def aged(root: Path, name: str, *keys: str, simulator: int | None = None) -> None:
-    """Leave a run as an older version would: without these keys of its trainer, which came later,
-    under its hash then, and, with `simulator`, with a row of that version of it.
-    """
-    run = RunFolder(root / name)
-    values = yaml.safe_load(run.config.read_text())
-    for key in keys:
-        del values["trainer"][key]
-    run.config.write_text(yaml.safe_dump(values))
-    then = config_file.hash_of(values)
-    status = json.loads(run.status.read_text())
-    if simulator is not None:
-        run.metrics.write_text("{}\n")
-        status["simulator_version"] = simulator
-    run.status.write_text(json.dumps({**status, "config_hash": then}))
-    stated = json.loads((root / study_file.FILE).read_text())
-    stated["runs"][name][0] = then
-    (root / study_file.FILE).write_text(json.dumps(stated))
-
-
-def test_a_study_goes_on_with_the_runs_of_a_version_that_had_fewer_keys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path)
-    root = tmp_path / "here"
-    names = list(folder.settle(planned(), root).runs)
-    for name in names:
-        aged(root, name, "stop_when", "grace_s")
-    for _ in range(2):  # also where a version between the two went on with it
-        again = folder.settle(planned(), root)
-        assert (list(again.runs), again.changed) == (names, [])
-    more = folder.settle(planned("seed=1,2,3"), root)
-    assert list(more.runs) == [*names, "4-medium-seed3", "5-hard-seed3"]
-
-
-def test_of_a_run_that_was_planned_twice_the_one_that_is_done_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path)
-    root = tmp_path / "here"
-    names = list(folder.settle(planned(), root).runs)
-    aged(root, names[0], "stop_when")
-    stated = json.loads((root / study_file.FILE).read_text())
-    stated["runs"]["4-medium-seed1"] = list(arms.who(planned().points["medium"][1]))
-    (root / study_file.FILE).write_text(json.dumps(stated))
-    assert folder.settle(planned(), root).arms["medium"]["1"] == names[0]
-    twin = RunFolder(root / "4-medium-seed1")
-    ended = dataclasses.replace(run_folder.read_status(twin), status="done")
-    run_folder.write_status(twin, ended)
-    assert folder.done(planned(), root) == 1
-    assert folder.settle(planned(), root).arms["medium"]["1"] == "4-medium-seed1"
-
-
-@pytest.mark.parametrize("content", ["", "- 1", "just words", "a: 2026-11-27", "{", "schema: 99"])
-def test_a_config_that_is_none_leaves_the_study_as_it_is(
-    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also one of an older version, which cannot be told for what it was."""
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path)
-    root = tmp_path / "here"
-    names = list(folder.settle(planned(), root).runs)
-    aged(root, names[1], "stop_when")
-    for name in names[:2]:
-        RunFolder(root / name).config.write_text(content)
-    again = folder.settle(planned(), root)
-    assert list(again.runs) == [*names, "4-hard-seed1"]
-
-
-def test_runs_of_another_simulator_are_not_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path)
-    root = tmp_path / "here"
-    names = list(folder.settle(planned(), root).runs)
-    aged(root, names[0], "stop_when", simulator=1)
-    again = folder.settle(planned(), root)
-    assert list(again.runs) == [*names, "4-medium-seed1"]
-    assert again.arms["medium"]["1"] == "4-medium-seed1"
-
-
-def test_a_run_of_a_study_does_not_stop_for_what_its_null_control_goes_on_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Unless somebody asks for it, or the study was begun by a version that did."""
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path)
-    points = planned().points["hard"].values()
-    assert {point.config.trainer.stop_unheard for point in points} == {False}
-    asked = planned("trainer.stop_unheard=true")
-    assert {point.config.trainer.stop_unheard for point in asked.points["hard"].values()} == {True}
-    root = tmp_path / "here"
-    before = arms.plan("mine", file.read("mine"), [], implied=())
-    assert not folder.has_implied_keys(folder.settle(before, root))
-    assert folder.has_implied_keys(folder.settle(planned(), tmp_path / "other"))
 
 
 def test_seeds_that_are_none_are_named_where_they_stand(

@@ -201,6 +201,16 @@ def test_sixty_columns_break_no_word(runs: Path) -> None:
         assert re.search(rf"(?<!\S){word}(?!\S)", said), word
 
 
+def test_runs_of_two_sweeps_are_named_in_one_way(runs: Path) -> None:
+    found, left_out = diagnose([runs])
+    paths = ("a/0-easy", "b/0-easy", "b/1-hard")
+    console = Console(width=140, record=True, file=io.StringIO())
+    table.show([replace(found[0], run=path) for path in paths], left_out, console)
+    rows = console.export_text().splitlines()
+    assert [row.split()[0] for row in rows if row.startswith(("a", "b"))] == list(paths)
+    assert not any(row.startswith("1-hard") for row in rows)
+
+
 def test_every_flag_is_explained() -> None:
     assert {flag for flags in FLAGS.values() for flag in flags} == set(table.MEANS)
 

@@ -184,6 +184,20 @@ def test_python_gets_a_row_a_run_and_mechanism(runs: Path) -> None:
     assert frame.equals(harness.diagnose(harness.load(runs)))
 
 
+def test_python_and_the_command_refuse_runs_none_of_which_is_finished(
+    runs: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(runs / "one", tmp_path / "one")
+    status = json.loads((tmp_path / "one" / "run.json").read_text())
+    stopped = status | {"status": "stopped", "reason": "asked to stop"}
+    (tmp_path / "one" / "run.json").write_text(json.dumps(stopped))
+    said = f"{tmp_path}: needs a finished run, found none: asked to stop"
+    with pytest.raises(DataError, match=re.escape(said)):
+        harness.diagnose(tmp_path)
+    with pytest.raises(DataError, match=re.escape(said)):
+        command.diagnose((tmp_path,), as_json=True)
+
+
 def test_one_reading_serves_the_law_and_the_diagnosis(runs: Path) -> None:
     analysed, members = analysis.with_members([runs], Choice(None, None, None))
     alone = analysis.analyse([runs])

@@ -25,6 +25,7 @@ def diagnose(runs: Runs | Paths) -> pd.DataFrame:
 
     As `harness diagnose` does (docs/diagnosis.md), a row a run and mechanism: whether it was
     measured, the flag that is raised, if any, and the number with its 95% interval that it goes by.
+    Raises DataError where no run is finished.
     """
     found, _ = law.diagnose((runs if isinstance(runs, Runs) else load(runs)).paths)
     rows = [row for one in found for row in _rows(one)]

@@ -14,6 +14,8 @@ from rich.console import Console
 
 from harness.cli import chat_view
 from harness.compose import planner, typed_grants
+from harness.compose.grammar import parse
+from harness.compose.overrides import unsecret
 from harness.config.run import RunConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, EndpointError
 from harness.execution import preflight
@@ -23,6 +25,8 @@ from harness.trust import permission
 
 PROMPT = "you".ljust(chat_view.LABEL_WIDTH)
 FIRST_STEP = 1
+OF_USERS = ("seed", "difficulty", "simulator")
+"""Keys, and groups of keys, that say who the user is."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,21 @@ def _only(overrides: Sequence[str]) -> RunConfig:
     plan = planner.plan(overrides)
     for axis, values in plan.axes.items():
         raise ConfigError(f"{axis}: chat has one user; give one value, got {len(values)}")
+    _refuse_of_training(overrides)
     return plan.points[0].config
+
+
+def _refuse_of_training(typed: Sequence[str]) -> None:
+    """Raise ConfigError for a key that changes nothing of a user. What a sweep file sets may stand:
+    it is there for runs.
+    """
+    with planner.composing():
+        words = parse(typed)
+    for word in words:
+        if word.key.split(".")[0] not in (*OF_USERS, "sweeps"):
+            *most, last = OF_USERS
+            rule = f"chat trains nothing, so only {', '.join(most)} and {last} change it"
+            raise ConfigError(f"{word.key}: {rule}, got {unsecret(word.text)}")
 
 
 def _key(config: RunConfig) -> ConversationKey:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from harness.cli import exit_codes
 from harness.config.run import SCHEMA
-from harness.errors import EXIT_PARTIAL, DataError
+from harness.errors import EXIT_PARTIAL
 from harness.law.diagnosis import diagnose as law
 from harness.law.diagnosis.results import Diagnosis, Finding, Sign
 from harness.law.result_parts import Skipped
@@ -27,10 +27,6 @@ def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> int:
     Raises DataError where no finished run could be read.
     """
     found, left_out = law.diagnose(paths)
-    if not found:
-        reasons = "; ".join(sorted({skipped.reason for skipped in left_out}))
-        why = f"none: {reasons}" if reasons else "none"
-        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {why}")
     with exit_codes.tolerate_closed_stdout():
         if as_json:
             print(json.dumps(to_json(found, left_out), indent=1, allow_nan=False))

@@ -22,6 +22,7 @@ from harness.errors import EXIT_PARTIAL, ConfigError, FolderError, StorageError
 from harness.execution import gpu_lease, sweep_place
 from harness.records import user_folders
 from harness.utils import extensions, installation
+from harness.utils.safe_text import visible
 
 SCHEMA = 1
 DISTRIBUTION = "empathy-harness"
@@ -42,7 +43,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Run all checks; nothing heavy is imported and no file is left behind."""
+    """Run all checks; nothing heavy is imported here and no file is left behind."""
     machine = [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders()]
     return [*machine, *_embedded(), *_plug_ins(), *_options()]
 
@@ -68,7 +69,7 @@ def to_json(findings: Sequence[Finding]) -> dict[str, Any]:
 def line(finding: Finding) -> str:
     """`problem  torch       2.14.0 is outside >=2.9,<2.14: pip install 'torch>=2.9,<2.14'`."""
     advice = f": {finding.advice}" if finding.advice else ""
-    return f"{finding.status:7}  {finding.name:22}  {finding.found}{advice}"
+    return f"{finding.status:7}  {finding.name:22}  {visible(finding.found)}{advice}"
 
 
 def _python() -> Finding:
@@ -193,12 +194,14 @@ def _embedded() -> Iterator[Finding]:
 
 
 def _plug_ins() -> Iterator[Finding]:
-    """List what other packages add; nothing of theirs is imported."""
+    """List what other packages add, once a process of its own has imported it."""
+    mend = "mend or uninstall the package"
     try:
-        added = [f"{kind} {name}" for kind in extensions.KINDS for name in extensions.names(kind)]
+        added = [(kind, name) for kind in extensions.KINDS for name in extensions.names(kind)]
         conf = [str(folder) for folder in extensions.conf_folders()]
+        broken = extensions.problems()
     except ConfigError as error:
-        yield Finding("plug-ins", PROBLEM, str(error), "mend or uninstall the package")
+        yield Finding("plug-ins", PROBLEM, str(error), mend)
         return
     for kind in extensions.KINDS:
         for name in sorted(set(extensions.names(kind)) & set(register.our_names(kind))):
@@ -206,9 +209,12 @@ def _plug_ins() -> Iterator[Finding]:
             rule = f"{name} of {package} must have a name of its own, got one of harness's"
             advice = "rename the entry point or uninstall the package"
             yield Finding("plug-ins", PROBLEM, f"{extensions.group(kind)}: {rule}", advice)
+    for why in broken.values():
+        yield Finding("plug-ins", PROBLEM, why, mend)
+    whole = [*(" ".join(item) for item in added if item not in broken), *conf]
     packages = [f"{name} {version}" for name, version in extensions.packages().items()]
-    if packages:
-        yield Finding("plug-ins", OK, f"{', '.join(packages)}: {', '.join([*added, *conf])}")
+    if whole:
+        yield Finding("plug-ins", OK, f"{', '.join(packages)}: {', '.join(whole)}")
 
 
 def _options() -> Iterator[Finding]:

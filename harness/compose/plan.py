@@ -85,8 +85,9 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
     """Raise ConfigError for two runs that differ at most in keys that they do not use."""
     seen: dict[str, int] = {}
     for number, point in enumerate(points):
-        used = json.dumps(keys.used_values(point.config), sort_keys=True)
-        first = seen.setdefault(used, number)
+        idle = _idle_clips(point.config)
+        values = {k: v for k, v in keys.used_values(point.config).items() if k not in idle}
+        first = seen.setdefault(json.dumps(values, sort_keys=True), number)
         if first != number:
             words = " ".join(point.overrides)
             unused = "; ".join(_unused_words(point))
@@ -98,9 +99,10 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
 
 def _unused_words(point: Point) -> Iterable[str]:
     """A sentence for each word of the point that sets a key which its run does not use."""
+    idle = _idle_clips(point.config)
     for name in point.values:
         key = keys.keys().get(name)
-        reason = key and keys.no_effect(point.config, key)
+        reason = (key and keys.no_effect(point.config, key)) or idle.get(name)
         if reason:
             yield f"{name} {reason}"
 
@@ -124,15 +126,24 @@ def _refuse_clips_that_a_remedy_replaces(points: Sequence[Point]) -> None:
     in its place; beside one without, as of a control, it may stand.
     """
     typed = [key for key in CLIPS if any(key in point.values for point in points)]
-    if not typed or not all(point.config.remedy.methods for point in points):
+    if not typed:
         return
+    idle = [_idle_clips(point.config) for point in points]
+    if all(idle):
+        key = typed[0]
+        got = keys.value_at(points[0].config, key)
+        raise ConfigError(f"{key}: {idle[0][key]}, got {got}")
+
+
+def _idle_clips(config: RunConfig) -> dict[str, str]:
+    """The algorithm's clips, and why they have no effect, where a remedy is in their place."""
+    if not config.remedy.methods:
+        return {}
     from harness.train.objective import registry
 
-    shapes = [registry.ratio_shape(point.config) for point in points]
-    if all(shapes):
-        key, got = typed[0], keys.value_at(points[0].config, typed[0])
-        rule = f"has no effect with remedy.methods.{shapes[0]}, which takes the clip's place"
-        raise ConfigError(f"{key}: {rule}, got {got}")
+    shape = registry.ratio_shape(config)
+    why = f"has no effect with remedy.methods.{shape}, which takes the clip's place"
+    return dict.fromkeys(CLIPS, why) if shape is not None else {}
 
 
 def _is_plain_grpo(config: RunConfig) -> bool:

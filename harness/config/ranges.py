@@ -19,6 +19,10 @@ from urllib.parse import urlsplit
 
 from harness.errors import ConfigError
 
+LIKE = 0.6
+"""Least likeness of a name for it to be offered, as difflib measures it: a slip of the keyboard, as
+`gian` for gain. A word of another meaning has less, as `fewer` and earlier."""
+
 
 class Rule(ABC):
     """A limit on the values of a key; `str()` says it in a few words."""
@@ -235,10 +239,10 @@ def _shown(value: float) -> str:
 
 
 def one_of(key: str, value: str, allowed: Iterable[str]) -> None:
-    """Raise ConfigError, naming the nearest, unless `value` is one of `allowed`."""
+    """Raise ConfigError unless `value` is one of `allowed`; a name spelled like it is offered."""
     names = list(allowed)
     if value not in names:
-        close = difflib.get_close_matches(value, names, n=1, cutoff=0.3)
+        close = difflib.get_close_matches(value, names, n=1, cutoff=LIKE)
         hint = f"; nearest: {close[0]}" if close else ""
         raise ConfigError(f"{key} must be one of {', '.join(names)}, got {value!r}{hint}")
 

@@ -6,6 +6,8 @@ pilot's own course says how much of it is there and how much seeds differ.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
 from harness.config.trainer import evaluated_every
@@ -117,8 +119,8 @@ def why_not_shown(task: Task) -> str | None:
     own = every(task)
     if EVERY in task.typed and config.trainer.evaluated_every != own:
         return (
-            f"the runs known were evaluated every {own} steps: what {EVERY}="
-            f"{config.trainer.eval_every} shows was not measured"
+            f"the runs known were evaluated every {own} steps: what {_typed_every(task)} shows was "
+            "not measured"
         )
     whole = why_whole(task) if steps < level.steps else None
     if whole is not None:
@@ -128,8 +130,10 @@ def why_not_shown(task: Task) -> str | None:
 
 def why_too_few(task: Task) -> str | None:
     """Why a run of the steps typed cannot be judged; None where it can."""
-    steps = longest(task)
-    own = evaluations(task, steps)
+    steps, config = longest(task), task.configs[0]
+    typed = EVERY in task.typed
+    between = config.trainer.evaluated_every if typed else every(task)
+    own = cost.evaluations_of(steps, between, _at_start(task))
     if STEPS not in task.typed or own >= FEWEST_POINTS:
         return None
     enough = rarest(task)
@@ -138,10 +142,15 @@ def why_too_few(task: Task) -> str | None:
         if enough is None
         else f"{EVERY}={enough} gives {cost.evaluations_of(steps, enough, _at_start(task))}"
     )
-    return (
-        f"it takes {FEWEST_POINTS} evaluations of a run, and one of {steps} steps with "
-        f"{EVERY}={every(task)} has {own}: {more}"
-    )
+    if typed:
+        has = f"one of {steps} steps with {_typed_every(task)} has {own}"
+    else:
+        has = f"one of {steps} steps, evaluated every {between} as the runs known were, has {own}"
+    return f"it takes {FEWEST_POINTS} evaluations of a run, and {has}: {more}"
+
+
+def _typed_every(task: Task) -> str:
+    return f"{EVERY}={json.dumps(task.configs[0].trainer.eval_every)}"
 
 
 def share_at(later: Level, baseline: Level, quantity: str, step: int, paired: bool) -> float:

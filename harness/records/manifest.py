@@ -47,9 +47,26 @@ def problem(folder: Path) -> str | None:
         return str(error)
     if any(path.is_symlink() for path in folder.rglob("*")):
         return "must hold no link, and does"
-    described = {name: v for name, v in _describe(folder).items() if name != NAME}
-    changed = sorted(n for n in wanted | described if wanted.get(n) != described.get(n))
+    changed = _changed(folder, wanted)
     return f"{changed[0]} differs from its manifest" if changed else None
+
+
+def lacks_only(folder: Path, name: str) -> bool:
+    """Whether the file `name` was taken from `folder`, which is as its manifest says but for it."""
+    try:
+        wanted = read(folder)["files"]
+    except DataError:
+        return False
+    if name not in wanted or os.path.lexists(folder / name):
+        return False  # without having read the other files, which may be many gigabytes
+    has_link = any(path.is_symlink() for path in folder.rglob("*"))
+    return not has_link and _changed(folder, wanted) == [name]
+
+
+def _changed(folder: Path, wanted: Mapping[str, Any]) -> list[str]:
+    """The files that are missing, new, or other than `wanted` says, in alphabetical order."""
+    described = {name: v for name, v in _describe(folder).items() if name != NAME}
+    return sorted(n for n in {*wanted, *described} if wanted.get(n) != described.get(n))
 
 
 def digest(folder: Path, names: Iterable[str]) -> str:

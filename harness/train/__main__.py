@@ -32,7 +32,7 @@ from harness.errors import (
 from harness.records import atomic, compatibility, debug_log, metric_rows, run_folder, soundness
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train import trackers
-from harness.train.loop import device_errors
+from harness.train.loop import device_errors, resume_checks
 from harness.train.loop import session as sessions
 from harness.train.loop.progress_lines import Emit, jsonl_emitter, line_printer
 from harness.train.loop.session import Session
@@ -101,6 +101,7 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
     compatibility.refuse_other_simulator(run, simulator.VERSION)
+    resume_checks.refuse_without_critic(run, config)
     attempts, version = status.attempts + 1, simulator.VERSION
     running = replace(status, status="running", attempts=attempts, simulator_version=version)
     if stop_again:

@@ -11,6 +11,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +28,10 @@ KINDS = ("algorithm", "remedy", "reward", "simulator", "importer", "figure")
 """The kinds of things that another package can add; the entry points are `harness.KINDs`."""
 CONF = "harness.conf"
 """Entry points of packages that bring a conf/ folder."""
+
+IMPORT_S = 60.0
+"""Time that the modules of one package have to be imported in: one may import torch, from a disk
+that has not read it yet."""
 
 _registered: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 
@@ -94,6 +103,72 @@ def packages() -> dict[str, str]:
         if any(point.group in groups for point in distribution.entry_points):
             found.setdefault(distribution.name, distribution.version)  # the first is imported
     return found
+
+
+def problems(limit_s: float = IMPORT_S) -> dict[tuple[str, str], str]:
+    """(kind, name) of each installed extension that cannot be imported -> why, in a sentence.
+
+    A package is imported in a process of its own, since its modules may do anything: print, wait
+    for ever, end the process. What would come after one that does is not tried.
+    """
+    by_package: dict[str, list[tuple[str, str]]] = {}
+    for kind in KINDS:
+        for name, point in _installed(group(kind)).items():
+            by_package.setdefault(_distribution(point), []).append((kind, name))
+    found: dict[tuple[str, str], str] = {}
+    for package, items in by_package.items():
+        code, answers = _imported_apart(items, limit_s)
+        told = dict(zip(items, answers, strict=False))
+        found |= {item: why for item, why in told.items() if why is not None}
+        for kind, name in items[len(told) : len(told) + 1]:
+            rule = f"{group(kind)}: {name} of {package} must be importable"
+            end = f"got one that ends its process with {code}"
+            late = f"got one that was not done after {limit_s:g} s"
+            found[kind, name] = f"{rule}, {late if code is None else end}"
+    return found
+
+
+def _imported_apart(
+    items: Iterable[tuple[str, str]], limit_s: float
+) -> tuple[int | None, list[str | None]]:
+    """Import items in another process, which looks for modules where this one does. Its exit code,
+    None if it was killed at the limit, and for each item that it came to, why that failed or None.
+    """
+    path = os.pathsep.join(safe_path.without_here())
+    code = f"from {__name__} import tell_problems; tell_problems()"
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", code, *(word for item in items for word in item)],
+        env={**os.environ, safe_path.PATH: path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        try:
+            out, _ = child.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired as error:
+            out = error.output or b""
+        finally:
+            ended = child.poll()
+            if ended is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(child.pid, signal.SIGKILL)
+    return ended, [json.loads(line) for line in out.splitlines()]
+
+
+def tell_problems() -> None:
+    """Print a JSON line for each extension `KIND NAME` of the command line: why it cannot be
+    imported, or null. What its module prints goes to stderr.
+    """
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for kind, name in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+        problem = None
+        try:
+            load(kind, name)
+        except ConfigError as error:
+            problem = str(error)
+        print(json.dumps(problem), file=out, flush=True)
 
 
 def _conf_folder(point: metadata.EntryPoint) -> Path:

@@ -184,6 +184,20 @@ def test_python_gets_a_row_a_run_and_mechanism(runs: Path) -> None:
     assert frame.equals(harness.diagnose(harness.load(runs)))
 
 
+def test_python_and_the_command_refuse_runs_none_of_which_is_finished(
+    runs: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(runs / "one", tmp_path / "one")
+    status = json.loads((tmp_path / "one" / "run.json").read_text())
+    stopped = status | {"status": "stopped", "reason": "asked to stop"}
+    (tmp_path / "one" / "run.json").write_text(json.dumps(stopped))
+    said = f"{tmp_path}: needs a finished run, found none: asked to stop"
+    with pytest.raises(DataError, match=re.escape(said)):
+        harness.diagnose(tmp_path)
+    with pytest.raises(DataError, match=re.escape(said)):
+        command.diagnose((tmp_path,), as_json=True)
+
+
 def test_one_reading_serves_the_law_and_the_diagnosis(runs: Path) -> None:
     analysed, members = analysis.with_members([runs], Choice(None, None, None))
     alone = analysis.analyse([runs])
@@ -199,6 +213,16 @@ def test_sixty_columns_break_no_word(runs: Path) -> None:
     said = console.export_text()
     for word in ("exploration", "reliability", "direction", "shuffled", "noise"):
         assert re.search(rf"(?<!\S){word}(?!\S)", said), word
+
+
+def test_runs_of_two_sweeps_are_named_in_one_way(runs: Path) -> None:
+    found, left_out = diagnose([runs])
+    paths = ("a/0-easy", "b/0-easy", "b/1-hard")
+    console = Console(width=140, record=True, file=io.StringIO())
+    table.show([replace(found[0], run=path) for path in paths], left_out, console)
+    rows = console.export_text().splitlines()
+    assert [row.split()[0] for row in rows if row.startswith(("a", "b"))] == list(paths)
+    assert not any(row.startswith("1-hard") for row in rows)
 
 
 def test_every_flag_is_explained() -> None:

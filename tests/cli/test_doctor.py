@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def test_plug_ins_are_listed_and_a_broken_one_is_a_problem(
     tmp_path: Path, installed: Callable[..., None]
 ) -> None:
     assert "plug-ins" not in named(doctor.examine())
+    (tmp_path / "other_code.py").write_text("Mine = print('said at import')\n")
     installed("[harness.rewards]\nmine = other_code:Mine\n")
     assert named(doctor.examine())["plug-ins"] == Finding(
         "plug-ins", "ok", "other 1.0: reward mine"
@@ -101,10 +103,42 @@ def test_plug_ins_are_listed_and_a_broken_one_is_a_problem(
     assert "conf and sweeps" not in found
 
 
-def test_a_plug_in_with_a_name_of_harness_itself_is_a_problem(
-    installed: Callable[..., None],
+def test_a_plug_in_that_cannot_be_imported_is_a_problem_and_is_not_imported_here(
+    tmp_path: Path, installed: Callable[..., None]
 ) -> None:
-    installed("[harness.rewards]\nterminal = a:A\nmine = a:A\n[harness.figures]\nlaw = a:A\n")
+    (tmp_path / "other_code.py").write_text("Mine = 1\n")
+    (tmp_path / "other_broken.py").write_text("raise ValueError('no such\\nfile')\n")
+    installed("[harness.rewards]\nmine = other_code:Mine\nyours = other_broken:Mine\n")
+    problem, listed = [f for f in doctor.examine() if f.name == "plug-ins"]
+    assert doctor.line(problem).split("  ", 1) == [
+        "problem",
+        "plug-ins                harness.rewards: yours of other must be importable as "
+        "other_broken:Mine, got ValueError: no such\\nfile: mend or uninstall the package",
+    ]
+    assert listed == Finding("plug-ins", "ok", "other 1.0: reward mine")
+    assert doctor.exit_code([problem, listed]) == 3
+    assert not {"other_code", "other_broken"} & set(sys.modules)
+
+
+def test_a_module_of_the_current_folder_is_not_taken_for_a_plug_ins(
+    tmp_path: Path, installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "other_here.py").write_text("open('imported', 'w').close()\nMine = 1\n")
+    installed("[harness.rewards]\nmine = other_here:Mine\n")
+    monkeypatch.chdir(here)
+    finding = named(doctor.examine())["plug-ins"]
+    assert finding.found.endswith("got ModuleNotFoundError: No module named 'other_here'")
+    assert not (here / "imported").exists()
+
+
+def test_a_plug_in_with_a_name_of_harness_itself_is_a_problem(
+    tmp_path: Path, installed: Callable[..., None]
+) -> None:
+    (tmp_path / "other_a.py").write_text("A = 1\n")
+    rewards = "[harness.rewards]\nterminal = other_a:A\nmine = other_a:A\n"
+    installed(f"{rewards}[harness.figures]\nlaw = other_a:A\n")
     first, second, listed = [f for f in doctor.examine() if f.name == "plug-ins"]
     assert first == Finding(
         "plug-ins",

@@ -72,6 +72,18 @@ def test_runs_that_differ_in_unused_keys_alone_are_the_same() -> None:
     )
 
 
+def test_runs_that_differ_in_a_clip_that_a_remedy_replaces_are_the_same() -> None:
+    words = ("policy=tabular", "trainer.updates_per_batch=2", "remedy=none,clip_higher")
+    twice = "policy=tabular trainer.updates_per_batch=2 remedy=clip_higher algorithm.clip_high=0.3"
+    assert refusal(*words, "algorithm.clip_high=0.2,0.3") == (
+        f"runs 2 and 3 of the sweep are the same: {twice}; algorithm.clip_high has no effect with "
+        "remedy.methods.clip_higher, which takes the clip's place"
+    )
+    assert len(planner.plan([*words, "algorithm.clip_high=0.3"]).points) == 2
+    weighs = "remedy=none,reference_kl"
+    assert len(planner.plan([*words[:2], weighs, "algorithm.clip_high=0.2,0.3"]).points) == 4
+
+
 def test_an_option_may_state_keys_for_policies_that_this_sweep_does_not_have() -> None:
     Path("conf/algorithm").mkdir(parents=True)
     text = "defaults: [grpo, _self_]\nname: mine\nadam_beta1: 0.5\n"

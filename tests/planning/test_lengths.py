@@ -26,15 +26,35 @@ def ask(path: Path | None, *words: str, effect: str = "gain=0.05") -> Answer:
     return answer.answer(Question((*LEVELS, *words), parse_effect(effect), path, 0.8))
 
 
-def test_too_few_evaluations_name_the_setting_that_gives_enough(runs: Path) -> None:
+def test_too_few_evaluations_say_whose_they_are_and_name_the_setting_that_gives_enough(
+    runs: Path,
+) -> None:
     found = ask(runs, "trainer.steps=40")
     assert found.planned is None
     assert found.why == (
-        "it takes 16 evaluations of a run, and one of 40 steps with trainer.eval_every=5 has 9: "
-        "trainer.eval_every=2 gives 21"
+        "it takes 16 evaluations of a run, and one of 40 steps, evaluated every 5 as the runs "
+        "known were, has 9: trainer.eval_every=2 gives 21"
     )
     points = planner.plan(shlex.split(str(found.command))[2:]).points
     assert {(p.config.trainer.steps, p.config.trainer.eval_every) for p in points} == {(40, 2)}
+
+
+def test_an_eval_every_that_is_typed_is_the_one_that_is_spoken_of() -> None:
+    shipped = ("policy=tabular", "trainer.steps=200")
+    assert ask(None, *shipped).why == (
+        "it takes 16 evaluations of a run, and one of 200 steps, evaluated every 25 as the runs "
+        "known were, has 9: trainer.eval_every=14 gives 16"
+    )
+    assert ask(None, *shipped, "trainer.eval_every=20").why == (
+        "it takes 16 evaluations of a run, and one of 200 steps with trainer.eval_every=20 has 11: "
+        "trainer.eval_every=14 gives 16"
+    )
+    enough = ask(None, *shipped, "trainer.eval_every=null")
+    assert enough.why == (
+        "the runs known were evaluated every 25 steps: what trainer.eval_every=null shows was not "
+        "measured"
+    )
+    assert "trainer.eval_every=null" in str(enough.command)
 
 
 def test_no_setting_gives_sixteen_evaluations_of_ten_steps(runs: Path) -> None:

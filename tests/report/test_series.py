@@ -81,7 +81,7 @@ def test_runs_that_seeds_do_not_tell_apart_go_by_their_folders() -> None:
     runs = [made.fitted("sweep/0-lr1"), made.fitted("sweep/1-lr2"), made.fitted("other/0-lr1")]
     analysis = made.analysis(runs)
     (panel,) = run_series.panels(analysis, analysis.runs)
-    assert [t.legend for t in panel.traces] == ["other/0-lr1", "sweep/0-lr1", "1-lr2"]
+    assert [t.legend for t in panel.traces] == ["other/0-lr1", "sweep/0-lr1", "sweep/1-lr2"]
 
 
 def test_pools_take_medians_over_the_runs_of_a_group() -> None:

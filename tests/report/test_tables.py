@@ -12,7 +12,7 @@ from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.result_parts import Skipped
 from harness.law.results import Identified, Onset
 from harness.report.tables.summary import print_analysis
-from harness.report.text import dropped_rows, findings
+from harness.report.text import dropped_rows, findings, naming
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
@@ -151,6 +151,13 @@ def test_nothing_readable_prints_no_table_and_every_reason() -> None:
         "3 runs could not be read:",
         *(f"  runs/{i}: why {i} (missing_file)" for i in range(3)),
     ]
+
+
+def test_runs_of_several_sweeps_are_all_named_with_their_sweep_where_two_names_clash() -> None:
+    paths = ["r/one/0-easy", "r/one/1-hard", "r/two/0-easy", "r/two/2-hard"]
+    assert list(naming.short_names(paths).values()) == [path[2:] for path in paths]
+    assert list(naming.short_names(paths[1:]).values()) == ["1-hard", "0-easy", "2-hard"]
+    assert naming.short_names(["/r/a", "r/a"]) == {"/r/a": "/r/a", "r/a": "r/a"}
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -185,6 +185,11 @@ FILES = {
     "no margin": ((", margin: 0.05", ""), "margin must be there"),
     "margin 0": (("margin: 0.05", "margin: 0"), "margin must be a finite number above 0, got 0"),
     "margin text": (("margin: 0.05", "margin: x"), "margin must be a number, got 'x'"),
+    "a direction of another word": (
+        ("direction: less", "direction: fewer"),
+        "hard gains less.direction must be one of less, more, earlier, got 'fewer'\n",
+    ),
+    "a mistyped direction": (("direction: less", "direction: les"), "got 'les'; nearest: less\n"),
     "earlier gain": (("direction: less", "direction: earlier"), "less or more but of an onset"),
     "a check on itself": (
         ("links:", f"checks:\n  c: {{{CHECK}, given: c}}\nlinks:"),

@@ -270,15 +270,37 @@ def test_a_critic_that_diverges_ends_70_with_its_name(tmp_path: Path) -> None:
     assert "at algorithm.options.value_rate=100; lower the rate" in said
 
 
-def test_a_checkpoint_without_its_critic_is_not_gone_on_from(tmp_path: Path) -> None:
+def test_a_checkpoint_whose_critic_was_taken_is_refused_before_anything_changes(
+    tmp_path: Path,
+) -> None:
+    config = tabular(algorithm=WITH_CRITIC, steps=4, checkpoint_every=1)
+    run = make_run(tmp_path / "r", config)
+    go_on(run, stop_after=2)
+    saved = run.checkpoints / "step-00002" / "critic.npz"
+    kept = saved.read_bytes()
+    saved.unlink()
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    with pytest.raises(ConfigError) as error:
+        go_on(run)
+    assert str(error.value) == (
+        f"{saved}: a checkpoint of algorithm.kind=ppo must hold the run's critic, got no such "
+        "file; put it back, or move step-00002 away to go on from what came before"
+    )
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+    saved.write_bytes(kept)
+    assert go_on(run)[0] == 0
+
+
+def test_a_checkpoint_that_has_more_wrong_than_its_critic_is_passed_over(tmp_path: Path) -> None:
     config = tabular(algorithm=WITH_CRITIC, steps=4, checkpoint_every=2)
     run = make_run(tmp_path / "r", config)
     go_on(run, stop_after=2)
     (saved,) = run.checkpoints.glob("*/critic.npz")
     saved.unlink()
+    (saved.parent / "table.npy").write_bytes(b"broken")
     code, events, said = go_on(run)
     assert (code, events[0]["step"]) == (0, 0)  # from the start, to the same rows
-    assert "critic.npz" in said
+    assert "critic.npz differs from its manifest" in said
 
 
 @pytest.mark.slow

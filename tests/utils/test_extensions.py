@@ -60,9 +60,25 @@ def test_a_module_that_raises_while_it_is_imported_is_named(
     installed("[harness.rewards]\nmine = other_broken:MINE\n")
     with pytest.raises(ConfigError) as caught:
         extensions.load("reward", "mine")
-    assert str(caught.value) == (
-        f"harness.rewards: mine of other must be importable as other_broken:MINE, got {raised}"
-    )
+    said = f"harness.rewards: mine of other must be importable as other_broken:MINE, got {raised}"
+    assert str(caught.value) == said
+    assert extensions.problems() == {("reward", "mine"): said}
+
+
+@pytest.mark.parametrize(
+    ("code", "limit_s", "got"),
+    [
+        ("import time\ntime.sleep(600)\n", 1.0, "got one that was not done after 1 s"),
+        ("raise SystemExit(7)\n", 60.0, "got one that ends its process with 7"),
+    ],
+)
+def test_a_module_that_does_not_come_back_is_named_and_what_follows_is_not_tried(
+    installed: Install, tmp_path: Path, code: str, limit_s: float, got: str
+) -> None:
+    (tmp_path / "other_stuck.py").write_text(code)
+    installed("[harness.rewards]\nmine = other_stuck:MINE\nnext = other_nowhere:MINE\n")
+    said = f"harness.rewards: mine of other must be importable, {got}"
+    assert extensions.problems(limit_s) == {("reward", "mine"): said}
 
 
 def test_two_packages_cannot_give_one_name(installed: Install) -> None:

@@ -56,8 +56,14 @@ TRAINING = "reward"
 def diagnose(
     paths: Sequence[Path], pool: Executor | None = None
 ) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
-    """The finished runs at or below `paths`, and why others are left out."""
+    """The finished runs at or below `paths`, and why others are left out. Raises DataError where
+    no finished run could be read.
+    """
     members, others = analysis.members_and_others(paths, pool)
+    if not members:
+        reasons = "; ".join(sorted(set(others.values())))
+        why = f"none: {reasons}" if reasons else "none"
+        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {why}")
     skipped = tuple(Skipped(run, why) for run, why in others.items())
     return tuple(map(of_run, members)), skipped
 

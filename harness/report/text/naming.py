@@ -38,17 +38,14 @@ def _level_rank(panel: str) -> tuple[bool, bool, str, int, str]:
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """The shortest tail of each path that no other path shares: `0-easy-seed1`, or more of it."""
-    parts = {path: PurePath(path).parts or (path,) for path in paths}
-    depth = dict.fromkeys(paths, 1)
-    while True:
-        tails = {path: parts[path][-depth[path] :] for path in paths}
-        shared = Counter(tails.values())
-        clashing = [p for p in tails if shared[tails[p]] > 1 and depth[p] < len(parts[p])]
-        if not clashing:
-            return {path: "/".join(tail) for path, tail in tails.items()}
-        for path in clashing:
-            depth[path] += 1
+    """The last parts of each path, as many of all as tell every two apart: `0-easy-seed1`, or
+    `pilot/0-easy-seed1` where another sweep has a run of that name.
+    """
+    parts = [PurePath(path).parts or (path,) for path in paths]
+    deepest = max(map(len, parts), default=1)
+    tails = ([str(PurePath(*part[-depth:])) for part in parts] for depth in range(1, deepest + 1))
+    called = next((names for names in tails if len(set(names)) == len(set(paths))), paths)
+    return dict(zip(paths, called, strict=True))
 
 
 def names(analysis: Analysis) -> dict[str, str]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.config.run import RunConfig
-from harness.errors import DataError, DivergedError
-from harness.records import config_file, events, manifest, provenance
+from harness.errors import ConfigError, DataError, DivergedError
+from harness.records import checkpoints, config_file, events, manifest, provenance
 from harness.records import validity as records
 from harness.records.checkpoints import Checkpoint
 from harness.records.metrics import MEASURED
@@ -19,6 +19,7 @@ from harness.records.provenance import Identity, MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.simulator import factory
 from harness.simulator.scripted.sentence_reader import LEXICAL
+from harness.train.policy_gradient import critic
 from harness.utils import safe_text
 
 
@@ -74,6 +75,22 @@ def refuse_another_reader(run: RunFolder, config: RunConfig, status: RunStatus) 
                 f"{level.reader}; got {name}; put the files of simulator.reader_model and "
                 "simulator.reader_head back, or make another run"
             )
+
+
+def refuse_without_critic(run: RunFolder, config: RunConfig) -> None:
+    """Raise ConfigError where the critic's file alone is missing from the newest checkpoint: a
+    crash leaves none so, somebody took it. Other damage is passed over.
+    """
+    for path in reversed(checkpoints.all_in(run.checkpoints)):
+        if manifest.lacks_only(path, critic.FILE):
+            kind = config.algorithm.kind
+            raise ConfigError(
+                f"{path / critic.FILE}: a checkpoint of algorithm.kind={kind} must hold the run's "
+                f"critic, got no such file; put it back, or move {path.name} away to go on from "
+                "what came before"
+            )
+        if (path / manifest.NAME).is_file():
+            return
 
 
 def report_columns(note: Callable[..., None], columns: Sequence[str]) -> None:

@@ -226,4 +226,5 @@ def _summed(weight: Tensor, layer: Any) -> Tensor:
     autocast would round this product too.
     """
     with torch.autocast(weight.device.type, enabled=False):
-        return weight.float() + layer.get_delta_weight("default")
+        added: Tensor = layer.get_delta_weight("default")
+        return weight.float() + added

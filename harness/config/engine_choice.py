@@ -33,10 +33,25 @@ def chosen(config: RunConfig) -> str:
     engine = config.trainer.engine
     if engine != "auto":
         return engine
-    is_on_gpu = config.policy.kind == "hf" and config.trainer.gpus
-    is_on_gpu = is_on_gpu and config.trainer.shard == "none"
-    has_vllm = is_on_gpu and VLLM.contains(installed() or "0")
+    has_vllm = _is_for_vllm(config) and VLLM.contains(installed() or "0")
     return COLOCATED if has_vllm else TRANSFORMERS
+
+
+def _is_for_vllm(config: RunConfig) -> bool:
+    """Whether `auto` would be vLLM, if it were installed."""
+    trainer = config.trainer
+    return config.policy.kind == "hf" and trainer.gpus > 0 and trainer.shard == "none"
+
+
+def passed_over(config: RunConfig) -> str | None:
+    """What to say of an installed vLLM that `auto` does not take; None where there is none."""
+    version = installed() if config.trainer.engine == "auto" and _is_for_vllm(config) else None
+    if version is None or VLLM.contains(version):
+        return None
+    return (
+        f"trainer.engine=auto: transformers draws, which takes longer, since TRL takes vllm{VLLM} "
+        f"and {version} is installed"
+    )
 
 
 def addresses(config: RunConfig) -> tuple[str, ...]:

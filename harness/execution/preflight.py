@@ -33,6 +33,7 @@ def check(
 ) -> frozenset[Grant]:
     """Check all runs; return which environment variables they send where. `granted` was typed.
 
+    Says, once, of an installed vLLM that trainer.engine=auto passes over.
     Raises ConfigError, with the command that installs it, if something is missing, for a key that
     may not be sent, and for a variable that names no folder to keep a start model in; DeviceError
     where an engine needs a GPU that the run does not ask for; FolderError where a start model could
@@ -135,8 +136,16 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
     for config in configs:
         model_files.check(config.policy)
         engine_choice.check(config)
+        _tell(engine_choice.passed_over(config))
     for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
         _try(policy)
+
+
+@functools.cache
+def _tell(said: str | None) -> None:
+    """Print a sentence that has not been printed yet: runs are checked again before they start."""
+    if said is not None:
+        safe_text.say(said)
 
 
 def _check_cache(tiny: Collection[PolicyConfig]) -> None:

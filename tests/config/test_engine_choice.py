@@ -44,6 +44,25 @@ def test_auto_is_vllm_for_a_model_on_a_gpu_where_it_is_installed(
     assert engine_choice.chosen(run(policy, gpus=gpus, engine="transformers")) == "transformers"
 
 
+def test_a_vllm_that_auto_passes_over_is_told_at_planning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, however many runs there are."""
+    monkeypatch.setattr(engine_choice, "installed", lambda: "0.33.1")
+    words = ["policy=hf", "policy.init=random", "seed=1,2", "--dry-run"]
+    done = here("sweep", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = (
+        "harness: trainer.engine=auto: transformers draws, which takes longer, since TRL takes "
+        "vllm<0.32,>=0.22 and 0.33.1 is installed"
+    )
+    assert done.stderr.splitlines().count(said) == 1
+    assert engine_choice.passed_over(run(gpus=1, engine="transformers")) is None
+    assert engine_choice.passed_over(run(gpus=0)) is None
+    monkeypatch.setattr(engine_choice, "installed", lambda: "0.31.0")
+    assert engine_choice.passed_over(run(gpus=1)) is None
+
+
 def test_vllm_without_a_gpu_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_choice, "installed", lambda: "0.31.0")
     for engine, url in (("vllm_colocate", ""), ("vllm_server", "http://localhost:8000")):

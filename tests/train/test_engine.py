@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from harness.config.run import TrainerConfig
+from harness.config.run import PolicyConfig, TrainerConfig
 from harness.errors import StoppedError
 from harness.policy import huggingface
 from harness.train.engines.engine import PromptedSampler, TurnRequest, in_time, plain_weights
@@ -59,16 +59,34 @@ def test_a_prompt_is_all_that_was_said_with_the_end_of_a_turn_that_was_cut(model
     assert len(set(asks[0].seeds)) == 3
 
 
-@pytest.mark.slow
-def test_weights_without_adapters_hold_what_the_adapters_add() -> None:
-    policy = replace(SMALL, lora_rank=4, dtype="bfloat16")
-    plain = huggingface.load_model(policy, None, "cpu")
-    before = {name: weight.clone() for name, weight in plain.named_parameters()}
+def learnt(policy: PolicyConfig, plain: Any) -> Any:
+    """`plain` with adapters that add something."""
     adapted = huggingface.with_adapters(policy, plain)
     with torch.no_grad():
         for name, weight in adapted.named_parameters():
             if "lora_B" in name:
                 weight.normal_(std=0.1)
+    return adapted
+
+
+def test_adapters_are_added_in_float32_also_where_passes_are_rounded() -> None:
+    """Weights are sent within the context in which conversations are drawn."""
+    policy = replace(SMALL, lora_rank=4, dtype="bfloat16")
+    adapted = learnt(policy, huggingface.load_model(policy, None, "cpu"))
+    wanted = dict(plain_weights(adapted))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        sent = dict(plain_weights(adapted))
+        assert torch.is_autocast_enabled("cpu")
+    assert sent.keys() == wanted.keys()
+    assert all(torch.equal(weight, wanted[name]) for name, weight in sent.items())
+
+
+@pytest.mark.slow
+def test_weights_without_adapters_hold_what_the_adapters_add() -> None:
+    policy = replace(SMALL, lora_rank=4, dtype="bfloat16")
+    plain = huggingface.load_model(policy, None, "cpu")
+    before = {name: weight.clone() for name, weight in plain.named_parameters()}
+    adapted = learnt(policy, plain)
     merged_weights = dict(plain_weights(adapted))
     changed = {
         name for name in before if not torch.equal(merged_weights[name], before[name].float())

@@ -43,6 +43,15 @@ def test_ranks_in_a_group_draw_a_run_to_its_end(tmp_path: Path) -> None:
     assert all(row[GAP] <= 1e-5 for row in rows_of(run))
 
 
+def test_ranks_without_groups_draw_with_an_engine_each(tmp_path: Path) -> None:
+    run = group_run(tmp_path / "run", 2, engine_tensor_parallel=1)
+    child = start(run)
+    _, err = child.communicate(timeout=600)
+    assert child.returncode == 0, err
+    assert [row["step"] for row in rows_of(run)] == [1, 2]
+    assert all(row[GAP] <= 1e-5 for row in rows_of(run))
+
+
 @pytest.mark.parametrize(("ranks", "stopped"), [(2, 1), (4, 3)])
 def test_a_rank_of_a_group_that_hangs_is_named_at_the_deadline(
     tmp_path: Path, ranks: int, stopped: int

@@ -1,6 +1,6 @@
 """A real language model, from its weights to the figure: SmolLM2-135M-Instruct with adapters.
 
-Some two CPU minutes for each run, so these are slow tests; `make walk` runs the first.
+Some two CPU minutes for each run, so these are slow tests; `make walk` runs the first two.
 """
 
 from __future__ import annotations

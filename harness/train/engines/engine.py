@@ -215,7 +215,16 @@ def plain_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
     for name, weight in inner.named_parameters():
         layer, adapted, kind = name.partition(ADAPTED)
         if adapted:
-            added = inner.get_submodule(layer).get_delta_weight if kind == ".weight" else None
-            yield layer + kind, weight.float() + added("default") if added else weight
+            is_sum = kind == ".weight"
+            yield layer + kind, _summed(weight, inner.get_submodule(layer)) if is_sum else weight
         elif ".lora_" not in name:
             yield name, weight.detach()
+
+
+def _summed(weight: Tensor, layer: Any) -> Tensor:
+    """A weight with what its layer's adapters add. Weights are sent where passes are rounded, and
+    autocast would round this product too.
+    """
+    with torch.autocast(weight.device.type, enabled=False):
+        added: Tensor = layer.get_delta_weight("default")
+        return weight.float() + added

@@ -201,7 +201,9 @@ def _check_ours(word: Word) -> None:
     if is_label is not None:
         raise ConfigError(f"{unsecret(word.text)}: {is_label}")
     if word.prefix == "+":
-        raise ConfigError(f"{word.text}: {word.key} has a value already; drop the '+'")
+        given = word.key in known_keys()
+        why = "has a value already; drop the '+'" if given else "needs no '+'; drop it"
+        raise ConfigError(f"{word.text}: {word.key} {why}")
     if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
             ranges.one_of(word.key, _shown(value), search_path.options(word.key))

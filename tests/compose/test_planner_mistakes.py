@@ -54,6 +54,9 @@ MISTAKES = {
     "++trainer.stps=1": "nearest: trainer.steps",
     "~nope": "~nope: no such key",
     "+seed=1": "+seed=1: seed has a value already; drop the '+'",
+    "+algorithm.options.gamma=1": (
+        "+algorithm.options.gamma=1: algorithm.options.gamma needs no '+'; drop it"
+    ),
     "=5": "=5: no such key",
     "difficulty=brutal": "difficulty must be one of adversarial, easy, hard, medium, got 'brutal'",
     "difficulty=hrad": "got 'hrad'; nearest: hard",

@@ -78,7 +78,11 @@ def test_remedies_that_add_to_a_loss_go_with_it(tmp_path: Path, kind: str) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options"),
-    [*((kind, {}) for kind in OF_LANGUAGE_MODELS), ("ppo", {"options": {"value_per": "token"}})],
+    [
+        *((kind, {}) for kind in OF_LANGUAGE_MODELS),
+        ("ppo", {"options": {"value_per": "token"}}),
+        ("kto", {"options": {"reference_point": "mismatched"}}),
+    ],
 )
 def test_a_language_model_learns_by_it_and_goes_on_from_a_checkpoint(
     tmp_path: Path, kind: str, options: dict[str, Any]

@@ -1,19 +1,31 @@
 """KTO: its labels, its reference point, and its slope against autograd of the paper's loss."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from transformers import Qwen3ForCausalLM
 
 from harness.compose import planner
 from harness.errors import ConfigError
+from harness.policy.tabular import Observations, TabularPolicy
 from harness.testing.algorithm_contract import CONFIG, AlgorithmContract, tokens_for
 from harness.train.algorithms.kto import Kto
+from harness.train.engines.scoring import TokenRow
+from harness.train.loop import tabular_step
+from harness.train.objective import own_tokens
+from harness.train.objective.loss_batch import LossBatch
+from harness.train.policy_gradient.advantages import partners
 from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.losses import LossTokens
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
+from harness.train.rollout.tabular_speaker import Acts
+from tests.train.test_language import alone, model
+
+__all__ = ["model"]  # the fixture
 
 CONVERSATIONS = 10
 LABELS = np.array([1.0, -1, 1, 1, -1, 0, 1, -1, -1, 1])
@@ -99,6 +111,69 @@ def test_the_reference_point_is_the_batchs_own_distance_from_the_start_and_never
         np.testing.assert_allclose(weight, [0.75, 0.75, 1.5, 1.5])
 
 
+def test_the_reference_point_of_mismatched_pairs_is_their_mean_and_never_below_0() -> None:
+    owner = np.array([0, 0, 1, 2])
+    for ratios, z in (([0.6, 0.2, 9.0], 0.4), ([-0.6, 0.2, 9.0], 0.0)):
+        step = StepTokens(
+            logp=np.log([0.5, 0.5, 0.25, 0.5]),
+            advantage=np.zeros(4),
+            entropy_nats=None,
+            start_logp=np.zeros(4),
+            rng=np.random.default_rng(1),
+            lost=owner == 2,  # without a reward: not in the mean
+            conversation=owner,
+            mismatched_ratio=np.array(ratios),
+        )
+        subtracted, _ = Kto(reference_point="mismatched").prepare(step)
+        np.testing.assert_allclose(subtracted, [z / 2, z / 2, z, z])
+
+
+def test_pairs_are_of_one_group_and_the_next_and_within_a_group_that_is_alone() -> None:
+    assert partners(6, 2).tolist() == [2, 3, 4, 5, 0, 1]
+    assert partners(4, 4).tolist() == [1, 2, 3, 0]
+
+
+def test_a_tabular_policys_mismatched_ratio_is_of_acts_at_anothers_observations() -> None:
+    rng, lengths = np.random.default_rng(2), [3, 1, 2, 4]
+    owner = np.repeat(np.arange(4), lengths)
+    reply = np.concatenate([np.arange(n) for n in lengths])
+    start = TabularPolicy.start("conversation")
+    policy = replace(start, table=rng.normal(0, 1, start.table.shape))
+    seen = Observations(rng.random((10, len(start.table))))
+    acts = Acts(seen, rng.integers(0, 8, 10), owner, reply)
+    now, then = (p.log_probabilities(seen, 1.3) for p in (policy, start))
+    wanted = np.zeros(4)
+    for one, other in ((0, 2), (1, 3), (2, 0), (3, 1)):
+        for n in range(min(lengths[one], lengths[other])):
+            (at,), (said,) = (np.flatnonzero((owner == c) & (reply == n)) for c in (one, other))
+            wanted[one] += (now - then)[at, acts.act[said]]
+    np.testing.assert_allclose(
+        tabular_step.mismatched_ratios(policy, acts, 1.3, 2), wanted, atol=1e-12
+    )
+    assert not tabular_step.mismatched_ratios(start, acts, 1.3, 2).any()
+
+
+def test_a_language_models_mismatched_ratio_is_of_anothers_replies(
+    model: Any,
+) -> None:
+    """The replies are 11, 12 and 13 to the one, 14 and 15 to the other, who says no more."""
+    one = TokenRow([1, 2, 11, 12, 3, 13, 4], [0, 0, 1, 1, 0, 2, 0])
+    other = TokenRow([5, 14, 15, 6], [0, 1, 1, 0])
+    first = LossBatch(
+        [[1, 2, 14, 15, 3], [5, 11, 12, 6]],
+        [[False, False, True, True, False], [False, True, True, False]],
+        [],
+        None,
+    )
+    torch.manual_seed(4)
+    start = Qwen3ForCausalLM(model.config).eval()
+    made = own_tokens.mismatched_ratios((model, start), [one, other], [1, 0], 1.6)
+    pairs = zip(alone(model, first, 1.6), alone(start, first, 1.6), strict=True)
+    wanted = [(now - then).sum().item() for now, then in pairs]
+    assert made == pytest.approx(wanted, abs=1e-5)
+    assert min(map(abs, made)) > 0.1
+
+
 def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
     def refused(*words: str) -> str:
         with pytest.raises(ConfigError) as error:
@@ -111,6 +186,9 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
     assert refused("reward=mixed").endswith("which labels whole conversations, got mixed")
     assert refused("algorithm.options.beta=0") == (
         "algorithm.options.beta must lie between 0.0001 and 10, got 0"
+    )
+    assert refused("algorithm.options.reference_point=start").startswith(
+        "algorithm.options.reference_point must be one of batch, mismatched, got 'start'"
     )
     assert refused("algorithm.denominator=constant") == (
         "algorithm.denominator: has no effect with algorithm.kind=kto, since it takes the mean "

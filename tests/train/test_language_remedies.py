@@ -116,6 +116,7 @@ def test_many_remedies_at_once_act_and_are_resumed_byte_for_byte(tmp_path: Path)
     assert plain[2]["remedy/acted"] is None
 
 
+ENDS = ("start", "end")
 NEWER: dict[str, dict[str, Any]] = {
     "dppo": {"low": 0.01, "high": 0.01},
     "repo_r": {"zeta": 0.05, "most": 1.0},
@@ -127,15 +128,20 @@ NEWER: dict[str, dict[str, Any]] = {
     "turn_band": {"low": 1.0, "high": 1.0},
     "snr_filter": {},
 }
+ALONE: dict[str, dict[str, Any]] = {
+    "adapo": {"clip_high": 0.01, "least": 0.01},
+    "entrocraft": {f"{bound}_{end}": 20.0 for bound in ("lower", "upper") for end in ENDS},
+}
+"""Not beside the others: a second shape of the ratio, and one that leaves half the tokens out."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["many", *NEWER])
+@pytest.mark.parametrize("name", ["many", *NEWER, *ALONE])
 def test_newer_remedies_act_on_a_language_model_and_are_resumed_byte_for_byte(
     tmp_path: Path, name: str
 ) -> None:
     """All at once, and each alone."""
-    methods = NEWER if name == "many" else {name: NEWER[name]}
+    methods = NEWER if name == "many" else {name: (NEWER | ALONE)[name]}
     steps = 3 if name == "many" else 2
     newer = config({"learning_rate": 0.005}, steps=steps, updates_per_batch=2, stop_unheard=False)
     newer = replace(newer, remedy=RemedyConfig(name, methods))

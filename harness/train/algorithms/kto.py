@@ -9,7 +9,9 @@ conversation teaches nothing more: the gradient of beta v (1 - v) is largest at 
 Ours: labels come from the group, data from the policy itself. z stands for KL(policy || start). The
 paper and TRL learn from conversations that others wrote, and estimate it on replies paired with the
 wrong prompts; here the batch is drawn by the policy, so its own mean of m is that KL without bias,
-and no further pass through the models is needed. It is taken before the first update of a step.
+and no further pass through the models is needed. `reference_point=mismatched` estimates it as they
+do: m is of the replies of a conversation with another user, each read after the words that stood
+before the same reply here, as many as both have. z is taken before the first update of a step.
 """
 
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
-from harness.config.ranges import Between
+from harness.config.ranges import Between, OneOf
 from harness.config.run import RunConfig
 from harness.train.policy_gradient.advantages import TINY, FloatArray, group_relative
 from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
@@ -41,11 +43,17 @@ class Kto(Algorithm):
     """Weight of conversations with rewards above their group's mean."""
     unwanted: Annotated[float, Between(0, 100)] = 1.0
     """Weight of those below it."""
+    reference_point: Annotated[str, OneOf(("batch", "mismatched"))] = "batch"
+    """What z is the mean of m over: the batch's conversations, or pairs of what was said in one and
+    heard in another, as in the paper."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
         return by_reply(rewards, lambda column: self._labels(column, config.group_size))
+
+    def needs_mismatched(self) -> bool:
+        return self.reference_point == "mismatched"
 
     def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
         """What m - z subtracts from each token's log p, and the weight that makes a mean over
@@ -53,7 +61,9 @@ class Kto(Algorithm):
         """
         assert step.start_logp is not None
         owners = step.owners
-        m = np.bincount(owners, weights=step.logp - step.start_logp)
+        given = step.mismatched_ratio
+        own = np.bincount(owners, weights=step.logp - step.start_logp)
+        m = own if given is None else given
         rewarded = np.unique(owners[step.rewarded])
         z = max(0.0, float(m[rewarded].mean())) if len(rewarded) else 0.0
         return step.start_logp + z / np.bincount(owners)[owners], step.length_weights()

@@ -88,7 +88,7 @@ class LanguageRun:
 
     def __init__(self, session: Session, start: StartModels, stack: RemedyStack) -> None:
         self._session, self._config, self.stack = session, session.config, stack
-        self._model, self._chat = start.learner, start.chat
+        self._model, self._judge, self._chat = start.learner, start.judge, start.chat
         self._curriculum = curriculum.begin(session.config, session.saved)
         self._critic = self.stack.critic(session.saved)
         self._critic_batch: CriticBatch | None = None
@@ -151,7 +151,7 @@ class LanguageRun:
             signal.token_advantages,
         )
         settings = loss_settings(
-            self.stack, batch, config, step, self._model, self._planning, self.limit
+            self.stack, batch, config, step, self._model, self._planning, self.limit, self._judge
         )
         self._step = StepState(
             step, conversations, batch, rewards, settings, metrics, refined.as_drawn

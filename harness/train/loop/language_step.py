@@ -26,12 +26,13 @@ from harness.train.objective import remedy_stack
 from harness.train.objective.loss_batch import LossResult, LossSettings, Scored
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import (
+    mismatched_ratios,
     own_entropies,
     own_mean_discriminants,
     states_before,
 )
 from harness.train.objective.remedy_stack import RemedyStack
-from harness.train.policy_gradient.advantages import FloatArray, IntArray
+from harness.train.policy_gradient.advantages import FloatArray, IntArray, partners
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
@@ -140,12 +141,14 @@ def loss_settings(
     model: Any,
     planning: Planning,
     limit: TokenLimit | None = None,
+    start_model: Any = None,
 ) -> LossSettings:
     """The loss of step `step`, with what the remedies choose before `model` is updated.
 
     They choose by the log-probabilities of the engine that drew the tokens. If a remedy needs
     entropies and the engine records none, this costs a forward pass over the batch; so does one
-    that needs `StepTokens.mean_discriminant`.
+    that needs `StepTokens.mean_discriminant`. Where the algorithm needs
+    `StepTokens.mismatched_ratio`, `model` and `start_model` read a batch once more each.
     """
     trajectories = batch.trajectories
     conversation, turn = _places(trajectories)
@@ -172,6 +175,11 @@ def loss_settings(
         mean_discriminant=(
             _mean_discriminants(trajectories, config, model, limit)
             if stack.needs_distribution
+            else None
+        ),
+        mismatched_ratio=(
+            _mismatched_ratios(trajectories, config, (model, start_model), limit)
+            if stack.needs_mismatched
             else None
         ),
         spoken_again=None if batch.again_from is None else turn >= batch.again_from[conversation],
@@ -239,6 +247,18 @@ def _mean_discriminants(
     """See `StepTokens.mean_discriminant`."""
     ids, own = _ids_and_own(trajectories)
     return _joined(own_mean_discriminants(model, ids, own, config.policy.temperature, limit))
+
+
+def _mismatched_ratios(
+    trajectories: Sequence[TokenTrajectory],
+    config: RunConfig,
+    models: tuple[Any, Any],
+    limit: TokenLimit | None,
+) -> FloatArray:
+    """See `StepTokens.mismatched_ratio`."""
+    rows, size = [t.row for t in trajectories], config.algorithm.group_size
+    others = partners(len(rows), size).tolist()
+    return np.array(mismatched_ratios(models, rows, others, config.policy.temperature, limit))
 
 
 def _ids_and_own(

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.config.run import RunConfig
+from harness.config.run import MAX_TURNS, RunConfig
 from harness.policy.tabular import Observations, TabularPolicy, observe, recall, with_slots
 from harness.train.ledger.moves import Pass
 from harness.train.loop.session import Session
@@ -19,7 +19,7 @@ from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective import remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.objective.token_selection import RemedyLoss, TokenSelection
-from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.advantages import FloatArray, partners
 from harness.train.policy_gradient.losses import BoolArray, LossTokens
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.rollout.batch import REMEDY_STREAM, rng_of
@@ -161,12 +161,32 @@ def act_batch(
         mean_discriminant=(
             mean_discriminants(policy, acts.seen, temperature) if stack.needs_distribution else None
         ),
+        mismatched_ratio=(
+            mismatched_ratios(policy, acts, temperature, config.algorithm.group_size)
+            if stack.needs_mismatched
+            else None
+        ),
         spoken_again=spoken_again,
         progress=remedy_stack.progress(config, step),
     )
     total = denominator(stack.algorithm, config, max(1, int((~lost).sum())))
     selection = stack.select(tokens)
     return ActBatch(acts, trace.advantage, selection, temperature, total)
+
+
+def mismatched_ratios(
+    policy: TabularPolicy, acts: Acts, temperature: float, group_size: int
+) -> FloatArray:
+    """See `StepTokens.mismatched_ratio`; the policy's start is its prior, a table of zeros."""
+    start = replace(policy, table=np.zeros_like(policy.table))
+    now, then = (p.log_probabilities(acts.seen, temperature) for p in (policy, start))
+    count = int(acts.conversation.max()) + 1
+    place = np.full((count, MAX_TURNS), -1)
+    place[acts.conversation, acts.reply] = np.arange(len(acts.act))
+    other = place[partners(count, group_size)]
+    ratio = np.where((place >= 0) & (other >= 0), (now - then)[place, acts.act[other]], 0.0)
+    ratios: FloatArray = ratio.sum(axis=1)
+    return ratios
 
 
 def mean_discriminants(policy: TabularPolicy, seen: Observations, temperature: float) -> FloatArray:

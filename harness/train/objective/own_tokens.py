@@ -11,7 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from harness.train.engines.engine import start_weights
 from harness.train.engines.scoring import (
+    TokenRow,
     chunks,
     drawn,
     entropies,
@@ -40,6 +42,42 @@ def own_log_probabilities(
         return log_probabilities(logits, tokens, temperature)
 
     return _by_row(model, ids, own, measure, limit)
+
+
+def mismatched_ratios(
+    models: tuple[Any, Any],
+    rows: Sequence[TokenRow],
+    others: Sequence[int],
+    temperature: float,
+    limit: TokenLimit | None = None,
+) -> list[float]:
+    """See `StepTokens.mismatched_ratio`.
+
+    `models`: the learner and the start model, which may be the learner without its adapters;
+    `others`: the number of the conversation that each row's replies are taken from.
+    """
+    made = [_with_replies_of(rows[other], row) for row, other in zip(rows, others, strict=True)]
+    ids, own = [row.ids for row in made], [[turn > 0 for turn in row.turn] for row in made]
+    learner, start = models
+    now = own_log_probabilities(learner, ids, own, temperature, limit)
+    with start_weights(start):
+        then = own_log_probabilities(start, ids, own, temperature, limit)
+    return [float((a - b).sum()) for a, b in zip(now, then, strict=True)]
+
+
+def _with_replies_of(other: TokenRow, row: TokenRow) -> TokenRow:
+    """The row, up to the last reply that both have, with the replies of `other` in their place."""
+    made, before = TokenRow(), 0
+    for token, turn in zip(row.ids, row.turn, strict=True):
+        if turn > max(other.turn):
+            break
+        if turn and turn != before:
+            pairs = zip(other.ids, other.turn, strict=True)
+            made.extend([said for said, its_turn in pairs if its_turn == turn], turn)
+        elif not turn:
+            made.extend([token])
+        before = turn
+    return made
 
 
 @torch.no_grad()

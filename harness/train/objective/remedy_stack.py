@@ -73,6 +73,11 @@ class RemedyStack:
         return self.algorithm.needs_start or any(r.needs_start for r in self.remedies)
 
     @property
+    def needs_mismatched(self) -> bool:
+        """Whether `select` needs `StepTokens.mismatched_ratio`."""
+        return self.algorithm.needs_mismatched()
+
+    @property
     def needs_planning(self) -> bool:
         """Whether `select` needs to know which tokens open a strategy."""
         return any(remedy.needs_planning for remedy in self.remedies)

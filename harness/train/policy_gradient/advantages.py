@@ -88,6 +88,14 @@ def permuted_within_groups(
     return dealt
 
 
+def partners(count: int, group_size: int) -> IntArray:
+    """For each of `count` conversations one with another user, shape (count,): that at its place in
+    the next group. In a batch of one group it is the next conversation, with the same user.
+    """
+    apart = group_size if count > group_size else 1
+    return (np.arange(count) + apart) % count
+
+
 def _known(rewards: FloatArray, group_size: int) -> tuple[NDArray[np.bool_], FloatArray]:
     grouped = rewards.reshape(-1, group_size)
     known = np.isfinite(grouped)

@@ -88,6 +88,12 @@ class Algorithm(Options, ABC):
         """
         return np.repeat(rewards.shared[:, None], values.shape[1], axis=1)
 
+    def needs_mismatched(self) -> bool:
+        """Whether `prepare` needs `StepTokens.mismatched_ratio`: one more pass of the policy and of
+        the start policy over a batch.
+        """
+        return False
+
     def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
         """Numbers of each token, shapes (tokens,), that `loss` gets as `tokens.prepared`: whatever
         depends on the whole batch, chosen once a step before its first update.

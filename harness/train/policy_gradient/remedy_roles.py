@@ -56,6 +56,9 @@ class StepTokens:
     mean_discriminant: FloatArray | None = None
     """sum p^2 (log p + H) over what could have been drawn instead; None unless a remedy needs it.
     """
+    mismatched_ratio: FloatArray | None = None
+    """The log-ratio to the start policy of another conversation's replies, read after the words of
+    each conversation, shape (conversations,); None unless the algorithm needs it."""
     spoken_again: BoolArray | None = None
     """Tokens drawn after a critique; None where groups stay as they were drawn."""
     progress: float = 0.0

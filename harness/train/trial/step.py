@@ -183,7 +183,8 @@ def _batch(
     spread = np.ones(count)  # of rewards that were not earned
     batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded, spread)
     planning = Planning(models.chat)
-    settings = loss_settings(stack, batch, config, STEP, models.learner, planning, limit)
+    both = models.learner, planning, limit, models.judge
+    settings = loss_settings(stack, batch, config, STEP, *both)
     return LossBatch(
         ids=[t.row.ids for t in trajectories],
         own=[[turn > 0 for turn in t.row.turn] for t in trajectories],

@@ -113,10 +113,12 @@ class TrainerConfig:
     ] = 1
     """Neighbouring ranks that have vLLM's weights in parts and draw their turns together, for
     trainer.engine=vllm_colocate; must divide trainer.gpus."""
-    waves: Annotated[int, Between(1, 65_536), ANY_LANGUAGE_MODEL, SERVED_USERS] = 2
+    waves: Annotated[int | None, Between(1, 65_536), ANY_LANGUAGE_MODEL, SERVED_USERS] = None
     """Parts of a batch that talk with served users independently of each other: while the users of
     one think, another speaks, and a late answer keeps only its own part waiting. Of 1 all wait for
-    each answer; as many as conversations each go on by themselves, drawn one by one."""
+    each answer; as many as conversations each go on by themselves. null for that where vLLM draws,
+    which takes up each turn as it comes, and for 2 where transformers does or vLLM in parts, which
+    draw for one part after the other."""
     gpu_memory_share: Annotated[
         float, Between(0.01, 0.95), ANY_LANGUAGE_MODEL, MAY_BE_COLOCATED
     ] = 0.3

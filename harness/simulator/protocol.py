@@ -7,14 +7,12 @@ a conversation is the same whichever others are simulated beside it, and after a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
+from harness.utils.pending import Pending
 from harness.utils.record import changed, record
 
-T = TypeVar("T")
 TRAIN, HELD_OUT = "train", "held_out"
 """The two sides of the split of personas."""
 
@@ -107,57 +105,20 @@ class UserSimulator(Protocol):
         ...
 
 
-PendingAnswers = Callable[[], list[UserTurn]]
-"""Waits for answers that were asked for, and returns them."""
-POLL_EVERY_S = 0.2
-"""Seconds between looks for news while answers are waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Awaited(Generic[T]):
-    """A PendingAnswers that also says whether it would have to wait."""
-
-    wait: Callable[[], list[T]]
-    futures: tuple[Future[Any], ...]
-    """All done once the answers are there."""
-    poll: Callable[[], None]
-    """Called now and then while others wait for it; raises what ends the run."""
-
-    def __call__(self) -> list[T]:
-        """Wait for the answers."""
-        return self.wait()
-
-
-def first_ready(pending: Sequence[PendingAnswers]) -> int:
-    """Wait until answers of one of `pending` are there: its number, the least where several are.
-
-    The first, at once, where a simulator does not tell.
-    """
-    known = [one for one in pending if isinstance(one, Awaited)]
-    if len(known) < len(pending) or len(known) == 1:
-        return 0
-    while True:
-        for number, one in enumerate(known):
-            if all(future.done() for future in one.futures):
-                return number
-        left = [future for one in known for future in one.futures if not future.done()]
-        wait(left, timeout=POLL_EVERY_S, return_when=FIRST_COMPLETED)
-        for one in known:
-            one.poll()
-
-
 @runtime_checkable
 class ConcurrentSimulator(Protocol):
     """A simulator whose answers take time, in which the caller may do other things."""
 
-    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+    def ask(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> Pending[list[UserTurn]]:
         """Begin to answer, and return at once. Raises as `answer` does, before anything begins."""
         ...
 
 
 def ask(
     simulator: UserSimulator, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
-) -> PendingAnswers:
+) -> Pending[list[UserTurn]]:
     """Begin to answer each reply; a simulator that is not concurrent has answered on return.
 
     Raises ValueError for a conversation that has ended.

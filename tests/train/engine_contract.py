@@ -105,6 +105,22 @@ class EngineContract:
             assert alone[turn][0].ids == together[turn][2].ids
         assert len({tuple(turn.ids) for turn in together[0]}) == COUNT
 
+    def test_waves_that_ask_at_once_get_what_each_gets_alone(self, engine: Engine) -> None:
+        with engine.awake():
+            samplers = [engine.sampler(1, END, TEMPERATURE) for _ in range(COUNT)]
+            openings = zip(samplers, heard(), uniforms(1), strict=True)
+            firsts = [one.begin_turn([0], [ids], u[None]) for one, ids, u in openings]
+            order = [2, 0, 3, 1]  # whoever asks first need not be waited for first
+            turns = {i: [firsts[i]()[0]] for i in order}
+            again = {i: samplers[i].begin_turn([0], [[LATER]], uniforms(2)[[i]]) for i in order}
+            for i in reversed(order):
+                turns[i] += again[i]()
+            alone = self.spoken(engine)
+        for i, (first, second) in turns.items():
+            assert [first.ids, second.ids] == [turn[i].ids for turn in alone]
+            for one, other in zip((first, second), (turn[i] for turn in alone), strict=True):
+                assert one.logp == pytest.approx(other.logp, abs=self.most_apart_nats)
+
     def test_it_goes_back_to_what_a_conversation_had_heard(self, engine: Engine) -> None:
         """Two conversations draw their first turn again, from a shorter prompt; two go on."""
         every, back, on = list(range(COUNT)), [1, 3], [0, 2]

@@ -27,7 +27,12 @@ from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.intention_lines import NEEDS
 from harness.simulator.scripted.lines import is_phrase
-from harness.train.engines.engine import PromptedSampler, Transformers, TurnRequest
+from harness.train.engines.engine import (
+    PromptedSampler,
+    Transformers,
+    TurnRequest,
+    at_once,
+)
 from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.engines.scoring import log_distribution, own_logits
 from harness.train.loop import conversation_length, language_refinement, memory
@@ -46,6 +51,7 @@ from harness.train.rollout.batch import rng_of, rollout_groups
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import TabularSpeaker
+from harness.utils.pending import Pending
 from tests.train.made import LEVELS, rows_of, short, tabular
 from tests.train.test_ranks import assert_close, trained
 
@@ -80,7 +86,7 @@ def config(critique: str = "reason", kind: str = "critique_grpo", **trainer: Any
 class Recording:
     """The transformers engine, which keeps the ids that its samplers are given."""
 
-    corrected = False
+    corrected = together = False
 
     def __init__(self, model: Any, prompted: bool = False) -> None:
         self._engine, self._model, self._prompted = Transformers(model), model, prompted
@@ -92,7 +98,7 @@ class Recording:
     def sampler(self, count: int, end: int, temperature: float) -> Any:
         """As vLLM's where `prompted`: whole conversations in, from their start."""
         if self._prompted:
-            return PromptedSampler(self._complete, count, end, temperature)
+            return PromptedSampler(at_once(self._complete), count, end, temperature)
         return _Recorded(self._engine.sampler(count, end, temperature), self.read)
 
     def speaking(self) -> contextlib.AbstractContextManager[None]:
@@ -113,11 +119,11 @@ class _Recorded:
     def __init__(self, sampler: Any, read: list[list[list[int]]]) -> None:
         self._sampler, self._read = sampler, read
 
-    def speak(
+    def begin_turn(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
-    ) -> list[SampledTurn]:
+    ) -> Pending[list[SampledTurn]]:
         self._read.append([list(ids) for ids in heard])
-        made: list[SampledTurn] = self._sampler.speak(live, heard, uniforms)
+        made: Pending[list[SampledTurn]] = self._sampler.begin_turn(live, heard, uniforms)
         return made
 
     def rewind(self, lengths: Mapping[int, int]) -> None:

@@ -16,7 +16,13 @@ import torch
 from harness.config.run import PolicyConfig, TrainerConfig
 from harness.errors import StoppedError
 from harness.policy import huggingface
-from harness.train.engines.engine import PromptedSampler, TurnRequest, in_time, plain_weights
+from harness.train.engines.engine import (
+    PromptedSampler,
+    TurnRequest,
+    at_once,
+    in_time,
+    plain_weights,
+)
 from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.loop import memory, step_checks
 from harness.train.loop.session import opened
@@ -46,7 +52,7 @@ def recording(model: Any, asks: list[TurnRequest]) -> Callable[[TurnRequest], li
 
 def test_a_prompt_is_all_that_was_said_with_the_end_of_a_turn_that_was_cut(model: Any) -> None:
     asks: list[TurnRequest] = []
-    sampler = PromptedSampler(recording(model, asks), 3, END, 1.5)
+    sampler = PromptedSampler(at_once(recording(model, asks)), 3, END, 1.5)
     rng = torch.from_numpy(np.random.default_rng(2).random((3, LIMIT)))
     first = sampler.speak([0, 1, 2], [[5, 6], [7], [8, 9, 10]], rng)
     second = sampler.speak([0, 2], [[11], [12, 13]], rng[[0, 2]])

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -75,7 +75,7 @@ def serving() -> Iterator[Server]:
 
 def test_each_conversation_is_a_request_with_a_seed_of_its_own() -> None:
     with serving() as server:
-        turns = Completions(server.url, 10)(ASK)
+        turns = Completions(server.url, 10, print)(ASK)
     assert [(turn.ids, turn.logp) for turn in turns] == [([6], [-11.0]), ([7], [-12.0])]
     first = min(server.asked, key=lambda body: body["seed"])
     wanted = {"model": "policy", "prompt": [5, 6], "seed": 11, "max_tokens": 4, "temperature": 1.5,
@@ -103,10 +103,23 @@ def test_an_address_where_nobody_answers_is_reported_at_once() -> None:
         reach(url)
 
 
+def test_turns_that_are_asked_for_meanwhile_are_drawn_beside_those_under_way() -> None:
+    with serving() as server:
+        server.hangs_s = 0.4
+        completions = Completions(server.url, 10, print)
+        began = time.monotonic()
+        first = completions.begin(ASK)
+        second = completions.begin(replace(ASK, prompts=[[9]], seeds=[13]))
+        assert [first.is_there, second.is_there] == [False, False]
+        assert [turn.ids for turn in [*second(), *first()]] == [[9], [6], [7]]
+        assert time.monotonic() - began < 0.8, "the one did not wait for the other"
+        completions.close()
+
+
 @pytest.mark.parametrize("status", [500, 404])
 def test_a_server_that_fails_in_mid_run_stops_it(status: int) -> None:
     with serving() as server:
-        complete = Completions(server.url, 10)
+        complete = Completions(server.url, 10, print)
         server.status = status
         with pytest.raises(
             StoppedError, match=rf"got: HTTP Error {status}: .*`harness resume` goes"
@@ -117,7 +130,7 @@ def test_a_server_that_fails_in_mid_run_stops_it(status: int) -> None:
 def test_a_server_that_hangs_is_given_up_on() -> None:
     complaints: list[str] = []
     with serving() as server:
-        complete = Completions(server.url, 0.1)
+        complete = Completions(server.url, 0.1, print)
         server.hangs_s = 0.4
         with pytest.raises(StoppedError, match="got: timed out"), in_time(0.08, complaints.append):
             complete(ASK)

@@ -13,18 +13,13 @@ import pytest
 
 from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
-from harness.simulator.protocol import (
-    Awaited,
-    ConversationKey,
-    PendingAnswers,
-    SupporterReply,
-    UserTurn,
-    first_ready,
-)
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.user import ScriptedSimulator
+from harness.train.metrics import deaf
 from harness.train.rollout.batch import ROLLOUT_STREAM, SideBySide, rng_of, streams, waves
 from harness.train.rollout.conversation import InWaves, StartState, rollout, shares, take_over
 from harness.train.rollout.uniforms import RolloutUniforms
+from harness.utils.pending import Awaited, Pending, first_ready
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.test_language_run import config as language
@@ -61,7 +56,9 @@ class Slow(ScriptedSimulator):
         super().__init__(level)
         self._log, self._asked = log, 0
 
-    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+    def ask(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> Pending[list[UserTurn]]:
         self._asked += 1
         number = self._asked
         self._log.append(f"{number} thinks")
@@ -110,7 +107,9 @@ class Late(ScriptedSimulator):
         self._late, self._late_s, self.polls = late, late_s, 0
         self._pool = ThreadPoolExecutor(8)
 
-    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+    def ask(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> Pending[list[UserTurn]]:
         def answered() -> list[UserTurn]:
             if any(turn.state.key == self._late for turn in turns):
                 time.sleep(self._late_s)
@@ -138,6 +137,72 @@ def test_a_late_answer_keeps_only_its_own_wave_waiting() -> None:
     )
 
 
+class Batch:
+    """An engine that has a batch: a step of it brings all who are in it nearer to their reply."""
+
+    def __init__(self) -> None:
+        self.left: dict[Future[None], int] = {}
+        self.sizes: list[int] = []
+
+    def join(self, steps: int) -> Future[None]:
+        future: Future[None] = Future()
+        self.left[future] = steps
+        return future
+
+    def step(self) -> bool:
+        if not self.left:
+            return False
+        self.sizes.append(len(self.left))
+        self.left = {future: steps - 1 for future, steps in self.left.items()}
+        for future in [future for future, steps in self.left.items() if not steps]:
+            del self.left[future]
+            future.set_result(None)
+        return True
+
+
+class Joining(Speaker):
+    """Replies of different lengths, in the batch of all who speak."""
+
+    def __init__(self, name: str, log: list[str], batch: Batch, steps: int) -> None:
+        super().__init__(name, log)
+        self._batch, self._steps = batch, steps
+
+    def begin_reply(
+        self, live: Sequence[int], heard: Sequence[str]
+    ) -> Pending[list[SupporterReply]]:
+        said, replied = self.speak(live, heard), self._batch.join(self._steps)
+
+        def wait() -> list[SupporterReply]:
+            while not replied.done():
+                self._batch.step()
+            return said
+
+        return Awaited(wait, (replied,), work=self._batch.step)
+
+
+def test_waves_join_the_batch_of_those_who_speak() -> None:
+    batch, lengths = Batch(), {"A": 1, "B": 2, "C": 5}
+    speakers = [Joining(name, [], batch, steps) for name, steps in lengths.items()]
+    conversations = rollout(Late(LEVEL, KEYS[0], 0.05), InWaves(speakers), KEYS)
+    assert batch.sizes[0] == 3, "all speak at once"
+    turns = zip(speakers, lengths.values(), strict=True)
+    one_by_one = sum(one.turn * steps for one, steps in turns)
+    assert len(batch.sizes) < one_by_one
+    assert conversations == rollout(
+        make(SimulatorConfig(), LEVEL), InWaves([Speaker(name, []) for name in "ABC"]), KEYS
+    )
+
+
+def test_a_deaf_policy_speaks_at_once_too() -> None:
+    words = [["I lost my job."]] * len(KEYS)
+    batch, waves = Batch(), [range(3), range(3, 7)]
+    speakers = [
+        deaf.DeafSpeaker(Joining("A", [], batch, 2), words[w.start : w.stop]) for w in waves
+    ]
+    rollout(Late(LEVEL, KEYS[0], 0.0), InWaves(speakers), KEYS)
+    assert batch.sizes[0] == 2
+
+
 def test_no_news_is_missed_while_users_think() -> None:
     class Stopped(Exception):
         pass
@@ -146,7 +211,7 @@ def test_no_news_is_missed_while_users_think() -> None:
         raise Stopped
 
     never: Future[object] = Future()
-    pending: list[Awaited[UserTurn]] = [Awaited(list, (never,), stop) for _ in range(2)]
+    pending: list[Awaited[list[UserTurn]]] = [Awaited(list, (never,), stop) for _ in range(2)]
     with pytest.raises(Stopped):
         first_ready(pending)
 
@@ -157,7 +222,7 @@ def test_users_of_several_levels_are_ready_when_all_are() -> None:
     pending = both.ask(both.open(KEYS[:2]), [SupporterReply("You did your best.")] * 2)
     assert isinstance(pending, Awaited)
     assert len(pending.futures) == 2
-    done: Awaited[UserTurn] = Awaited(list, (), lambda: None)
+    done: Awaited[list[UserTurn]] = Awaited(list, (), lambda: None)
     assert first_ready([pending, done]) == 1
     assert [turn.state.simulator for turn in pending()] == [0, 1]
 
@@ -188,9 +253,12 @@ def test_with_a_scripted_user_a_batch_draws_from_one_stream_as_ever() -> None:
 def test_waves_are_of_users_who_take_their_time() -> None:
     config = language()
     users = replace(config, simulator=served("http://localhost:1/v1"))
-    assert (waves(config), waves(users)) == (1, 2)
+    assert [waves(config, 8, together) for together in (False, True)] == [1, 1]
+    assert [waves(users, 8, together) for together in (False, True)] == [2, 8]
+    assert waves(users, 1, False) == 1
     many = replace(users, trainer=replace(users.trainer, waves=100))
-    assert waves(many) == users.trainer.conversations == 8
+    few = replace(users, trainer=replace(users.trainer, waves=3))
+    assert [waves(many, 8, False), waves(few, 8, True)] == [8, 3]
     assert streams(many) == streams(users) == 2
 
 

@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError, EndpointError
 from harness.simulator.draws import uniforms
-from harness.simulator.protocol import POLL_EVERY_S, Awaited
 from harness.simulator.served.completions import Request
 from harness.simulator.served.endpoint import Endpoint
 from harness.simulator.served.faults import (
@@ -39,6 +38,7 @@ from harness.simulator.served.faults import (
 from harness.simulator.served.journal import Entry, Journal
 from harness.simulator.served.model_identity import ModelIdentity
 from harness.simulator.served.usage import Limits, Usage, tokens_of
+from harness.utils.pending import POLL_EVERY_S, Awaited
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -90,7 +90,7 @@ class EndpointClient:
 
     def start(
         self, conversations: Sequence[Coroutine[Any, Any, T]], join: Callable[[list[T]], list[R]]
-    ) -> Awaited[R]:
+    ) -> Awaited[list[R]]:
         """Begin all at once, from any thread; return what waits for what `join` makes of their
         results.
 

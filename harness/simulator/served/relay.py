@@ -23,13 +23,13 @@ from typing import Any
 from harness.config.run import DifficultyConfig
 from harness.errors import HarnessError
 from harness.simulator.protocol import (
-    Awaited,
     ConversationKey,
     SupporterReply,
     UserTurn,
 )
 from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.simulator import ServedSimulator
+from harness.utils.pending import Awaited
 
 
 class RelayError(Exception):
@@ -138,7 +138,7 @@ class RelayLine:
         self._pending: dict[int, Future[list[UserTurn]]] | None = {}
         threading.Thread(target=self._receive_all, daemon=True).start()
 
-    def ask(self, difficulty: DifficultyConfig, **asked: Any) -> Awaited[UserTurn]:
+    def ask(self, difficulty: DifficultyConfig, **asked: Any) -> Awaited[list[UserTurn]]:
         """Begin to ask; `asked`: the rest of a Question."""
         future: Future[list[UserTurn]] = Future()
         number = next(self._numbers)
@@ -151,7 +151,7 @@ class RelayLine:
             self._connection.send_bytes(pickle.dumps(question))
         except OSError as error:
             raise _gone() from error
-        return Awaited(future.result, (future,), lambda: None)
+        return Awaited(future.result, (future,))
 
     def _receive_all(self) -> None:
         with contextlib.suppress(EOFError, OSError):
@@ -199,7 +199,7 @@ class RelayedUsers:
 
     def ask(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
-    ) -> Awaited[UserTurn]:
+    ) -> Awaited[list[UserTurn]]:
         """Begin to answer, and return at once. Raises ValueError for an ended conversation."""
         ServedSimulator.refuse_ended(turns)
         return self._line.ask(self.difficulty, turns=tuple(turns), replies=tuple(replies))

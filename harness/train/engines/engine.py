@@ -10,12 +10,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from harness.train.engines.sampler import SampledTurn, Sampler
+from harness.utils.pending import Pending, then
 
 SEEDS = 2**31
 """A request's seed is below this."""
@@ -30,6 +32,12 @@ class TurnSampler(Protocol):
         """One turn in each conversation of `live`, as long as `uniforms` is wide at most."""
         ...
 
+    def begin_turn(
+        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+    ) -> Pending[list[SampledTurn]]:
+        """Begin to draw as `speak` does; what is not Awaited has been drawn on return."""
+        ...
+
     def rewind(self, lengths: Mapping[int, int]) -> None:
         """Keep of each conversation in `lengths` its first so many ids, of those that it had heard
         before it last spoke; `speak` is then given all that follows them.
@@ -38,12 +46,14 @@ class TurnSampler(Protocol):
 
 
 class Engine(Protocol):
-    """Draws turns for one thread: waves of conversations take turns, so that one is drawn while
-    the users of the other answer.
+    """Draws turns for one thread, in waves of conversations: some are drawn while the users of
+    others answer.
     """
 
     corrected: bool
     """Whether its tokens get importance weights in the loss, since its weights are a copy."""
+    together: bool
+    """Whether it draws for all waves at once that ask at the time; if not, they take turns."""
 
     def awake(self) -> AbstractContextManager[None]:
         """A context in which it draws with the learner's current weights."""
@@ -68,6 +78,7 @@ class Transformers:
     """The learning model as its own engine."""
 
     corrected = False
+    together = False
 
     def __init__(
         self,
@@ -107,24 +118,43 @@ class TurnRequest:
 
 
 Complete = Callable[[TurnRequest], list[SampledTurn]]
+Begin = Callable[[TurnRequest], Pending[list[SampledTurn]]]
+
+
+def at_once(complete: Complete) -> Begin:
+    """Begin a request by completing it."""
+
+    def begin(request: TurnRequest) -> Pending[list[SampledTurn]]:
+        turns = complete(request)
+        return lambda: turns
+
+    return begin
 
 
 class PromptedSampler:
     """A TurnSampler over an engine that takes whole conversations, which it keeps."""
 
-    def __init__(self, complete: Complete, count: int, end: int, temperature: float) -> None:
-        self._complete, self._end, self._temperature = complete, end, temperature
+    def __init__(self, begin: Begin, count: int, end: int, temperature: float) -> None:
+        self._begin, self._end, self._temperature = begin, end, temperature
         self._ids: list[list[int]] = [[] for _ in range(count)]
 
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
         """One turn in each conversation of `live`; the first of its uniforms becomes its seed."""
+        return self.begin_turn(live, heard, uniforms)()
+
+    def begin_turn(
+        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+    ) -> Pending[list[SampledTurn]]:
         for i, new in zip(live, heard, strict=True):
             self._ids[i] += new
         prompts, seeds = [self._ids[i] for i in live], (uniforms[:, 0] * SEEDS).long().tolist()
         request = TurnRequest(prompts, seeds, uniforms.shape[1], self._end, self._temperature)
-        turns = self._complete(request)
+        return then(self._begin(request), partial(self._keep, live))
+
+    def _keep(self, live: Sequence[int], turns: list[SampledTurn]) -> list[SampledTurn]:
+        """The same turns, once each conversation has its own."""
         for i, turn in zip(live, turns, strict=True):
             cut = turn.ids[-1] != self._end
             self._ids[i] += [*turn.ids, self._end] if cut else turn.ids
@@ -142,7 +172,7 @@ class Polled:
 
     def __init__(self, engine: Engine, before_turn: Callable[[], None]) -> None:
         self._engine, self._before_turn = engine, before_turn
-        self.corrected = engine.corrected
+        self.corrected, self.together = engine.corrected, engine.together
 
     def awake(self) -> AbstractContextManager[None]:
         return self._engine.awake()
@@ -165,18 +195,26 @@ class _PolledSampler:
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
+        return self.begin_turn(live, heard, uniforms)()
+
+    def begin_turn(
+        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+    ) -> Pending[list[SampledTurn]]:
         self.before_turn()
-        return self.sampler.speak(live, heard, uniforms)
+        return self.sampler.begin_turn(live, heard, uniforms)
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
         self.sampler.rewind(lengths)
 
 
 @contextmanager
-def in_time(seconds: float, hung: Callable[[str], None]) -> Iterator[None]:
-    """Call `hung` with the reason, from a thread of its own, if the block takes longer."""
+def in_time(seconds: float, hung: Callable[[str], None], waited_s: float = 0.0) -> Iterator[None]:
+    """Call `hung` with the reason, from a thread of its own, if the block takes longer.
+
+    `waited_s`: what has been waited before it.
+    """
     why = f"after {seconds:g} s of waiting for vLLM (trainer.engine_deadline_s)"
-    timer = threading.Timer(seconds, lambda: hung(why))
+    timer = threading.Timer(max(seconds - waited_s, 0.0), lambda: hung(why))
     timer.daemon = True
     timer.start()
     try:

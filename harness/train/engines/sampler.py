@@ -16,6 +16,7 @@ from torch import Tensor
 
 from harness.train.engines.ragged_cache import RaggedCache
 from harness.train.engines.scoring import chunks, entropies, head_logits, padded
+from harness.utils.pending import Pending
 
 FEWEST_SHARED = 64
 """Tokens from which on a common beginning is read once. With fewer there is little to gain, and
@@ -134,6 +135,13 @@ class Sampler:
         self._reader = Reader(model, count)
         self._end, self._temperature, self._note_entropies = end, temperature, note_entropies
         self._unread: dict[int, list[int]] = {i: [] for i in range(count)}
+
+    def begin_turn(
+        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+    ) -> Pending[list[SampledTurn]]:
+        """The same as `speak`, once it is done."""
+        turns = self.speak(live, heard, uniforms)
+        return lambda: turns
 
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor

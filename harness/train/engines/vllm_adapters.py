@@ -13,6 +13,7 @@ import hashlib
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -36,6 +37,7 @@ from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.scoring import log_probabilities, own_logits
 from harness.train.engines.vllm_address import LOAD, NO_ANSWER, UNLOAD, lost, names, refusal, said
 from harness.train.engines.vllm_server import Completions
+from harness.utils.pending import Awaited
 
 MOST_APART_NATS = {torch.float32: 0.02, torch.bfloat16: 0.2}
 """Mean distance a token between the base's log-probabilities here and there; rounding alone gives
@@ -50,6 +52,7 @@ class Adapted:
     """One of the runs that share a server."""
 
     corrected = True
+    together = True
 
     def __init__(
         self,
@@ -69,11 +72,12 @@ class Adapted:
         self._deadline_s = config.trainer.engine_deadline_s
         self._mine = f"harness-{hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]}-"
         self._attempt, self._count, self._name = secrets.token_hex(4), 0, ""
+        self._loads = 0
         self._at_server: list[str] = []
         shutil.rmtree(self._folder, ignore_errors=True)  # of an attempt that was killed
         with self._in_time():
             self._drop([name for name in self._names() if name.startswith(self._mine)])
-            self._draw = Completions(self._url, self._deadline_s)
+            self._draw = Completions(self._url, self._deadline_s, hung)
             self._check_base()
 
     @contextlib.contextmanager
@@ -91,27 +95,38 @@ class Adapted:
         yield
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
-        return PromptedSampler(self._complete, count, end, temperature)
+        return PromptedSampler(self._begin, count, end, temperature)
 
     def speaking(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
     def close(self) -> None:
         """Drop the adapters; a server that is gone has none."""
+        self._draw.close()
         self._drop(list(self._at_server))
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _complete(self, request: TurnRequest) -> list[SampledTurn]:
-        """Draw every turn; from the start where the server was restarted and knows none of ours."""
-        with self._in_time():
+    def _begin(self, request: TurnRequest) -> Awaited[list[SampledTurn]]:
+        """Begin every turn; once more where the server was restarted and knows none of ours."""
+        begun, loads = self._draw.begin(request), self._loads
+
+        def wait() -> list[SampledTurn]:
             try:
-                return self._draw(request)
-            except StoppedError:
-                if self._name in self._names():
-                    raise
+                return begun()
+            except StoppedError as error:
+                if loads == self._loads:  # else what was begun beside it has had them loaded again
+                    self._load_again(error)
+            return self._draw(request)
+
+        return replace(begun, wait=wait)
+
+    def _load_again(self, lost: StoppedError) -> None:
+        """Have a server that was restarted load the adapters; raise `lost` if it was not."""
+        with self._in_time():
+            if self._name in self._names():
+                raise lost
             self._check_base()
             self._load()
-            return self._draw(request)
 
     def _save(self) -> None:
         """Save the current adapters under a name that no attempt at the run has used."""
@@ -138,6 +153,7 @@ class Adapted:
         except NO_ANSWER as error:
             raise lost(self._url, error) from error
         self._draw.model = self._name
+        self._loads += 1
 
     def _drop(self, adapters: Sequence[str]) -> None:
         """Have the server forget adapters; one without them is fine."""

@@ -133,7 +133,9 @@ def refusal(error: HTTPError) -> str:
 
 
 def lost(url: str, error: Exception) -> StoppedError:
-    """The error for a server that failed with `error`."""
+    """The error for a server that failed with `error`, whose answer, if any, nobody reads."""
+    if isinstance(error, HTTPError):
+        error.close()
     reason = " ".join(str(error).split())[:200] or type(error).__name__
     return StoppedError(
         f"trainer.engine_url: {url} must answer as `vllm serve` does, got: {reason}; "

@@ -7,8 +7,11 @@ a choice of precision, and takes a model from a folder, which a run with random 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # weights are put in by a call, not by a copy
@@ -18,6 +21,7 @@ import torch
 import torch.distributed as dist
 from vllm import LLM, SamplingParams
 from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
+from vllm.sampling_params import RequestOutputKind
 
 from harness.config import engine_choice
 from harness.config.run import RunConfig
@@ -27,12 +31,14 @@ from harness.train.engines.engine import (
     PromptedSampler,
     TurnRequest,
     TurnSampler,
+    at_once,
     in_time,
     plain_model,
     plain_weights,
 )
 from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.turn_group import Mates, TurnGroup
+from harness.utils.pending import Awaited, Pending
 
 STDOUT, STDERR = 1, 2
 IN_PARTS = {"distributed_executor_backend": "external_launcher"}
@@ -64,15 +70,16 @@ class Colocated:
         self.sleeps = model.device.type == "cuda" and config.trainer.runs_per_gpu == 1
         folder = vllm_model.folder(model)
         options = _options(model, config, self.sleeps)
-        self._group = None
+        self.together, self._group = mates is None, None
         if mates is not None:
             options |= IN_PARTS | {"tensor_parallel_size": mates.size}
-            self._group = TurnGroup(self._complete, mates)
+            self._group = TurnGroup(lambda request: self._begin(request)(), mates)
         with _stdout_is_stderr(), self._in_time(), _as_torchrun_says():
             try:
                 self._llm = LLM(str(folder), **options)
             except (ValueError, RuntimeError, AssertionError) as error:  # that memory was freed
                 raise _refused(error) from error
+        self._running = RunningTurns(self._llm.llm_engine, self._in_step)
         if self.sleeps:
             self._llm.sleep(level=2)
 
@@ -95,28 +102,25 @@ class Colocated:
             self._llm.sleep(level=2)
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
-        return PromptedSampler(self.complete, count, end, temperature)
+        return PromptedSampler(self.begin, count, end, temperature)
 
     def speaking(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if self._group is None else self._group.speaking()
 
-    def complete(self, request: TurnRequest) -> list[SampledTurn]:
-        """Draw a turn for each prompt. Raises DeviceError if one does not fit into the cache, and
-        as `TurnGroup.complete` does.
+    def begin(self, request: TurnRequest) -> Pending[list[SampledTurn]]:
+        """Begin a turn for each prompt; a group has drawn them on return. Raises DeviceError if one
+        does not fit into the cache, and as `TurnGroup.complete` does.
         """
-        return (self._complete if self._group is None else self._group.complete)(request)
+        begin = self._begin if self._group is None else at_once(self._group.complete)
+        return begin(request)
 
-    def _complete(self, request: TurnRequest) -> list[SampledTurn]:
-        prompts = [{"prompt_token_ids": ids} for ids in request.prompts]
-        options = [_sampling(request, seed) for seed in request.seeds]
-        with self._in_time(), torch.autocast(self._model.device.type, enabled=False):
-            try:
-                outputs = self._llm.generate(prompts, options, use_tqdm=False)
-            except ValueError as error:
-                raise DeviceError(
-                    f"trainer.gpu_memory_share: a conversation must fit into vLLM's cache, {error}"
-                ) from error
-        return [_turn(output.outputs[0]) for output in outputs]
+    def _begin(self, request: TurnRequest) -> Pending[list[SampledTurn]]:
+        try:
+            return self._running.begin(request)
+        except ValueError as error:
+            raise DeviceError(
+                f"trainer.gpu_memory_share: a conversation must fit into vLLM's cache, {error}"
+            ) from error
 
     def close(self) -> None:
         self._llm.llm_engine.engine_core.shutdown()
@@ -133,8 +137,61 @@ class Colocated:
                 f"for {min(left)}; choose trainer.engine=transformers"
             )
 
-    def _in_time(self) -> contextlib.AbstractContextManager[None]:
-        return in_time(self._deadline_s, self._hung)
+    def _in_time(self, waited_s: float = 0.0) -> contextlib.AbstractContextManager[None]:
+        return in_time(self._deadline_s, self._hung, waited_s)
+
+    @contextlib.contextmanager
+    def _in_step(self, waited_s: float) -> Iterator[None]:
+        """A context in which vLLM draws a token: in its own precision, in the rest of its time."""
+        with self._in_time(waited_s), torch.autocast(self._model.device.type, enabled=False):
+            yield
+
+
+class RunningTurns:
+    """The turns that vLLM has in its batch: one joins at any token of the others, and leaves when
+    it ends.
+    """
+
+    def __init__(
+        self, engine: Any, in_step: Callable[[float], contextlib.AbstractContextManager[None]]
+    ) -> None:
+        """`engine`: vLLM's LLMEngine; `in_step`: a context for its steps, given the seconds since a
+        turn last began in an empty batch, or ended.
+        """
+        self._engine, self._in_step = engine, in_step
+        self._names = map(str, itertools.count())
+        self._open: dict[str, Future[SampledTurn]] = {}
+        self._since_s = 0.0
+
+    def begin(self, request: TurnRequest) -> Awaited[list[SampledTurn]]:
+        """Begin a turn for each prompt. Raises ValueError if one does not fit."""
+        if not self._open:
+            self._since_s = time.monotonic()
+        began: list[Future[SampledTurn]] = []
+        for ids, seed in zip(request.prompts, request.seeds, strict=True):
+            name = next(self._names)
+            self._engine.add_request(name, {"prompt_token_ids": ids}, _sampling(request, seed))
+            began.append(Future())
+            self._open[name] = began[-1]
+
+        def wait() -> list[SampledTurn]:
+            while not all(turn.done() for turn in began):
+                self.step()
+            return [turn.result() for turn in began]
+
+        return Awaited(wait, tuple(began), work=self.step)
+
+    def step(self) -> bool:
+        """Draw a token of each turn; False if there is none."""
+        if not self._open:
+            return False
+        with self._in_step(time.monotonic() - self._since_s):
+            outputs = self._engine.step()
+        for output in outputs:
+            if output.finished:
+                self._open.pop(output.request_id).set_result(_turn(output.outputs[0]))
+                self._since_s = time.monotonic()
+        return True
 
 
 def _options(model: Any, config: RunConfig, sleeps: bool) -> dict[str, Any]:
@@ -186,6 +243,7 @@ def _sampling(request: TurnRequest, seed: int) -> SamplingParams:
         stop_token_ids=[request.end],
         ignore_eos=True,  # others that a model's own config may name
         detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,
     )
 
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from harness.train.engines.engine import (
 )
 from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.vllm_address import NO_ANSWER, answer, lost, reach
+from harness.utils.pending import Awaited
 
 AT_ONCE = 256
 """Most requests at a time; the server makes one batch of them."""
@@ -38,20 +39,37 @@ status other than 200 it raises a bare Exception."""
 class Completions:
     """Draws turns from a server, one request a conversation, since a request has one seed."""
 
-    def __init__(self, url: str, deadline_s: float) -> None:
-        """Raises StoppedError if nobody answers at `url`."""
-        self._url, self._deadline_s = url.rstrip("/"), deadline_s
+    def __init__(self, url: str, deadline_s: float, hung: Callable[[str], None]) -> None:
+        """`hung` ends the run where a turn takes longer. Raises StoppedError if nobody answers at
+        `url`.
+        """
+        self._url, self._deadline_s, self._hung = url.rstrip("/"), deadline_s, hung
+        self._pool = ThreadPoolExecutor(AT_ONCE, "turn")
         self.model = reach(url)
         """Name of what draws: the served model, or adapters."""
 
     def __call__(self, request: TurnRequest) -> list[SampledTurn]:
         """Draw every turn. Raises StoppedError if the server fails one of them."""
-        with ThreadPoolExecutor(min(AT_ONCE, len(request.prompts))) as pool:
-            return list(pool.map(partial(self._turn, request), request.prompts, request.seeds))
+        return self.begin(request)()
 
-    def _turn(self, request: TurnRequest, prompt: list[int], seed: int) -> SampledTurn:
+    def begin(self, request: TurnRequest) -> Awaited[list[SampledTurn]]:
+        """Begin every turn; the result raises StoppedError if the server fails one of them."""
+        one = partial(self._turn, request, self.model)
+        began = tuple(map(partial(self._pool.submit, one), request.prompts, request.seeds))
+
+        def finished() -> list[SampledTurn]:
+            wait(began)  # where one fails, others are under way
+            return [turn.result() for turn in began]
+
+        return Awaited(finished, began)
+
+    def close(self) -> None:
+        """Begin no turn that has not begun yet."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _turn(self, request: TurnRequest, model: str, prompt: list[int], seed: int) -> SampledTurn:
         body = {
-            "model": self.model,
+            "model": model,
             "prompt": prompt,
             "seed": seed,
             "max_tokens": request.limit,
@@ -66,7 +84,9 @@ class Completions:
             "return_token_ids": True,
         }
         try:
-            choice = answer(f"{self._url}/v1/completions", self._deadline_s, body)["choices"][0]
+            with in_time(self._deadline_s, self._hung):
+                said = answer(f"{self._url}/v1/completions", self._deadline_s, body)
+            choice = said["choices"][0]
             return SampledTurn(choice["token_ids"], choice["logprobs"]["token_logprobs"])
         except NO_ANSWER as error:
             raise lost(self._url, error) from error
@@ -76,12 +96,13 @@ class Served:
     """vLLM on other GPUs."""
 
     corrected = True
+    together = True
 
     def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
         """`hung` ends the run. Raises StoppedError if the server does not take weights."""
         self._url, self._hung = engine_choice.address(config), hung
         self._deadline_s = config.trainer.engine_deadline_s
-        self._complete = Completions(self._url, self._deadline_s)
+        self._draw = Completions(self._url, self._deadline_s, hung)
         with self._in_time():
             self._line = WeightLine(self._url, model.device, lambda: plain_weights(model))
 
@@ -92,17 +113,14 @@ class Served:
         yield
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
-        return PromptedSampler(self._in_time_complete, count, end, temperature)
+        return PromptedSampler(self._draw.begin, count, end, temperature)
 
     def speaking(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
     def close(self) -> None:
+        self._draw.close()
         self._line.close()
-
-    def _in_time_complete(self, request: TurnRequest) -> list[SampledTurn]:
-        with in_time(self._deadline_s, self._hung):
-            return self._complete(request)
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:

@@ -13,7 +13,8 @@ from typing import Protocol, runtime_checkable
 
 from harness.simulator.protocol import SupporterReply
 from harness.train.metrics.held_out import Meeting
-from harness.train.rollout.conversation import InWaves, Speaker
+from harness.train.rollout.conversation import InWaves, Speaker, begin_reply
+from harness.utils.pending import Pending
 
 Speakers = Callable[[Sequence[Meeting]], Speaker | InWaves[Speaker]]
 """Makes the speaker of some meetings, which draws from `held_out.TurnDraws` or `TableDraws`: an
@@ -51,14 +52,21 @@ class DeafSpeaker:
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Reply in the conversations numbered `live` to other users' words."""
+        return self.begin_reply(live, heard)()
+
+    def begin_reply(
+        self, live: Sequence[int], heard: Sequence[str]
+    ) -> Pending[list[SupporterReply]]:
+        """Begin to reply as `speak` does."""
         turn, self._turn = self._turn, self._turn + 1
         others = [
             self._words[i][min(turn, len(self._words[i]) - 1)] if self._words[i] else own
             for i, own in zip(live, heard, strict=True)
         ]
         if isinstance(self._speaker, WordedApart):
-            return self._speaker.reply(live, others, told=heard)
-        return self._speaker.speak(live, others)
+            replies = self._speaker.reply(live, others, told=heard)
+            return lambda: replies
+        return begin_reply(self._speaker, live, others)
 
 
 def speakers(hearing: Speakers, swapped: Swapped) -> Speakers:

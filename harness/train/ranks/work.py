@@ -141,7 +141,7 @@ class Work:
         size = self.config.algorithm.group_size
         whole, rows = len(asked.groups) * size, range(asked.own.start * size, asked.own.stop * size)
         speakers = []
-        for part in shares(len(rows), min(waves(self.config), len(rows))):
+        for part in self._parts(len(rows)):
             mine = rows[part.start : part.stop]
             draws = RolloutUniforms(self.config, asked.step, asked.attempt, whole, mine)
             speakers.append(self._speaker(draws))
@@ -177,7 +177,7 @@ class Work:
 
     def held_out_speakers(self, held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
         """The speakers of some held-out conversations, one for each wave."""
-        parts = shares(len(held), min(waves(self.config), len(held)))
+        parts = self._parts(len(held))
         draws = [TurnDraws(self.config, held[part.start : part.stop]) for part in parts]
         return InWaves([self._speaker(drawn) for drawn in draws])
 
@@ -209,6 +209,10 @@ class Work:
         with self.precision():
             temperature = self.config.policy.temperature
             return own_log_probabilities(self.learner, ids, own, temperature, self.limit)
+
+    def _parts(self, count: int) -> list[range]:
+        """The waves of `count` conversations."""
+        return shares(count, waves(self.config, count, self.engine.together))
 
     def _speaker(self, draws: Uniforms) -> LanguageSpeaker:
         return LanguageSpeaker(self.engine, self.chat, self.config.policy, draws, self.judge)

@@ -13,10 +13,8 @@ import numpy as np
 from harness.config.run import DifficultyConfig, RunConfig
 from harness.simulator.factory import make, temperament_of
 from harness.simulator.protocol import (
-    Awaited,
     ConversationKey,
     Owned,
-    PendingAnswers,
     SupporterReply,
     UserSimulator,
     UserTurn,
@@ -33,6 +31,7 @@ from harness.train.rollout.conversation import (
 )
 from harness.train.rollout.curriculum import CurriculumState, GroupTask, group_tasks
 from harness.train.rollout.rewards import compute_rewards
+from harness.utils.pending import Awaited, Pending
 
 ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM, REFINEMENT_STREAM = 1, 2, 3, 4
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
@@ -51,10 +50,18 @@ def keys_of(
     return [ConversationKey(config.seed, step, g, sample) for g in numbers for sample in samples]
 
 
-def waves(config: RunConfig) -> int:
-    """Number of speakers that share a batch: 1 unless its users take their time."""
-    served = config.simulator.kind == "served"
-    return min(config.trainer.waves, config.trainer.conversations) if served else 1
+WAVES = 2
+"""Where an engine draws for one wave at a time: more of them are each drawn more slowly."""
+
+
+def waves(config: RunConfig, count: int, together: bool) -> int:
+    """Number of speakers that share `count` conversations: 1 unless the users take their time.
+
+    `together`: whether the engine draws for all at once; each conversation then goes on by itself.
+    """
+    if config.simulator.kind != "served":
+        return 1
+    return min(config.trainer.waves or (count if together else WAVES), count)
 
 
 def streams(config: RunConfig) -> int:
@@ -192,9 +199,11 @@ class SideBySide:
         """Each reply answered by the simulator that its conversation belongs to."""
         return self.ask(turns, replies)()
 
-    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+    def ask(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> Pending[list[UserTurn]]:
         """The same as a function to be waited on: the users of all simulators answer at once."""
-        pending: list[tuple[list[int], PendingAnswers]] = []
+        pending: list[tuple[list[int], Pending[list[UserTurn]]]] = []
         for number, simulator in enumerate(self._simulators):
             mine = [i for i, turn in enumerate(turns) if turn.state.simulator == number]
             plain = [turns[i].with_state(turns[i].state.state) for i in mine]

@@ -2,25 +2,26 @@
 
 A `Speaker` turns the users' words into replies; `rollout` runs all conversations of a batch turn
 by turn and drops those that have ended. Several speakers can share a batch in waves: while the
-users of one think, another speaks. A rung keeps its own traces (acts, token ids, caches) and never
-sees emotion, intention or anything else a person could not hear.
+users of one think, another speaks, and where an engine draws for all who ask at the time, they
+speak at once. A rung keeps its own traces (acts, token ids, caches) and never sees emotion,
+intention or anything else a person could not hear.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from harness.simulator.protocol import (
     ConversationKey,
-    PendingAnswers,
     SupporterReply,
     UserSimulator,
     UserTurn,
     ask,
-    first_ready,
 )
+from harness.utils.pending import Awaited, Pending, first_ready
 from harness.utils.record import record
 
 
@@ -104,6 +105,27 @@ class Speaker(Protocol):
         ...
 
 
+@runtime_checkable
+class ConcurrentSpeaker(Speaker, Protocol):
+    """A policy whose replies can take time, in which the caller may do other things."""
+
+    def begin_reply(
+        self, live: Sequence[int], heard: Sequence[str]
+    ) -> Pending[list[SupporterReply]]:
+        """Begin to reply as `speak` does; what is not Awaited has been said on return."""
+        ...
+
+
+def begin_reply(
+    speaker: Speaker, live: Sequence[int], heard: Sequence[str]
+) -> Pending[list[SupporterReply]]:
+    """Begin to reply; a speaker that is not concurrent has spoken on return."""
+    if isinstance(speaker, ConcurrentSpeaker):
+        return speaker.begin_reply(live, heard)
+    replies = speaker.speak(live, heard)
+    return lambda: replies
+
+
 class Successor(Speaker, Protocol):
     """A policy that can continue a conversation of another."""
 
@@ -180,18 +202,43 @@ class _Wave:
         self.exchanges: list[list[Exchange]] = [[] for _ in openings]
         self.live = list(range(len(openings)))
 
-    def speak(self, simulator: UserSimulator) -> tuple[list[SupporterReply], PendingAnswers]:
-        """A reply in each live conversation, and a function that waits for the answers."""
+    def speak(self, simulator: UserSimulator) -> _Step:
+        """Reply in each live conversation."""
         current = [self._current[i] for i in self.live]
-        replies = self._speaker.speak(self.live, [turn.text for turn in current])
-        return replies, ask(simulator, current, replies)
+        replies = begin_reply(self._speaker, self.live, [turn.text for turn in current])
+        if isinstance(replies, Awaited):
+            return _Step(replies, partial(self._ask, simulator, current))
+        return self._ask(simulator, current, replies())
 
-    def hear(self, replies: Sequence[SupporterReply], answers: Sequence[UserTurn]) -> None:
+    def _ask(
+        self,
+        simulator: UserSimulator,
+        current: Sequence[UserTurn],
+        replies: Sequence[SupporterReply],
+    ) -> _Step:
+        """Put the replies to the users, whose turns are `current`."""
+        return _Step(ask(simulator, current, replies), partial(self._hear, simulator, replies))
+
+    def _hear(
+        self,
+        simulator: UserSimulator,
+        replies: Sequence[SupporterReply],
+        answers: Sequence[UserTurn],
+    ) -> _Step | None:
         """Record the exchanges; a conversation whose user has ended it is live no more."""
         for i, reply, answer in zip(self.live, replies, answers, strict=True):
             self.exchanges[i].append(Exchange(reply, answer))
             self._current[i] = answer
         self.live = [i for i in self.live if self._current[i].ended is None]
+        return self.speak(simulator) if self.live else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What a wave waits for, replies or answers, and what it does with them: its next step."""
+
+    pending: Pending[Any]
+    go_on: Callable[[Any], _Step | None]
 
 
 def _run(
@@ -200,16 +247,17 @@ def _run(
     keys: Sequence[ConversationKey],
     openings: Sequence[UserTurn],
 ) -> list[Conversation]:
-    """Let each wave speak as soon as its users have answered, to the end.
+    """Let each wave speak as soon as its users have answered, and ask them as soon as it has.
 
-    No result depends on the order: a wave has its own speaker, users, draws and conversations.
+    A wave has its own speaker, users, draws and conversations, so the order changes no result but
+    by the rounding of an engine that draws for several waves at once.
     """
-    waiting = [(wave, *wave.speak(simulator)) for wave in waves if wave.live]
+    waiting = [wave.speak(simulator) for wave in waves if wave.live]
     while waiting:
-        wave, replies, answers = waiting.pop(first_ready([one for *_, one in waiting]))
-        wave.hear(replies, answers())
-        if wave.live:
-            waiting.append((wave, *wave.speak(simulator)))
+        step = waiting.pop(first_ready([one.pending for one in waiting]))
+        following = step.go_on(step.pending())
+        if following is not None:
+            waiting.append(following)
     by_conversation = [exchanges for wave in waves for exchanges in wave.exchanges]
     return [
         Conversation(key, opening, tuple(exchanges))

@@ -20,6 +20,7 @@ from harness.train.rollout.speaker import (
     TokenTrajectory,
     Uniforms,
 )
+from harness.utils.pending import Pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +89,13 @@ class CritiquedSpeaker(LanguageSpeaker):
     def _framed_first(self, so_far: Begun, text: str) -> list[int]:
         return self._chat.opening(text) if so_far.is_opening else self._chat.following(text)
 
-    def _drawn(
+    def _begin_turn(
         self,
         live: Sequence[int],
         heard: Sequence[str],
         ids: Sequence[Sequence[int]],
         uniforms: torch.Tensor,
-    ) -> list[SampledTurn]:
+    ) -> Pending[list[SampledTurn]]:
         if self._turn == 1:
             some = [self._so_far[i] for i in live]
             told = [
@@ -107,7 +108,7 @@ class CritiquedSpeaker(LanguageSpeaker):
             }
         if self._turn == 2 and self._told:
             ids = self._untold(live, ids)
-        return self._sampler.speak(live, ids, uniforms)
+        return self._sampler.begin_turn(live, ids, uniforms)
 
     def _untold(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
         """What the sampler has to read of conversations of which it forgets what was told, and all

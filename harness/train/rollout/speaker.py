@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,7 @@ from harness.train.engines.scoring import (
     surprise_moments,
 )
 from harness.train.rollout.conversation import StartState
+from harness.utils.pending import Pending, then
 
 
 @dataclass(slots=True)
@@ -83,10 +85,22 @@ class LanguageSpeaker:
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Reply in the conversations numbered `live`; `heard` is what their users just said."""
+        return self.begin_reply(live, heard)()
+
+    def begin_reply(
+        self, live: Sequence[int], heard: Sequence[str]
+    ) -> Pending[list[SupporterReply]]:
+        """Begin to reply as `speak` does; an engine that draws for one at a time has drawn then."""
         ids = self._framed(live, heard)
         self._turn += 1
         uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
-        turns = self._drawn(live, heard, ids, torch.from_numpy(uniforms))
+        turns = self._begin_turn(live, heard, ids, torch.from_numpy(uniforms))
+        return then(turns, partial(self._replies, list(live), ids))
+
+    def _replies(
+        self, live: Sequence[int], ids: Sequence[Sequence[int]], turns: Sequence[SampledTurn]
+    ) -> list[SupporterReply]:
+        """The turns as replies to what is framed in `ids`, once the trajectories have both."""
         scores: Sequence[ReplyScore | None] = [None] * len(turns)
         if self._judge is not None:
             scores = self._judged(self._judge, live, ids, turns)
@@ -114,15 +128,15 @@ class LanguageSpeaker:
         frame = self._chat.following if self._turn else self._chat.opening
         return [frame(text) for text in heard]
 
-    def _drawn(
+    def _begin_turn(
         self,
         live: Sequence[int],
         heard: Sequence[str],
         ids: Sequence[Sequence[int]],
         uniforms: torch.Tensor,
-    ) -> list[SampledTurn]:
+    ) -> Pending[list[SampledTurn]]:
         """A turn in each conversation of `live`, after the words `heard`, framed in `ids`."""
-        return self._sampler.speak(live, ids, uniforms)
+        return self._sampler.begin_turn(live, ids, uniforms)
 
     def _judged(
         self,

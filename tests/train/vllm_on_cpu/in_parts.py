@@ -49,10 +49,10 @@ def main() -> None:
     own = [rank] if size > 1 else [0, 1]
     with engine.awake(), engine.speaking():
         for name, temperature in TEMPERATURES.items():
-            turns = [t for one in own for t in engine.complete(request(one, temperature))]
+            turns = [t for one in own for t in engine.begin(request(one, temperature))()]
             told[name] = [[turn.ids, turn.logp] for turn in turns]
         if rank == 0:  # its neighbour has no more to say
-            engine.complete(request(0, 1.0))
+            engine.begin(request(0, 1.0))()
     Path(folder, f"{rank}-{size}.json").write_text(json.dumps(told))
     engine.close()
 

@@ -84,10 +84,11 @@ def _once(method: Any) -> Any:
 
 
 def _hang_at(turn: int) -> None:
-    from vllm import LLM
     from vllm.v1.engine.llm_engine import LLMEngine
 
-    generate, turns = LLM.generate, iter(range(1, sys.maxsize))
+    from harness.train.engines.vllm_engine import RunningTurns
+
+    begin, turns = RunningTurns.begin, iter(range(1, sys.maxsize))
 
     def sleep(engine: Any) -> list[Any]:
         time.sleep(HANGS_S)
@@ -96,9 +97,9 @@ def _hang_at(turn: int) -> None:
     def hang(*arguments: Any, **named: Any) -> Any:
         if next(turns) == turn:
             _put(LLMEngine, "step", sleep)
-        return generate(*arguments, **named)
+        return begin(*arguments, **named)
 
-    _put(LLM, "generate", hang)
+    _put(RunningTurns, "begin", hang)
 
 
 _let_cpu_be_asked_for()

@@ -7,20 +7,22 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from harness.compose import planner
 from harness.config.run import TrainerConfig
+from harness.config.trainer import SERVERS
 from harness.errors import StoppedError
 from harness.execution import preflight
 from harness.policy.tabular import TabularPolicy
 from harness.records import checkpoints, metric_rows, run_folder
 from harness.records.metrics import MEASURED
 from harness.records.run_folder import RunFolder, RunStatus
+from harness.train.loop import resume_checks, tabular_step
 from harness.train.loop import session as sessions
-from harness.train.loop import tabular_step
 from harness.train.metrics import evaluate
 from tests.train.made import (
     STEPS,
@@ -223,6 +225,19 @@ def test_a_replayed_row_that_differs_ends_70(killed: RunFolder) -> None:
     assert events[-1] == {"event": "end", "status": "failed", "exit_code": 70}
     assert "metrics.jsonl:2: a recomputed row must equal the one on disk; reward was" in err
     assert status(killed)["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    "trainer",
+    [{"gpus": 1}, *({"engine": one, "engine_url": "http://127.0.0.1:1"} for one in SERVERS)],
+)
+def test_no_row_is_promised_of_a_gpu_or_of_a_server_that_others_ask(
+    whole: RunFolder, trainer: dict[str, Any]
+) -> None:
+    own = run_folder.read_config(whole)
+    provenance = resume_checks.provenance_of(whole, own, run_folder.read_status(whole))
+    assert provenance.promises(1, own)
+    assert not provenance.promises(1, replace(own, trainer=replace(own.trainer, **trainer)))
 
 
 def test_a_damaged_checkpoint_falls_back_and_says_so(whole: RunFolder, killed: RunFolder) -> None:

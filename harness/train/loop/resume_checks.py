@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.config.run import RunConfig
+from harness.config.trainer import SERVERS
 from harness.errors import ConfigError, DataError, DivergedError
 from harness.records import checkpoints, config_file, events, manifest, provenance
 from harness.records import validity as records
@@ -134,10 +135,12 @@ class Provenance:
 
     def promises(self, step: int, config: RunConfig) -> bool:
         """Whether row `step` must have the same bytes when it is computed again: not on a GPU, nor
-        by another number of ranks than wrote it, which adds up in another order.
+        by a server, whose batch has what others ask for at the time, nor by another number of ranks
+        than wrote it, which adds up in another order.
         """
-        same_ranks = events.ranks(self.run.events, step) == config.trainer.world
-        return not config.trainer.gpus and same_ranks
+        trainer = config.trainer
+        same_ranks = events.ranks(self.run.events, step) == trainer.world
+        return not trainer.gpus and trainer.engine not in SERVERS and same_ranks
 
     def notice(self, last_step: int) -> str | None:
         """A warning before the run continues; None if the versions are those of row `last_step`."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from harness.compose import planner
-from harness.config.run import TrainerConfig
+from harness.config.run import PolicyConfig, TrainerConfig
 from harness.config.trainer import SERVERS
 from harness.errors import StoppedError
 from harness.execution import preflight
@@ -237,7 +237,9 @@ def test_no_row_is_promised_of_a_gpu_or_of_a_server_that_others_ask(
     own = run_folder.read_config(whole)
     provenance = resume_checks.provenance_of(whole, own, run_folder.read_status(whole))
     assert provenance.promises(1, own)
-    assert not provenance.promises(1, replace(own, trainer=replace(own.trainer, **trainer)))
+    adapted = PolicyConfig("hf", "hf", init="random", lora_rank=4)
+    other = replace(own, policy=adapted, trainer=replace(own.trainer, **trainer))
+    assert not provenance.promises(1, other)
 
 
 def test_a_damaged_checkpoint_falls_back_and_says_so(whole: RunFolder, killed: RunFolder) -> None:

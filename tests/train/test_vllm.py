@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from harness.compose import planner
 from harness.config import engine_choice
 from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import StoppedError
@@ -29,6 +30,7 @@ from tests.train.made import finish, killed_after, make_run, start, status, wait
 from tests.train.test_hugging_face import config as hugging_face
 from tests.train.test_ranks import config as ranks_config
 from tests.train.test_ranks import ranks_of
+from tests.train.test_smollm2_run import MINUTES, WORDS, absent
 
 pytestmark = [
     pytest.mark.slow,
@@ -145,6 +147,23 @@ def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
     (row,) = rows(run)
     assert row[f"{GAP}/max"] <= 1e-4
     assert row["text/grammatical"] is not None
+
+
+@pytest.mark.skipif(absent() is not None, reason=absent() or "")
+@pytest.mark.timeout(60 * MINUTES)
+def test_a_model_that_speaks_is_drawn_with_the_trainers_log_probabilities(tmp_path: Path) -> None:
+    """SmolLM2-135M with adapters, before and after an update."""
+    words = [f"{key}={value}" for key, value in WORDS.items()]
+    (point,) = planner.plan(words).points
+    vllm = {"engine": "vllm_colocate", "gpu_memory_share": 0.1}
+    trainer = replace(point.config.trainer, **vllm)
+    run = make_run(tmp_path / "run", replace(point.config, trainer=trainer))
+    _, err = start(run).communicate(timeout=60 * MINUTES)
+    assert status(run)["status"] == "done", err
+    first, second = rows(run)
+    assert first["reward_std"] > 0
+    assert first["text/flagged"] < 0.2
+    assert max(row[f"{GAP}/max"] for row in (first, second)) < 1e-3
 
 
 def test_no_room_for_vllm_is_reported_in_one_line(

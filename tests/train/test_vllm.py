@@ -155,8 +155,7 @@ def test_a_model_that_speaks_is_drawn_with_the_trainers_log_probabilities(tmp_pa
     """SmolLM2-135M with adapters, before and after an update."""
     words = [f"{key}={value}" for key, value in WORDS.items()]
     (point,) = planner.plan(words).points
-    vllm = {"engine": "vllm_colocate", "gpu_memory_share": 0.1}
-    trainer = replace(point.config.trainer, **vllm)
+    trainer = replace(point.config.trainer, engine="vllm_colocate", gpu_memory_share=0.1)
     run = make_run(tmp_path / "run", replace(point.config, trainer=trainer))
     _, err = start(run).communicate(timeout=60 * MINUTES)
     assert status(run)["status"] == "done", err

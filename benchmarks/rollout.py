@@ -158,7 +158,7 @@ def _sides(config: RunConfig, start: starts.StartModels) -> tuple[Engine, Callab
             prompts, seeds, config.policy.max_turn_tokens, start.chat.end, config.policy.temperature
         )
         began = _now(start.learner)
-        turns = engine.complete(ask)
+        turns = engine.begin(ask)()
         return Rate(sum(len(turn.ids) for turn in turns), _now(start.learner) - began)
 
     return engine, single

@@ -5,7 +5,8 @@
 Runs of two steps of 64 conversations of 6 turns, with a model of random weights whose replies are
 up to 48 tokens. The plain batch has scripted users, who answer at once; the others a local endpoint
 that answers each call, of which a turn has two, after 0.5 s. Takes vLLM's CPU build, which draws as
-in tests/train/test_vllm.py. Seconds are of the second step's rollout: the first warms up.
+in tests/train/test_vllm.py. Rates are of the second step's rollout, since the first warms up: users
+who differ say when conversations end, so tokens a second are compared, not seconds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.train.test_hugging_face import config as hugging_face
 ON_CPU = Path(__file__).parents[1] / "tests" / "train" / "vllm_on_cpu"
 DELAY_S, CONVERSATIONS, TURNS, STEPS = 0.5, 64, 6, 2
 POLICY = PolicyConfig(
-    name="hf", kind="hf", init="random", hidden_size=512, layers=8, attention_heads=8,
+    name="hf", kind="hf", init="random", hidden_size=512, layers=4, attention_heads=8,
     key_value_heads=2, head_size=64, feed_forward_size=1024, vocabulary=800, max_turn_tokens=48,
 )  # fmt: skip
 
@@ -35,16 +36,13 @@ POLICY = PolicyConfig(
 def main() -> None:
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ON_CPU), os.environ.get("PYTHONPATH", "")])
-    plain_s = _rollout_s(_config(threads, None), SimulatorConfig())
-    print(f"plain batch: {plain_s:.1f} s", flush=True)
+    plain = _rate(_config(threads, None), SimulatorConfig())
+    print(f"plain batch: {plain:.0f} tokens a second", flush=True)
     for waves, name in ((1, "1 wave"), (2, "2 waves"), (None, "each by itself")):
         with serving(delay_s=DELAY_S) as endpoint:
             users = replace(served(endpoint.url), concurrency=CONVERSATIONS)
-            seconds = _rollout_s(_config(threads, waves), users)
-        print(
-            f"{name}: {seconds:.1f} s, {plain_s / seconds:.0%} of the plain batch's speed",
-            flush=True,
-        )
+            rate = _rate(_config(threads, waves), users)
+        print(f"{name}: {rate:.0f} tokens a second, {rate / plain:.0%} of it", flush=True)
 
 
 def _config(threads: int, waves: int | None) -> RunConfig:
@@ -56,7 +54,8 @@ def _config(threads: int, waves: int | None) -> RunConfig:
     return replace(base, trainer=trainer, difficulty=users, eval=EvalConfig(levels=[]))
 
 
-def _rollout_s(config: RunConfig, users: SimulatorConfig) -> float:
+def _rate(config: RunConfig, users: SimulatorConfig) -> float:
+    """Tokens of the policy a second of rollout."""
     with tempfile.TemporaryDirectory() as folder:
         run = make_run(Path(folder) / "run", replace(config, simulator=users))
         _, err = start(run).communicate()
@@ -64,7 +63,8 @@ def _rollout_s(config: RunConfig, users: SimulatorConfig) -> float:
             sys.exit(err)
         events = map(json.loads, run.events.read_text().splitlines())
         steps = {e["step"]: e["seconds"]["rollout"] for e in events if e["event"] == "step"}
-        return float(steps[STEPS])
+        row = json.loads(run.metrics.read_text().splitlines()[-1])
+        return float(CONVERSATIONS * row["completions/mean_length"] / steps[STEPS])
 
 
 if __name__ == "__main__":

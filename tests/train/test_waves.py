@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.train.metrics import deaf
+from harness.train.metrics.held_out import Meeting
+from harness.train.ranks.work import Work
 from harness.train.rollout.batch import ROLLOUT_STREAM, SideBySide, rng_of, streams, waves
 from harness.train.rollout.conversation import InWaves, StartState, rollout, shares, take_over
 from harness.train.rollout.uniforms import RolloutUniforms
@@ -260,6 +264,19 @@ def test_waves_are_of_users_who_take_their_time() -> None:
     few = replace(users, trainer=replace(users.trainer, waves=3))
     assert [waves(many, 8, False), waves(few, 8, True)] == [8, 3]
     assert streams(many) == streams(users) == 2
+
+
+@pytest.mark.parametrize(("together", "speakers"), [(True, 5), (False, 2)])
+def test_each_conversation_has_a_speaker_where_the_engine_draws_for_all_at_once(
+    together: bool, speakers: int
+) -> None:
+    engine: Any = SimpleNamespace(together=together)
+    chat: Any = None
+    users = replace(language(), simulator=served("http://localhost:1/v1"))
+    work = Work(users, None, None, chat, engine)
+    assert (
+        len(work.held_out_speakers([Meeting(0, user, 0) for user in range(5)]).speakers) == speakers
+    )
 
 
 def test_users_of_all_levels_think_at_once() -> None:

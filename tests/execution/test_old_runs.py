@@ -10,7 +10,9 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -76,10 +78,30 @@ def expect_rows(run: RunFolder, name: str) -> None:
     for now, then in (tuple(map(json.loads, pair)) for pair in rows):
         assert list(now) == list(then)
         now["crc32"] = then["crc32"]
-        numbers = [{k: v for k, v in row.items() if v is not None} for row in (now, then)]
-        assert numbers[0].keys() == numbers[1].keys()
-        nearly = pytest.approx(numbers[1], rel=1e-9, abs=1e-12)
-        assert numbers[0] == nearly, "not even nearly the rows of then"
+        assert now == {name: nearly(value) for name, value in then.items()}, "not even nearly"
+
+
+def nearly(value: object) -> object:
+    """A float as what equals its neighbours; everything else as itself."""
+    return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
+
+
+def go_on(run: RunFolder, start: Callable[[], CompletedProcess[str]]) -> str:
+    """What a run says that goes on from row 3, and compares row 4 with the one that is there.
+
+    The last digit of numpy's sums differs from CPU to CPU: where row 4 does, the run is refused,
+    and goes on when it is moved away, as the refusal advises.
+    """
+    done = start()
+    refused = done.returncode == 70
+    if refused:
+        assert "move the rows after row 3 out of metrics.jsonl" in done.stderr
+        run.metrics.write_text("".join(run.metrics.read_text().splitlines(keepends=True)[:3]))
+        done = start()
+    assert done.returncode == 0, done.stderr
+    (check,) = (event for event in events(run) if event["event"] == "replay_check")
+    assert (check["compared"], check["mismatched"]) == (1, int(refused))
+    return done.stderr
 
 
 def law(path: Path) -> str:
@@ -111,11 +133,8 @@ def test_a_sweep_of_then_is_read_and_its_rows_are_kept(sweep: Path) -> None:
 def test_a_run_of_then_is_resumed_to_its_rows(single: RunFolder) -> None:
     assert run_folder.read_status(single).simulator_version == 3
     assert "crashed, 4/8 steps" in here("status", "run", cwd=single.path.parent).stdout
-    done = here("resume", "run", cwd=single.path.parent)
-    assert done.returncode == 0, done.stderr
+    go_on(single, lambda: here("resume", "run", cwd=single.path.parent))
     expect_rows(single, "run")
-    (check,) = [e for e in events(single) if e["event"] == "replay_check"]
-    assert (check["compared"], check["mismatched"]) == (1, 0)
     assert here("verify", "run", cwd=single.path.parent).returncode == 0
     assert law(single.path).count(":") == 1
 
@@ -135,12 +154,9 @@ sys.exit(train.main())
 
 def test_a_metric_that_came_later_makes_no_old_run_diverge(single: RunFolder) -> None:
     """Row 4 is there and compared; the rest is written; all have the columns of then."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", NEW_METRIC, str(single.path)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    words = [sys.executable, "-P", "-c", NEW_METRIC, str(single.path)]
+    said = go_on(single, lambda: subprocess.run(words, capture_output=True, text=True, check=False))
     expect_rows(single, "run")
-    assert "metrics.jsonl is older than these metrics, and goes on without: " in done.stderr
-    (kept,) = (event["without"] for event in events(single) if event["event"] == "columns_kept")
+    assert "metrics.jsonl is older than these metrics, and goes on without: " in said
+    kept, *_ = (event["without"] for event in events(single) if event["event"] == "columns_kept")
     assert kept[-1] == "zeal"

@@ -56,7 +56,8 @@ def test_effects_are_shown_beside_those_of_the_other_user(
     study.show(both, Console(file=stream, width=150))
     said = stream.getvalue()
     path = tmp_path / "second" / "study" / "result.json"
-    assert f"here no other words; there simulator=second, {path}: {other.verdict}" in said
+    assert f"beside {path}, which found {other.verdict}; words here alone: none; there" in said
+    assert "there alone: simulator=second" in said
     assert sign in said
 
 

@@ -26,11 +26,11 @@ def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None
 
 
 def elsewhere(beside: Beside, words: Sequence[str]) -> str:
-    """`here simulator=second; there no other words, runs/study-x/study/result.json: undecided`."""
+    """`beside PATH, which found undecided; words here alone: simulator=second; there alone: none`."""
     other = beside.other
     here = " ".join(word for word in words if word not in other.words)
     there = " ".join(word for word in other.words if word not in words)
-    found = f"{other.path}: {other.verdict}"
+    found = f"{other.path}, which found {other.verdict}"
     if other.older_words and other.verdict == CONTRADICTED:
-        found = f"{found}, which then also stood for no effect"
-    return f"here {here or 'no other words'}; there {there or 'no other words'}, {found}"
+        found = f"{found} (which then also stood for no effect)"
+    return f"beside {found}; words here alone: {here or 'none'}; there alone: {there or 'none'}"

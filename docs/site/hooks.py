@@ -2,12 +2,14 @@
 
 MkDocs reads pages from one folder. Some of ours lie outside it (the README of the sweeps, the
 benchmarks, the changelog), and two are made: the command line, from `--help`, and the index of
-public Python names. A link from a page to a file that is no page (a test, a script) loses its
-target and keeps its words, so that the site has no dead link and needs no address of a repository.
+public Python names. A link from a page to a file that is no page (a test, a script) becomes its
+words with the file's path as a tooltip, so that the site has no dead link and needs no address of a
+repository.
 """
 
 from __future__ import annotations
 
+import html
 import os
 import posixpath
 import re
@@ -58,13 +60,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _mended(link: re.Match[str], source: str, pages: dict[str, str]) -> str:
-    """Return the link with its target on the site, or its words where that has no such page."""
+    """Return the link with its target on the site; where that has no such page, its words with the
+    path in the repository (`tests/faults/test_disk.py::test_...`) as their tooltip.
+    """
     words, target, title = link[1], link[2], link[3] or ""
     path, hash_, anchor = target.partition("#")
     here = _in_repository(source)
     meant = posixpath.normpath(posixpath.join(posixpath.dirname(here), path))
     if meant not in pages:
-        return words.removeprefix("!")[1:-1]
+        where = f"{meant}::{title.strip()[1:-1]}" if title else meant
+        return f'<abbr title="{html.escape(where)}">{words.removeprefix("!")[1:-1]}</abbr>'
     to = posixpath.relpath(pages[meant], posixpath.dirname(source) or ".")
     return f"{words}({to}{hash_}{anchor}{title})"
 

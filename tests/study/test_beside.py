@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -16,6 +17,8 @@ from harness.law.compare.other_study import FLIPS, OPEN, SAME, Effect
 from harness.law.compare.study_outcome import Outcome
 from harness.law.results import Interval
 from harness.report import write
+from harness.report.figures import study as study_figure
+from harness.report.html import link_chart
 from harness.report.tables import study
 from tests.study.made import Course, study_of
 from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
@@ -59,6 +62,29 @@ def test_effects_are_shown_beside_those_of_the_other_user(
     assert f"beside {path}, which found {other.verdict}; words here alone: none; there" in said
     assert "there alone: simulator=second" in said
     assert sign in said
+
+
+def test_the_figure_and_its_data_show_the_other_study(tmp_path: Path) -> None:
+    judged(tmp_path / "second", WILD)
+    outcome = judged(tmp_path / "first", LESS)
+    other = other_study.read(tmp_path / "second", "made", [GAIN])
+    both = dataclasses.replace(outcome, beside=other_study.beside(outcome.links, other))
+    (there,) = other.effects.values()
+    assert there is not None
+    drawn = study_figure.draw(both)
+    (mean,) = (row for row in drawn.rows if "verdict" in row)
+    assert [mean[c] for c in ("other", "other_low", "other_high")] == [
+        there.value, there.low, there.high
+    ]  # fmt: skip
+    panel = drawn.figure.axes[0]
+    assert [there.low, there.high] in [
+        np.asarray(line.get_xdata()).tolist() for line in panel.lines
+    ]
+    left, right = panel.get_xlim()
+    assert left <= there.low <= there.high <= right
+    assert link_chart.links(both).legend[-1].text == study_figure.OTHER
+    assert study_figure.OTHER not in {entry.text for entry in link_chart.links(outcome).legend}
+    assert all("other" not in row for row in study_figure.draw(outcome).rows)
 
 
 def test_a_result_without_its_runs_is_read_as_well(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from harness.law.compare import quantities
 from harness.law.compare.link_tests import SIGNS
 from harness.law.compare.links import Judged
 from harness.law.compare.study_outcome import Outcome
+from harness.law.results import Interval
 from harness.report.figures import canvas, seed_rows
 from harness.report.figures.canvas import Drawing, label
 from harness.report.figures.seed_rows import Dot
@@ -22,14 +23,15 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
 NAME = "links"
 COLUMNS = (
     "link", "kind", "quantity", "seed", "value", "plain", "of_arm", "of_against", "low", "high",
-    "verdict", "unit", "probe", "level",
+    "verdict", "unit", "probe", "level", "other", "other_low", "other_high",
 )  # fmt: skip
 HEIGHT = 1.1
 """Inches of a panel."""
 STATED = "#e3eef5"
 """Behind the side of 0 that the link states."""
-MEAN_AT, SEEDS_AT = 0.3, 0.15
+OTHER_AT, MEAN_AT, SEEDS_AT = 0.42, 0.3, 0.15
 """Places in the panel; seeds stand above the row that they are drawn for."""
+OTHER = "the same of the other study"
 AIR = 0.15
 TICKS = 5
 """Most steps on the axis: labels of three decimals would touch."""
@@ -43,11 +45,12 @@ def draw(outcome: Outcome) -> Drawing:
     heading = f"{label(outcome.study)}: {outcome.verdict}"
     grid = canvas.grid(heading, titles, 1, HEIGHT)
     slots = {seed: slot for slot, seed in enumerate(_seeds(shown))}
+    others = others_of(outcome)
     for judged, (axes,) in zip(shown, grid.panels, strict=True):
-        _panel(axes, judged, slots)
+        _panel(axes, judged, slots, others.get(judged.link.name))
         grid.label_x(axes, _what(judged))
-    canvas.legend(grid.figure, _entries(slots))
-    return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(shown, kinds)))
+    canvas.legend(grid.figure, _entries(slots, others=bool(others)))
+    return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(shown, kinds, others)))
 
 
 def kinds_of(outcome: Outcome) -> list[tuple[Judged, str]]:
@@ -55,6 +58,12 @@ def kinds_of(outcome: Outcome) -> list[tuple[Judged, str]]:
     deciding = outcome.stated.deciding
     links = [(j, "link" if j.link.name in deciding else "beside") for j in outcome.links]
     return [*links, *((judged, "check") for judged in outcome.checks)]
+
+
+def others_of(outcome: Outcome) -> dict[str, Interval]:
+    """By link or check, the effect of the study that this one is held beside; those it has."""
+    effects = outcome.beside.effects if outcome.beside else ()
+    return {effect.name: effect.other for effect in effects if effect.other is not None}
 
 
 def _seeds(shown: list[Judged]) -> list[int]:
@@ -67,9 +76,9 @@ def title(judged: Judged, kind: str) -> str:
     return f"{prefix}{label(judged.link.name, 80)}: {judged.verdict}"
 
 
-def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
+def _panel(axes: Axes, judged: Judged, slots: dict[int, int], other: Interval | None) -> None:
     link, many = judged.link, len(slots) > len(canvas.COLOURS)
-    low, high = _limits(judged)
+    low, high = limits(judged, other)
     axes.axvspan(
         *((0.0, high) if SIGNS[link.direction] > 0 else (low, 0.0)), color=STATED, zorder=0
     )
@@ -91,6 +100,9 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
         axes.plot([mean.value], [MEAN_AT], "D", color=canvas.INK, ms=5, zorder=4)
     elif not judged.by_seed:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
+    if other is not None:
+        axes.plot([other.low, other.high], [OTHER_AT] * 2, "-", color=canvas.GREY, zorder=3)
+        axes.plot([other.value], [OTHER_AT], "D", color=canvas.GREY, mfc="white", ms=5, zorder=4)
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=TICKS)
 
@@ -102,15 +114,15 @@ def _what(judged: Judged) -> str:
     return f"{label(link.arm)}{minus}\n{study.measured(link)}{net}"
 
 
-def _limits(judged: Judged) -> canvas.Limits:
-    """Round 0, the margin on the stated side, every pair and the interval."""
+def limits(judged: Judged, other: Interval | None) -> canvas.Limits:
+    """Round 0, the margin on the stated side, every pair and both intervals."""
     values = [0.0, SIGNS[judged.link.direction] * judged.link.margin, *judged.by_seed.values()]
-    if judged.judged is not None:
-        values += [judged.judged.low, judged.judged.high]
+    for interval in (judged.judged, other):
+        values += [] if interval is None else [interval.low, interval.high]
     return canvas.limits([np.array(values)], AIR)
 
 
-def _entries(slots: dict[int, int]) -> canvas.Legend:
+def _entries(slots: dict[int, int], *, others: bool) -> canvas.Legend:
     many = len(slots) > len(canvas.COLOURS)
     entries: canvas.Legend = {
         "one seed" if many else f"seed {seed}": canvas.line(
@@ -122,11 +134,16 @@ def _entries(slots: dict[int, int]) -> canvas.Legend:
     mean = canvas.line(color=canvas.INK, marker="D", ms=5)
     margin = canvas.line(color=canvas.GREY, ls=":")
     stated = canvas.patch(color=STATED)
-    entries |= {"mean, 95% t interval": mean, "margin": margin}
+    entries |= {"mean, 95% t interval": mean}
+    if others:
+        entries[OTHER] = canvas.line(color=canvas.GREY, marker="D", mfc="white", ms=5)
+    entries |= {"margin": margin}
     return entries | {"what the link states": stated}
 
 
-def _rows(shown: list[Judged], kinds: list[str]) -> Iterator[dict[str, Any]]:
+def _rows(
+    shown: list[Judged], kinds: list[str], others: dict[str, Interval]
+) -> Iterator[dict[str, Any]]:
     for judged, kind in zip(shown, kinds, strict=True):
         link, probe = judged.link, judged.link.probe
         same = {
@@ -136,10 +153,12 @@ def _rows(shown: list[Judged], kinds: list[str]) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
         for seed, value in judged.by_seed.items():
             yield {**same, "seed": seed, "value": value, **_parts(judged, seed)}
-        mean = judged.judged
+        mean, other = judged.judged, others.get(link.name)
         yield {
             **same, "verdict": judged.verdict,
             **({"value": mean.value, "low": mean.low, "high": mean.high} if mean else {}),
+            **({"other": other.value, "other_low": other.low, "other_high": other.high}
+               if other else {}),
         }  # fmt: skip
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from harness.law.compare.link_tests import SIGNS
 from harness.law.compare.links import Judged
 from harness.law.compare.study_outcome import Outcome
-from harness.report.figures import canvas, seed_rows
+from harness.law.results import Interval
+from harness.report.figures import seed_rows
 from harness.report.figures import study as study_figure
 from harness.report.html import plot
 from harness.report.html.axes import Axis, axis
@@ -22,27 +21,30 @@ SEEDS_AT, HIGH = 0.22, 1.2
 
 def links(outcome: Outcome) -> Chart:
     """The links of a study: each pair's difference, their mean, and the side that was stated."""
-    entries = (
+    entries: tuple[Entry, ...] = (
         Entry("dot s0", DOT + plot.MARKERS[0], "one seed"),
         Entry("dot ink", DOT + DIAMOND, "mean"),
         Entry("line thick ink", SAMPLE, "95% interval"),
         Entry("band stated", "M2 2h16v10h-16z", "what the link states"),
         Entry("line grey dotted", SAMPLE, "the smallest difference that matters"),
     )
-    columns = tuple((_link(judged, kind),) for judged, kind in study_figure.kinds_of(outcome))
+    others = study_figure.others_of(outcome)
+    if others:
+        entries = (*entries, Entry("line thick grey", SAMPLE, study_figure.OTHER))
+    columns = tuple(
+        (_link(judged, kind, others.get(judged.link.name)),)
+        for judged, kind in study_figure.kinds_of(outcome)
+    )
     return Chart(
         study_figure.NAME, "Links and checks: the difference of each pair of runs", columns, entries
     )
 
 
-def _link(judged: Judged, kind: str) -> Panel:
+def _link(judged: Judged, kind: str, other: Interval | None) -> Panel:
     link, sign = judged.link, SIGNS[judged.link.direction]
-    values = [0.0, sign * link.margin, *judged.by_seed.values()]
-    if judged.judged is not None:
-        values += [judged.judged.low, judged.judged.high]
     minus = f" minus {link.against}" if link.against else ""
     net = ", net of null" if link.net_of_null else ""
-    limits = canvas.limits([np.array(values)], 0.15)
+    limits = study_figure.limits(judged, other)
     made = Plot(
         study_figure.title(judged, kind),
         axis(f"{study_table.measured(link)}{net}: {link.arm}{minus}", limits),
@@ -71,4 +73,10 @@ def _link(judged: Judged, kind: str) -> Panel:
         made.hover(Hovered("mean", [mean.value], [-0.25], 0, words=[wording.interval(mean)]))
     elif not at:
         made.words("note", (made.x.low + made.x.high) / 2, 0.0, "no data")
+    if other is not None:
+        made.line("thick grey", [other.low, other.high], [-0.45, -0.45])
+        made.dots("grey", [other.value], [-0.45], DIAMOND)
+        made.hover(
+            Hovered("other study", [other.value], [-0.45], 0, words=[wording.interval(other)])
+        )
     return made.panel()

@@ -26,7 +26,7 @@ def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None
 
 
 def elsewhere(beside: Beside, words: Sequence[str]) -> str:
-    """`beside PATH, which found undecided; words here alone: simulator=second; there alone: none`."""
+    """`beside PATH, which found undecided; words here alone: seed=5; there alone: none`."""
     other = beside.other
     here = " ".join(word for word in words if word not in other.words)
     there = " ".join(word for word in other.words if word not in words)

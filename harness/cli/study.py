@@ -20,7 +20,7 @@ from harness.law import analysis
 from harness.law.compare import other_study, study_arms, study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
-from harness.records.study_file import Stated, StudyRecord
+from harness.records.study_file import Link, Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.report import formats, write
 from harness.report.tables import study as study_table
@@ -174,12 +174,15 @@ def _lines(planned: Planned) -> Sequence[str]:
         f"  all  {' '.join(stated.words)}",
         f"  seeds  {' '.join(map(str, stated.seeds))}",
         *(f"  {name}  the best of {', '.join(of)}" for name, of in stated.best.items()),
-        *(
-            f"{_kind(link.name, stated)}, {link.name}: {study_table.stated(link)}"
-            for link in stated.links
-        ),
-        *(f"check, {check.name}: {study_table.stated(check)}" for check in stated.checks),
+        *(line for link in stated.links for line in _link(_kind(link.name, stated), link)),
+        *(line for check in stated.checks for line in _link("check", check)),
     ]
+
+
+def _link(kind: str, link: Link) -> Sequence[str]:
+    table = study_table.layout(link.crossed) if link.crossed else ()
+    line = f"{kind}, {link.name}: {study_table.stated(link)}"
+    return [line, *(f"  {row}" for row in table)]
 
 
 def _kind(name: str, stated: Stated) -> str:

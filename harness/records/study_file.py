@@ -38,6 +38,26 @@ class OfProbe:
 
 
 @dataclass(frozen=True)
+class Crossed:
+    """Arms in rows and columns: every level of one factor with every level of another."""
+
+    rows: str
+    """The factor whose levels the rows are."""
+    columns: str
+    arms: tuple[tuple[str, ...], ...]
+    """Row by row."""
+
+    @property
+    def factors(self) -> tuple[str, str]:
+        return self.rows, self.columns
+
+    @property
+    def both(self) -> str:
+        """What only both factors together do: the interaction."""
+        return f"{self.rows} x {self.columns}"
+
+
+@dataclass(frozen=True)
 class Link:
     """One statement of a study: an arm, held against another, seed by seed."""
 
@@ -60,6 +80,21 @@ class Link:
     itself: a test of spread over seeds (Brown and Forsythe 1974)."""
     probe: OfProbe | None = None
     """Where the number is the change of a probe's reading, since the start of the run."""
+    crossed: Crossed | None = None
+    """Where what is compared is how far the levels of two factors lie apart, as variances: `arm`
+    and `against` then name the factors, and `margin` is in the quantity's unit squared."""
+
+    @property
+    def named_arms(self) -> list[str]:
+        """The arms whose runs it takes."""
+        if self.crossed is not None:
+            return [arm for row in self.crossed.arms for arm in row]
+        return [arm for arm in (self.arm, self.against) if arm]
+
+    @property
+    def least_gain(self) -> float:
+        """What an arm must have gained to count as taught: the margin, not squared."""
+        return self.margin if self.crossed is None else self.margin**0.5
 
 
 @dataclass(frozen=True)
@@ -113,20 +148,35 @@ class StudyRecord:
 
 
 def to_plain(stated: Stated) -> dict[str, Any]:
-    """Convert to plain JSON values, links by name; a link without a probe does not speak of one."""
+    """Convert to plain JSON values, links by name; a link without a probe, or without a crossed
+    table, does not speak of one.
+    """
     values = json.loads(json.dumps(dataclasses.asdict(stated)))
     for part in ("links", "checks"):
         values[part] = {link.pop("name"): link for link in values[part]}
         for link in values[part].values():
-            if link["probe"] is None:
-                del link["probe"]
+            for key in ("probe", "crossed"):
+                if link[key] is None:
+                    del link[key]
     return dict(values)
 
 
 def link_of(name: str, values: Mapping[str, Any]) -> Link:
     """The inverse, of one link. Raises TypeError for other keys."""
     probe = values.get("probe")
-    return Link(name=name, **{**values, "probe": None if probe is None else OfProbe(**probe)})
+    parts = {
+        "probe": None if probe is None else OfProbe(**probe),
+        "crossed": crossed_of(values.get("crossed")),
+    }
+    return Link(name=name, **{**values, **parts})
+
+
+def crossed_of(values: Mapping[str, Any] | None) -> Crossed | None:
+    """A crossed table from plain JSON values. Raises TypeError or KeyError for others."""
+    if values is None:
+        return None
+    rows = tuple(tuple(map(str, row)) for row in values["arms"])
+    return Crossed(str(values["rows"]), str(values["columns"]), rows)
 
 
 def write(folder: Path, record: StudyRecord) -> None:

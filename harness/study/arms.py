@@ -12,7 +12,7 @@ from harness.compose.overrides import Word
 from harness.compose.plan import Plan, Point
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
-from harness.law.compare import quantities
+from harness.law.compare import crossed, quantities
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.io.clean import FEWEST_POINTS
 from harness.records import config_file
@@ -62,6 +62,10 @@ def doubts(planned: Planned) -> Iterator[str]:
         rule = f"the last look was stated to be at {stated.most_seeds}"
         yield f"most_seeds: {rule}, and no link is decided beyond, got {len(stated.seeds)} seeds"
     links = (*stated.links, *stated.checks)
+    for link in links:
+        if link.crossed and FEWEST_SEEDS <= len(stated.seeds) < crossed.FEWEST_SEEDS:
+            rule = f"a link on a crossed table is not decided below {crossed.FEWEST_SEEDS} seeds"
+            yield f"seed: {link.name}: {rule}, got {len(stated.seeds)}"
     asked = {link.quantity for link in links if not quantities.of_link(link).every_step}
     configs = [point.config for _, point in planned.distinct().values()]
     least = min(configs, key=cost.evaluations)
@@ -80,14 +84,15 @@ def doubts(planned: Planned) -> Iterator[str]:
 def _unequal_choices(stated: Stated) -> Iterator[str]:
     """Links one side of which is the best of more arms (benchmarks/study_verdicts.md)."""
     for link in (*stated.links, *stated.checks):
-        choices, others = (
-            len(stated.best.get(arm or "", [arm])) for arm in (link.arm, link.against)
-        )
-        if choices != others:
+        choices = [len(stated.best.get(arm, [arm])) for arm in link.named_arms]
+        choices += [] if link.against else [1]
+        if len(set(choices)) > 1:
+            where = "in every place" if link.crossed else "on either side"
+            got = " and ".join(map(str, dict.fromkeys(choices)))
             yield (
-                f"best: {link.name}: must choose among as many arms on either side, got {choices} "
-                f"and {others}; where all arms are alike, the best of 3 is said to end higher than "
-                "one arm in 5% of studies, that of 8 in 7 to 12%, where 2.5% is nominal"
+                f"best: {link.name}: must choose among as many arms {where}, got {got}; where all "
+                "arms are alike, the best of 3 is said to end higher than one arm in 5% of "
+                "studies, that of 8 in 7 to 12%, where 2.5% is nominal"
             )
 
 

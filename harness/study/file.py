@@ -19,7 +19,7 @@ from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.compare.replicates import COMMON
 from harness.probes.expected import Options
-from harness.records.study_file import Link
+from harness.records.study_file import Crossed, Link
 from harness.study import probe_links
 from harness.utils import shape
 
@@ -28,6 +28,7 @@ DIRECTIONS = ("less", "more", "earlier")
 RIVALS = ("starved",)
 OF_LINK = (*(f.name for f in dataclasses.fields(Link) if f.name != "name"), probe_links.LEVEL)
 NULL_CONTROLS, NULL_CONTROL = "null_controls", "algorithm.null_control=true"
+CROSSED = "crossed"
 NEEDED = ("quantity", "arm", "direction", "margin")
 
 
@@ -66,6 +67,8 @@ def read(name: str) -> StudyFile:
     best = _best(path, values.get("best", {}), arms)
     names = [*arms, *best]
     links, asked = (_links(path, part, values.get(part), names) for part in ("links", "checks"))
+    for link in (*links, *asked):
+        _check_once(path, link, best)
     if not links:
         raise ConfigError(f"{path}: links must hold at least one link, got {values.get('links')!r}")
     _check_given(path, links, asked)
@@ -201,31 +204,83 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
     missing = next((key for key in NEEDED if key not in of), None)
     if missing:
         raise ConfigError(f"{where}.{missing} must be there, got only {', '.join(map(str, of))}")
-    probe = probe_links.of_probe(where, of)
-    plain = {key: value for key, value in of.items() if key not in probe_links.KEYS}
+    probe, table = probe_links.of_probe(where, of), _crossed(f"{where}.{CROSSED}", of, arms)
+    parsed = (*probe_links.KEYS, CROSSED)
+    plain = {key: value for key, value in of.items() if key not in parsed}
     values = {"name": name, "against": None, **plain}
     defaults = {f.name: f.default for f in dataclasses.fields(Link) if f.name not in values}
     problem = shape.problem(Link, {**defaults, **values})
     if problem:
         raise ConfigError(f"{where}.{problem}")
-    link = Link(**values, probe=probe)
-    _check_link(where, link, arms)
+    link = Link(**values, probe=probe, crossed=table)
+    _check_link(where, link, table.factors if table else arms)
     return link
 
 
-def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
+def _crossed(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> Crossed | None:
+    """The table that the link `of` is on; None of a link between two arms."""
+    if CROSSED not in of:
+        return None
+    value, keys = of[CROSSED], [f.name for f in dataclasses.fields(Crossed)]
+    if not isinstance(value, dict) or sorted(map(str, value)) != sorted(keys):
+        raise ConfigError(f"{where} must be a mapping of {', '.join(keys)}, got {value!r}")
+    for key in ("rows", "columns"):
+        name = value[key]
+        if not (isinstance(name, str) and ARM.fullmatch(name)) or name in arms:
+            rule = "must name a factor by at most 32 of a-z, 0-9 and '_', and no arm"
+            raise ConfigError(f"{where}.{key} {rule}, got {name!r}")
+    if value["rows"] == value["columns"]:
+        rule = f"must be another factor than {value['rows']}"
+        raise ConfigError(f"{where}.columns {rule}, got the same")
+    rows = value["arms"]
+    if not isinstance(rows, list) or not all(isinstance(row, list) and row for row in rows):
+        raise ConfigError(f"{where}.arms must be a list of rows, each a list of arms, got {rows!r}")
+    for row in rows:
+        checks.all_of(f"{where}.arms", map(str, row), arms)
+    lengths = [len(row) for row in rows]
+    if len(set(lengths)) > 1:
+        rule = "must have an arm in every place, so rows of one length"
+        raise ConfigError(f"{where}.arms {rule}, got rows of {', '.join(map(str, lengths))}")
+    if len(rows) < 2 or lengths[0] < 2:
+        rule = "must be two rows of two arms at least"
+        raise ConfigError(f"{where}.arms {rule}, got {len(rows)} of {lengths[0] if rows else 0}")
+    return Crossed(value["rows"], value["columns"], tuple(tuple(map(str, row)) for row in rows))
+
+
+def _check_once(path: Path, link: Link, best: Mapping[str, Sequence[str]]) -> None:
+    """Raise ConfigError for an arm that stands twice in a crossed table, in a best one of it too:
+    its levels would be alike since their runs are the same.
+    """
+    seen: set[str] = set()
+    for arm in probe_links.arms_of(link, best) if link.crossed else ():
+        if arm in seen:
+            rule = "must hold each arm once, also as one of `best`"
+            raise ConfigError(f"{path}: {link.name}.{CROSSED}.arms {rule}, got {arm!r} twice")
+        seen.add(arm)
+
+
+def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
+    """`names`: what it can be of, arms or the factors of its table."""
     if link.probe is None and link.quantity not in quantities.OLD_NAMES:
         checks.one_of(f"{where}.quantity", link.quantity, quantities.STUDIED)
     quantity = quantities.of_link(link)
     checks.one_of(f"{where}.direction", link.direction, DIRECTIONS)
     checks.one_of(f"{where}.evaluation", link.evaluation, COMMON)
-    checks.one_of(f"{where}.arm", link.arm, arms)
+    checks.one_of(f"{where}.arm", link.arm, names)
     if link.against is not None:
-        checks.one_of(f"{where}.against", link.against, arms)
+        checks.one_of(f"{where}.against", link.against, names)
+    kind = "factor" if link.crossed else "arm"
     if link.against == link.arm:
-        raise ConfigError(f"{where}.against must be another arm than {link.arm}, got the same")
+        raise ConfigError(f"{where}.against must be another {kind} than {link.arm}, got the same")
+    if link.crossed and link.against is None:
+        raise ConfigError(f"{where}.against must be the other factor of the table, got none")
+    if link.crossed and link.spread:
+        rule = f"must be false with {CROSSED}, which compares means"
+        raise ConfigError(f"{where}.spread {rule}, got true")
     if not (math.isfinite(link.margin) and link.margin > 0):
         raise ConfigError(f"{where}.margin must be a finite number above 0, got {link.margin!r}")
+    if link.direction == "earlier" and link.crossed:
+        raise ConfigError(f"{where}.direction must be less or more of variances, got 'earlier'")
     if link.direction == "earlier" and not quantity.is_onset:
         raise ConfigError(f"{where}.direction must be less or more but of an onset, got 'earlier'")
     if link.net_of_null and not quantity.null:

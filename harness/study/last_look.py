@@ -144,7 +144,7 @@ def _links(values: Mapping[str, Mapping[str, Any]]) -> list[Link]:
 
 
 LINK = ("quantity", "arm", "against", "direction", "margin", "evaluation", "net_of_null", "given")
-NEWER = ("spread", "probe")
+NEWER = ("spread", "probe", "crossed")
 """Keys of a link that results of older versions lack."""
 
 

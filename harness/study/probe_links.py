@@ -94,8 +94,7 @@ def settled(
 
 def arms_of(link: Link, best: Mapping[str, Sequence[str]]) -> list[str]:
     """The arms on either side, those of a best one for it."""
-    sides = [arm for arm in (link.arm, link.against) if arm]
-    return [arm for side in sides for arm in best.get(side, [side])]
+    return [arm for side in link.named_arms for arm in best.get(side, [side])]
 
 
 def _runs(

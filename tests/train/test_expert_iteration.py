@@ -66,6 +66,14 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
     assert refused("algorithm.options.keep=0") == (
         "algorithm.options.keep must lie between 0.001 and 1, got 0"
     )
+    for size, most in ((8, "0.875"), (2, "0.5")):
+        assert refused(f"algorithm.group_size={size}", "algorithm.options.margin=1") == (
+            f"algorithm.options.margin must be 1 - 1/algorithm.group_size at most, here {most}, "
+            "since no conversation leads its group's mean by more, got 1"
+        )
+    assert weights([1.0, *[0.0] * 7], margin=0.75).any()  # groups of four: 1 - 1/4 can be led by
+    most_of_all = ("algorithm.group_size=8", "algorithm.options.margin=0.875")
+    planner.plan(["policy=tabular", "algorithm=expert_iteration", *most_of_all])
     assert refused("reward=turns") == (
         "reward.mode must not be turns, mixed or ctc with algorithm.kind=expert_iteration, "
         "which imitates whole conversations, got turns"

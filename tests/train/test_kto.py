@@ -187,6 +187,11 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
     assert refused("algorithm.options.beta=0") == (
         "algorithm.options.beta must lie between 0.0001 and 10, got 0"
     )
+    assert refused("algorithm.options.wanted=0", "algorithm.options.unwanted=0") == (
+        "algorithm.options.wanted must be above 0 unless algorithm.options.unwanted is, since "
+        "conversations of weight 0 teach nothing, got 0 for both"
+    )
+    planner.plan(["policy=tabular", "algorithm=kto", "algorithm.options.unwanted=0"])
     assert refused("algorithm.options.reference_point=start").startswith(
         "algorithm.options.reference_point must be one of batch, mismatched, got 'start'"
     )

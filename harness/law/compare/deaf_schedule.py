@@ -63,7 +63,7 @@ def of_arms(
 ) -> tuple[AboveDeaf, ...]:
     """One for each arm of `links` and each level they judge it on; `runs`: arm -> seed -> run."""
     places = dict.fromkeys(
-        (arm, _level(link.evaluation)) for link in links for arm in (link.arm, link.against) if arm
+        (arm, _level(link.evaluation)) for link in links for arm in link.named_arms
     )
     return tuple(_of_arm(arm, level, list(runs[arm].values())) for arm, level in places)
 

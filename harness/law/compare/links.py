@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.law.compare import claims, link_tests, looks
+from harness.law.compare import claims, crossed, link_tests, looks
 from harness.law.compare.link_tests import ROUNDING, Asked, Evidence
 from harness.law.compare.looks import Pairs
 from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
@@ -22,10 +22,14 @@ SUPPORTED, CONTRADICTED, NO_EFFECT, UNDECIDED = VERDICTS = (
     "supported", "contradicted", "no effect", "undecided",
 )  # fmt: skip
 NO_PAIRS = "a seed is the replicate, and only {pairs} of them gave both runs a number"
+NO_TABLE = (
+    "a seed is the replicate, and only {seeds} of them gave every arm of the table a number, where "
+    f"{crossed.FEWEST_SEEDS} are needed"
+)
 NO_SPREAD = "every pair differs by {same:.3g}, so that the spread is not known"
 THE_SAME = "both did the same in every pair: what tells them apart changes nothing here"
 NO_ONSET = "no run collapses"
-NOTHING_LEARNT = "nothing was learnt: neither arm gains {margin:g}, with an interval above 0"
+NOTHING_LEARNT = "nothing was learnt: {no} arm gains {margin:g}, with an interval above 0"
 NOTHING_LEFT = (
     "no error is left: these pairs were judged before with others, or are beyond the most"
 )
@@ -49,15 +53,18 @@ class Observed:
     runs: int = 0
     """Runs with a number, of both arms."""
     own: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """The numbers subtracted: arm -> seed -> that of its run, over the same seeds."""
+    """The numbers subtracted: arm -> seed -> that of its run, over the same seeds; of a crossed
+    table factor -> seed -> its part in the component, and the same of both factors together."""
     gains: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Of a link on reward between two arms: how much the runs of each gained."""
+    """Of a link on reward between arms: how much the runs of each gained."""
     names: Mapping[int, str] = field(default_factory=dict)
     """The names of the runs of each pair; a seed without one stands for itself."""
     lost: Mapping[int, Lost] = field(default_factory=dict)
     """Seeds whose pair has no number since a run of it diverged."""
     unanswered: Mapping[str, str] = field(default_factory=dict)
     """Runs without the number of their probe, by name, and why."""
+    of_arms: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    """Of a crossed table: arm -> seed -> the number of its run, of seeds with one in every arm."""
 
     @property
     def judged(self) -> Mapping[int, float]:
@@ -104,6 +111,8 @@ class Judged:
     """The difference then; None where it could be any number."""
     unanswered: Mapping[str, str] = field(default_factory=dict)
     """Runs without the number of their probe, by name, and why."""
+    of_arms: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    """Of a crossed table: arm -> seed -> the number of its run, of seeds with one in every arm."""
 
     @property
     def pairs(self) -> int:
@@ -166,7 +175,8 @@ def _judged(
     at_worst = asked.tested.against if word == SUPPORTED else asked.tested.towards
     said, why = word, _why(word, link, p, asked)
     if word in (CONTRADICTED, NO_EFFECT) and _little_gained(seen):
-        said, why = UNDECIDED, NOTHING_LEARNT.format(margin=link.margin)
+        no = "neither" if link.crossed is None else "no"
+        said, why = UNDECIDED, NOTHING_LEARNT.format(no=no, margin=link.least_gain)
     elif seen.lost and word != bounded:
         said, why = UNDECIDED, AT_WORST.format(bounded=bounded, word=word)
     open_ = word == UNDECIDED and asked.alone is not None
@@ -193,6 +203,7 @@ def _judged(
         if_lost_at_worst=bounded if seen.lost else None,
         at_worst=at_worst.interval() if seen.lost and at_worst is not None else None,
         unanswered=seen.unanswered,
+        of_arms=seen.of_arms,
     )
 
 
@@ -204,11 +215,11 @@ def word_of(p: Evidence) -> str:
 
 
 def _little_gained(seen: Observed) -> bool:
-    """Whether neither arm gained the margin, with an interval above 0: alike they may be for want
+    """Whether no arm gained the margin, with an interval above 0: alike they may be for want
     of learning.
     """
     means = [link_tests.paired(gains) for gains in seen.gains.values()]
-    learnt = (m and m.value >= seen.link.margin and m.interval().low > 0 for m in means)
+    learnt = (m and m.value >= seen.link.least_gain and m.interval().low > 0 for m in means)
     return bool(means) and not any(learnt)
 
 
@@ -254,6 +265,9 @@ def _open(seen: Observed) -> Judged:
     pairs = len(seen.judged)
     if seen.censored and seen.censored == seen.runs:
         why = NO_ONSET
+    elif seen.link.crossed is not None and pairs < crossed.FEWEST_SEEDS:
+        whole = min((len(of) for of in seen.of_arms.values()), default=0)
+        why = NO_TABLE.format(seeds=whole)
     elif pairs < FEWEST_SEEDS:
         why = NO_PAIRS.format(pairs=pairs)
     else:
@@ -270,6 +284,7 @@ def _open(seen: Observed) -> Judged:
         own_by_seed=seen.own,
         lost=seen.lost,
         unanswered=seen.unanswered,
+        of_arms=seen.of_arms,
     )
 
 

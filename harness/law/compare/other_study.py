@@ -15,12 +15,12 @@ from typing import Any
 from harness.errors import DataError
 from harness.law.compare.links import Judged
 from harness.law.results import Interval
-from harness.records import plain_file
+from harness.records import plain_file, study_file
 from harness.records.study_file import Link, OfProbe
 
 SAME, FLIPS, OPEN = "same sign", "flips: of the simulator", "open"
 FILES = ("study/result.json", "result.json")
-STATED = ("quantity", "evaluation", "arm", "against", "net_of_null", "probe")
+STATED = ("quantity", "evaluation", "arm", "against", "net_of_null", "probe", "crossed")
 """What two effects must share to be the same one."""
 DAMAGED = (ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError)
 
@@ -50,6 +50,7 @@ class Effect:
     name: str
     here: Interval | None
     other: Interval | None
+    is_variance: bool = False
 
     @property
     def sign(self) -> str:
@@ -111,7 +112,12 @@ def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
 def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
     """Compare each effect that both studies tell of, in the order of `law_span`."""
     effects = [
-        Effect(one.link.name, one.judged, other.effects[one.link.name])
+        Effect(
+            one.link.name,
+            one.judged,
+            other.effects[one.link.name],
+            is_variance=one.link.crossed is not None,
+        )
         for one in judged
         if one.link.name in other.effects
     ]
@@ -133,9 +139,13 @@ def _parsed(value: Any, path: str) -> OtherStudy:
 
 
 def _stated(link: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The values of STATED; results of older versions do not speak of probes."""
+    """The values of STATED; results of older versions do not speak of probes and crossed tables."""
     probe = link.get("probe")
-    values = {**link, "probe": None if probe is None else OfProbe(**probe)}
+    parts = {
+        "probe": None if probe is None else OfProbe(**probe),
+        "crossed": study_file.crossed_of(link.get("crossed")),
+    }
+    values = {**link, **parts}
     return tuple(values[key] for key in STATED)
 
 

@@ -209,6 +209,12 @@ def of_link(link: Link) -> Quantity:
     )
 
 
+def unit_of(link: Link) -> str:
+    """The unit of what a link compares: of variances that of the quantity, squared."""
+    unit = of_link(link).unit
+    return unit if link.crossed is None else f"{unit} squared"
+
+
 def values(name: str, sides: Sequence[Side], footing: Footing) -> Values:
     """The quantity of each run that says something of it."""
     quantity = QUANTITIES[name]

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from harness.law.compare import groups, probe_readings, quantities, worst_case
+from harness.law.compare import crossed, groups, probe_readings, quantities, worst_case
 from harness.law.compare.footing import Footing, horizon
 from harness.law.compare.groups import Member
 from harness.law.compare.links import Observed
@@ -143,22 +143,23 @@ def active(member: Member) -> bool:
 
 def observed(link: Link, arms: Arms) -> Observed:
     """The pairs of a link, by seed."""
-    quantity = quantities.of_link(link)
-    names = [arm for arm in (link.arm, link.against) if arm]
+    quantity, names = quantities.of_link(link), link.named_arms
     sides = [arms.runs[arm] for arm in names]
     footing = Footing(link.evaluation, horizon=horizon(m for runs in sides for m in runs.values()))
     of_side = from_median if link.spread else dict[int, float]
     value = partial(quantity.value, footing=footing)
     numbers = [of_side(_numbers(runs, value)) for runs in sides]
-    plain, net = _differences(*numbers), None
+    plain, net = _compared(link, numbers), None
     of_nets: list[dict[int, float]] = []
     if link.net_of_null:
         of_run = partial(quantities.net_of_null, quantity, footing=footing)
         of_nets = [of_side(_numbers(runs, of_run)) for runs in sides]
-        net = _differences(*of_nets)
+        net = _compared(link, of_nets)
     counted = [runs[seed] for runs, of in zip(sides, numbers, strict=True) for seed in of]
     censored = sum(quantity.censored(member, footing) for member in counted)
-    of_arms = {arm: {s: of[s] for s in plain} for arm, of in zip(names, numbers, strict=True)}
+    told = crossed.whole_seeds(numbers) if link.crossed else plain
+    of_arms = {arm: {s: of[s] for s in told} for arm, of in zip(names, numbers, strict=True)}
+    own = of_arms if link.crossed is None else crossed.parts(link, numbers)
     between = link.against is not None
     return Observed(
         link,
@@ -166,11 +167,12 @@ def observed(link: Link, arms: Arms) -> Observed:
         net,
         censored if quantity.step else None,
         len(counted),
-        of_arms if between else {},
+        own if between else {},
         _gains(sides, names, footing) if between and quantity.on_reward and not link.spread else {},
         {seed: " ".join(_name(runs[seed]) for runs in sides) for seed in plain},
         _lost(link, quantity, footing, arms, numbers, of_nets),
         _unanswered(link, [m for runs in sides for m in runs.values()]),
+        of_arms if link.crossed else {},
     )
 
 
@@ -218,7 +220,7 @@ def _lost(
     nets: Sequence[Mapping[int, float]],
 ) -> dict[int, Lost]:
     """The pairs without a number since a run of theirs diverged, or its null control did."""
-    names = [arm for arm in (link.arm, link.against) if arm]
+    names = link.named_arms
     members = [m for runs in arms.runs.values() for m in runs.values()]
     nulls = [one for of in arms.diverged.values() for one in of.values() if one.who.null_control]
     lost: dict[int, list[str]] = {}
@@ -243,17 +245,19 @@ def _lost(
     for seed, told in sorted(lost.items()):
         if all(seed in of for of in nets or numbers):
             continue  # a null control of several was lost, and others of the seed tell
-        of_plain = _pair_range(seed, plain, numbers)
-        low, high = _pair_range(seed, net, nets) if nets else of_plain
+        of_plain = _pair_range(link, seed, plain, numbers)
+        low, high = _pair_range(link, seed, net, nets) if nets else of_plain
         known = all(seed in of for of in numbers)
         found[seed] = Lost(tuple(told), low, high, of_plain if nets and not known else None)
     return found
 
 
 def _pair_range(
-    seed: int, whole: tuple[float, float], numbers: Sequence[Mapping[int, float]]
+    link: Link, seed: int, whole: tuple[float, float], numbers: Sequence[Mapping[int, float]]
 ) -> tuple[float, float]:
     """The range of a pair's difference: of a side without a number it is `whole`."""
+    if link.crossed is not None:
+        return crossed.range_of(link, numbers, seed, whole)
     sides = [(of[seed], of[seed]) if seed in of else whole for of in numbers]
     return worst_case.difference(sides[0], sides[1] if len(sides) > 1 else None)
 
@@ -262,6 +266,11 @@ def _numbers(runs: Runs, of_run: Callable[[Member], Interval | None]) -> dict[in
     """The runs that have a number, by seed."""
     values = {seed: of_run(runs[seed]) for seed in sorted(runs)}
     return {seed: value.value for seed, value in values.items() if value is not None}
+
+
+def _compared(link: Link, numbers: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """Seed -> what is judged of it."""
+    return _differences(*numbers) if link.crossed is None else crossed.differences(link, numbers)
 
 
 def _differences(

@@ -61,8 +61,8 @@ class Outcome:
     def starved(self) -> tuple[int, int]:
         """Runs that are starved, and runs that count, of the arms of the deciding links."""
         deciding = [link for link in self.stated.links if link.name in self.stated.deciding]
-        named = {arm for link in deciding for arm in (link.arm, link.against)}
-        inside = {self.chosen.get(arm or "", arm) for arm in named}  # of `best`, which one it is
+        named = {arm for link in deciding for arm in link.named_arms}
+        inside = {self.chosen.get(arm, arm) for arm in named}  # of `best`, which one it is
         counts = [self.counts[arm] for arm in self.stated.arms if arm in inside]
         return sum(c.starved for c in counts), sum(
             c.planned - c.failed - c.inactive for c in counts
@@ -179,7 +179,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         **plain(judged.judged),
         "why": judged.why,
         "quantity": link.quantity,
-        "unit": quantities.of_link(link).unit,
+        "unit": quantities.unit_of(link),
         "probe": None if link.probe is None else dataclasses.asdict(link.probe),
         "evaluation": link.evaluation,
         "arm": link.arm,
@@ -188,6 +188,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "margin": link.margin,
         "net_of_null": link.net_of_null,
         "spread": link.spread,
+        "crossed": None if link.crossed is None else dataclasses.asdict(link.crossed),
         "plain": plain(judged.plain) if link.net_of_null else None,
         "p_supported": judged.p.supported if judged.p else None,
         "p_contradicted": judged.p.contradicted if judged.p else None,
@@ -199,6 +200,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "by_seed": _by_seed(judged.by_seed),
         "plain_by_seed": None if judged.plain_by_seed is None else _by_seed(judged.plain_by_seed),
         "own_by_seed": {arm: _by_seed(values) for arm, values in judged.own_by_seed.items()},
+        "of_arms": {arm: _by_seed(values) for arm, values in judged.of_arms.items()},
         "unanswered": dict(judged.unanswered),
         "diverged": {str(seed): list(one.runs) for seed, one in judged.lost.items()},
         "if_diverged_at_worst": judged.if_lost_at_worst

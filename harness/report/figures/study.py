@@ -109,9 +109,8 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int], other: Interval | 
 
 def _what(judged: Judged) -> str:
     link = judged.link
-    minus = f" minus {link.against}" if link.against else ""
     net = ", net of null" if link.net_of_null else ""
-    return f"{label(link.arm)}{minus}\n{study.measured(link)}{net}"
+    return f"{label(study.compared(link), 80)}\n{study.measured(link)}{net}"
 
 
 def limits(judged: Judged, other: Interval | None) -> canvas.Limits:
@@ -148,7 +147,7 @@ def _rows(
         link, probe = judged.link, judged.link.probe
         same = {
             "link": link.name, "kind": kind, "quantity": link.quantity,
-            "unit": quantities.of_link(link).unit,
+            "unit": quantities.unit_of(link),
             **({"probe": probe.name, "level": probe.level} if probe else {}),
         }  # fmt: skip
         for seed, value in judged.by_seed.items():

@@ -13,7 +13,6 @@ from harness.report.html.axes import Axis, axis
 from harness.report.html.legends import DIAMOND, DOT, SAMPLE
 from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, marker
 from harness.report.tables import study as study_table
-from harness.report.text import wording
 
 SEEDS_AT, HIGH = 0.22, 1.2
 """Where seeds stand in a panel, and how much of its height a row of seeds takes."""
@@ -42,12 +41,11 @@ def links(outcome: Outcome) -> Chart:
 
 def _link(judged: Judged, kind: str, other: Interval | None) -> Panel:
     link, sign = judged.link, SIGNS[judged.link.direction]
-    minus = f" minus {link.against}" if link.against else ""
     net = ", net of null" if link.net_of_null else ""
     limits = study_figure.limits(judged, other)
     made = Plot(
         study_figure.title(judged, kind),
-        axis(f"{study_table.measured(link)}{net}: {link.arm}{minus}", limits),
+        axis(f"{study_table.measured(link)}{net}: {study_table.compared(link)}", limits),
         Axis("", -0.6, 0.6, ()), 128, 12,
     )  # fmt: skip
     made.area("stated", (0.0, made.x.high) if sign > 0 else (made.x.low, 0.0))
@@ -70,13 +68,17 @@ def _link(judged: Judged, kind: str, other: Interval | None) -> Panel:
         mean = judged.judged
         made.line("thick ink", [mean.low, mean.high], [-0.25, -0.25])
         made.dots("ink", [mean.value], [-0.25], DIAMOND)
-        made.hover(Hovered("mean", [mean.value], [-0.25], 0, words=[wording.interval(mean)]))
+        made.hover(
+            Hovered("mean", [mean.value], [-0.25], 0, words=[study_table.interval(mean, link)])
+        )
     elif not at:
         made.words("note", (made.x.low + made.x.high) / 2, 0.0, "no data")
     if other is not None:
         made.line("thick grey", [other.low, other.high], [-0.45, -0.45])
         made.dots("grey", [other.value], [-0.45], DIAMOND)
         made.hover(
-            Hovered("other study", [other.value], [-0.45], 0, words=[wording.interval(other)])
+            Hovered(
+                "other study", [other.value], [-0.45], 0, words=[study_table.interval(other, link)]
+            )
         )
     return made.panel()

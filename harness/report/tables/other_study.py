@@ -20,7 +20,8 @@ def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None
     console.print(text(elsewhere(beside, words)), soft_wrap=True)
     table = grid(*COLUMNS)
     for effect in beside.effects:
-        both = ("-" if i is None else wording.interval(i) for i in (effect.here, effect.other))
+        told = wording.variance if effect.is_variance else wording.interval
+        both = ("-" if i is None else told(i) for i in (effect.here, effect.other))
         table.add_row(*map(text, (effect.name, *both, effect.sign)))
     console.print(table)
 

@@ -13,8 +13,9 @@ from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged, is_open
 from harness.law.compare.study_arms import Counts
 from harness.law.compare.study_outcome import Outcome
+from harness.law.results import Interval
 from harness.records.outcomes import OWN
-from harness.records.study_file import Link
+from harness.records.study_file import Crossed, Link
 from harness.report.tables import validity
 from harness.report.tables.grid import grid
 from harness.report.tables.other_study import print_beside
@@ -29,6 +30,10 @@ METHOD = (
     "differences are paired by seed, mean and 95% t interval; p, of the statement and 1 where the "
     "difference points away from it, with its share of the error at this look; by Holm over the "
     "links beside, and over the checks; those that decide must all hold, and each is by itself"
+)
+CROSSED = (
+    "variances between levels of a factor are those of its main effects, free of the noise of "
+    "seeds; a seed's value is its pseudo-value, and the interval is the jackknife's"
 )
 
 
@@ -57,6 +62,9 @@ def _about(outcome: Outcome) -> str:
 def statement(link: Link) -> str:
     """State a link in words, as in `gain of reward of hard is less than that of medium`."""
     net = ", net of the null controls" if link.net_of_null else ""
+    if link.crossed is not None:
+        than = f"between levels of {link.arm} is {link.direction} than between those of"
+        return f"variance of {_quantity(link)} {than} {link.against}{net}"
     than = f"that of {link.against}" if link.against else "0"
     return f"{_quantity(link)} of {link.arm} is {link.direction} than {than}{net}"
 
@@ -65,7 +73,13 @@ def measured(link: Link) -> str:
     """The quantity with its unit, where the words do not tell that."""
     unit = quantities.of_link(link).unit
     told = unit == quantities.NATS or link.probe is not None
-    return f"{_quantity(link)}{f', {unit}' if told else ''}"
+    return f"{_quantity(link)}{f', {quantities.unit_of(link)}' if told else ''}"
+
+
+def compared(link: Link) -> str:
+    """What is subtracted from what: `hard minus medium`."""
+    minus = f"{link.arm} minus {link.against}" if link.against else link.arm
+    return minus if link.crossed is None else f"variance, {minus}"
 
 
 def _quantity(link: Link) -> str:
@@ -85,12 +99,22 @@ def seeds(judged: Sequence[int]) -> str:
 def stated(link: Link) -> str:
     """The statement with all that it hangs on."""
     condition = f", if {link.given!r} holds" if link.given else ""
-    return f"{statement(link)}; {link.margin:g} matters{condition}"
+    of_sd = f", a standard deviation of {link.least_gain:.3g}" if link.crossed else ""
+    return f"{statement(link)}; {link.margin:g} matters{of_sd}{condition}"
+
+
+def layout(table: Crossed) -> Sequence[str]:
+    """A line for each row of a crossed table, under one that names its factors."""
+    width = max(len(arm) for row in table.arms for arm in row)
+    rows = ("  ".join(f"{arm:{width}}" for arm in row).rstrip() for row in table.arms)
+    return [f"{table.rows} down, {table.columns} across:", *rows]
 
 
 def notes(outcome: Outcome) -> Iterator[str]:
     """Yield the lines below the table: method, doubts, counts."""
     yield METHOD
+    if any(judged.link.crossed for judged in (*outcome.checks, *outcome.links)):
+        yield CROSSED
     for judged in (*outcome.checks, *outcome.links):
         if remarks := list(_of_link(judged)):
             yield f"{judged.link.name}: {'; '.join(remarks)}"
@@ -195,7 +219,7 @@ def _named(link: Link, kind: str = "") -> Text:
 def _cells(judged: Judged) -> Sequence[str]:
     difference, p = judged.judged, judged.p
     return (
-        "-" if difference is None else wording.interval(difference),
+        "-" if difference is None else interval(difference, judged.link),
         str(judged.pairs),
         "-" if p is None else claims.p_text(p.supported),
         judged.verdict,
@@ -206,6 +230,8 @@ def _of_link(judged: Judged) -> Iterator[str]:
     """Yield the notes on a link that its row has no place for."""
     if judged.own:
         yield ", ".join(f"{arm} {_of_arm(judged, arm)}" for arm in judged.own)
+    if judged.link.crossed is not None and judged.own:
+        yield from _of_table(judged, judged.link.crossed)
     if judged.why:
         yield f"{judged.why}{_open(judged)}"
     if judged.lost:
@@ -221,11 +247,25 @@ def _of_link(judged: Judged) -> Iterator[str]:
         yield f"{runs} without {lacking} count with the whole of the run"
 
 
+def interval(found: Interval, link: Link) -> str:
+    return wording.interval(found) if link.crossed is None else wording.variance(found)
+
+
+def _of_table(judged: Judged, table: Crossed) -> Iterator[str]:
+    """Yield the standard deviations of both factors, then the mean of each arm, row by row."""
+    sizes = {name: of for name, of in judged.own.items() if name in table.factors}
+    told = (f"{name} {max(0.0, of.value) ** 0.5:.3f}" for name, of in sizes.items() if of)
+    yield f"as standard deviations {', '.join(told)}"
+    means = {arm: sum(of.values()) / len(of) for arm, of in judged.of_arms.items()}
+    rows = (", ".join(f"{arm} {wording.number(means[arm])}" for arm in row) for row in table.arms)
+    yield f"means over seeds, a row for each level of {table.rows}: {' | '.join(rows)}"
+
+
 def _of_arm(judged: Judged, arm: str) -> str:
     """The mean of an arm; the one number that all its seeds have, where they do not differ."""
     mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
     if mean is not None:
-        return wording.interval(mean)
+        return interval(mean, judged.link)
     if not numbers:
         return "-"
     one = wording.number(numbers[0])
@@ -249,7 +289,7 @@ def _diverged_pairs(judged: Judged) -> str:
         return missing
     if judged.at_worst is None:
         return f"{missing}; at worst any difference, since its range is not known"
-    at_worst = wording.interval(judged.at_worst)
+    at_worst = interval(judged.at_worst, judged.link)
     return f"{missing}; at their worst {at_worst}, {judged.if_lost_at_worst}"
 
 
@@ -258,4 +298,6 @@ def _open(judged: Judged) -> str:
         return ""
     needed = f", {judged.seeds_needed} would decide" if judged.seeds_needed else ""
     least = wording.number(judged.minimum_detectable)
+    if judged.link.crossed is not None:
+        least = f"{judged.minimum_detectable:.2g}"
     return f"; {plural(judged.pairs, 'pair')} find {least} in 80% of cases{needed}"

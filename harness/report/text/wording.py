@@ -66,6 +66,14 @@ def interval(estimated: Interval) -> str:
     return estimate(estimated.value, estimated.low, estimated.high)
 
 
+def variance(estimated: Interval) -> str:
+    """As `interval`, with two digits of the half-width: variances of rewards are small."""
+    half = (estimated.high - estimated.low) / 2
+    places = max(2, min(9, 1 - math.floor(math.log10(half)))) if half > 0 else 4
+    value, low, high = (f"{x:.{places}f}" for x in (estimated.value, estimated.low, estimated.high))
+    return f"{value} [{low}, {high}]"
+
+
 def percent(share: Interval) -> str:
     """`39% [22%, 61%]`"""
     return f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"

@@ -18,7 +18,9 @@ import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.ranges import Between
+from harness.config.reward import SHARED
 from harness.config.run import RunConfig
+from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import TINY, FloatArray, group_relative
 from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, imitating
@@ -47,6 +49,14 @@ class ExpertIteration(Algorithm):
     def check(self, config: RunConfig) -> None:
         super().check(config)
         refuse_rewards_by_turn(config, "which imitates whole conversations")
+        most = 1 - 1 / config.algorithm.group_size
+        # a group shares its opening, so that rewards of these modes differ by 1 at most within it
+        if config.reward.mode in SHARED and self.margin > most + TINY:
+            raise ConfigError(
+                "algorithm.options.margin must be 1 - 1/algorithm.group_size at most, here "
+                f"{most:.3g}, since no conversation leads its group's mean by more, got "
+                f"{self.margin:g}"
+            )
 
     def _kept(self, column: FloatArray, size: int) -> FloatArray:
         """The weight of each conversation, shape (n,); groups are consecutive."""

@@ -22,6 +22,7 @@ import numpy as np
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.ranges import Between, OneOf
 from harness.config.run import RunConfig
+from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import TINY, FloatArray, group_relative
 from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
 from harness.train.policy_gradient.arrays import namespace
@@ -86,6 +87,11 @@ class Kto(Algorithm):
     def check(self, config: RunConfig) -> None:
         super().check(config)
         refuse_rewards_by_turn(config, "which labels whole conversations")
+        if not self.wanted and not self.unwanted:
+            raise ConfigError(
+                "algorithm.options.wanted must be above 0 unless algorithm.options.unwanted is, "
+                "since conversations of weight 0 teach nothing, got 0 for both"
+            )
 
     def _labels(self, column: FloatArray, size: int) -> FloatArray:
         """Above 0 for a wanted conversation, below for an unwanted one, 0 at the group's mean."""

@@ -1,0 +1,129 @@
+"""Which of two factors moves a number more, over a crossed table of arms.
+
+Every level of one factor is trained with every level of the other. Where x[i, j] is the expected
+number of the arm in row i and column j, the effects and the component of the rows are
+
+    a_i = mean over j of x[i, j] - mean of x        sum of a_i^2 / (rows - 1)
+
+and those of the columns likewise (Scheffe, The Analysis of Variance, 1959, chapter 4); what only
+both together do is in neither. Levels are no sample of more, so no further ones are spoken of.
+
+A square of estimated effects is too large by their noise, so each square is the mean product of the
+effects in two different seeds (a U-statistic, Hoeffding 1948): without bias, also where the runs of
+one seed are alike for want of other draws. Each seed has a pseudo-value, seeds U - (seeds - 1) U
+without that seed; their mean is U itself, and their t interval is the jackknife's, which Arvesen
+1969 shows for U-statistics with components of variance as his example. So a difference of two
+components is judged as the difference of two arms is: by a number for each seed.
+
+`law.variance` has components too, of arms whose errors are independent; here they share seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness.law.compare.worst_case import UNBOUNDED
+from harness.law.results import Floats
+from harness.records.study_file import Crossed, Link
+
+FEWEST_SEEDS = 3
+"""Without one of them there must be two to multiply."""
+Numbers = Sequence[Mapping[int, float]]
+"""Of each arm, row by row: seed -> the number of its run."""
+
+
+def whole_seeds(numbers: Numbers) -> list[int]:
+    """The seeds that have a number in every arm."""
+    return sorted(set.intersection(*(set(of) for of in numbers)))
+
+
+def components(table: Crossed, numbers: Numbers) -> dict[str, dict[int, float]]:
+    """Factor, and `table.both` -> seed -> its pseudo-value of the component; empty below three
+    whole seeds.
+    """
+    seeds = whole_seeds(numbers)
+    if len(seeds) < FEWEST_SEEDS:
+        return {}
+    cells = _cells(table, numbers, seeds)
+    rows, columns = _effects(cells)
+    both = cells - cells.mean(axis=(1, 2), keepdims=True) - rows - columns
+    of_rows, of_columns = cells.shape[1] - 1, cells.shape[2] - 1
+    parts = {
+        table.rows: pseudo_values(rows[:, :, 0], of_rows),
+        table.columns: pseudo_values(columns[:, 0, :], of_columns),
+        table.both: pseudo_values(both.reshape(len(seeds), -1), of_rows * of_columns),
+    }
+    return {
+        name: {seed: float(value) for seed, value in zip(seeds, values, strict=True)}
+        for name, values in parts.items()
+    }
+
+
+def parts(link: Link, numbers: Numbers) -> dict[str, dict[int, float]]:
+    """The components, the link's arm first."""
+    assert link.crossed is not None
+    found = components(link.crossed, numbers)
+    return {name: found[name] for name in sorted(found, key=lambda name: name != link.arm)}
+
+
+def differences(link: Link, numbers: Numbers) -> dict[int, float]:
+    """Seed -> the pseudo-value of the component of one factor minus that of the other."""
+    assert link.crossed is not None
+    assert link.against is not None
+    found = components(link.crossed, numbers)
+    if not found:
+        return {}
+    one, other = found[link.arm], found[link.against]
+    return {seed: one[seed] - other[seed] for seed in one}
+
+
+def pseudo_values(effects: Floats, free: int) -> Floats:
+    """Of the mean product of the effects in two seeds, summed over levels, over `free`.
+
+    `effects` has shape (seeds, levels), at least three seeds.
+    """
+    seeds = len(effects)
+    products = effects @ effects.T / free
+    with_others = products.sum(axis=1) - products.diagonal()
+    total = with_others.sum()
+    whole = total / (seeds * (seeds - 1))
+    without = (total - 2 * with_others) / ((seeds - 1) * (seeds - 2))
+    return np.asarray(seeds * whole - (seeds - 1) * without, float)
+
+
+def range_of(
+    link: Link, numbers: Numbers, seed: int, whole: tuple[float, float]
+) -> tuple[float, float]:
+    """The range of a seed's pseudo-value where arms without a number lie within `whole`.
+
+    Linear in the seed's numbers, so that each missing one is at an end: with one such seed the mean
+    is the very U of all. The whole line where `whole` is, or below three whole seeds.
+    """
+    assert link.crossed is not None
+    seeds = whole_seeds(numbers)
+    if len(seeds) < FEWEST_SEEDS or not np.isfinite(whole).all():
+        return UNBOUNDED
+    shape = len(link.crossed.arms), len(link.crossed.arms[0])
+    rows, columns = _effects(_cells(link.crossed, numbers, seeds).mean(axis=0, keepdims=True))
+    sign = 1.0 if link.arm == link.crossed.columns else -1.0
+    slopes = 2 * sign * (columns / (shape[1] - 1) / shape[0] - rows / (shape[0] - 1) / shape[1])
+    base = float(np.mean([*differences(link, numbers).values()]))
+    low = high = -base
+    for of, slope in zip(numbers, slopes.ravel(), strict=True):
+        ends = sorted(slope * at for at in ([of[seed]] if seed in of else whole))
+        low, high = low + float(ends[0]), high + float(ends[-1])
+    return low, high
+
+
+def _cells(table: Crossed, numbers: Numbers, seeds: Sequence[int]) -> Floats:
+    """Shape (seeds, rows, columns)."""
+    by_seed = np.array([[of[seed] for of in numbers] for seed in seeds], float)
+    return by_seed.reshape(len(seeds), len(table.arms), -1)
+
+
+def _effects(cells: Floats) -> tuple[Floats, Floats]:
+    """Of the rows, shape (seeds, rows, 1), and of the columns, shape (seeds, 1, columns)."""
+    mean = cells.mean(axis=(1, 2), keepdims=True)
+    return cells.mean(axis=2, keepdims=True) - mean, cells.mean(axis=1, keepdims=True) - mean

@@ -199,6 +199,12 @@ if 'harness.train' in sys.orig_argv:
     from harness.train.loop import rank_launcher
     rank_launcher.LINKED_WITHIN_S = 40.0
 """
+SHORT_STEP = """
+if 'harness.train' in sys.orig_argv:
+    from harness.config import trainer
+    trainer.STEP_OF_SEVERAL_RANKS_S = 30.0
+"""
+"""Where no deadline is set."""
 STOPS = """
 def at_an_update():
     os.kill(os.getpid(), 19)
@@ -211,9 +217,14 @@ def at_an_update():
     [
         (IS_LOST_UNHEARD, None, "got rank 1 of 2 killed by signal 9; continue with"),
         (STOPS, 30.0, "after 30 s in it (trainer.deadline_s), waiting for rank 1 of 2"),
+        (
+            SHORT_STEP + STOPS,
+            None,
+            "after 30 s in it (trainer.deadline_s), waiting for rank 1 of 2",
+        ),
         (SHORT_WAIT + STOPS, None, "got rank 1 of 2 taking no part in a transfer; continue with"),
     ],
-    ids=["lost", "late", "late_without_a_deadline"],
+    ids=["lost", "late", "late_at_the_default", "late_in_a_transfer"],
 )
 def test_a_rank_that_the_first_waits_for_in_torch_is_named(
     tmp_path: Path, does: str, deadline_s: float | None, why: str

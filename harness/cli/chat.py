@@ -12,12 +12,10 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
-from harness.cli import chat_view
-from harness.compose import planner, typed_grants
-from harness.compose.grammar import parse
-from harness.compose.overrides import unsecret
+from harness.cli import chat_view, one_user
+from harness.compose import typed_grants
 from harness.config.run import RunConfig
-from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, EndpointError
+from harness.errors import EXIT_INTERRUPTED_TWICE, EndpointError
 from harness.execution import preflight
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
@@ -25,8 +23,6 @@ from harness.trust import permission
 
 PROMPT = "you".ljust(chat_view.LABEL_WIDTH)
 FIRST_STEP = 1
-OF_USERS = ("seed", "difficulty", "simulator")
-"""Keys, and groups of keys, that say who the user is."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +38,10 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     """Hold the conversation and return the exit code: 0, also at the end of the input; 69 if the
     user could not be asked; 130 if interrupted.
 
-    Raises ConfigError for a sweep, and where a served user lacks something.
+    Raises ConfigError for a sweep, for a key that changes no user, and where a served user lacks
+    something.
     """
-    config = _only(overrides)
+    config = one_user.chosen(overrides, "chat")
     sends = preflight.check_users(config, typed_grants.grants(overrides))
     preflight.tell(sends)
     with permission.given(sends):
@@ -91,27 +88,6 @@ def conversation(
             return
         (turn,) = simulator.answer([turn], [SupporterReply(reply)])
         yield Exchange(reply, turn)
-
-
-def _only(overrides: Sequence[str]) -> RunConfig:
-    plan = planner.plan(overrides)
-    for axis, values in plan.axes.items():
-        raise ConfigError(f"{axis}: chat has one user; give one value, got {len(values)}")
-    _refuse_of_training(overrides)
-    return plan.points[0].config
-
-
-def _refuse_of_training(typed: Sequence[str]) -> None:
-    """Raise ConfigError for a key that changes nothing of a user. What a sweep file sets may stand:
-    it is there for runs.
-    """
-    with planner.composing():
-        words = parse(typed)
-    for word in words:
-        if word.key.split(".")[0] not in (*OF_USERS, "sweeps"):
-            *most, last = OF_USERS
-            rule = f"chat trains nothing, so only {', '.join(most)} and {last} change it"
-            raise ConfigError(f"{word.key}: {rule}, got {unsecret(word.text)}")
 
 
 def _key(config: RunConfig) -> ConversationKey:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from harness.compose import planner, typed_grants
+from harness.cli import one_user
+from harness.compose import typed_grants
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, EndpointError
 from harness.execution import preflight
@@ -28,7 +29,8 @@ UNBOUND = (
 def probe(overrides: Sequence[str]) -> int:
     """Print one conversation with the user that the words choose: 0, or 69 if it was lost.
 
-    Raises ConfigError for a sweep, EndpointError if the endpoint does not answer.
+    Raises ConfigError for a sweep and for a key that changes no user, EndpointError if the endpoint
+    does not answer.
     """
     config = _config(overrides)
     sends = preflight.check_users(config, typed_grants.grants(overrides))
@@ -60,12 +62,8 @@ def _probe(config: RunConfig) -> int:
 def _config(overrides: Sequence[str]) -> RunConfig:
     """The served simulator, unless the words choose another option of it."""
     chosen = any(word.lstrip("+").startswith("simulator=") for word in overrides)
-    plan = planner.plan(overrides if chosen else ["simulator=served", *overrides])
-    for axis, values in plan.axes.items():
-        raise ConfigError(
-            f"{axis}: probe-simulator has one conversation; give one value, got {len(values)}"
-        )
-    config = plan.points[0].config
+    words = overrides if chosen else ["simulator=served", *overrides]
+    config = one_user.chosen(words, "probe-simulator")
     if config.simulator.kind != "served":
         raise ConfigError(
             f"simulator.kind: probe-simulator needs served, got {config.simulator.kind}"

@@ -15,6 +15,10 @@ MOST_RANKS = 64
 MOST_ON_A_GPU = 32
 EVALUATIONS = 20
 """The fewest of a run that sets none and has the steps; 16 are the fewest that a verdict takes."""
+STEP_OF_SEVERAL_RANKS_S = 6 * 3600.0
+"""Longest step of several ranks where trainer.deadline_s is null: all wait for one that hangs.
+torch's limits, 10 minutes on GPUs and 30 on a CPU, are of one transfer; a step has its users' time
+and an evaluation's."""
 ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server", "vllm_adapters")
 SERVERS = ("vllm_server", "vllm_adapters")
 SHARDS = ("none", "full")
@@ -85,7 +89,8 @@ class TrainerConfig:
     """Time that a run has to save a checkpoint after a stop request before it is killed."""
     deadline_s: Annotated[float | None, Between(0.1, 604_800), Unit("seconds")] = None
     """Time limit of one step. A step that takes longer counts as hung: the run ends and can be
-    resumed. null for no limit."""
+    resumed. null for 6 hours on several ranks, which all wait for one that hangs, and for no limit
+    on one."""
     stop_unheard: bool = True
     """Stop, to be resumed, where there is nothing to learn from: more than half of a step's replies
     are no language to the users, or all advantages are 0 for 3 steps that have 24 groups, else for
@@ -187,6 +192,13 @@ class TrainerConfig:
     def of_a_node(self) -> int:
         """Number of ranks on each node."""
         return self.ranks or max(1, self.gpus)
+
+    @property
+    def step_limit_s(self) -> float | None:
+        """Seconds after which a step counts as hung; None for no limit."""
+        if self.deadline_s is None and self.world > 1:
+            return STEP_OF_SEVERAL_RANKS_S
+        return self.deadline_s
 
     @property
     def engine_urls(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from harness.utils.pending import Pending
+from harness.utils.pending import Pending, ready
 from harness.utils.record import changed, record
 
 TRAIN, HELD_OUT = "train", "held_out"
@@ -125,5 +125,4 @@ def ask(
     """
     if isinstance(simulator, ConcurrentSimulator):
         return simulator.ask(turns, replies)
-    answers = simulator.answer(turns, replies)
-    return lambda: answers
+    return ready(simulator.answer(turns, replies))

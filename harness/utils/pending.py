@@ -54,6 +54,32 @@ class Awaited(Generic[T]):
         return all(future.done() for future in self.futures)
 
 
+def ready(result: T) -> Pending[T]:
+    """A result that is there already."""
+    return lambda: result
+
+
+def gathered(pending: Sequence[Pending[T]]) -> Pending[list[T]]:
+    """All of the results, pending until the last is there; Awaited where each is."""
+
+    def results() -> list[T]:
+        return [one() for one in pending]
+
+    known = [one for one in pending if isinstance(one, Awaited)]
+    if len(known) < len(pending):
+        return results
+
+    def poll() -> None:
+        for one in known:
+            one.poll()
+
+    def work() -> bool:
+        return any(one.work() for one in known)
+
+    futures = tuple(future for one in known for future in one.futures)
+    return Awaited(results, futures, poll, work)
+
+
 def then(pending: Pending[T], go_on: Callable[[T], U]) -> Pending[U]:
     """What `go_on` makes of a result, pending as that is."""
     if isinstance(pending, Awaited):

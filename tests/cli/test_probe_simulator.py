@@ -54,6 +54,25 @@ def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path: Path) -> Non
     assert "given_up {'empty': 1}" in done.stdout
 
 
+@pytest.mark.parametrize("word", ["trainer.steps=5", "algorithm=ppo", "remedy=clip_higher"])
+def test_a_key_of_training_is_refused_before_the_endpoint_is_asked(
+    word: str, tmp_path: Path
+) -> None:
+    with serving() as endpoint:
+        done = probe(endpoint, tmp_path, "seed=3", "difficulty=hard", word, "eval.users=2")
+        assert endpoint.bodies == []
+    assert (done.returncode, done.stdout) == (2, "")
+    key = word.partition("=")[0]
+    rule = "probe-simulator trains nothing, so only seed, difficulty and simulator change it"
+    assert done.stderr == f"harness: {key}: {rule}, got {word}\n"
+
+
+def test_a_sweep_is_refused(tmp_path: Path) -> None:
+    done = here("probe-simulator", "seed=1,2", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "harness: seed: probe-simulator has one user; give one value, got 2\n"
+
+
 @pytest.mark.slow
 def test_what_cannot_be_probed_is_one_line(tmp_path: Path) -> None:
     with serving() as endpoint:

@@ -101,6 +101,13 @@ def test_the_levels_for_evaluation_are_the_same_whatever_is_swept() -> None:
     assert len(ends) == 1
 
 
+def test_a_step_of_several_ranks_has_a_limit_where_none_is_set() -> None:
+    given = config("trainer.ranks=2")
+    assert (given.trainer.deadline_s, given.trainer.step_limit_s) == (None, 6 * 3600)
+    assert given.on_ranks(1).trainer.step_limit_s is None
+    assert config("trainer.ranks=2", "trainer.deadline_s=604800").trainer.step_limit_s == 604_800
+
+
 @pytest.mark.slow
 def test_an_own_difficulty_is_one_file_in_the_current_folder() -> None:
     write("conf/difficulty/stoic.yaml", "name: stoic\nthreshold: 2.5\n")

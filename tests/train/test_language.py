@@ -1,5 +1,6 @@
 """What the loss and the measures of a language model are, against their definitions."""
 
+import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,7 @@ from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.own_tokens import (
     own_entropies,
     own_log_probabilities,
+    states_before,
 )
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.losses import clipped
@@ -145,6 +147,15 @@ def test_a_critic_reads_the_states_that_replies_or_tokens_are_drawn_from(
     assert seen.place.tolist() == [*range(len(places[0])), 0]
     reply = None if seen.reply is None else seen.reply.tolist()
     assert reply == ([0, 0, 1, 1, 0] if by_token else None)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+def test_the_states_that_a_critic_reads_do_not_stay_on_a_gpu(model: Any) -> None:
+    there = copy.deepcopy(model).to("cuda")
+    (states,) = states_before(there, [[1, 2, 3]], [[False, True, True]])
+    (here,) = states_before(model, [[1, 2, 3]], [[False, True, True]])
+    torch.testing.assert_close(states, here, atol=1e-4, rtol=1e-3)
 
 
 def seen_shapes(model: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from harness.train.engines.sampler import SampledTurn, Sampler
-from harness.utils.pending import Pending, then
+from harness.utils.pending import Pending, ready, then
 
 SEEDS = 2**31
 """A request's seed is below this."""
@@ -123,12 +123,7 @@ Begin = Callable[[TurnRequest], Pending[list[SampledTurn]]]
 
 def at_once(complete: Complete) -> Begin:
     """Begin a request by completing it."""
-
-    def begin(request: TurnRequest) -> Pending[list[SampledTurn]]:
-        turns = complete(request)
-        return lambda: turns
-
-    return begin
+    return lambda request: ready(complete(request))
 
 
 class PromptedSampler:

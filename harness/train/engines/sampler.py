@@ -16,7 +16,7 @@ from torch import Tensor
 
 from harness.train.engines.ragged_cache import RaggedCache
 from harness.train.engines.scoring import chunks, entropies, head_logits, padded
-from harness.utils.pending import Pending
+from harness.utils.pending import Pending, ready
 
 FEWEST_SHARED = 64
 """Tokens from which on a common beginning is read once. With fewer there is little to gain, and
@@ -140,8 +140,7 @@ class Sampler:
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> Pending[list[SampledTurn]]:
         """The same as `speak`, once it is done."""
-        turns = self.speak(live, heard, uniforms)
-        return lambda: turns
+        return ready(self.speak(live, heard, uniforms))
 
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor

@@ -85,7 +85,7 @@ class Leaving:
 
     def on_deadline(self) -> None:
         """End without a checkpoint: the step took longer than its deadline."""
-        self.on_hang(f"after {self._trainer.deadline_s:g} s in it (trainer.deadline_s)")
+        self.on_hang(f"after {self._trainer.step_limit_s:g} s in it (trainer.deadline_s)")
 
     def on_hang(self, why: str) -> None:
         """End without a checkpoint, as something took too long: `why`, and for which rank."""

@@ -206,7 +206,7 @@ def actions_of(
     ]
     states = states_before(model, ids, marked, limit)
     counts = [len(row) for row in states]
-    features = _joined([(row / row.norm(dim=1, keepdim=True)).cpu() for row in states])
+    features = _joined([row / row.norm(dim=1, keepdim=True) for row in states])
     conversation = np.repeat(np.arange(len(counts)), counts)
     place = np.concatenate([np.arange(count) for count in counts])
     reply = _places(trajectories)[1] - 1 if by_token else None

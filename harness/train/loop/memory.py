@@ -80,7 +80,8 @@ def phases(
     An evaluation is held in slices as large as a batch. `folder`: the model's files, None for
     random weights of the policy's shape; `total_bytes`: the run's of the GPU, 0 where not known;
     `prompt_tokens`: of the system prompt and the template around the first words. Of several ranks
-    this is one's memory: of sharded weights it holds a part, beside what it gathers.
+    this is one's memory: of sharded weights it holds a part, beside what it gathers. What a critic
+    reads before an update is of a micro-batch at a time, without gradients, and needs less than it.
     """
     policy = config.policy
     model = huggingface.without_weights(policy, folder)

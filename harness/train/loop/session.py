@@ -57,7 +57,7 @@ class Session:
         self._rule = StopRule(config, status.stopped_by_rule is not None)
         self._events = EventLog(run.events)
         self.leaving = Leaving(run, config.trainer, self._rows.for_status, emit)
-        self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
+        self._deadline = Deadline(config.trainer.step_limit_s, self.leaving.on_deadline)
         self._in_step = False
         own = (lambda: self._rows.provenance.own), self._rows.sums
         self._saver = Saver(run.checkpoints, config.trainer, *own, self._on_saved)

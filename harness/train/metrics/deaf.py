@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from harness.simulator.protocol import SupporterReply
 from harness.train.metrics.held_out import Meeting
 from harness.train.rollout.conversation import InWaves, Speaker, begin_reply
-from harness.utils.pending import Pending
+from harness.utils.pending import Pending, ready
 
 Speakers = Callable[[Sequence[Meeting]], Speaker | InWaves[Speaker]]
 """Makes the speaker of some meetings, which draws from `held_out.TurnDraws` or `TableDraws`: an
@@ -64,8 +64,7 @@ class DeafSpeaker:
             for i, own in zip(live, heard, strict=True)
         ]
         if isinstance(self._speaker, WordedApart):
-            replies = self._speaker.reply(live, others, told=heard)
-            return lambda: replies
+            return ready(self._speaker.reply(live, others, told=heard))
         return begin_reply(self._speaker, live, others)
 
 

@@ -139,7 +139,7 @@ def states_before(
     limit: TokenLimit | None = None,
 ) -> list[Tensor]:
     """The hidden states that marked tokens are drawn from, each at the token before: a (marked
-    tokens, hidden) tensor a conversation.
+    tokens, hidden) tensor a conversation, in the CPU's memory.
     """
     return _by_row(model, ids, marked, None, limit)
 
@@ -173,12 +173,14 @@ def _of_part(
     own: Sequence[Sequence[bool]],
     measure: Callable[[Tensor, Tensor], Tensor] | None,
 ) -> Tensor:
-    """`measure` of the marked tokens of one micro-batch, or the states they are drawn from."""
+    """`measure` of the marked tokens of one micro-batch, or the states they are drawn from: those
+    on the CPU, since a batch's can be too large to stand beside weights and optimiser.
+    """
     x = padded(ids, fill=0).to(model.device)
     mask = padded(own, fill=0).bool().to(model.device)
     states = own_states(model, x, mask)
     if measure is None:
-        return states
+        return states.cpu()
     tokens, head = x[:, 1:][mask[:, 1:]], model.get_output_embeddings()
     return torch.cat(
         [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]

@@ -31,7 +31,7 @@ from harness.train.rollout.conversation import (
 )
 from harness.train.rollout.curriculum import CurriculumState, GroupTask, group_tasks
 from harness.train.rollout.rewards import compute_rewards
-from harness.utils.pending import Awaited, Pending
+from harness.utils.pending import Pending, gathered, then
 
 ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM, REFINEMENT_STREAM = 1, 2, 3, 4
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
@@ -203,29 +203,22 @@ class SideBySide:
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> Pending[list[UserTurn]]:
         """The same as a function to be waited on: the users of all simulators answer at once."""
-        pending: list[tuple[list[int], Pending[list[UserTurn]]]] = []
+        owned: list[list[int]] = []
+        asked: list[Pending[list[UserTurn]]] = []
         for number, simulator in enumerate(self._simulators):
             mine = [i for i, turn in enumerate(turns) if turn.state.simulator == number]
             plain = [turns[i].with_state(turns[i].state.state) for i in mine]
-            pending.append((mine, ask(simulator, plain, [replies[i] for i in mine])))
+            owned.append(mine)
+            asked.append(ask(simulator, plain, [replies[i] for i in mine]))
 
-        def wait() -> list[UserTurn]:
-            answers: list[UserTurn] = list(turns)
-            for number, (mine, answered) in enumerate(pending):
-                for i, turn in zip(mine, answered(), strict=True):
+        def joined(answered: list[list[UserTurn]]) -> list[UserTurn]:
+            answers = list(turns)
+            for number, (mine, own) in enumerate(zip(owned, answered, strict=True)):
+                for i, turn in zip(mine, own, strict=True):
                     answers[i] = _owned(number, turn)
             return answers
 
-        if not all(isinstance(answered, Awaited) for _, answered in pending):
-            return wait
-        known = [answered for _, answered in pending if isinstance(answered, Awaited)]
-        futures = tuple(future for one in known for future in one.futures)
-
-        def poll() -> None:
-            for one in known:
-                one.poll()
-
-        return Awaited(wait, futures, poll)
+        return then(gathered(asked), joined)
 
 
 def _owned(number: int, turn: UserTurn) -> UserTurn:

@@ -21,7 +21,7 @@ from harness.simulator.protocol import (
     UserTurn,
     ask,
 )
-from harness.utils.pending import Awaited, Pending, first_ready
+from harness.utils.pending import Awaited, Pending, first_ready, ready
 from harness.utils.record import record
 
 
@@ -122,8 +122,7 @@ def begin_reply(
     """Begin to reply; a speaker that is not concurrent has spoken on return."""
     if isinstance(speaker, ConcurrentSpeaker):
         return speaker.begin_reply(live, heard)
-    replies = speaker.speak(live, heard)
-    return lambda: replies
+    return ready(speaker.speak(live, heard))
 
 
 class Successor(Speaker, Protocol):

@@ -16,6 +16,9 @@ from harness.testing.live_bytes import Tracked
 from harness.train.engines.engine import Transformers
 from harness.train.engines.scoring import own_states
 from harness.train.loop import memory, start
+from harness.train.loop.language_step import actions_of
+from harness.train.objective import micro_batches
+from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.trial import step
 from tests.train.test_hugging_face import SMALL, config
 
@@ -80,6 +83,32 @@ def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
     estimated = memory.phases(given, None, prompt_tokens=prompt, device="cpu")
     for phase, measured in zip(estimated, (drawn.peak_bytes, learnt.peak_bytes), strict=True):
         assert phase.total == pytest.approx(measured, rel=0.15), str(phase)
+
+
+def test_what_a_critic_of_tokens_reads_is_within_the_estimate_of_an_update() -> None:
+    """A GPU has states of a micro-batch at a time; the CPU has all: as they are read, of unit
+    length, joined, and in float64. Here both are in one memory.
+    """
+    policy = replace(SHAPE, max_turn_tokens=24, gradient_checkpointing=True)
+    given = config(policy, tokens_at_once=400, conversations=32)
+    models = start.load(given, "cpu")
+    optimiser = step.optimiser_of(given, models, 1e-6)
+    meter = Tracked({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
+    size = step.trained_size(given, step.full_size(given))
+    drawn = step.rollout(given, models, Transformers(models.learner), size)
+    limit = micro_batches.begin(given.trainer, None)
+
+    def read(some: list[TokenTrajectory]) -> int:
+        peak = meter.over(lambda: actions_of(some, models.learner, limit, by_token=True)).peak_bytes
+        assert peak is not None
+        return peak
+
+    first, *_ = limit.cut(models.learner, [len(t.row.ids) for t in drawn])
+    _, update = memory.phases(given, None, prompt_tokens=len(models.chat.opening("")), device="cpu")
+    assert read([drawn[i] for i in first]) < update.total
+    tokens = sum(turn > 0 for t in drawn for turn in t.row.turn)
+    held = sum(update.parts[part] for part in ("weights", "start model", "optimiser"))
+    assert read(drawn) - held == pytest.approx(20 * tokens * policy.hidden_size, rel=0.01)
 
 
 def test_the_entropies_that_a_remedy_needs_are_taken_in_parts_as_the_update_is(

@@ -1,0 +1,46 @@
+"""Results that take time: what is made of them, and of several."""
+
+from concurrent.futures import Future
+
+from harness.utils.pending import Awaited, Pending, gathered, ready, then
+
+
+def test_what_is_there_already_is_not_awaited_nor_what_is_made_of_it() -> None:
+    made: Pending[str] = then(ready(3), str)
+    assert not isinstance(made, Awaited)
+    assert made() == "3"
+
+
+def test_several_are_there_when_the_last_is_and_each_polls_and_works() -> None:
+    log: list[str] = []
+
+    def works(name: str, left: list[int]) -> bool:
+        log.append(name)
+        return bool(left) and bool(left.pop())
+
+    futures: list[Future[int]] = [Future(), Future()]
+    left = [1]
+    pending: list[Pending[int]] = [
+        Awaited(futures[0].result, (futures[0],), lambda: log.append("first polls")),
+        Awaited(futures[1].result, (futures[1],), work=lambda: works("second", left)),
+    ]
+    several = then(gathered(pending), lambda both: both)
+    assert isinstance(several, Awaited)
+    several.poll()
+    assert [several.work(), several.work()] == [True, False]
+    assert log == ["first polls", "second", "second"]
+    futures[1].set_result(2)
+    there = [several.is_there]
+    futures[0].set_result(1)
+    there.append(several.is_there)
+    assert there == [False, True]
+    assert several() == [1, 2]
+
+
+def test_several_of_which_one_does_not_tell_do_not_tell() -> None:
+    done: Future[int] = Future()
+    done.set_result(1)
+    pending: list[Pending[int]] = [Awaited(done.result, (done,)), ready(2)]
+    several = gathered(pending)
+    assert not isinstance(several, Awaited)
+    assert several() == [1, 2]

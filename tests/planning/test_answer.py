@@ -261,7 +261,7 @@ def test_a_rung_that_was_never_measured_asks_for_a_pilot_with_its_cost() -> None
     assert found.planned is None
     assert found.command == "harness sweep policy=tiny difficulty=easy,hard 'seed=range(1,6)'"
     assert found.pilot_cost is not None
-    assert "about 2.0 CPU hours" in found.pilot_cost
+    assert "about 1.6 CPU hours" in found.pilot_cost
 
 
 def test_the_shipped_rung_answers_by_itself() -> None:

@@ -7,7 +7,9 @@ with the start model of policy=tiny and users who are pleased by any kindness. S
 with the trainer's own `generate`, which reads the whole conversation anew at every turn, and uses
 the library's loss, with and without checkpointing of activations; it is made to say, id by id, what
 our side sampled in the same round, so that prompts, turns and token counts are equal. Evaluation,
-probe and start likelihoods are off. Prints a Markdown table; grpo_step.md holds a dated result.
+probe and start likelihoods are off. `floor` is what the multiplications of our step would take at
+the rate of a large matrix product: nobody who draws and learns from these tokens so is faster.
+Prints a Markdown table; grpo_step.md holds a dated result.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
@@ -71,6 +74,20 @@ class Clock(TrainerCallback):  # type: ignore[misc]
         self.seconds.append(time.process_time() - self._began)
 
 
+class Counted(TrainerCallback):  # type: ignore[misc]
+    """Floating-point operations of each step, of products of matrices and of attention."""
+
+    def __init__(self, counter: FlopCounterMode) -> None:
+        self._counter = counter
+        self.flops: list[int] = []
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._before = self._counter.get_total_flops()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.flops.append(self._counter.get_total_flops() - self._before)
+
+
 class Recorded(LanguageRun):
     """Our trainer, keeping the policy's turns of every step."""
 
@@ -90,7 +107,34 @@ def _turns(ids: Sequence[int], turn: Sequence[int]) -> list[list[int]]:
 
 def ours(config: RunConfig) -> tuple[list[float], float, list[Turns]]:
     """Return CPU seconds of each step, the peak memory in GiB, and the policy's turns."""
-    start, clock = begun(config), Clock()
+    clock = Clock()
+    spoken = trained(config, clock)
+    return clock.seconds, peak_gib(), spoken
+
+
+def floor(config: RunConfig) -> list[float]:
+    """Return the CPU seconds of each step's multiplications at `flops_a_second`."""
+    with FlopCounterMode(display=False) as counter:
+        counted = Counted(counter)
+        trained(config, counted)
+    rate = flops_a_second()
+    return [flops / rate for flops in counted.flops]
+
+
+def flops_a_second(size: int = 2048, tries: int = 7) -> float:
+    """The rate of a product of two square float32 matrices on this thread, the best of `tries`."""
+    left, right = torch.randn(size, size), torch.randn(size, size)
+    seconds = []
+    for _ in range(tries):
+        began = time.process_time()
+        left @ right
+        seconds.append(time.process_time() - began)
+    return 2 * size**3 / min(seconds)
+
+
+def trained(config: RunConfig, watching: TrainerCallback) -> list[Turns]:
+    """Train our side with a callback; returns the policy's turns."""
+    start = begun(config)
     tokenizer: Any = start.chat.tokenizer
     model: Any = start.learner
     with tempfile.TemporaryDirectory() as scratch:
@@ -101,9 +145,9 @@ def ours(config: RunConfig) -> tuple[list[float], float, list[Turns]]:
             trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
             work = Work(config, model, None, start.chat, Transformers(model))
             learner.trainer, learner.team = trainer, Team(work)
-            trainer.add_callback(clock)
+            trainer.add_callback(watching)
             trainer.train()
-    return clock.seconds, peak_gib(), learner.spoken
+    return learner.spoken
 
 
 def begun(config: RunConfig) -> StartModels:
@@ -237,14 +281,15 @@ def _one_thread() -> None:
 def main(rounds: int, steps: int, words: Sequence[str]) -> None:
     length = [f"trainer.steps={steps + 1}"]  # the first step warms up
     config = planner.point(merged((*WORDS, *length), words)).config
-    columns = ("round", "tokens said", "ours", "stock TRL", "stock, checkpointing", "ratio",
-               "GiB: ours", "stock")  # fmt: skip
+    columns = ("round", "tokens said", "floor", "ours", "stock TRL", "stock, checkpointing",
+               "ratio", "GiB: ours", "stock")  # fmt: skip
     print(f"| {' | '.join(columns)} |")
     print("|---" * len(columns) + "|")
     ratios, shares = [], []
     for number in range(rounds):
         seeded = replace(config, seed=1000 + number)
         our_seconds, our_gib, turns = alone(ours, seeded)
+        least = statistics.median(alone(floor, seeded)[1:])
         others = [alone(stock, seeded, turns, checkpointing) for checkpointing in (False, True)]
         mine, *theirs = (
             statistics.median(seconds[1:]) for seconds in (our_seconds, *(o[0] for o in others))
@@ -254,8 +299,8 @@ def main(rounds: int, steps: int, words: Sequence[str]) -> None:
         ratios.append(mine / min(theirs))
         shares.append(our_gib / least_gib)
         print(
-            f"| {number + 1} | {tokens:.0f} | {mine:.2f} | {theirs[0]:.2f} | {theirs[1]:.2f} | "
-            f"{ratios[-1]:.2f} | {our_gib:.2f} | {least_gib:.2f} |",
+            f"| {number + 1} | {tokens:.0f} | {least:.2f} | {mine:.2f} | {theirs[0]:.2f} | "
+            f"{theirs[1]:.2f} | {ratios[-1]:.2f} | {our_gib:.2f} | {least_gib:.2f} |",
             flush=True,
         )
     medians = statistics.median(ratios), statistics.median(shares)

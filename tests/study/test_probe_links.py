@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -155,11 +156,11 @@ def test_the_statement_the_picture_and_its_table_name_probe_and_unit(tmp_path: P
     )
     assert table.measured(outcome.links[0].link) == f"{words}, share of replies"
     write.write_study(outcome, tmp_path / "study", ("png",))
-    header, first, *_ = (tmp_path / "study" / "links.csv").read_text().splitlines()
-    row = dict(zip(header.split(","), first.split(","), strict=False))
-    assert header.endswith(",unit,probe,level")
-    assert first.endswith(",share of replies,reliability,told facts")
+    with (tmp_path / "study" / "links.csv").open(newline="") as file:
+        row = next(csv.DictReader(file))
     assert row["link"] == "less true"
+    told = (row["unit"], row["probe"], row["level"])
+    assert told == ("share of replies", "reliability", "told facts")
 
 
 @pytest.mark.parametrize("link", [LESS, replace(LESS, spread=True)])

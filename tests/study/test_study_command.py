@@ -325,7 +325,11 @@ def test_every_study_of_ours_is_planned_and_fits_in_eight_cpu_hours(
     monkeypatch.chdir(tmp_path)
     planned = arms.plan(name, file.read(name), [])
     configs = [point.config for _, point in planned.distinct().values()]
-    assert 0.1 < present(cost.cpu_hours(configs)) < 8
+    hours = cost.cpu_hours(configs)
+    if all(cost.is_as_measured(config.policy) for config in configs):
+        assert 0.1 < present(hours) < 8
+    else:  # scale, whose widths nobody has measured
+        assert hours is None
     nulls = [config for config in configs if config.algorithm.null_control]
     stated = planned.stated
     assert bool(nulls) is any(link.net_of_null for link in (*stated.links, *stated.checks))

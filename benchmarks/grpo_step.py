@@ -7,8 +7,8 @@ with the start model of policy=tiny and users who are pleased by any kindness. S
 with the trainer's own `generate`, which reads the whole conversation anew at every turn, and uses
 the library's loss, with and without checkpointing of activations; it is made to say, id by id, what
 our side sampled in the same round, so that prompts, turns and token counts are equal. Evaluation,
-probe and start likelihoods are off. `floor` is what the multiplications of our step would take at
-the rate of a large matrix product: nobody who draws and learns from these tokens so is faster.
+probe and start likelihoods are off. `floor` is what the matrix products of our step, attention left
+out, would take at the rate of one large product: less than the step can take with these products.
 Prints a Markdown table; grpo_step.md holds a dated result.
 """
 
@@ -75,7 +75,9 @@ class Clock(TrainerCallback):  # type: ignore[misc]
 
 
 class Counted(TrainerCallback):  # type: ignore[misc]
-    """Floating-point operations of each step, of products of matrices and of attention."""
+    """Floating-point operations of each step's products of matrices, forwards and backwards. torch
+    counts none of attention on a CPU.
+    """
 
     def __init__(self, counter: FlopCounterMode) -> None:
         self._counter = counter

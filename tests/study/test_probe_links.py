@@ -159,8 +159,8 @@ def test_the_statement_the_picture_and_its_table_name_probe_and_unit(tmp_path: P
     with (tmp_path / "study" / "links.csv").open(newline="") as file:
         row = next(csv.DictReader(file))
     assert row["link"] == "less true"
-    told = (row["unit"], row["probe"], row["level"])
-    assert told == ("share of replies", "reliability", "told facts")
+    told = [row[key] for key in ("unit", "probe", "level")]
+    assert told == ["share of replies", "reliability", "told facts"]
 
 
 @pytest.mark.parametrize("link", [LESS, replace(LESS, spread=True)])

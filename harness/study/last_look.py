@@ -17,7 +17,7 @@ from typing import Any
 from harness.errors import DataError
 from harness.execution import ledger
 from harness.law import analysis
-from harness.law.compare import study_arms, study_outcome
+from harness.law.compare import other_study, study_arms, study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file, study_file
 from harness.records.study_file import Link, Stated, StudyRecord
@@ -71,6 +71,9 @@ def _judged(
     members, lost = analysis.members(known, pool), study_arms.diverged(runs)
     arms = study_arms.arms(record, stated, members, lost)
     outcome = study_outcome.judge(record.study, stated, str(root), arms, record.changed, seen)
+    if (kept := result.get("beside")) is not None:
+        effects = other_study.recorded([*outcome.links, *outcome.checks], kept)
+        outcome = replace(outcome, beside=effects)
     return outcome, _notes(outcome, result, done, known, record)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from harness.errors import DataError
-from harness.law.compare import other_study
+from harness.law.compare import link_tests, other_study
 from harness.law.compare.other_study import FLIPS, OPEN, SAME, Effect
 from harness.law.compare.study_outcome import Outcome
 from harness.law.results import Interval
@@ -20,6 +21,8 @@ from harness.report import write
 from harness.report.figures import study as study_figure
 from harness.report.html import link_chart
 from harness.report.tables import study
+from harness.report.text import wording
+from tests.present import present
 from tests.study.made import Course, study_of
 from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
 
@@ -44,6 +47,31 @@ def test_an_effect_has_the_same_sign_flips_or_is_open() -> None:
     assert Effect("x", Interval(1, 0, 2), above).sign == OPEN
 
 
+def test_two_sizes_are_told_apart_by_the_interval_of_their_difference() -> None:
+    change = Effect("x", Interval(5, 2, 6), Interval(1, 0, 5)).change
+    assert change == Interval(4, 4 - math.hypot(3, 4), 4 + math.hypot(1, 1))  # by hand: MOVER
+    assert not Effect("x", Interval(5, 2, 6), Interval(1, 0, 5)).apart
+    assert Effect("x", Interval(5, 4, 6), Interval(1, 0, 2)).apart
+    assert Effect("x", Interval(1, 0, 2), Interval(5, 4, 6)).apart
+    assert Effect("x", None, Interval(5, 4, 6)).change is None
+    assert not Effect("x", Interval(5, 4, 6), None).apart
+
+
+@pytest.mark.parametrize(("seeds", "spreads"), [((5, 5), (1, 1)), ((10, 7), (1, 4))])
+def test_the_interval_of_a_difference_of_sizes_holds_it_as_often_as_it_says(
+    seeds: tuple[int, int], spreads: tuple[float, float]
+) -> None:
+    rng, held = np.random.default_rng(5), 0
+    for _ in range(2000):
+        here, other = (
+            present(link_tests.paired(rng.normal(mean, spread, n).tolist())).interval()
+            for mean, spread, n in zip((0.3, -0.2), spreads, seeds, strict=True)
+        )
+        change = present(Effect("x", here, other).change)
+        held += change.low <= 0.5 <= change.high
+    assert 0.94 <= held / 2000 <= 0.985  # two t quantiles for one of more degrees: never short
+
+
 @pytest.mark.parametrize(("elsewhere", "sign"), [(LESS, SAME), (MORE, FLIPS), (WILD, OPEN)])
 def test_effects_are_shown_beside_those_of_the_other_user(
     tmp_path: Path, elsewhere: list[Course], sign: str
@@ -62,6 +90,14 @@ def test_effects_are_shown_beside_those_of_the_other_user(
     assert f"beside {path}, which found {other.verdict}; words here alone: none; there" in said
     assert "there alone: simulator=second" in said
     assert sign in said
+    change = present(other_study.beside(outcome.links, other).effects[0].change)
+    assert value["links"][0]["change"] == {
+        "difference": change.value, "low": change.low, "high": change.high
+    }  # fmt: skip
+    assert wording.interval(change) in said
+    (count,) = (line for line in said.splitlines() if line.startswith("of 1 effect "))
+    told = {SAME: "1 has", FLIPS: "1 flips", OPEN: "1 is open"}[sign]
+    assert told in count
 
 
 def test_the_figure_and_its_data_show_the_other_study(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import DataError
-from harness.law.compare import study_outcome
+from harness.law.compare import other_study, study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import run_folder, study_file, sweep_file
 from harness.records.run_folder import RunFolder
@@ -19,7 +19,9 @@ from harness.records.study_file import Link, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.report.html import answer
 from harness.report.html.answer import Study
+from harness.report.tables import other_study as other_study_table
 from harness.study import last_look
+from tests.present import present
 from tests.study.made import Arms, Course, N, config, study_of
 
 LESS = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
@@ -66,6 +68,27 @@ def test_it_is_the_outcome_that_was_written(tmp_path: Path) -> None:
     assert found.outcome.verdict == outcome.verdict == "supported"
     again = json.loads(json.dumps(found.outcome.to_json()))
     assert again == json.loads((tmp_path / "study" / "result.json").read_text())
+
+
+def test_the_other_study_is_told_as_it_was_beside_the_verdict(tmp_path: Path) -> None:
+    written(tmp_path / "second", 5)
+    outcome = written(tmp_path / "first")
+    other = other_study.read(tmp_path / "second", "made", [LESS])
+    both = replace(outcome, beside=other_study.beside(outcome.links, other))
+    (tmp_path / "first" / "study" / "result.json").write_text(json.dumps(both.to_json()))
+    found = last_look.read(tmp_path / "first")
+    assert present(found.outcome).beside == both.beside
+    told = answer.of_study(Study(found.study, found.stated, found.outcome, found.notes))
+    assert told.tables[1].caption == "The same study elsewhere"
+    assert other_study_table.agreement(present(both.beside)) in told.sentences
+
+
+def test_what_is_kept_of_another_study_and_damaged_is_refused(tmp_path: Path) -> None:
+    damaged = {**written(tmp_path).to_json(), "beside": {"path": "elsewhere"}}
+    (tmp_path / "study" / "result.json").write_text(json.dumps(damaged))
+    rule = "result.json: must hold what a study states; got KeyError: 'links'"
+    with pytest.raises(DataError, match=rule):
+        last_look.read(tmp_path)
 
 
 def test_reading_spends_no_error(tmp_path: Path) -> None:

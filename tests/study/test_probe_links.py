@@ -179,7 +179,7 @@ def test_a_study_on_other_users_is_set_beside_one_of_the_same_reading(tmp_path: 
     outcome = study(tmp_path / "here")
     write.write_study(outcome, tmp_path / "here" / "study", ())
     other = other_study.read(tmp_path / "here", "made", [LESS])
-    assert ASKED in other.stated["less true"]
+    assert other.effects == {"less true": outcome.links[0].judged}
     level = replace(LESS, probe=replace(ASKED, level="another"))
     with pytest.raises(DataError, match="must state 'less true' as here"):
         other_study.read(tmp_path / "here", "made", [level])

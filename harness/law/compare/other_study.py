@@ -1,4 +1,4 @@
-"""The effects of a study beside those of the same study on other users: which keep their sign.
+"""The effects of a study beside those of the same study on other users: which keep sign and size.
 
 An effect that has one sign on one simulated user and the other on another is of the simulator.
 """
@@ -30,13 +30,10 @@ class OtherStudy:
     """What the study came to elsewhere."""
 
     path: str
-    study: str
     verdict: str
     words: tuple[str, ...]
     """Overrides that all arms shared."""
     seeds: tuple[int, ...]
-    stated: Mapping[str, tuple[Any, ...]]
-    """By link or check, the values of STATED."""
     effects: Mapping[str, Interval | None]
     """By link or check; None where there were too few pairs."""
     older_words: bool = False
@@ -60,6 +57,24 @@ class Effect:
             return OPEN
         return SAME if len(signs) == 1 else FLIPS
 
+    @property
+    def change(self) -> Interval | None:
+        """The effect here minus the other, with the 95% interval for two independent ones (MOVER,
+        Zou and Donner 2008, doi:10.1002/sim.3095); None where one is not known.
+        """
+        here, other = self.here, self.other
+        if here is None or other is None:
+            return None
+        change = here.value - other.value
+        below = math.hypot(here.value - here.low, other.high - other.value)
+        above = math.hypot(here.high - here.value, other.value - other.low)
+        return Interval(change, change - below, change + above)
+
+    @property
+    def apart(self) -> bool:
+        """Whether the two sizes are told apart: the 95% interval of `change` excludes 0."""
+        return _sign(self.change) != 0
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -77,7 +92,12 @@ class Beside:
             "words": list(other.words),
             "seeds": list(other.seeds),
             "links": [
-                {"name": effect.name, "sign": effect.sign, **plain(effect.other)}
+                {
+                    "name": effect.name,
+                    "sign": effect.sign,
+                    **plain(effect.other),
+                    "change": plain(effect.change),
+                }
                 for effect in self.effects
             ],
         }
@@ -95,17 +115,22 @@ def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
         raise DataError(f"--beside: {rule}, got {str(folder)!r}")
     text = plain_file.text(path)
     try:
-        other = _parsed(json.loads(text), str(path))
+        value = json.loads(text)
+        told = [*value["links"], *value["checks"]]
+        older = not any("p_no_effect" in link for link in told)
+        other = _parsed(value, told, str(path), older)
+        name, stated_there = str(value["study"]), {str(of["name"]): _stated(of) for of in told}
     except DAMAGED as error:
         why = f"must be what harness study writes, got {plain_file.one_line(error)}"
         raise DataError(f"{path}: cannot be read: {why}") from error
-    if other.study != study:
-        raise DataError(f"{path}: must be of the study {study}, got one of {other.study!r}")
+    if name != study:
+        raise DataError(f"{path}: must be of the study {study}, got one of {name!r}")
     for link in links:
         stated = tuple(getattr(link, key) for key in STATED)
-        if stated != other.stated.get(link.name, stated):
+        there = stated_there.get(link.name, stated)
+        if stated != there:
             rule = f"must state {link.name!r} as here, {_words(stated)}"
-            raise DataError(f"{path}: {rule}, got {_words(other.stated[link.name])}")
+            raise DataError(f"{path}: {rule}, got {_words(there)}")
     return other
 
 
@@ -124,17 +149,20 @@ def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
     return Beside(other, tuple(effects))
 
 
-def _parsed(value: Any, path: str) -> OtherStudy:
-    links = [*value["links"], *value["checks"]]
+def recorded(judged: Sequence[Judged], value: Mapping[str, Any]) -> Beside:
+    """The effects beside those that a result.json has kept: `value` is what `to_json` made."""
+    other = _parsed(value, value["links"], str(value["path"]), bool(value["older_words"]))
+    return beside(judged, other)
+
+
+def _parsed(value: Any, links: Sequence[Any], path: str, older_words: bool) -> OtherStudy:
     return OtherStudy(
         path=path,
-        study=str(value["study"]),
         verdict=str(value["verdict"]),
         words=tuple(map(str, value["words"])),
         seeds=tuple(map(int, value["seeds"])),
-        stated={str(link["name"]): _stated(link) for link in links},
         effects={str(link["name"]): _interval(link) for link in links},
-        older_words=not any("p_no_effect" in link for link in links),
+        older_words=older_words,
     )
 
 

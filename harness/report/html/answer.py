@@ -15,8 +15,8 @@ from harness.records.study_file import Stated
 from harness.report.html.blocks import Row, Table, from_rich, row
 from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
+from harness.report.tables import other_study, validity
 from harness.report.tables import study as study_table
-from harness.report.tables import validity
 from harness.report.text import answer, findings, naming, wording
 from harness.report.text.wording import plural
 
@@ -68,6 +68,10 @@ def of_study(study: Study) -> Answer:
         )  # fmt: skip
     tables = [from_rich("Links that decide, links beside, checks", study_table.table(outcome))]
     sentences = [study_table.closing(outcome), *study.notes]
+    if (beside := outcome.beside) is not None:
+        tables.append(from_rich("The same study elsewhere", other_study.table(beside)))
+        words = outcome.stated.words
+        sentences += [other_study.elsewhere(beside, words), other_study.agreement(beside)]
     users = validity.finding(outcome.validity, outcome.unknown_validity)
     return Answer(
         study_table.headline(outcome),

@@ -1,29 +1,56 @@
-"""A study's effects beside those of the same study on other users, on a terminal."""
+"""A study's effects beside those of the same study on other users."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.table import Table
 
 from harness.law.compare.links import CONTRADICTED
-from harness.law.compare.other_study import Beside
+from harness.law.compare.other_study import FLIPS, OPEN, SAME, Beside
 from harness.report.tables.grid import grid
 from harness.report.text import wording
 from harness.utils.safe_text import text
 
-COLUMNS = ("effect", "here [95%]", "there [95%]", "sign")
+COLUMNS = ("effect", "here [95%]", "there [95%]", "sign", "here minus there [95%]")
 
 
 def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None:
-    """Print a row for each effect; `words` are the overrides that the arms share here."""
+    """Print what the other study is, how many effects agree, and a row for each effect.
+
+    `words` are the overrides that the arms share here.
+    """
     console.print(text(elsewhere(beside, words)), soft_wrap=True)
-    table = grid(*COLUMNS)
+    console.print(table(beside))
+    console.print(text(agreement(beside)), soft_wrap=True)
+
+
+def table(beside: Beside) -> Table:
+    """A row for each effect: both with their intervals, the sign, and the difference."""
+    rows = grid(*COLUMNS)
     for effect in beside.effects:
         told = wording.variance if effect.is_variance else wording.interval
-        both = ("-" if i is None else told(i) for i in (effect.here, effect.other))
-        table.add_row(*map(text, (effect.name, *both, effect.sign)))
-    console.print(table)
+        here, there, change = (
+            "-" if of is None else told(of) for of in (effect.here, effect.other, effect.change)
+        )
+        rows.add_row(*map(text, (effect.name, here, there, effect.sign, change)))
+    return rows
+
+
+def agreement(beside: Beside) -> str:
+    """`of 5 effects 3 have the same sign, 1 flips, 1 is open; 2 sizes differ`, uncorrected."""
+    signs = Counter(effect.sign for effect in beside.effects)
+    said = [
+        f"{signs[SAME]} {'has' if signs[SAME] == 1 else 'have'} the same sign",
+        f"{signs[FLIPS]} {'flips' if signs[FLIPS] == 1 else 'flip'}",
+        f"{signs[OPEN]} {'is' if signs[OPEN] == 1 else 'are'} open",
+    ]
+    apart = sum(effect.apart for effect in beside.effects)
+    sizes = f"{apart} {'size differs' if apart == 1 else 'sizes differ'}"
+    total = wording.plural(len(beside.effects), "effect")
+    return f"of {total} {', '.join(said)}; {sizes} (intervals not corrected for their number)"
 
 
 def elsewhere(beside: Beside, words: Sequence[str]) -> str:

@@ -111,9 +111,9 @@ def _wrap(patch: pytest.MonkeyPatch, clock: Clock) -> None:
         patch.setattr(owner, name, clock.timed(part, getattr(owner, name)))
     finish = sessions.Session.finish_step
 
-    def finished(self: sessions.Session, step: int, fill: Callable[[Path], None]) -> None:
+    def finished(self: sessions.Session, *given: Any) -> None:
         clock.step_over()
-        finish(self, step, fill)
+        finish(self, *given)
 
     patch.setattr(sessions.Session, "finish_step", finished)
 

@@ -16,7 +16,7 @@ from harness.calibration import levels, users
 from harness.calibration.users import SecondReader
 from harness.calibration.validity import esconv
 from harness.calibration.validity.replies import pairs
-from harness.cli import options
+from harness.cli import options, untrained
 from harness.compose import planner
 from harness.compose.plan import Plan
 from harness.config.run import LEVELS, DifficultyConfig, RunConfig
@@ -31,6 +31,9 @@ from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.utils import safe_text
 
 GROUP = "difficulty"
+TAKEN = (GROUP, "simulator", "algorithm.group_size")
+"""Keys, and groups of keys, that a card depends on: the last is the number of conversations in the
+groups whose spread of reward it tells."""
 OUT = Path("calibration")
 SENTENCES, BATCH = 22_000, 64
 """Sentences that are read to measure a level, and those by which a reader's speed is told."""
@@ -44,10 +47,11 @@ def calibrate(
     """Measure the levels and write the results to the folder `named_out`, else to OUT.
 
     `words` are those of --format. Returns 0, or 3 for a served user who is not admitted.
-    Raises ConfigError for a sweep over anything but the difficulty, ConfigError or StorageError
-    for a folder that cannot be written to.
+    Raises ConfigError for a sweep over anything but the difficulty and for a key that changes
+    nothing here, ConfigError or StorageError for a folder that cannot be written to.
     """
     pictures = formats.pictures(words)
+    untrained.refuse_others(overrides, "calibrate", TAKEN)
     plan = planner.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
-from harness.cli import chat_view, one_user
+from harness.cli import chat_view, untrained
 from harness.compose import typed_grants
 from harness.config.run import RunConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, EndpointError
@@ -41,7 +41,7 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     Raises ConfigError for a sweep, for a key that changes no user, and where a served user lacks
     something.
     """
-    config = one_user.chosen(overrides, "chat")
+    config = untrained.one_user(overrides, "chat")
     sends = preflight.check_users(config, typed_grants.grants(overrides))
     preflight.tell(sends)
     with permission.given(sends):

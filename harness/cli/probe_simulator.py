@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from harness.cli import one_user
+from harness.cli import untrained
 from harness.compose import typed_grants
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, EndpointError
@@ -63,7 +63,7 @@ def _config(overrides: Sequence[str]) -> RunConfig:
     """The served simulator, unless the words choose another option of it."""
     chosen = any(word.lstrip("+").startswith("simulator=") for word in overrides)
     words = overrides if chosen else ["simulator=served", *overrides]
-    config = one_user.chosen(words, "probe-simulator")
+    config = untrained.one_user(words, "probe-simulator")
     if config.simulator.kind != "served":
         raise ConfigError(
             f"simulator.kind: probe-simulator needs served, got {config.simulator.kind}"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import calibrate, untrained
 from harness.config.run import LEVELS
 from harness.testing.commands import harness, here
 
@@ -22,6 +23,14 @@ from harness.testing.commands import harness, here
         (
             ["simulator=served", "--format", "pdf"],
             "--format: the admission test of a served user draws no picture, got pdf",
+        ),
+        *(
+            (
+                ["difficulty=hard", word],
+                f"{word.partition('=')[0]}: calibrate trains nothing, so only difficulty, "
+                f"simulator and algorithm.group_size change it, got {word}",
+            )
+            for word in ("trainer.steps=5", "algorithm=ppo", "algorithm.learning_rate=1", "seed=2")
         ),
         (
             ["--esconv", "file.json", "--format", "pdf"],
@@ -79,3 +88,8 @@ def test_the_named_levels_meet_what_is_published_and_stand_in_order(tmp_path: Pa
         gain = best["optimum"] - best["start"]
         assert best["blind_schedule"] - best["start"] <= 0.6 * gain
         assert best["constant"] - best["start"] <= 0.1 * gain
+
+
+def test_the_keys_that_a_card_depends_on_are_taken() -> None:
+    words = ["algorithm.group_size=4", "difficulty=hard", "difficulty.threshold=.5"]
+    untrained.refuse_others([*words, "simulator=second"], "calibrate", calibrate.TAKEN)

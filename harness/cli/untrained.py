@@ -1,4 +1,4 @@
-"""The one user whom the words of a command choose, where nothing is trained."""
+"""The words of commands that train nothing: which keys they take, and the one user they choose."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ from harness.errors import ConfigError
 
 OF_USERS = ("seed", "difficulty", "simulator")
 """Keys, and groups of keys, that say who the user is."""
-OF_HYDRA = "hydra"
+OF_RUNS = ("seed", "hydra")
+"""Keys of a run that are in no group of its config, and the group that is no part of it."""
 
 
-def chosen(overrides: Sequence[str], command: str) -> RunConfig:
+def one_user(overrides: Sequence[str], command: str) -> RunConfig:
     """Return the config that `overrides` make.
 
     Raises ConfigError for a sweep, and for a key that changes nothing of a user.
     """
-    _refuse_of_training(overrides, command)
+    refuse_others(overrides, command, OF_USERS)
     plan = planner.plan(overrides)
     for axis, values in plan.axes.items():
         raise ConfigError(f"{axis}: {command} has one user; give one value, got {len(values)}")
     return plan.points[0].config
 
 
-def _refuse_of_training(typed: Sequence[str], command: str) -> None:
-    """Raise ConfigError for a key of a run that changes nothing of a user, whatever its value. What
-    a sweep file sets may stand: it is there for runs.
+def refuse_others(typed: Sequence[str], command: str, taken: Sequence[str]) -> None:
+    """Raise ConfigError for a key of a run that changes nothing in `command`, whatever its value.
+
+    `taken`: the keys, and groups of keys, that do. What a sweep file sets may stand: it is there
+    for runs.
     """
     with planner.composing():
         words = parse(typed)
-    others = {OF_HYDRA, *keys.groups()}.difference(OF_USERS)
+    others = {*OF_RUNS, *keys.groups()}.difference(taken)
     for word in words:
-        if re.split(r"[./]", word.key)[0] in others:
-            *most, last = OF_USERS
+        if re.split(r"[./]", word.key)[0] in others and word.key not in taken:
+            *most, last = taken
             rule = f"{command} trains nothing, so only {', '.join(most)} and {last} change it"
             raise ConfigError(f"{word.key}: {rule}, got {unsecret(word.text)}")

@@ -137,10 +137,11 @@ def main() -> None:
         return
     rows = word_weights.lines(learn([*learnt, *tuned_half()]), POLARITIES, LEAST_WEIGHT)
     report(word_weights.weights_of(rows), unseen)
-    text = "\n".join(rows) + "\n"
     if "--check" not in sys.argv:
-        WEIGHTS.write_text(text, encoding="utf-8")
-    elif WEIGHTS.read_text(encoding="utf-8") != text:
+        WEIGHTS.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        return
+    kept = WEIGHTS.read_text(encoding="utf-8").splitlines()
+    if not word_weights.alike(rows, kept, LEAST_WEIGHT):
         sys.exit(f"{WEIGHTS.name} is not what is learnt from {FOLDER.name}")
 
 

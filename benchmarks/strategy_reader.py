@@ -57,10 +57,11 @@ def main() -> None:
     learnt = [*read(), *(sentence for held_out, sentence in labelled if not held_out)]
     rows = word_weights.lines(learn(learnt), KINDS, LEAST_WEIGHT)
     report(word_weights.weights_of(rows), unseen)
-    text = "\n".join(rows) + "\n"
     if "--check" not in sys.argv:
-        WEIGHTS.write_text(text, encoding="utf-8")
-    elif text != WEIGHTS.read_text(encoding="utf-8"):
+        WEIGHTS.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        return
+    kept = WEIGHTS.read_text(encoding="utf-8").splitlines()
+    if not word_weights.alike(rows, kept, LEAST_WEIGHT):
         sys.exit(f"{WEIGHTS.name}: must be what is learnt from {SENTENCES.name} and "
                  f"{polarity_reader.FOLDER.name}; learn it again")  # fmt: skip
 

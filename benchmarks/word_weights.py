@@ -62,6 +62,26 @@ def weights_of(rows: Sequence[str]) -> Weights:
     return {name: np.array(values, float) / 100 for name, *values in cells}
 
 
+def alike(rows: Sequence[str], others: Sequence[str], least: int) -> bool:
+    """Whether two files have been learnt from the same: the last digits of sums differ from CPU to
+    CPU, by which a weight is rounded up on one and down on another, and a feature that never weighs
+    more than `least` hundredths is kept on one alone.
+    """
+    one, other = weights_of(rows), weights_of(others)
+    apart = [_most(one[name] - other[name]) for name in one.keys() & other.keys()]
+    alone = [_most({**one, **other}[name]) for name in one.keys() ^ other.keys()]
+    nearly = 1e-9  # of hundredths as floats
+    return (
+        rows[0] == others[0]
+        and max(apart, default=0.0) <= 0.01 + nearly
+        and max(alone, default=0.0) <= least / 100 + nearly
+    )
+
+
+def _most(weights: Floats) -> float:
+    return float(np.abs(weights).max())
+
+
 def _log_softmax(scores: Floats) -> Floats:
     shifted = scores - scores.max(axis=1, keepdims=True)
     logp: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

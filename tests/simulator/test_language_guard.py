@@ -74,6 +74,8 @@ def _spoilt(attack: Attack) -> Reference:
         ("Ich bin immer bei dir, mein Freund.", "vocabulary", "another language"),
         ("User: I feel so much better now.", "speaker", "speaks for somebody else"),
         ('{"emotion": 100, "change": 10}', "signs", "signs that nobody says"),
+        ("# Empathy I see what you mean.", "signs", "signs that nobody says"),
+        ("?taht leef uoy od I see what you mean.", "spacing", "a stop before the first word"),
         ("Yes. " * 1000, "endless", "endless"),
         ("You are are brave.", "repetition", "a doubled word"),
         ("It hurts to talk. It hurts to wait.", "repetition", "sentences that begin alike"),

@@ -41,3 +41,17 @@ def test_a_disguised_word_is_read_as_the_word(disguised: str) -> None:
 
 def test_a_word_with_an_accent_is_one_word() -> None:
     assert words("my fianc\u00e9") == words("my fiance") == ["my", "fiance"]
+
+
+def test_a_label_is_not_heard() -> None:
+    assert read("#empathy I see what you mean.").sentences == read("I see what you mean.").sentences
+    assert read("I am #1 in line.").plain_sentences == ("i am in line",)
+
+
+def test_emoji_end_a_sentence() -> None:
+    parts = read(
+        "you \u2728\U0001f308\U0001f54a\ufe0f I see what you mean. \U0001f64f"
+    ).plain_sentences
+    assert parts == ("you", "i see what you mean")
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    assert read(f"Is it {family} at home?").plain_sentences == ("is it", "at home")

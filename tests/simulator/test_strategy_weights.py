@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import word_weights
 from harness.simulator.scripted import recognition
 
 
@@ -28,3 +29,23 @@ def test_probabilities_are_a_distribution_over_the_kinds() -> None:
 
 def test_words_nobody_used_carry_no_strategy() -> None:
     assert recognition.likeliest("Zyx qwv plugh.") is None
+
+
+HEADER = "feature\tcare\tharm"
+
+
+@pytest.mark.parametrize(
+    ("rows", "are_alike"),
+    [
+        ([HEADER, "a\t5\t-5", "b\t20\t-20"], True),
+        ([HEADER, "a\t5\t-5", "b\t21\t-20"], True),  # rounded otherwise
+        ([HEADER, "b\t20\t-20"], True),  # `a` weighs no more than is left out
+        ([HEADER, "a\t5\t-5", "b\t22\t-20"], False),
+        ([HEADER, "a\t5\t-5"], False),
+        ([HEADER, "a\t5\t-5", "b\t20\t-20", "c\t-6\t6"], False),
+        (["feature\tharm\tcare", "a\t5\t-5", "b\t20\t-20"], False),
+    ],
+)
+def test_weights_differ_by_what_rounding_does_alone(rows: list[str], are_alike: bool) -> None:
+    kept = [HEADER, "a\t5\t-5", "b\t20\t-20"]
+    assert word_weights.alike(rows, kept, 5) is are_alike

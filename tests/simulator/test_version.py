@@ -46,7 +46,17 @@ def test_a_shipped_card_is_what_measuring_gives(name: str) -> None:
     path = difficulty_cards.SHIPPED / difficulty_cards.file_name(difficulty_cards.key(config))
     shipped = json.loads(path.read_text())
     due = "cards have changed: raise calibration.VERSION, and run `make cards`"
-    assert json.loads(json.dumps(difficulty_cards.measure(config))) == shipped, due
+    measured = json.loads(json.dumps(difficulty_cards.measure(config)))
+    assert measured == nearly(shipped), due
+
+
+def nearly(value: Any) -> Any:
+    """A card as what equals it on other CPUs, where some numbers have other last digits."""
+    if isinstance(value, dict):
+        return {key: nearly(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [nearly(inner) for inner in value]
+    return pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
 
 
 @record

@@ -41,6 +41,7 @@ _ROLES = frozenset("you me i he she they friend patient counselor counsellor".sp
 _FACE = re.compile(r"[:;=]'?-?[)(DPp3/|*:;-]$")
 _MARKUP = re.compile(r"[{}<>\[\]|=`]")
 _CASES = re.compile(r"[a-z][A-Z]")
+_HEADING = re.compile(r"^\s*#+\s", re.MULTILINE)
 _SYMBOL = re.compile(r"[_#*\\/~^$@%+]")
 _SPEAKER = re.compile(
     r"(?:^|[\s\"'(>])(?:user|assistant|system|human|supporter|seeker|client|therapist|ai|bot)\s?:",
@@ -77,6 +78,8 @@ def _shape(text: str) -> Fault | None:
         return Fault("ending", "not a whole sentence")
     if not _TIGHT_STOP.search(text):
         return None
+    if _TIGHT_STOP.match(text) and text[1].isalpha():
+        return Fault("spacing", "a stop before the first word")
     joined = len(_JOINED.findall(_SITE.sub("", text))) > 1  # once is a slip of the keyboard
     is_odd = joined or _ODD_STOPS.search(text)
     return Fault("spacing", "no space after a stop") if is_odd else None
@@ -93,7 +96,8 @@ def _signs(text: str) -> Fault | None:
     """Return what letters, blanks and common stops alone cannot have."""
     if _foreign(text) or _MIXED.search(text):
         return Fault("script", "another script")
-    markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
+    many = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
+    markup = many or _HEADING.search(text)
     return (
         Fault("signs", "signs that nobody says")
         if markup or _CONTROL.search(text) or _UNDECODED.search(text)

@@ -20,7 +20,7 @@ from harness.simulator.scripted.recognition import flatters
 from harness.simulator.scripted.replies import Reading, Sentence, of_row, row_of, stems_and_frame
 from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
-from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
+from harness.simulator.scripted.words import FUNCTION_WORDS, content, said, sentences, stem, words
 from harness.utils.remembered import Remembered
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
@@ -172,7 +172,7 @@ def _of_row(text: str) -> Reading | None:
 def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
     """Yield the reading of each text."""
     whole = [text[: language_guard.MAX_CHARACTERS + 1] for text in texts]
-    parts = [sentences(text) for text in whole]
+    parts = [sentences(said(text)) for text in whole]
     heard = iter(reader.hear([sentence for some in parts for sentence in some]))
     for text, begins, some in zip(texts, whole, parts, strict=True):
         read = [_read_sentence(sentence, next(heard)) for sentence in some]

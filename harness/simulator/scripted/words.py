@@ -57,6 +57,8 @@ def _one_letter_longer(word: str) -> set[str]:
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz'"
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*|[.?!]+")
+_TAG = re.compile(r"#\w+")
+_PICTURES = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+")
 _CLAUSE = re.compile(r"[,;:()\u2014\"\u201c\u201d]|\s-\s|\u2026|\.\.\.")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _UNSEEN = frozenset(["Mn", "Cf"])
@@ -118,6 +120,11 @@ _SUBJECTS = frozenset(["i", "you", "he", "she", "it", "we", "they", "there", "th
 _NAMES_NOTHING = frozenset(
     ["i", "you", "me", "my", "your", "it", "the", "a", "to", "of", "am", "are"]
 )
+
+
+def said(text: str) -> str:
+    """Return what of a reply is said: without labels (`#empathy`), emoji as ends of lines."""
+    return text if text.isascii() and "#" not in text else _PICTURES.sub("\n", _TAG.sub("", text))
 
 
 def sentences(text: str) -> list[str]:

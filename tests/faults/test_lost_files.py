@@ -92,7 +92,7 @@ def test_a_run_without_run_json_is_a_row_with_a_way_out_and_the_others_go_on(
     (root / "0-medium-seed1" / "run.json").unlink()
     (root / "1-medium-seed2" / "run.json").unlink()
     shutil.rmtree(root / "1-medium-seed2" / "checkpoints")
-    for name in ("metrics.jsonl", "conversations"):
+    for name in ("metrics.jsonl", "outcomes.json", "conversations"):
         path = root / "1-medium-seed2" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     way_out = "move the folder away, and a resume of the sweep starts the run again"

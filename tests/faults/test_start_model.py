@@ -33,7 +33,9 @@ LEVEL = replace(SHORT.easy, reward_noise=20.0)
 def config(kind: str, model: Path | None = None) -> RunConfig:
     """Two steps of a language model that has hardly been taught to speak."""
     policy = QUICK if kind == "tiny" else replace(SMALL, init="pretrained", model=str(model))
-    trainer = TrainerConfig(steps=2, conversations=8, eval_every=1000, checkpoint_every=1)
+    trainer = TrainerConfig(
+        steps=2, conversations=8, eval_every=1000, checkpoint_every=1, stop_unheard=False
+    )
     return RunConfig(
         difficulty=LEVEL,
         levels=SHORT,

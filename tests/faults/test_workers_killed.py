@@ -56,7 +56,8 @@ def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -
     assert "one of its workers was killed" in said
     assert "runs are launched again; those begun continue from checkpoints" in said
     assert "Traceback" not in said
-    alone = make_run(tmp_path / "alone", run_folder.read_config(RunFolder(root / "0-medium-seed1")))
+    config = run_folder.read_config(RunFolder(root / "0-medium-seed1"))
+    alone = make_run(tmp_path / "alone", config, users=None)
     assert finish(alone)[0] == 0
     assert alone.metrics.read_bytes() == (root / "0-medium-seed1" / "metrics.jsonl").read_bytes()
     assert not alive(f"{root}/")

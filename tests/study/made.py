@@ -1,4 +1,4 @@
-"""Runs of known numbers, written as a study's folder, without training anybody."""
+"""A small study as a user's file, and studies of known numbers whose runs nobody trains."""
 
 from __future__ import annotations
 
@@ -22,6 +22,27 @@ from harness.testing import run_folders
 
 N = 100
 """Steps of a run, evaluated at each."""
+
+
+SMALL = """
+question: Do hard users teach less?
+source: made up
+seeds: 1,2
+words: [policy=tabular, trainer.conversations=8, trainer.steps=3, hydra/launcher=basic]
+arms:
+  medium: [difficulty=medium]
+  hard: [difficulty=hard]
+links:
+  hard gains less: {quantity: gain, arm: hard, against: medium, direction: less, margin: 0.05}
+"""
+
+
+def written(cwd: Path, text: str = SMALL, name: str = "mine") -> Path:
+    """Write `text` as a study file of somebody who works in `cwd`."""
+    path = cwd / "sweeps" / "studies" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
 
 
 @dataclasses.dataclass(frozen=True)

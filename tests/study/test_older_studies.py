@@ -13,7 +13,7 @@ from harness.records import config_file, run_folder, study_file
 from harness.records.run_folder import RunFolder
 from harness.study import arms, file, folder
 from harness.testing.commands import here
-from tests.study.test_study_command import written
+from tests.study.made import written
 from tests.study.test_study_folder import planned
 
 NAMES = ["0-medium-seed1", "1-hard-seed1", "2-medium-seed2", "3-hard-seed2"]

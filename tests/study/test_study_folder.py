@@ -18,7 +18,7 @@ from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
-from tests.study.test_study_command import SMALL, written
+from tests.study.made import SMALL, written
 
 
 def planned(*words: str) -> Planned:

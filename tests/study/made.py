@@ -18,12 +18,12 @@ from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.study_file import EVALUATION, Link, Look, Stated, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
+from harness.study import file
+from harness.study.arms import Planned, plan
 from harness.testing import run_folders
 
 N = 100
 """Steps of a run, evaluated at each."""
-
-
 SMALL = """
 question: Do hard users teach less?
 source: made up
@@ -43,6 +43,11 @@ def written(cwd: Path, text: str = SMALL, name: str = "mine") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+def planned(*words: str) -> Planned:
+    """Plan the study that `written` wrote into the current folder."""
+    return plan("mine", file.read("mine"), words)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -174,13 +174,11 @@ def made_log(path: Path, rows: int, step: int = 1) -> None:
 
 
 WRITER = """
-import json, sys, time
-from collections.abc import Sequence
-from dataclasses import replace
+import sys, time
 from pathlib import Path
 lines = Path(sys.argv[1]).read_text().splitlines(keepends=True)
 with open(sys.argv[2], "a") as file:
-    for n, line in enumerate(lines):
+    for line in lines:
         file.write(line)
         file.flush()
         time.sleep(0.02)

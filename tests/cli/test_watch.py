@@ -7,26 +7,22 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 
 from harness.cli import watch, watch_view, watched_log
-from harness.cli.watched_log import FollowedLog, Following, View
+from harness.cli.watched_log import View
 from harness.errors import DataError
-from harness.law.io import discover
-from harness.law.io.columns import Choice
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.testing.figure_contract import HOSTILE
+from tests.cli.watched import FOLLOWING, events, look, made_log
 
 LOGS = Path(__file__).parents[1] / "law" / "logs"
 SHORT = (
@@ -34,7 +30,6 @@ SHORT = (
     "trainer.conversations=16", "eval.users=8", "eval.levels=[]", "eval.deaf=false",
     "eval.prefixes=0", "eval.ledger=false",
 )  # fmt: skip
-FOLLOWING = Following(Choice(None, None), idle_s=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +39,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = commands.harness("train", *SHORT, "--dir", "one", cwd=root)
     assert done.returncode == 0, done.stderr
     return root / "one"
-
-
-def events(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line, parse_constant=pytest.fail) for line in text.splitlines()]
-
-
-def look(path: Path, following: Following = FOLLOWING) -> View:
-    (found,) = discover.discover((path,)).runs
-    return FollowedLog(found, following).look()
 
 
 def test_a_run_is_followed_while_it_is_written_and_watch_ends_with_it(tmp_path: Path) -> None:
@@ -163,54 +149,6 @@ def test_kinds_that_were_not_measured_are_named(
     assert ("not calibrated" in watch_view.line(view)) == (kind is not None)
 
 
-def made_log(path: Path, rows: int, step: int = 1) -> None:
-    """A log of another program: JSON lines under TRL's names."""
-    rng = np.random.default_rng(0)
-    with path.open("w", encoding="utf-8") as file:
-        for n in range(1, rows + 1):
-            entropy = 1.9 * np.exp(-n / 40) + 0.02
-            reward = 0.7 - 0.3 * np.exp(entropy) / np.exp(1.9) + 0.01 * rng.standard_normal()
-            file.write(json.dumps({"step": step * n, "reward": reward, "entropy": entropy}) + "\n")
-
-
-WRITER = """
-import json, sys, time
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-lines = Path(sys.argv[1]).read_text().splitlines(keepends=True)
-with open(sys.argv[2], "a") as file:
-    for n, line in enumerate(lines):
-        file.write(line)
-        file.flush()
-        time.sleep(0.02)
-"""
-
-
-def test_the_log_of_another_program_is_followed_until_it_no_longer_grows(tmp_path: Path) -> None:
-    made_log(tmp_path / "whole.jsonl", 120)
-    (tmp_path / "log.jsonl").write_text("", encoding="utf-8")
-    words = [sys.executable, "-c", WRITER, "whole.jsonl", "log.jsonl"]
-    with subprocess.Popen(words, cwd=tmp_path) as writer:
-        words = ["watch", "log.jsonl", "--events", "jsonl", "--idle", "3", "--reward-range", "0,1"]
-        watched = commands.harness(*words, "--steps", "120", cwd=tmp_path)
-        writer.wait()
-    assert watched.returncode == 0, watched.stderr
-    told = events(watched.stdout)
-    assert told[-1]["step"] == 120
-    assert told[-1]["status"] == "ended"
-    assert not told[-1]["calibrated"]
-    assert told[-1]["uncalibrated"] == "rows of another program"
-
-
-@pytest.mark.parametrize("name", ["verl_console.log", "trl_console.log", "skyrl.jsonl"])
-def test_logs_of_other_programs_get_the_numbers_and_the_caution(name: str) -> None:
-    view = look(LOGS / name)
-    assert view.step == 24
-    assert view.advice is not None
-    assert "nobody says how many" in str(view.uncalibrated)
-
-
 def shown_of(views: Sequence[View]) -> str:
     shown = io.StringIO()
     Console(file=shown, width=200).print(watch_view.table(views, 20, 200))
@@ -288,39 +226,6 @@ def test_a_sweep_below_the_path_that_still_runs_is_waited_for(tmp_path: Path) ->
         assert logs.may_bring_more()
     assert logs.may_bring_more()  # what began since the last look is looked for once
     assert not logs.may_bring_more()
-
-
-def log_of(path: Path, rewards: list[float]) -> Path:
-    rows = ({"step": n, "reward": r, "entropy": 1.0} for n, r in enumerate(rewards, start=1))
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def test_a_constant_reward_of_unknown_range_gets_no_advice_and_is_shown(tmp_path: Path) -> None:
-    view = look(log_of(tmp_path / "log.jsonl", [0.0] * 30))
-    assert view.advice is not None
-    assert view.advice.word == "watch"
-    assert "use --reward-range" in view.advice.reason
-    assert "R 0.00" in watch_view.line(view)
-
-
-def test_rows_outside_the_reward_range_are_left_out_and_counted(tmp_path: Path) -> None:
-    log = log_of(tmp_path / "log.jsonl", [*np.linspace(0.2, 0.6, 29), 30.44])
-    view = look(log, Following(Choice(None, None, reward_range=(0.0, 1.0))))
-    assert view.reward == pytest.approx(0.6)
-    assert view.damaged == 1
-    assert watch_view.line(view).endswith("1 damaged line")
-
-
-@pytest.mark.parametrize(("steps", "said"), [(30, "nothing is left"), (20, "was to be 20")])
-def test_at_or_behind_the_last_step_there_is_no_advice(
-    tmp_path: Path, steps: int, said: str
-) -> None:
-    log = log_of(tmp_path / "log.jsonl", list(np.linspace(0.2, 0.6, 30)))
-    view = look(log, Following(Choice(None, None), steps=steps))
-    assert view.advice is not None
-    assert (view.advice.word, view.advice.p_gain) == ("watch", None)
-    assert said in view.advice.reason
 
 
 def test_a_run_with_an_empty_run_json_has_ended(run: Path, tmp_path: Path) -> None:

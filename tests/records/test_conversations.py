@@ -264,3 +264,23 @@ def test_steps_are_those_of_the_files_in_order(tmp_path: Path) -> None:
     for name in ("step-mine.parquet", "step-00001.parquet.tmp", "step-2.parquet"):
         (tmp_path / "conversations" / name).write_text("not of a run")
     assert saved_conversations.steps(tmp_path) == (1, 25, 100)
+
+
+def test_turns_are_readable_as_parquet(tmp_path: Path) -> None:
+    turns = [
+        TurnRecord(0, 0, 0, "user", "Hello.", emotion_after=40),
+        TurnRecord(0, 0, 1, "policy", "Hi.", ["other"], entropy_nats=1.5, advantage=-0.5),
+    ]
+    path = conversations.write(tmp_path / "conversations", 7, turns)
+    assert path.name == "step-00007.parquet"
+    assert [
+        str(pq.read_table(path).schema.field(k).type) for k in ("turn", "start_nll", "is_cut")
+    ] == [
+        "int32",
+        "double",
+        "bool",
+    ]
+    table = pq.read_table(path).to_pylist()
+    assert [row["speaker"] for row in table] == ["user", "policy"]
+    assert (table[0]["emotion_after"], table[1]["entropy_nats"]) == (40, 1.5)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]

@@ -1,11 +1,13 @@
-"""Which attempt wrote a row, and which versions changed since."""
+"""events.jsonl: what is appended, which attempt wrote a row, and which versions changed since."""
 
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.errors import StorageError
 from harness.records import events as event_log
 from harness.records import provenance
 from harness.records.events import EventLog
@@ -73,3 +75,22 @@ def test_differing_versions_are_named_and_unknown_ones_are_not(
     was: MadeBy, now: MadeBy, differ: tuple[str, ...]
 ) -> None:
     assert provenance.differences(was, now) == differ
+
+
+def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(StorageError, match=r"events\.jsonl: File too large"):
+            EventLog(tmp_path / "events.jsonl").append("step", step=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_events_carry_their_time(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl")
+    log.append("start", step=0)
+    log.append("stop", why="SIGTERM")
+    first, second = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
+    assert (first["event"], first["step"], second["why"]) == ("start", 0, "SIGTERM")
+    assert second["time_unix_s"] >= first["time_unix_s"] > 1.6e9

@@ -1,3 +1,5 @@
+"""The language guard: salad and gibberish are found, what people write passes."""
+
 from __future__ import annotations
 
 import random

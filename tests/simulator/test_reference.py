@@ -1,3 +1,5 @@
+"""The reference listener: what it takes from what a user says, and the phrases it answers in."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The scripted user: the contract of every simulator, and what each setting of a level does."""
+
 from __future__ import annotations
 
 import dataclasses

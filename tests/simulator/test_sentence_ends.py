@@ -1,3 +1,5 @@
+"""Sentences that are broken off are found, and whole ones that look so are not."""
+
 from __future__ import annotations
 
 import random

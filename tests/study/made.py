@@ -1,4 +1,4 @@
-"""Runs of known numbers, written as a study's folder, without training anybody."""
+"""A small study as a user's file, and studies of known numbers whose runs nobody trains."""
 
 from __future__ import annotations
 
@@ -18,10 +18,36 @@ from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.study_file import EVALUATION, Link, Look, Stated, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
+from harness.study import file
+from harness.study.arms import Planned, plan
 from harness.testing import run_folders
 
 N = 100
 """Steps of a run, evaluated at each."""
+SMALL = """
+question: Do hard users teach less?
+source: made up
+seeds: 1,2
+words: [policy=tabular, trainer.conversations=8, trainer.steps=3, hydra/launcher=basic]
+arms:
+  medium: [difficulty=medium]
+  hard: [difficulty=hard]
+links:
+  hard gains less: {quantity: gain, arm: hard, against: medium, direction: less, margin: 0.05}
+"""
+
+
+def written(cwd: Path, text: str = SMALL, name: str = "mine") -> Path:
+    """Write `text` as a study file of somebody who works in `cwd`."""
+    path = cwd / "sweeps" / "studies" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def planned(*words: str) -> Planned:
+    """Plan the study that `written` wrote into the current folder."""
+    return plan("mine", file.read("mine"), words)
 
 
 @dataclasses.dataclass(frozen=True)

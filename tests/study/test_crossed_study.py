@@ -17,8 +17,7 @@ from harness.report.tables import study as table
 from harness.study import arms, file
 from harness.testing.commands import here
 from tests.present import present
-from tests.study.made import Arms, Course, config, study_of
-from tests.study.test_study_command import written
+from tests.study.made import Arms, Course, config, study_of, written
 
 TABLE = Crossed("algorithm", "prior", (("grpo_narrow", "grpo_wide"), ("kto_narrow", "kto_wide")))
 MORE = Link("prior more", "final_reward", "prior", "algorithm", "more", 0.0025, crossed=TABLE)

@@ -13,7 +13,7 @@ from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.study import arms, file, folder
 from harness.testing.commands import here, ledger
-from tests.study.test_study_command import written
+from tests.study.made import written
 
 ONE_ARM = """
 question: Does a step teach?

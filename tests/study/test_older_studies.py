@@ -11,10 +11,11 @@ import yaml
 
 from harness.records import config_file, run_folder, study_file
 from harness.records.run_folder import RunFolder
+from harness.records.study_file import StudyRecord
 from harness.study import arms, file, folder
+from harness.study.arms import Planned
 from harness.testing.commands import here
-from tests.study.test_study_command import written
-from tests.study.test_study_folder import planned
+from tests.study.made import planned, written
 
 NAMES = ["0-medium-seed1", "1-hard-seed1", "2-medium-seed2", "3-hard-seed2"]
 
@@ -99,3 +100,32 @@ def test_a_run_does_not_stop_for_what_its_null_control_goes_on_through(root: Pat
     for place, is_implied in ((root, True), (older, False)):
         done = here("study", "mine", "--dir", str(place), "--dry-run", cwd=root.parent)
         assert ("trainer.stop_unheard=false" in done.stdout) == is_implied
+
+
+def looked(root: Path, first: Planned) -> StudyRecord:
+    """A study whose one link has been judged, as a version without looks left it."""
+    record = folder.settle(first, root)
+    link = {"name": "hard gains less", "arm": "hard", "against": "medium", "difference": -0.1}
+    result = {"links": [{**link, "by_seed": {"1": -0.1, "2": -0.2}}], "checks": [], "best": {}}
+    (root / "study").mkdir()
+    (root / "study" / "result.json").write_text(json.dumps(result))
+    return record
+
+
+@pytest.mark.slow
+def test_a_look_that_an_older_version_made_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    root = tmp_path / "here"
+    assert looked(root, planned()).looks == []
+    values = json.loads((root / "study.json").read_text())
+    del values["looks"]
+    (root / "study.json").write_text(json.dumps(values))
+    (look,) = folder.settle(planned("seed=1,2,3"), root).looks
+    pairs = ["1-hard-seed1 0-medium-seed1", "3-hard-seed2 2-medium-seed2"]
+    assert look.pairs == {"hard gains less": pairs}
+    assert study_file.read(root).looks == [look]
+    (root / "study" / "result.json").write_text("[]")
+    assert folder.settle(planned(), root).looks == [look]

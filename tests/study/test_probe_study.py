@@ -18,7 +18,7 @@ from harness.records import run_folder
 from harness.records.probe_answer import path_of
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import command, here, until
-from tests.study.test_study_command import written
+from tests.study.made import written
 from tests.train.made import brief, go_on, make_run
 
 STUDY = """

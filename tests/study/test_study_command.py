@@ -14,6 +14,7 @@ from harness.report.tables import study
 from harness.study import arms, cost, file
 from harness.testing.commands import here, ledger
 from tests.present import present
+from tests.study.made import SMALL, written
 
 SWEEPS = Path(__file__).parents[2] / "sweeps" / "README.md"
 STATED = (
@@ -21,24 +22,6 @@ STATED = (
     "dominant_move", "the_dual", "isocompute",
 )  # fmt: skip
 """Studies that are stated and not run."""
-SMALL = """
-question: Do hard users teach less?
-source: made up
-seeds: 1,2
-words: [policy=tabular, trainer.conversations=8, trainer.steps=3, hydra/launcher=basic]
-arms:
-  medium: [difficulty=medium]
-  hard: [difficulty=hard]
-links:
-  hard gains less: {quantity: gain, arm: hard, against: medium, direction: less, margin: 0.05}
-"""
-
-
-def written(cwd: Path, text: str = SMALL, name: str = "mine") -> Path:
-    path = cwd / "sweeps" / "studies" / f"{name}.yaml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.slow

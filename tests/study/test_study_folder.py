@@ -14,15 +14,9 @@ from harness.config.run import EvalConfig, PolicyConfig, RunConfig, TrainerConfi
 from harness.errors import ConfigError, DataError
 from harness.execution import ledger
 from harness.records import study_file
-from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.study import arms, cost, file, folder
-from harness.study.arms import Planned
-from tests.study.test_study_command import SMALL, written
-
-
-def planned(*words: str) -> Planned:
-    return arms.plan("mine", file.read("mine"), words)
+from tests.study.made import SMALL, planned, written
 
 
 def test_runs_are_planned_seed_by_seed_so_that_fewer_seeds_are_whole_pairs(
@@ -264,35 +258,6 @@ def test_an_evaluation_costs_what_its_size_says(
     talk = config.trainer.steps * config.trainer.conversations * rung.conversation
     spent = rung.start + talk + count * share * rung.evaluation
     assert cost.cpu_hours([config]) == pytest.approx(spent / 3600)
-
-
-def looked(root: Path, first: Planned) -> StudyRecord:
-    """A study whose one link has been judged, as a version without looks left it."""
-    record = folder.settle(first, root)
-    link = {"name": "hard gains less", "arm": "hard", "against": "medium", "difference": -0.1}
-    result = {"links": [{**link, "by_seed": {"1": -0.1, "2": -0.2}}], "checks": [], "best": {}}
-    (root / "study").mkdir()
-    (root / "study" / "result.json").write_text(json.dumps(result))
-    return record
-
-
-@pytest.mark.slow
-def test_a_look_that_an_older_version_made_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path)
-    root = tmp_path / "here"
-    assert looked(root, planned()).looks == []
-    values = json.loads((root / "study.json").read_text())
-    del values["looks"]
-    (root / "study.json").write_text(json.dumps(values))
-    (look,) = folder.settle(planned("seed=1,2,3"), root).looks
-    pairs = ["1-hard-seed1 0-medium-seed1", "3-hard-seed2 2-medium-seed2"]
-    assert look.pairs == {"hard gains less": pairs}
-    assert study_file.read(root).looks == [look]
-    (root / "study" / "result.json").write_text("[]")
-    assert folder.settle(planned(), root).looks == [look]
 
 
 @pytest.mark.slow

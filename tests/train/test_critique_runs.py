@@ -21,8 +21,8 @@ from harness.train.rollout.batch import rng_of, rollout_groups
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import TabularSpeaker
+from tests.train.critiqued import KINDS, NO_BONUS, POLICY, config
 from tests.train.made import LEVELS, rows_of, tabular
-from tests.train.test_critique_language import KINDS, NO_BONUS, POLICY, config
 from tests.train.test_ranks import assert_close, trained
 
 

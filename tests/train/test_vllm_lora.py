@@ -26,8 +26,8 @@ from harness.execution import engine_places
 from harness.records.run_folder import RunFolder
 from harness.train.engines import vllm_address
 from tests.train import test_hugging_face, test_vllm_adapters
+from tests.train.adapter_server import GAP, Server, config, with_a_model
 from tests.train.made import make_run, start
-from tests.train.test_vllm_adapters import GAP, Server, config, with_a_model
 
 PYTHON = os.environ.get("HARNESS_TEST_VLLM", "")
 READY_S = 900.0

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import reading
 from harness.law.io.importers import aliases
-from harness.law.io.importers.rows import Importer, Rows
-from harness.law.io.table import FAULTS, ReadError
+from harness.law.io.importers.rows import Importer
 from harness.law.results import RunResult
-from harness.testing import run_folders, synthetic
+from harness.testing import synthetic
 from harness.testing.importer_contract import ImporterContract
-from harness.utils import extensions
 
 LOGS = Path(__file__).parents[1] / "logs"
 TRUE_A, TRUE_CEILING = 0.35, 0.90
@@ -249,17 +244,6 @@ def test_a_log_history_in_a_file_of_its_own(tmp_path: Path) -> None:
     assert fitted(tmp_path / "history.json").n_valid == ROWS
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_table_gives_the_numbers_of_the_same_rows_as_lines(tmp_path: Path, ending: str) -> None:
-    rows = synthetic.rows(synthetic.lawful(5, 60, synthetic.LOW))
-    run_folders.write_rows(tmp_path / "run", rows)
-    path = tmp_path / f"log.{ending}"
-    write = arrow_csv.write_csv if ending == "csv" else parquet.write_table
-    write(pa.Table.from_pylist(rows), path)
-    lines, table = fitted(tmp_path / "run"), fitted(path)
-    assert law_json.from_run(table) | {"run": ""} == law_json.from_run(lines) | {"run": ""}
-
-
 @pytest.mark.parametrize("name", EXPECTED)
 @pytest.mark.parametrize("quantity", ["entropy", "reward"])
 def test_a_log_without_a_quantity_is_a_row_naming_what_was_looked_for(
@@ -288,118 +272,9 @@ def test_a_named_column_is_taken_from_any_log(tmp_path: Path) -> None:
     assert (result.entropy, result.n_valid) == ("mine", ROWS)
 
 
-def test_a_parquet_file_cut_short_cannot_be_read(tmp_path: Path) -> None:
-    whole = tmp_path / "whole.parquet"
-    parquet.write_table(pa.table({"step": [1], "entropy": [0.5], "reward": [0.5]}), whole)
-    (tmp_path / "torn.parquet").write_bytes(whole.read_bytes()[:-10])
-    result = fitted(tmp_path / "torn.parquet")
-    assert result.error is not None
-    assert result.error.kind == "unreadable"
-    assert "must be a whole Parquet file" in result.error.message
-
-
-def test_a_parquet_column_of_text_or_nothing_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "log.parquet"
-    columns = {"step": [1, 2, 3], "entropy": ["0.5", "x", None], "reward": [0.5, 0.6, 0.7]}
-    parquet.write_table(pa.table(columns), path)
-    table = reading.read(path, ["step", "entropy", "reward"])
-    wrong, null = (FAULTS.index(f) for f in ("wrong_type", "null"))
-    assert table.faults["entropy"].tolist() == [wrong, wrong, null]
-    np.testing.assert_array_equal(table.columns["reward"], [0.5, 0.6, 0.7])
-
-
 def test_a_copy_under_another_name_is_still_known_for_what_it_holds(tmp_path: Path) -> None:
     shutil.copy(LOGS / "verl_console.log", tmp_path / "out")
     assert fitted(tmp_path / "out").n_valid == ROWS
-
-
-OTHER = """
-from harness.law.io.importers.rows import Importer, Rows
-
-def rows(data):
-    return data.no_such_attribute
-
-MINE = Importer(lambda name, data: name.endswith(".mine"), rows)
-"""
-
-
-def test_an_importer_of_a_plug_in_that_raises_is_named_and_other_logs_are_read(
-    tmp_path: Path, installed: Callable[..., None]
-) -> None:
-    (tmp_path / "other_importer.py").write_text(OTHER)
-    installed("[harness.importers]\nmine = other_importer:MINE\n")
-    (tmp_path / "a.mine").write_text("1 2 3\n")
-    bad, good = analyse([tmp_path / "a.mine", LOGS / "verl_console.log"]).runs
-    assert bad.error is not None
-    assert (bad.error.kind, bad.error.message) == (
-        "unreadable",
-        f"{tmp_path}/a.mine: must be readable by the importer mine of other, got AttributeError: "
-        "'bytes' object has no attribute 'no_such_attribute'",
-    )
-    assert good.error is None
-
-
-@pytest.mark.parametrize(
-    ("code", "raised"),
-    [
-        (None, "ModuleNotFoundError: No module named 'other_importer'"),
-        ("MINE = undefined\n", "NameError: name 'undefined' is not defined"),
-        ("def (:\n", "SyntaxError: invalid syntax (other_importer.py, line 1)"),
-    ],
-)
-def test_an_importer_that_cannot_be_imported_is_named_and_our_logs_are_read(
-    tmp_path: Path, installed: Callable[..., None], code: str | None, raised: str
-) -> None:
-    if code is not None:
-        (tmp_path / "other_importer.py").write_text(code)
-    installed("[harness.importers]\nmine = other_importer:MINE\n")
-    (tmp_path / "a.mine").write_text("1 2 3\n")
-    run_folders.write_run(tmp_path / "run", synthetic.lawful_rows(n=40))
-    bad, good = analyse([tmp_path / "a.mine", tmp_path / "run"]).runs
-    assert bad.error is not None
-    assert (bad.error.kind, bad.error.message) == (
-        "unreadable",
-        f"{tmp_path}/a.mine: harness.importers: mine of other must be importable as "
-        f"other_importer:MINE, got {raised}",
-    )
-    assert good.error is None
-
-
-def test_a_plug_in_may_read_what_ours_refuse_or_read_otherwise(tmp_path: Path) -> None:
-    def rows(data: bytes) -> Rows:
-        found = [{"step": n, "entropy": 1 / n, "reward": 0.5} for n in range(1, len(data))]
-        return Rows(found, list(range(1, len(data))), {}, "must hold bytes", scattered=False)
-
-    for name, data in (("a.gz", b"\x1f\x8bcompressed"), ("b.csv", b"a;b\n1;2\n")):
-        (tmp_path / name).write_bytes(data)
-        with pytest.raises(ReadError):
-            reading.read(tmp_path / name, ("step",))
-        with extensions.registered("importer", "mine", Importer(lambda _, __: True, rows)):
-            assert len(reading.read(tmp_path / name, ("step",)).lines) == len(data) - 1
-
-
-def test_a_whole_log_of_ours_is_never_a_plug_ins(tmp_path: Path) -> None:
-    def never(name: str, data: bytes) -> bool:
-        raise AssertionError(name)
-
-    run_folders.write_rows(tmp_path, synthetic.lawful_rows(n=20))
-    with extensions.registered("importer", "mine", Importer(never, never)):  # type: ignore[arg-type]
-        assert len(reading.read(tmp_path / "metrics.jsonl", ("step",)).lines) == 20
-
-
-def test_no_plug_in_is_asked_for_the_log_of_a_run_folder_though_a_row_is_torn(
-    tmp_path: Path,
-) -> None:
-    def never(name: str, data: bytes) -> bool:
-        raise AssertionError(name)
-
-    run_folders.write_run(tmp_path, synthetic.lawful_rows(n=20))
-    log = tmp_path / "metrics.jsonl"
-    log.write_bytes(log.read_bytes()[:-9])
-    with extensions.registered("importer", "mine", Importer(never, never)):  # type: ignore[arg-type]
-        table = reading.read(log, ("step",))
-    assert len(table.lines) == 19
-    assert list(table.damage) == ["torn_last_line"]
 
 
 def test_a_step_over_several_rows_can_be_read_without_another_column(tmp_path: Path) -> None:

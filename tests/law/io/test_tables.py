@@ -6,15 +6,19 @@ import gzip
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from harness.law import law_json
 from harness.law.analysis import analyse
+from harness.law.io import reading
+from harness.law.io.table import FAULTS
 from harness.law.result_parts import ReadProblem
 from harness.law.results import RunResult
-from harness.testing import synthetic
+from harness.testing import run_folders, synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(5, 40, synthetic.LOW))
 HEADER = "step,entropy,reward,extra"
@@ -125,3 +129,34 @@ def test_a_number_out_of_range_is_shown_too(tmp_path: Path) -> None:
     result = of_text(tmp_path / "log.csv", text)
     assert result.error is not None
     assert result.error.message.endswith("; the first row has step 1, entropy 250, reward 0.5")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_gives_the_numbers_of_the_same_rows_as_lines(tmp_path: Path, ending: str) -> None:
+    rows = synthetic.rows(synthetic.lawful(5, 60, synthetic.LOW))
+    run_folders.write_rows(tmp_path / "run", rows)
+    path = tmp_path / f"log.{ending}"
+    write = arrow_csv.write_csv if ending == "csv" else parquet.write_table
+    write(pa.Table.from_pylist(rows), path)
+    lines, table = fitted(tmp_path / "run"), fitted(path)
+    assert law_json.from_run(table) | {"run": ""} == law_json.from_run(lines) | {"run": ""}
+
+
+def test_a_parquet_file_cut_short_cannot_be_read(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.parquet"
+    parquet.write_table(pa.table({"step": [1], "entropy": [0.5], "reward": [0.5]}), whole)
+    (tmp_path / "torn.parquet").write_bytes(whole.read_bytes()[:-10])
+    result = fitted(tmp_path / "torn.parquet")
+    assert result.error is not None
+    assert result.error.kind == "unreadable"
+    assert "must be a whole Parquet file" in result.error.message
+
+
+def test_a_parquet_column_of_text_or_nothing_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    columns = {"step": [1, 2, 3], "entropy": ["0.5", "x", None], "reward": [0.5, 0.6, 0.7]}
+    parquet.write_table(pa.table(columns), path)
+    table = reading.read(path, ["step", "entropy", "reward"])
+    wrong, null = (FAULTS.index(f) for f in ("wrong_type", "null"))
+    assert table.faults["entropy"].tolist() == [wrong, wrong, null]
+    np.testing.assert_array_equal(table.columns["reward"], [0.5, 0.6, 0.7])

@@ -9,7 +9,7 @@ import yaml
 
 from benchmarks import conversations
 
-PAGE = Path(__file__).parents[1] / "docs" / "conversations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "conversations.md"
 DATA = yaml.safe_load(conversations.FILE.read_text(encoding="utf-8"))
 
 

@@ -1,0 +1,53 @@
+"""The file of a sweep and its ledger: read back as written, and named where it is damaged."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import DataError
+from harness.records import sweep_file
+from harness.records.sweep_file import LedgerRow, Sweep
+
+
+def test_a_sweep_survives_a_round_trip(tmp_path: Path) -> None:
+    rows = (
+        LedgerRow("0-easy", "/runs/0-easy", ["difficulty=easy", "seed=1"], "done", None, 0),
+        LedgerRow("1-hard", None, ["difficulty=hard", "seed=1"]),
+    )
+    written = Sweep(str(tmp_path), {"difficulty": ["easy", "hard"], "seed": [1]}, rows)
+    sweep_file.write(tmp_path, written)
+    read = sweep_file.read(tmp_path)
+    assert (read.dir, read.axes, read.runs) == (written.dir, written.axes, written.runs)
+    saved = json.loads((tmp_path / "sweep.json").read_text())
+    assert list(saved)[:4] == ["schema", "dir", "axes", "runs"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"runs": 3}', '{"dir": null, "axes": {}}'])
+def test_a_ledger_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sweep.json").write_text(text)
+    with pytest.raises(DataError, match=r"sweep.json: cannot be read"):
+        sweep_file.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"name": 5}, r"runs\[0\].name must be text, got 5"),
+        ({"name": "../../t1"}, r"runs\[0\].name must be at most 96 letters, .*, got '../../t1'"),
+        ({"name": "\0"}, r"runs\[0\].name must be at most 96 letters, .*, got '\\x00'"),
+        ({"name": ""}, r"runs\[0\].name must be at most 96 letters, .*, got ''"),
+        ({"name": ".."}, r"runs\[0\].name must be at most 96 letters, .*, got '..'"),
+        ({"overrides": "seed=1"}, r"runs\[0\].overrides must be a list of text, got 'seed=1'"),
+        ({"dir": 3}, r"runs\[0\].dir must be text or null, got 3"),
+    ],
+)
+def test_a_changed_row_of_a_ledger_is_named(
+    tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    sweep_file.write(tmp_path, Sweep(None, {}, [LedgerRow("0-easy", None, ["seed=1"])]))
+    saved = json.loads((tmp_path / "sweep.json").read_text())
+    saved["runs"][0] |= change
+    (tmp_path / "sweep.json").write_text(json.dumps(saved))
+    with pytest.raises(DataError, match=rf"sweep.json: cannot be read: {sentence}"):
+        sweep_file.read(tmp_path)

@@ -59,8 +59,8 @@ def doubts(planned: Planned) -> Iterator[str]:
         rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
         yield f"seed: {rule}, got {len(stated.seeds)}"
     if stated.most_seeds is not None and len(stated.seeds) > stated.most_seeds:
-        rule = f"the last look was stated to be at {stated.most_seeds}"
-        yield f"most_seeds: {rule}, and no link is decided beyond, got {len(stated.seeds)} seeds"
+        rule = f"the last look was stated to be at {stated.most_seeds} seeds, and none after it"
+        yield f"most_seeds: {rule} decides a link, got {len(stated.seeds)} seeds"
     links = (*stated.links, *stated.checks)
     for link in links:
         if link.crossed and FEWEST_SEEDS <= len(stated.seeds) < crossed.FEWEST_SEEDS:

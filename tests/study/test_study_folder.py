@@ -286,7 +286,7 @@ def test_the_most_seeds_that_are_stated_are_a_number_and_enough(
     assert list(arms.doubts(enough)) == []
     beyond = planned("trainer.steps=16", "trainer.eval_every=1", "seed=range(1,6)")
     assert next(arms.doubts(beyond)) == (
-        "most_seeds: the last look was stated to be at 3, and no link is decided beyond, "
+        "most_seeds: the last look was stated to be at 3 seeds, and none after it decides a link, "
         "got 5 seeds"
     )
     for bad in ("1", "many", "2.5", "true"):

@@ -81,8 +81,8 @@ def session(page: Path) -> list[Typed]:
     return found
 
 
-NUMBER = re.compile(r"\d+\.\d+")
-PIECES = re.compile(r"(\d+\.\d+| ?\.\.\. ?)")
+NUMBER = re.compile(r"\d*\.\d+")
+PIECES = re.compile(r"(\d*\.\d+| ?\.\.\. ?)")
 
 
 def agrees(shown: str, printed: str) -> bool:
@@ -100,7 +100,7 @@ def agrees(shown: str, printed: str) -> bool:
 def _pattern(piece: str) -> str:
     if piece.strip() == "...":
         return ".*?"
-    return r"(\d+\.\d+)" if NUMBER.fullmatch(piece) else re.escape(piece)
+    return r"(\d*\.\d+)" if NUMBER.fullmatch(piece) else re.escape(piece)
 
 
 def _near(shown: str, printed: str) -> bool:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,14 +107,15 @@ def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path: 
     assert harness("sweep", *words, cwd=tmp_path).returncode == 0
     root = only_sweep(tmp_path)
     damaged, blocked, healthy = (root / f"{n}-medium-seed{n + 1}" for n in range(3))
-    for path in (damaged, healthy):
-        run_folder.write_status(RunFolder(path), RunStatus("stopped", exit_code=75))
+    for run in (RunFolder(damaged), RunFolder(healthy)):
+        stopped = replace(run_folder.read_status(run), status="stopped", exit_code=75)
+        run_folder.write_status(run, stopped)
     (damaged / "config.yaml").write_text("schema: 2\n")
     shutil.rmtree(blocked)
     blocked.write_text("a file where the folder should be")
     assert harness("resume", str(root), cwd=tmp_path).returncode == 3
     runs = resume.status(root)["runs"]
-    assert [row["status"] for row in runs] == ["failed", "failed", "done"]
+    assert [row["status"] for row in runs] == ["failed", "damaged", "done"]
     assert [row["exit_code"] for row in runs] == [2, 65, 0]
     assert "schema must be 1, got 2" in runs[0]["reason"]
     assert str(blocked) in runs[1]["reason"]

@@ -20,7 +20,7 @@ from harness.testing.commands import TABULAR
 from harness.utils import extensions
 from tests.simulator import test_served_rlver
 from tests.simulator.endpoint import serving
-from tests.study import test_study_command
+from tests.study.made import written
 
 SCRIPT = "#!{}\nfrom harness.__main__ import main\nmain()\n"
 """As pip writes it: the folder of the script comes first on the path, not the current one."""
@@ -208,7 +208,7 @@ def test_no_command_imports_anything_from_there(
         made = trap.run("train", *small, "--dir", "one" if name == "resume" else "run")
         assert made.returncode == 0, made.stderr
     test_served_rlver.written(trap.here / "users.jsonl", test_served_rlver.published())
-    test_study_command.written(trap.here)
+    written(trap.here)
     with serving() as endpoint:
         words = WORDS[name]
         if name == "probe-simulator":

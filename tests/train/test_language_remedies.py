@@ -126,7 +126,7 @@ NEWER: dict[str, dict[str, Any]] = {
     "hicra": {},
     "era": {"low": 1.0, "high": 1.0},
     "turn_band": {"low": 1.0, "high": 1.0},
-    "snr_filter": {},
+    "snr_filter": {"share": 0.4},
 }
 ALONE: dict[str, dict[str, Any]] = {
     "adapo": {"clip_high": 0.01, "least": 0.01},

@@ -69,7 +69,8 @@ def price(
     earlier: Sequence[Pairs], now: Pairs, comparisons: int, most: int | None = None
 ) -> float | None:
     """What p is multiplied by at this look, so that over all looks the error is LEVEL / comparisons
-    at most; None where nothing is left to spend: `now` was known before, or `most` pairs were.
+    at most; None where nothing is left to spend: `now` was known before, or a look before this one
+    had `most` pairs.
     """
     alpha = LEVEL / 2 / comparisons
     before = _before(earlier, now)

@@ -76,7 +76,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     import torch
 
     from harness.train.engines.engine import Transformers
-    from harness.train.loop import language_step, start
+    from harness.train.loop import language_critic, language_step, start
     from harness.train.metrics.entropy_splits import Planning
     from harness.train.objective import language_loss
     from harness.train.objective.loss_batch import LossBatch
@@ -101,7 +101,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
 
         def work() -> None:
             critic = stack.critic(None)
-            seen = language_step.actions_of(trajectories, begins.learner) if critic else None
+            seen = language_critic.actions_of(trajectories, begins.learner) if critic else None
             signal = learning_signal(stack.algorithm, critic, rewards, seen, config, 1)
             made = language_step.TokenBatch(trajectories, signal.advantages, touched, 2, known)
             own, ids = (

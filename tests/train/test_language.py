@@ -16,7 +16,7 @@ from harness.config.run import MAX_TURNS, AlgorithmConfig
 from harness.policy import huggingface
 from harness.train.engines.scoring import TokenRow, by_length, chunks, entropies, log_distribution
 from harness.train.loop import conversation_length
-from harness.train.loop.language_step import actions_of
+from harness.train.loop.language_critic import actions_of
 from harness.train.objective import micro_batches
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossSettings

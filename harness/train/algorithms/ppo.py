@@ -8,10 +8,12 @@ defaults, as RLVER's verl has them, A_t = R - V_t; Turn-PPO (2512.17008) has gam
 PPO's clipped loss.
 
 Ours: V is one linear map of what the policy read before (features of the observation, the hidden
-state that a reply's first token, or each token, is drawn from), with no gradient into the policy,
-so that a run differs from its control in the baseline alone. verl has a whole second model with a
-value at each token. Advantages are whitened over what has a value. `algorithm.group_size=8`
-with the same keys meets grpo's users and changes the critic alone.
+state that a reply's first token, or each token, is drawn from), with no gradient into the policy
+unless `value_coef` asks for one: without it a run differs from grpo's in the baseline alone. With
+it the loss adds value_coef times the mean of the clipped value losses, the map held, so that one
+trunk learns for both; the map keeps its own optimiser. verl has a whole second model with a value
+at each token. Advantages are whitened over what has a value. `algorithm.group_size=8` with the same
+keys meets grpo's users and changes the critic alone.
 """
 
 from dataclasses import dataclass
@@ -54,6 +56,9 @@ class Ppo(Algorithm):
     value_per: Annotated[str, OneOf(("reply", "token"))] = "reply"
     """What the critic values, and what a time step is: a reply, or a token as in RLVER (language
     models only)."""
+    value_coef: Annotated[float, Between(0, 100)] = 0.0
+    """Coefficient of the critic's loss in the policy's own, whose trunk it then shares (language
+    models only); 0: the critic is detached, and sends no gradient into the policy."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
@@ -80,6 +85,11 @@ class Ppo(Algorithm):
                 "algorithm.options.value_per must be reply with policy.kind=tabular, whose replies "
                 "are drawn whole, got token"
             )
+        if self.value_coef and config.policy.kind == "tabular":
+            raise ConfigError(
+                "algorithm.options.value_coef must be 0 with policy.kind=tabular, which has no "
+                f"trunk to share with a critic, got {self.value_coef:g}"
+            )
         refuse_rewards_by_turn(config, "whose critic stands for the mean of a turn", ("ctc",))
         if config.reward.return_mix:
             raise ConfigError(
@@ -94,6 +104,9 @@ class Ppo(Algorithm):
 
     def has_token_values(self) -> bool:
         return self.value_per == "token"
+
+    def value_coefficient(self) -> float:
+        return self.value_coef
 
     def _over_time(self, rewards: Rewards, values: FloatArray) -> FloatArray:
         """GAE before it is whitened, of the shape of `values`; after a conversation's last step

@@ -15,12 +15,12 @@ from harness.errors import DivergedError, StoppedError
 from harness.train.ledger.language_book import LanguageLedger
 from harness.train.loop import language_row, rank_launcher, step_checks
 from harness.train.loop import start as starts
+from harness.train.loop.language_critic import actions_of, shared_trunk_term
 from harness.train.loop.language_ledger import LedgerKeeper
 from harness.train.loop.language_refinement import refine
 from harness.train.loop.language_step import (
     StepState,
     TokenBatch,
-    actions_of,
     evaluate_model,
     length_penalties,
     loss_settings,
@@ -149,6 +149,7 @@ class LanguageRun:
             spread,
             refined.again_from,
             signal.token_advantages,
+            shared_trunk_term(self.stack.algorithm, signal, trajectories),
         )
         settings = loss_settings(
             self.stack, batch, config, step, self._model, self._planning, self.limit, self._judge

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,9 +28,9 @@ from harness.train.objective.own_tokens import (
     mismatched_ratios,
     own_entropies,
     own_mean_discriminants,
-    states_before,
 )
 from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.value_term import ValueTerm
 from harness.train.policy_gradient.advantages import FloatArray, IntArray, partners
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.policy_gradient.remedy_roles import StepTokens
@@ -39,7 +38,7 @@ from harness.train.policy_gradient.rewards import Rewards
 from harness.train.ranks.team import Team
 from harness.train.rollout.batch import REMEDY_STREAM, rng_of
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.learning_signal import Actions, denominator
+from harness.train.rollout.learning_signal import denominator
 from harness.train.rollout.speaker import TokenTrajectory
 
 
@@ -62,12 +61,14 @@ class TokenBatch:
     """See `RefinedTokens.again_from`."""
     token_advantages: FloatArray | None = None
     """See `LearningSignal.token_advantages`."""
+    value: ValueTerm | None = None
+    """See `LossSettings.value`."""
 
     def advantage_of_tokens(self) -> FloatArray:
         """The advantage of each own token, shape (tokens,), conversation by conversation."""
         if self.token_advantages is not None:
             return self.token_advantages
-        conversation, turn = _places(self.trajectories)
+        conversation, turn = places_of(self.trajectories)
         return self.advantages[conversation, turn - 1]
 
     def advantage_lists(self) -> list[list[float]]:
@@ -115,18 +116,18 @@ def trace_as_drawn(state: StepState, as_drawn: AsDrawn) -> TokenTrace:
 def _trace(
     scored: Sequence[Scored], trajectories: Sequence[TokenTrajectory], advantage: FloatArray
 ) -> TokenTrace:
-    conversation, turn = _places(trajectories)
+    conversation, turn = places_of(trajectories)
     return TokenTrace(
-        entropy_nats=_joined([row.entropy_nats for row in scored]),
-        entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
-        logp=_joined([row.logp for row in scored]),
+        entropy_nats=joined([row.entropy_nats for row in scored]),
+        entropy_t1_nats=joined([row.entropy_t1_nats for row in scored]),
+        logp=joined([row.logp for row in scored]),
         advantage=advantage,
         conversation=conversation,
         turn=turn,
     )
 
 
-def _places(trajectories: Sequence[TokenTrajectory]) -> tuple[IntArray, IntArray]:
+def places_of(trajectories: Sequence[TokenTrajectory]) -> tuple[IntArray, IntArray]:
     """The conversation, from 0, and the reply, from 1, of each own token."""
     turns = [[turn for turn in t.row.turn if turn] for t in trajectories]
     conversation = np.repeat(np.arange(len(turns)), [len(row) for row in turns])
@@ -151,7 +152,7 @@ def loss_settings(
     `StepTokens.mismatched_ratio`, `model` and `start_model` read a batch once more each.
     """
     trajectories = batch.trajectories
-    conversation, turn = _places(trajectories)
+    conversation, turn = places_of(trajectories)
     start = np.array([logp for t in trajectories for logp in t.start_logp])
     tokens = StepTokens(
         logp=np.array([logp for t in trajectories for logp in t.logp]),
@@ -187,30 +188,8 @@ def loss_settings(
     )
     counted = max(1, int(batch.has_reward[conversation].sum()))
     total = denominator(stack.algorithm, config, counted)
-    return LossSettings(stack, stack.select(tokens), config.policy.temperature, total)
-
-
-def actions_of(
-    trajectories: Sequence[TokenTrajectory],
-    model: Any,
-    limit: TokenLimit | None = None,
-    by_token: bool = False,
-) -> Actions:
-    """A batch's replies, or its own tokens, as a critic sees them: by the hidden state that a
-    reply's first token, or each token, is drawn from, of unit length.
-    """
-    ids, turns = [t.row.ids for t in trajectories], [t.row.turn for t in trajectories]
-    marked = [
-        [turn > 0 and (by_token or turn != before) for before, turn in pairwise([0, *row])]
-        for row in turns
-    ]
-    states = states_before(model, ids, marked, limit)
-    counts = [len(row) for row in states]
-    features = _joined([row / row.norm(dim=1, keepdim=True) for row in states])
-    conversation = np.repeat(np.arange(len(counts)), counts)
-    place = np.concatenate([np.arange(count) for count in counts])
-    reply = _places(trajectories)[1] - 1 if by_token else None
-    return Actions(conversation, place, features, reply)
+    selection = stack.select(tokens)
+    return LossSettings(stack, selection, config.policy.temperature, total, batch.value)
 
 
 def length_penalties(
@@ -235,7 +214,7 @@ def _entropies(
     if recorded:
         return np.array(recorded)
     ids, own = _ids_and_own(trajectories)
-    return _joined(own_entropies(model, ids, own, config.policy.temperature, limit))
+    return joined(own_entropies(model, ids, own, config.policy.temperature, limit))
 
 
 def _mean_discriminants(
@@ -246,7 +225,7 @@ def _mean_discriminants(
 ) -> FloatArray:
     """See `StepTokens.mean_discriminant`."""
     ids, own = _ids_and_own(trajectories)
-    return _joined(own_mean_discriminants(model, ids, own, config.policy.temperature, limit))
+    return joined(own_mean_discriminants(model, ids, own, config.policy.temperature, limit))
 
 
 def _mismatched_ratios(
@@ -269,7 +248,7 @@ def _ids_and_own(
     return ids, [[turn > 0 for turn in t.row.turn] for t in trajectories]
 
 
-def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:
+def joined(parts: Sequence[torch.Tensor]) -> FloatArray:
     joined: FloatArray = torch.cat(list(parts)).double().cpu().numpy()
     return joined
 

@@ -29,6 +29,7 @@ from harness.train.engines.scoring import (
 from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, Scored
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.token_selection import RemedyLoss, TokenSelection
+from harness.train.objective.value_term import ValueTerm
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import MOST_IMPORTANCE, LossTokens
 
@@ -46,6 +47,7 @@ class _Part:
     """On the same device."""
     old_logp: Tensor | None
     engine_logp: Tensor | None
+    value: ValueTerm | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,8 @@ def accumulate(
             continue
         ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
         own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
-        selection = settings.selection.at(batch.places(members))
-        part = _part(batch, members, ids[:, 1:][own[:, 1:]], selection)
+        some = settings.some(batch.places(members))
+        part = _part(batch, members, ids[:, 1:][own[:, 1:]], some)
         result = _backward_part(model, own_states(model, ids, own), part, settings)
         sums += result.sums
         sizes = [sum(batch.own[i]) for i in members]
@@ -115,7 +117,7 @@ def accumulate(
 
 
 def _part(
-    batch: LossBatch, members: Sequence[int], tokens: Tensor, selection: TokenSelection
+    batch: LossBatch, members: Sequence[int], tokens: Tensor, settings: LossSettings
 ) -> _Part:
     """The own `tokens` of the conversations `members`, on the tokens' device."""
 
@@ -135,9 +137,10 @@ def _part(
         moved(np.concatenate([batch.advantage[i] for i in members])),
         moved(owner),
         len(members),
-        selection.map(moved),
+        settings.selection.map(moved),
         old_logp,
         engine_logp,
+        settings.value,
     )
 
 
@@ -182,6 +185,8 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
         if settings.temperature != 1:
             entropy_t1 = entropies(log_distribution(logits.detach(), 1.0))
         columns.append((logp.detach(), entropy, entropy_t1))
+    if part.value is not None:
+        sums[0] += part.value.backward(leaf).to(sums)
     torch.autograd.backward(states, leaf.grad)
     logps, entropy_parts, entropy_t1_parts = zip(*columns, strict=True)
     joined = torch.cat(logps), torch.cat(entropy_parts), torch.cat(entropy_t1_parts)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.objective.token_selection import TokenSelection
+from harness.train.objective.value_term import ValueTerm
 from harness.train.policy_gradient.advantages import IntArray
 
 
@@ -94,7 +95,10 @@ class LossSettings:
     """The sampling temperature."""
     denominator: float
     """Divisor of the summed loss."""
+    value: ValueTerm | None = None
+    """The loss of a critic that shares the policy's trunk; None without one."""
 
     def some(self, places: IntArray) -> LossSettings:
         """The settings of a batch's own tokens at `places`: with the divisor of the whole."""
-        return replace(self, selection=self.selection.at(places))
+        value = None if self.value is None else self.value.at(places)
+        return replace(self, selection=self.selection.at(places), value=value)

@@ -148,6 +148,12 @@ class Algorithm(Options, ABC):
         """
         return False
 
+    def value_coefficient(self) -> float:
+        """The coefficient of the critic's loss in the policy's own, for language models; 0: the
+        critic sends no gradient into the policy.
+        """
+        return 0.0
+
     def check(self, config: RunConfig) -> None:
         """Raise ConfigError, naming a key, where the algorithm cannot run with `config`."""
         size = config.algorithm.group_size

@@ -3,7 +3,8 @@ reply, or a token where the algorithm has a value at each.
 
 It has parameters, an optimiser and metrics of its own, and shares nothing with the policy but its
 features: those of the tabular policy's observations, a language model's hidden state at the last
-token before. No gradient goes back through them.
+token before. Nothing here sends a gradient back through them; `objective/value_term.py` does, where
+an algorithm asks for it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from harness.errors import DataError, DivergedError
 from harness.records import atomic
 from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.arrays import Array, namespace
 
 FILE = "critic.npz"
 BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
@@ -32,6 +34,15 @@ CRITIC_RATE = "algorithm.options.critic_rate"
 
 class Critic(Protocol):
     """A critic between two steps; values in, values out."""
+
+    @property
+    def clip(self) -> float | None:
+        """How far a value may move on one batch before its loss is clipped; None for no limit."""
+        ...
+
+    def head(self, width: int) -> FloatArray:
+        """The weights of `width` features with the bias last, shape (width + 1,)."""
+        ...
 
     def values(self, features: FloatArray) -> FloatArray:
         """The expected reward of each action, shape (actions,), from (actions, features)."""
@@ -81,12 +92,16 @@ class LinearCritic:
         """A critic that expects 0 of every reply."""
         return cls(rate, passes, EMPTY, clip=clip, key=key)
 
+    def head(self, width: int) -> FloatArray:
+        weights: FloatArray = self._state_for(width)[0]
+        return weights
+
     def values(self, features: FloatArray) -> FloatArray:
-        values: FloatArray = _with_bias(features) @ self._state_for(features)[0]
+        values: FloatArray = _with_bias(features) @ self.head(features.shape[1])
         return values
 
     def fitted(self, features: FloatArray, targets: FloatArray) -> LinearCritic:
-        x, (weights, first, second) = _with_bias(features), self._state_for(features)
+        x, (weights, first, second) = _with_bias(features), self._state_for(features.shape[1])
         updates, before = self.updates, x @ weights
         with np.errstate(all="ignore"):  # what is not finite is said below
             for _ in range(self.passes):
@@ -134,28 +149,24 @@ class LinearCritic:
             raise DataError(f"{path}: {rule}, got {updates} updates")
         return replace(self, state=state, updates=count)
 
-    def _state_for(self, features: FloatArray) -> FloatArray:
-        width = features.shape[1] + 1
+    def _state_for(self, width: int) -> FloatArray:
         if not self.state.size:
-            return np.zeros((3, width))
-        if self.state.shape[1] != width:
+            return np.zeros((3, width + 1))
+        if self.state.shape[1] != width + 1:
             raise DataError(
-                f"{FILE}: must hold a critic of {width - 1} features, as this run's actions have, "
+                f"{FILE}: must hold a critic of {width} features, as this run's actions have, "
                 f"got {self.state.shape[1] - 1}"
             )
         return self.state
 
 
-def value_losses(
-    values: FloatArray, before: FloatArray, targets: FloatArray, clip: float | None
-) -> FloatArray:
+def value_losses(values: Array, before: Array, targets: Array, clip: float | None) -> Array:
     """The loss of each value, shape (actions,); `before`: the values before the batch."""
     errors = (values - targets) ** 2
     if clip is not None:
-        held = before + np.clip(values - before, -clip, clip)
-        errors = np.maximum(errors, (held - targets) ** 2)
-    losses: FloatArray = errors / 2
-    return losses
+        held = before + (values - before).clip(-clip, clip)
+        errors = namespace(values).maximum(errors, (held - targets) ** 2)
+    return errors / 2
 
 
 def value_slopes(

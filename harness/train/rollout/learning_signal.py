@@ -106,6 +106,15 @@ class CriticBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionValues:
+    """What a critic expected of each action before it learnt from the batch; shapes (actions,)."""
+
+    before: FloatArray
+    target: FloatArray
+    """What it learns to expect; nan where a conversation has no reward."""
+
+
+@dataclass(frozen=True, slots=True)
 class LearningSignal:
     """What a batch teaches."""
 
@@ -115,6 +124,8 @@ class LearningSignal:
     """Of each own token, shape (tokens,); None where a reply's tokens share its advantage."""
     critic_batch: CriticBatch | None
     """For the critic; None without one."""
+    values: ActionValues | None
+    """The critic's; None without one."""
     metrics: dict[str, float | None]
     """The critic's columns, None without one, and those of the algorithm's own."""
 
@@ -132,14 +143,14 @@ def learning_signal(
     `actions`: needed with a critic. For a null control whole conversations change places, within
     their group where the algorithm has groups, else within the batch.
     """
-    values, critic_batch, metrics = None, None, dict(NO_CRITIC)
+    values, critic_batch, of_actions, metrics = None, None, None, dict(NO_CRITIC)
     earned = rewards
     if critic is not None and actions is not None:
         earned, expected = actions.rewards(rewards), critic.values(actions.features)
         values = actions.table(expected, len(rewards.total))
         wanted = algorithm.targets(earned, values, config.algorithm)
         targets = wanted[actions.conversation, actions.place]
-        known = np.isfinite(targets)
+        known, of_actions = np.isfinite(targets), ActionValues(expected, targets)
         critic_batch = CriticBatch(critic, actions.features[known], targets[known])
         if known.any():
             metrics = fit_metrics(expected[known], targets[known])
@@ -151,10 +162,10 @@ def learning_signal(
         known = np.isfinite(rewards.total)
         advantages = permuted_within_groups(advantages, known, size, rng)
     if actions is None or actions.reply is None:
-        return LearningSignal(advantages, None, critic_batch, metrics)
+        return LearningSignal(advantages, None, critic_batch, of_actions, metrics)
     by_token = advantages[actions.conversation, actions.place]
     by_reply = actions.mean_by_reply(by_token, len(advantages))
-    return LearningSignal(by_reply, by_token, critic_batch, metrics)
+    return LearningSignal(by_reply, by_token, critic_batch, of_actions, metrics)
 
 
 def denominator(algorithm: Algorithm, config: RunConfig, tokens: int) -> float:

@@ -16,7 +16,7 @@ from harness.testing.live_bytes import Tracked
 from harness.train.engines.engine import Transformers
 from harness.train.engines.scoring import own_states
 from harness.train.loop import memory, start
-from harness.train.loop.language_step import actions_of
+from harness.train.loop.language_critic import actions_of
 from harness.train.objective import micro_batches
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.trial import step

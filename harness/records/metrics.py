@@ -118,6 +118,8 @@ MEASURED = {
     "refined/failed": "conversations whose user was lost only when they were spoken again",
     "set/reward": "mean reward of the batch's sets (algorithm=vpo)",
     "set/width": "the same less the mean of their conversations, weighed alike",
+    "kept/conversations": "distinct conversations kept in all rounds (expert_iteration)",
+    "kept/sequences": "distinct sequences of strategies among them",
     "value/mean": "mean reward that the critic expected of the batch's replies",
     "value/loss": "half the mean squared error of these expectations",
     "value/explained_variance": "share of the rewards' variance they explain; 0 for a constant",

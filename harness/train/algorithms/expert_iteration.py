@@ -4,11 +4,14 @@ The share `keep` of a group with the highest rewards is kept, as far as these li
 group's mean; the loss is -w log p of what was said in them, w = conversations / kept ones of a full
 group, 0 of the others. Nothing pushes the worse ones down, there is no ratio and no clip.
 
-Ours is a round a step: the kept conversations of this batch move the current policy. The paper
-samples a whole data set a round, drops duplicates, and fits the start model anew to what all
-rounds have kept; that needs a store of conversations beside the checkpoint and a reset of weights
-between steps (docs/decisions/2026-11-26-algorithms-of-the-field.md). On-policy and without
-duplicates this is REINFORCE with a reward of 1 for the kept and 0 for the others, and no baseline.
+With `fit_from=current`, the default, a round is a step: the kept conversations of this batch move
+the current policy. On-policy and without duplicates this is REINFORCE with a reward of 1 for the
+kept and 0 for the others, and no baseline.
+
+With `fit_from=start`, as in 2403.04642, a round is `round_steps` steps in which the policy only
+talks; at its end the start policy is fitted, by `fit_passes` gradient steps on the mean of -log p,
+to what all rounds have kept, each conversation once. The paper keeps every correct answer, and ours
+the best of each group, since emotion has no threshold of its own.
 """
 
 from dataclasses import dataclass
@@ -17,12 +20,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
-from harness.config.ranges import Between
+from harness.config.ranges import Between, OneOf, Unit
 from harness.config.reward import SHARED
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import TINY, FloatArray, group_relative
-from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by_turn
+from harness.train.policy_gradient.algorithm import Algorithm, Refit, refuse_rewards_by_turn
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, imitating
 from harness.train.policy_gradient.rewards import Rewards, by_reply
 
@@ -37,6 +40,13 @@ class ExpertIteration(Algorithm):
     """Share of a group's conversations that is imitated, one at least."""
     margin: Annotated[float, Between(0, 1)] = 0.05
     """How far above its group's mean the reward of an imitated conversation lies at least."""
+    fit_from: Annotated[str, OneOf(("current", "start"))] = "current"
+    """current: each batch moves the policy; start: each round fits the start policy anew to what
+    all rounds have kept (tabular only)."""
+    round_steps: Annotated[int, Between(1, 100_000), Unit("steps")] = 10
+    """With fit_from=start: steps of a round; divides trainer.steps."""
+    fit_passes: Annotated[int, Between(1, 100_000)] = 100
+    """With fit_from=start: gradient steps on all that was kept, at the end of a round."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
@@ -46,8 +56,13 @@ class ExpertIteration(Algorithm):
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
         return imitating(tokens.logp, tokens.advantage)
 
+    def refit(self) -> Refit | None:
+        return Refit(self.round_steps, self.fit_passes) if self.fit_from == "start" else None
+
     def check(self, config: RunConfig) -> None:
         super().check(config)
+        if self.fit_from == "start":
+            self._check_rounds(config)
         refuse_rewards_by_turn(config, "which imitates whole conversations")
         most = 1 - 1 / config.algorithm.group_size
         # a group shares its opening, so that rewards of these modes differ by 1 at most within it
@@ -56,6 +71,38 @@ class ExpertIteration(Algorithm):
                 "algorithm.options.margin must be 1 - 1/algorithm.group_size at most, here "
                 f"{most:.3g}, since no conversation leads its group's mean by more, got "
                 f"{self.margin:g}"
+            )
+
+    def _check_rounds(self, config: RunConfig) -> None:
+        """Raise ConfigError for what rounds from the start policy cannot go with."""
+        among = "with algorithm.options.fit_from=start"
+        if config.policy.kind != "tabular":
+            raise ConfigError(
+                "algorithm.options.fit_from must be current with a language model, whose start "
+                "weights and optimiser would have to be put back each round, which is not built, "
+                "got start"
+            )
+        if config.trainer.steps % self.round_steps:
+            raise ConfigError(
+                "trainer.steps must be a multiple of algorithm.options.round_steps "
+                f"({self.round_steps}) {among}, since a round that is cut short moves nothing, got "
+                f"{config.trainer.steps}"
+            )
+        if config.trainer.updates_per_batch != 1:
+            raise ConfigError(
+                f"trainer.updates_per_batch must be 1 {among}, where algorithm.options.fit_passes "
+                f"says how often all that was kept is gone through, got "
+                f"{config.trainer.updates_per_batch}"
+            )
+        if config.remedy.methods:
+            raise ConfigError(
+                f"remedy must be none {among}, since remedies act on what the policy itself has "
+                f"just said, got {config.remedy.name}"
+            )
+        if config.eval.adapts_to is not None:
+            raise ConfigError(
+                f"eval.adapts_to must be null {among}, whose step is not an update, got "
+                f"{config.eval.adapts_to}"
             )
 
     def _kept(self, column: FloatArray, size: int) -> FloatArray:

@@ -2,8 +2,8 @@
 
 No random generator lives longer than a step: each batch and each evaluation draws from one of its
 own, seeded by the run's seed and the step. So a checkpoint needs no random state, only the table of
-logits, the curriculum, the remedies' state, the critic and the ledger, and a resumed run is equal
-to one that was never interrupted.
+logits, the curriculum, the state of remedies, critic and ledger, and what an algorithm with rounds
+has kept; and a resumed run is equal to one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from harness.policy.tabular import TabularPolicy
 from harness.simulator.scripted import kept_replies
 from harness.train.ledger import book
 from harness.train.ledger.book import Ledger
-from harness.train.loop import slow_weights, tabular_ledger
+from harness.train.loop import kept_conversations, slow_weights, tabular_ledger
 from harness.train.loop.adaptation import adaptation
+from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.loop.session import Session
 from harness.train.loop.step_checks import RemedyWatch, SignalWatch
 from harness.train.loop.tabular_step import (
@@ -35,7 +36,6 @@ from harness.train.loop.tabular_step import (
     evaluated,
     log_p_of_acts,
     trace_of,
-    update,
     update_metrics,
 )
 from harness.train.metrics import card
@@ -77,6 +77,8 @@ class TrainState:
     ledger: Ledger
     slow: TabularPolicy | None = None
     """The slow weights; None where the algorithm has no outer loop."""
+    kept: KeptConversations | None = None
+    """Of all rounds; None where the algorithm has no rounds."""
 
     @property
     def evaluated(self) -> TabularPolicy:
@@ -94,7 +96,8 @@ def train(session: Session) -> None:
     if slow and saved:
         policy = slow_weights.fast_weights(saved, slow)
     critic, ledger = stack.critic(saved), book.load(saved)
-    state = TrainState(policy, curriculum.begin(config, saved), stack, critic, ledger, slow)
+    kept = kept_conversations.load(saved) if stack.algorithm.refit() else None
+    state = TrainState(policy, curriculum.begin(config, saved), stack, critic, ledger, slow, kept)
     watch, signals = RemedyWatch(session), SignalWatch(session)
     session.begin(card.of_tabular(config))
     keeping = kept_replies.kept() if config.simulator.kind == "scripted" else nullcontext()
@@ -125,19 +128,23 @@ def _step(
     trace = trace_of(state.policy, acts, signal.advantages, temperature)
     measured = _evaluated(session, state, step)
     eval_end = time.monotonic()
-    start_logp = log_p_of_acts(start_policy(config), acts, temperature)
+    start = start_policy(config)
+    start_logp = log_p_of_acts(start, acts, temperature)
     batch = _to_learn_from(state, filled, refined, rewards.total, trace, start_logp, step)
-    result = update(state.policy, batch, stack, config.trainer.updates_per_batch)
+    by = state.kept, start, state.policy
+    kept, result = kept_conversations.learn(*by, batch, stack, config, step)
     remedy = remedy_stack.metrics(stack, batch.selection, result.acted, filled.groups_drawn)
     update_end = time.monotonic()
-    before = state.ledger, bool(measured), state.slow
-    ledger, entries = tabular_ledger.kept(*before, result, acts, config)
+    before = state.ledger, bool(measured)
+    is_booked = state.slow is None and kept is None
+    ledger, entries = tabular_ledger.kept(*before, is_booked, result, acts, config)
     values = {
         **_of_what_was_said(state, filled, drawn, refined, rewards.total, trace, start_logp),
         **refined.metrics,
         **measured,
         **entries,
         **update_metrics(result),
+        **(kept.metrics() if kept else kept_conversations.NO_ROUNDS),
         **remedy,
         **signal.metrics,
     }
@@ -159,7 +166,7 @@ def _step(
     unheard = signals.check(step, values, signal.advantages)
     inner = algorithm.inner_step(step, config)
     slow, policy = slow_weights.outer_step(state.slow, result.policy, inner)
-    return TrainState(policy, next_curriculum, next_stack, critic, ledger, slow), unheard
+    return TrainState(policy, next_curriculum, next_stack, critic, ledger, slow, kept), unheard
 
 
 def _evaluated(session: Session, state: TrainState, step: int) -> Metrics:
@@ -273,6 +280,8 @@ def _save(state: TrainState, folder: Path) -> None:
     remedy_stack.save(state.stack, folder)
     if state.critic is not None:
         state.critic.save(folder)
+    if state.kept is not None:
+        state.kept.save(folder)
     state.ledger.save(folder)
     slow_weights.save_table(folder / FILE, state.evaluated.table)
     if state.slow is not None:

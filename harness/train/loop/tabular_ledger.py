@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harness.config.run import RunConfig
-from harness.policy.tabular import TabularPolicy
 from harness.train.ledger import moves
 from harness.train.ledger.book import Batch, Ledger, Opening
 from harness.train.ledger.expansion import increment
@@ -15,17 +14,18 @@ from harness.train.rollout.tabular_speaker import Acts
 def kept(
     ledger: Ledger,
     evaluated: bool,
-    slow: TabularPolicy | None,
+    is_booked: bool,
     result: UpdateResult,
     acts: Acts,
     config: RunConfig,
 ) -> tuple[Ledger, Metrics]:
     """The ledger after a step, and ledger/* where the step was `evaluated` before its updates.
 
-    With `slow` weights there is none: an outer step is neither signal, noise nor remedy.
+    Unless `is_booked` there is none: an outer step, or a policy that is fitted anew from the start,
+    is neither signal, noise nor remedy.
     """
     size, temperature = config.algorithm.group_size, config.policy.temperature
-    if slow or not is_kept(config):
+    if not (is_booked and is_kept(config)):
         return ledger, {}
     before, values = result.passes[0].policy, Metrics()
     seen = probe(before.observation, config.eval.prefixes, before.slots)

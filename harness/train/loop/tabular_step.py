@@ -58,7 +58,7 @@ class UpdateResult:
     acted: tuple[float, ...]
     """Share of tokens that a remedy acted on, in each update."""
     passes: tuple[Pass, ...]
-    """The updates, for the ledger."""
+    """The updates, for the ledger; empty where a round goes on, and the rest says nothing."""
 
 
 def actions_of(acts: Acts) -> Actions:
@@ -264,9 +264,11 @@ def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> Floa
 
 
 def update_metrics(result: UpdateResult) -> Metrics:
-    return {
+    """The columns of the updates on a batch; null where there were none."""
+    columns: Metrics = {
         "grad_norm": result.gradient_norm,
         "clip_ratio/low_mean": result.low_share,
         "clip_ratio/high_mean": result.high_share,
         "clip_ratio/region_mean": result.low_share + result.high_share,
     }
+    return columns if result.passes else dict.fromkeys(columns, None)

@@ -37,6 +37,16 @@ class InnerStep:
     step begins; 0 within a task, where they stay and the step's weights go on."""
 
 
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """The rounds of an algorithm that fits the start policy anew to all that it has kept."""
+
+    steps: int
+    """Steps of a round, in which the policy only talks."""
+    passes: int
+    """Gradient steps on all that was kept, at the round's end."""
+
+
 @dataclass(frozen=True)
 class Algorithm(Options, ABC):
     """Advantages, loss and critic of an algorithm; the defaults are GRPO's clipped loss."""
@@ -119,6 +129,12 @@ class Algorithm(Options, ABC):
     def inner_step(self, step: int, config: RunConfig) -> InnerStep | None:
         """Whom step `step`, from 1, meets, and what it is in an outer loop; None, at every step,
         for an algorithm without one.
+        """
+        return None
+
+    def refit(self) -> Refit | None:
+        """The rounds in which replies with a positive advantage are kept and the start policy is
+        fitted to them; None where each batch moves the policy.
         """
         return None
 

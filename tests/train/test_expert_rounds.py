@@ -1,0 +1,142 @@
+"""Expert iteration in rounds: the start policy fitted anew to all that was kept."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.compose import planner
+from harness.config.run import RunConfig
+from harness.errors import ConfigError, DataError
+from harness.policy.tabular import Observations, TabularPolicy
+from harness.records import run_folder
+from harness.train.loop import kept_conversations
+from harness.train.loop.kept_conversations import KeptConversations
+from harness.train.loop.tabular_step import ActBatch
+from harness.train.rollout.tabular_speaker import Acts
+from tests.train.made import finish, go_on, killed_after, make_run, rows_of, tabular, unselective
+
+ROUND, PASSES, RATE = 5, 30, 4.0
+
+
+def rounds(steps: int = 2 * ROUND, null_control: bool = False, **trainer: Any) -> RunConfig:
+    options = {"keep": 0.25, "margin": 0.0, "fit_from": "start", "round_steps": ROUND}
+    algorithm = {
+        "kind": "expert_iteration",
+        "learning_rate": RATE,
+        "null_control": null_control,
+        "options": {**options, "fit_passes": PASSES},
+    }
+    return tabular(algorithm=algorithm, steps=steps, **trainer)
+
+
+def test_a_policy_only_talks_until_its_round_ends(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path / "r", rounds(steps=3 * ROUND))
+    moves = [row["step"] for row in rows if row["grad_norm"] is not None]
+    assert moves == [5, 10, 15]
+    assert [row["kl"] for row in rows[:ROUND]] == [0.0] * ROUND  # the start policy's own round
+    assert all(row["kl"] > 0 for row in rows[ROUND:])
+    counts = [row["kept/conversations"] for row in rows]
+    assert counts == sorted(counts)
+    assert 0 < counts[0] <= 4  # at most a quarter of 16
+    assert all(row["kept/sequences"] <= row["kept/conversations"] for row in rows)
+    assert {row["ledger/signal"] for row in rows} == {None}  # neither signal nor noise
+
+
+def test_the_policy_is_the_start_after_gradient_steps_on_all_rounds(tmp_path: Path) -> None:
+    """By hand, from the conversations that the checkpoint has."""
+    run = make_run(tmp_path / "r", rounds())
+    assert go_on(run)[0] == 0
+    saved = run.checkpoints / "step-00010"
+    kept = kept_conversations.load(saved)
+    seen = Observations(np.concatenate([c.features for c in kept.conversations]))
+    act = np.concatenate([c.act for c in kept.conversations])
+    by_hand = TabularPolicy.start(run_folder.read_config(run).policy.observation)
+    for _ in range(PASSES):
+        rise = by_hand.gradient(seen, act, np.full(len(act), 1 / len(act)), 1.0)
+        by_hand = replace(by_hand, table=by_hand.table + RATE * rise)
+    np.testing.assert_allclose(np.load(saved / "table.npy"), by_hand.table, atol=1e-10)
+    assert len(kept.conversations) > 10  # of both rounds
+
+
+def test_a_killed_run_ends_with_the_rows_of_one_that_was_not(tmp_path: Path) -> None:
+    slow = rounds(steps=3 * ROUND, checkpoint_every=4)
+    whole = make_run(tmp_path / "whole", slow)
+    assert finish(whole)[0] == 0
+    killed = killed_after(make_run(tmp_path / "killed", slow), 9)
+    assert finish(killed)[0] == 0
+    assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+def batch(advantage: list[float], act: list[int]) -> ActBatch:
+    """Conversations of two replies, whose features say which they are of."""
+    conversation = np.repeat(np.arange(len(act) // 2), 2)
+    reply = np.tile(np.arange(2), len(act) // 2)
+    seen = Observations(reply[:, None].astype(float))
+    acts = Acts(seen, np.array(act), conversation, reply)
+    each = np.repeat(np.array(advantage), 2)
+    return ActBatch(acts, each, unselective(len(act)), 1.0, len(act))
+
+
+def test_what_was_kept_before_is_not_kept_again(tmp_path: Path) -> None:
+    first = KeptConversations().with_batch(batch([1.0, 0.0, 1.0], [3, 4, 5, 5, 3, 4]))
+    assert [c.act.tolist() for c in first.conversations] == [[3, 4]]
+    second = first.with_batch(batch([0.0, 2.0, 2.0], [1, 1, 3, 4, 4, 3]))
+    assert [c.act.tolist() for c in second.conversations] == [[3, 4], [4, 3]]
+    assert second.metrics() == {"kept/conversations": 2.0, "kept/sequences": 2.0}
+    whole = second.to_batch(temperature=1.0)
+    assert whole.acts.conversation.tolist() == [0, 0, 1, 1]
+    assert whole.acts.reply.tolist() == [0, 1, 0, 1]
+    assert whole.denominator == 4
+    second.save(tmp_path)
+    again = kept_conversations.load(tmp_path)
+    assert again.keys == second.keys
+    assert again.with_batch(batch([1.0], [3, 4])).metrics() == second.metrics()
+
+
+def test_nothing_kept_is_saved_and_read_as_nothing(tmp_path: Path) -> None:
+    KeptConversations().save(tmp_path)
+    assert kept_conversations.load(tmp_path) == KeptConversations()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive"])
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / kept_conversations.FILE).write_bytes(content)
+    with pytest.raises(DataError) as error:
+        kept_conversations.load(tmp_path)
+    wanted = f"{tmp_path / 'kept.npz'}: must hold the kept conversations, got "
+    assert str(error.value).startswith(wanted)
+
+
+def refused(*words: str) -> str:
+    given = ("algorithm=expert_iteration", "algorithm.options.fit_from=start", *words)
+    with pytest.raises(ConfigError) as error:
+        planner.plan([*given, *([] if "policy=tiny" in words else ["policy=tabular"])])
+    return str(error.value)
+
+
+def test_what_rounds_cannot_go_with_is_refused_by_name() -> None:
+    among = "with algorithm.options.fit_from=start"
+    assert refused("policy=tiny") == (
+        "algorithm.options.fit_from must be current with a language model, whose start weights and "
+        "optimiser would have to be put back each round, which is not built, got start"
+    )
+    assert refused("trainer.steps=25") == (
+        f"trainer.steps must be a multiple of algorithm.options.round_steps (10) {among}, since a "
+        "round that is cut short moves nothing, got 25"
+    )
+    assert refused("trainer.updates_per_batch=2").startswith(
+        f"trainer.updates_per_batch must be 1 {among}, "
+    )
+    assert refused("remedy=entropy_bonus").startswith(f"remedy must be none {among}, since ")
+    assert refused("eval.adapts_to=negative").startswith(f"eval.adapts_to must be null {among}, ")
+
+
+@pytest.mark.slow
+def test_the_reward_rises_and_a_null_control_s_does_not(tmp_path: Path) -> None:
+    for null, least, most in ((False, 0.03, 1.0), (True, -0.05, 0.05)):
+        config = rounds(steps=100, conversations=32, null_control=null)
+        rewarded = [row["reward"] for row in rows_of(tmp_path / f"{null}", config)]
+        assert least < np.mean(rewarded[-25:]) - np.mean(rewarded[:5]) < most

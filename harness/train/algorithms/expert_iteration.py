@@ -45,7 +45,7 @@ class ExpertIteration(Algorithm):
     all rounds have kept (tabular only)."""
     round_steps: Annotated[int, Between(1, 100_000), Unit("steps")] = 10
     """With fit_from=start: steps of a round; divides trainer.steps."""
-    fit_passes: Annotated[int, Between(1, 100_000)] = 100
+    fit_passes: Annotated[int, Between(1, 100_000)] = 30
     """With fit_from=start: gradient steps on all that was kept, at the end of a round."""
 
     def advantages(

@@ -23,9 +23,9 @@ DEAF = LevelValidity(
 GOOD = LevelValidity("lexical", DEAF.measured)
 
 
-def printed(levels: dict[str, LevelValidity], unknown: int = 0) -> str:
+def printed(levels: dict[str, LevelValidity], unknown: int = 0, **how: bool) -> str:
     stream = io.StringIO()
-    validity.print_validity(levels, unknown, Console(file=stream, width=100))
+    validity.print_validity(levels, unknown, Console(file=stream, width=100), **how)
     return stream.getvalue()
 
 
@@ -41,6 +41,12 @@ def test_one_sentence_says_whether_the_levels_are_valid_and_a_table_what_was_mea
     assert rows["P(rise) after gibberish"][:2] == ["0.01 [0.00, 0.02]"] * 2
     assert "cruel replies heard as hurtful" not in rows
     assert printed({"easy": GOOD}).startswith("users valid: easy\n")
+
+
+def test_a_study_shows_the_measures_of_levels_that_are_not_valid_alone() -> None:
+    assert printed({"easy": GOOD}, all_measures=False) == "users valid: easy\n"
+    heading = printed({"easy": GOOD, "hard": DEAF}, all_measures=False).splitlines()[1]
+    assert heading.split() == ["validity", "of", "users", "[95%]", "hard"]
 
 
 def test_users_whom_nobody_measured_are_no_table() -> None:

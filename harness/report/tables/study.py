@@ -40,7 +40,8 @@ CROSSED = (
 def show(outcome: Outcome, console: Console) -> None:
     """The question, the links, and the verdict with what speaks against it."""
     console.print(text(headline(outcome), "bold"), soft_wrap=True)
-    validity.print_validity(outcome.validity, outcome.unknown_validity, console)
+    users = outcome.validity, outcome.unknown_validity
+    validity.print_validity(*users, console, all_measures=False)  # the report has them all
     console.print(table(outcome))
     if outcome.beside is not None:
         print_beside(outcome.beside, outcome.stated.words, console)

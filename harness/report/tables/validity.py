@@ -39,12 +39,18 @@ POINTS, SHARES = 1, 2
 """Decimals."""
 
 
-def print_validity(levels: Validity, unknown: int, console: Console) -> None:
-    """Print whether users are valid, and what was measured; `unknown`: runs that do not say."""
+def print_validity(
+    levels: Validity, unknown: int, console: Console, all_measures: bool = True
+) -> None:
+    """Print whether users are valid, and what was measured: of every level, or of those that are
+    not valid alone. `unknown`: runs that do not say.
+    """
     sentence = finding(levels, unknown)
     if sentence:
         console.print(text(sentence, "bold"), soft_wrap=True)
-    measured = {name: one for name, one in levels.items() if one.measured}
+    measured = {
+        name: one for name, one in levels.items() if one.measured and (all_measures or one.problems)
+    }
     if measured:
         console.print(table(measured))
 

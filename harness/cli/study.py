@@ -24,6 +24,7 @@ from harness.records.study_file import Link, Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.report import formats, write
 from harness.report.tables import study as study_table
+from harness.report.text import link_words
 from harness.study import answers, arms, cost, file, folder, looks, probe_cost
 from harness.study.arms import Planned
 from harness.utils import safe_text
@@ -180,8 +181,8 @@ def _lines(planned: Planned) -> Sequence[str]:
 
 
 def _link(kind: str, link: Link) -> Sequence[str]:
-    table = study_table.layout(link.crossed) if link.crossed else ()
-    line = f"{kind}, {link.name}: {study_table.stated(link)}"
+    table = link_words.layout(link.crossed) if link.crossed else ()
+    line = f"{kind}, {link.name}: {link_words.stated(link)}"
     return [line, *(f"  {row}" for row in table)]
 
 

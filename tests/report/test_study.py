@@ -17,6 +17,7 @@ from harness.records.validity import LevelValidity
 from harness.report import write
 from harness.report.html import link_chart
 from harness.report.tables import study
+from harness.report.text import study_notes
 from tests.present import present
 from tests.study.made import Arms, Course, study_of
 from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
@@ -47,7 +48,7 @@ def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path: 
     assert link.judged is not None
     assert link.judged.high < 0
     assert present(link.p).supported == 1.0
-    said = " ".join(study.notes(found))
+    said = " ".join(study_notes.notes(found))
     assert "p, of the statement and 1 where the difference points away from it, with" in said
     assert "of no difference" not in said
 
@@ -59,6 +60,23 @@ def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path: Path) -> 
     assert found.verdict == "undecided"
     needed = found.seeds_needed
     assert study.closing(found) == f"made: undecided; about {needed} seeds would decide"
+
+
+def test_a_supported_difference_below_its_margin_is_called_small(tmp_path: Path) -> None:
+    """Hard gains .10 to .14, and medium .30."""
+    arms: Arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
+    small = dataclasses.replace(GAIN, name="small", margin=0.9)
+    for links, doubt in (
+        ([GAIN], ""),
+        ([small], ", by less than its margin"),
+        ([GAIN, small], ", 1 of 2 links by less than its margin"),
+    ):
+        root = tmp_path / str(len(doubt))
+        found = study_of(root, arms, links, deciding=[link.name for link in links])
+        assert study.closing(found) == f"made: supported{doubt}"
+        shown = io.StringIO()
+        study.show(found, Console(file=shown, width=150, force_terminal=False))
+        assert ("supported, small" in shown.getvalue()) == (small in links)
 
 
 def test_a_verdict_on_users_who_are_not_valid_says_so(tmp_path: Path) -> None:
@@ -135,4 +153,4 @@ def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path
 
 
 def notes(found: Outcome) -> list[str]:
-    return list(study.notes(found))
+    return list(study_notes.notes(found))

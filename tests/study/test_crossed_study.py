@@ -13,7 +13,7 @@ from harness.law.compare import other_study
 from harness.records import study_file
 from harness.records.study_file import Crossed, Link
 from harness.report.figures import study as figure
-from harness.report.tables import study as table
+from harness.report.text import link_words, study_notes
 from harness.study import arms, file
 from harness.testing.commands import here
 from tests.present import present
@@ -137,11 +137,11 @@ def test_a_plan_shows_the_table_and_warns_of_what_will_leave_it_open(
     )
     planned = arms.plan("mine", file.read("mine"), [])
     (link,) = planned.stated.links
-    assert table.stated(link) == (
+    assert link_words.stated(link) == (
         "variance of reward at the end on eval/medium/reward between levels of prior is more than "
         "between those of algorithm; 0.0025 matters, a standard deviation of 0.05"
     )
-    assert table.layout(present(link.crossed)) == [
+    assert link_words.layout(present(link.crossed)) == [
         "algorithm down, prior across:",
         "grpo_narrow  grpo_wide",
         "kto_narrow   kto_best",
@@ -184,11 +184,11 @@ def test_a_prior_that_moves_the_end_more_than_the_algorithm_is_seen(tmp_path: Pa
     for seed, value in link["by_seed"].items():
         of = link["own_by_seed"]
         assert value == pytest.approx(of["prior"][seed] - of["algorithm"][seed])
-    (notes,) = (line for line in table.notes(found) if line.startswith("prior more: "))
+    (notes,) = (line for line in study_notes.notes(found) if line.startswith("prior more: "))
     assert "prior 0.01818 [0.01799, 0.01837], algorithm 0.000191 [" in notes
     assert "as standard deviations prior 0.135, algorithm 0.014" in notes
     assert notes.endswith("grpo_narrow 0.41, grpo_wide 0.60 | kto_narrow 0.43, kto_wide 0.62")
-    assert table.CROSSED in list(table.notes(found))
+    assert study_notes.CROSSED in list(study_notes.notes(found))
     other = tmp_path / "elsewhere"
     other.mkdir()
     (other / "result.json").write_text(json.dumps(found.to_json()))

@@ -10,7 +10,7 @@ import pytest
 
 from harness.law.compare import study_outcome
 from harness.records.study_file import Link
-from harness.report.tables import study
+from harness.report.text import study_notes
 from tests.present import present
 from tests.study.made import Arms, Course, config, study_of
 
@@ -187,7 +187,7 @@ def test_arms_that_learnt_little_are_alike_and_the_table_says_so(tmp_path: Path)
     own = found.to_json()["links"][0]["own"]
     assert list(own) == ["hard", "medium"]
     assert own["hard"]["low"] < 0 < own["hard"]["high"]
-    (said,) = [line for line in study.notes(found) if line.startswith(GAIN.name)]
+    (said,) = [line for line in study_notes.notes(found) if line.startswith(GAIN.name)]
     assert said.endswith("; nothing was learnt: neither arm gains 0.05, with an interval above 0")
     assert found.verdict == "undecided"
 
@@ -209,8 +209,10 @@ def test_a_run_that_diverged_is_named_and_its_pair_bounds_the_word(tmp_path: Pat
     medium = study_of(tmp_path / "whole", {**arms, "hard": (HARD, STEADY)}, [GAIN])
     partner = medium.links[0].own_by_seed["medium"][5]
     assert (link.lost[5].low, link.lost[5].high) == pytest.approx((-1 - partner, 1 - partner))
-    assert any("1 of them diverged: 9-hard-seed5 at step 0" in line for line in study.notes(found))
-    (said,) = [line for line in study.notes(found) if line.startswith(GAIN.name)]
+    assert any(
+        "1 of them diverged: 9-hard-seed5 at step 0" in line for line in study_notes.notes(found)
+    )
+    (said,) = [line for line in study_notes.notes(found) if line.startswith(GAIN.name)]
     assert "it would be undecided instead of supported with what diverged at its worst" in said
     assert "1 pair missing, diverged: 9-hard-seed5 at step 0; at their worst" in said
     value = found.to_json()
@@ -253,7 +255,7 @@ def test_seeds_that_are_added_are_a_second_look_and_the_same_again_is_none(tmp_p
     more = study_of(tmp_path / "more", five, [GAIN], looks=[earlier])
     assert (more.links[0].looks, alone.links[0].looks) == ((3, 5), (5,))
     assert present(more.links[0].p).no_effect >= present(alone.links[0].p).no_effect
-    assert any("looked at before, with 3 pairs" in line for line in study.notes(more))
+    assert any("looked at before, with 3 pairs" in line for line in study_notes.notes(more))
     part = dataclasses.replace(look, pairs={GAIN.name: [*look.pairs[GAIN.name], "another"]})
     (judged,) = study_of(tmp_path / "part", three, [GAIN], looks=[part]).links
     assert (judged.verdict, judged.seeds_needed) == ("undecided", None)
@@ -266,6 +268,6 @@ def test_an_arm_whose_seeds_all_end_alike_is_told_by_its_number(tmp_path: Path) 
     arms = {"medium": (MEDIUM, [Course(silent=0.1)] * 3), "hard": (HARD, differ)}
     found = study_of(tmp_path, arms, [starved])
     told = f"{starved.name}: hard 0.60 [0.35, 0.85], medium 0.10 for each of 3 seeds"
-    assert told in list(study.notes(found))
+    assert told in list(study_notes.notes(found))
     own = found.to_json()["links"][0]["own"]["medium"]
     assert own == {"mean": pytest.approx(0.1), "low": None, "high": None}

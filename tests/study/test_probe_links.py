@@ -20,7 +20,7 @@ from harness.probes.results import START, Probed, Reading
 from harness.records import probe_answer, provenance, study_file
 from harness.records.study_file import Link, OfProbe
 from harness.report import write
-from harness.report.tables import study as table
+from harness.report.text import link_words, study_notes
 from harness.study import folder, last_look
 from tests.present import present
 from tests.study.made import Arms, Course, N, config, study_of
@@ -123,7 +123,7 @@ def test_what_is_not_answered_as_stated_is_missing_counted_and_named(tmp_path: P
         "the probe was asked otherwise than stated, items 40 instead of 200",
         "the probe measured no such change",
     ]
-    remark = next(line for line in table.notes(outcome) if line.startswith("less true: "))
+    remark = next(line for line in study_notes.notes(outcome) if line.startswith("less true: "))
     assert "no number of 3 runs: 0-trait-seed1: the probe was not asked, or failed; " in remark
     assert outcome.to_json()["links"][0]["unanswered"] == judged.unanswered
 
@@ -148,10 +148,10 @@ def test_a_damaged_answer_is_missing_and_says_what_it_must_be(tmp_path: Path) ->
 def test_the_statement_the_picture_and_its_table_name_probe_and_unit(tmp_path: Path) -> None:
     outcome = study(tmp_path, replace(LESS, net_of_null=True))
     words = "change of 'takes up a true fact, sad' (reliability, told facts)"
-    assert table.statement(outcome.links[0].link) == (
+    assert link_words.statement(outcome.links[0].link) == (
         f"{words} of trait is less than that of behaviour, net of the null controls"
     )
-    assert table.measured(outcome.links[0].link) == f"{words}, share of replies"
+    assert link_words.measured(outcome.links[0].link) == f"{words}, share of replies"
     write.write_study(outcome, tmp_path / "study", ("png",))
     with (tmp_path / "study" / "links.csv").open(newline="") as file:
         row = next(csv.DictReader(file))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.compose import search_path
-from harness.report.tables import study
+from harness.report.text import link_words
 from harness.study import arms, cost, file
 from harness.testing.commands import here, ledger
 from tests.present import present
@@ -248,7 +248,7 @@ def test_the_names_that_quantities_had_are_still_read(
     monkeypatch.chdir(tmp_path)
     (link,) = file.read("mine").links
     assert link.quantity == name
-    assert study.statement(link) == statement
+    assert link_words.statement(link) == statement
 
 
 def test_a_study_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from harness.law.results import Interval
 from harness.report.figures import canvas, seed_rows
 from harness.report.figures.canvas import Drawing, label
 from harness.report.figures.seed_rows import Dot
-from harness.report.tables import study
+from harness.report.text import link_words
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
@@ -110,7 +110,7 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int], other: Interval | 
 def _what(judged: Judged) -> str:
     link = judged.link
     net = ", net of null" if link.net_of_null else ""
-    return f"{label(study.compared(link), 80)}\n{study.measured(link)}{net}"
+    return f"{label(link_words.compared(link), 80)}\n{link_words.measured(link)}{net}"
 
 
 def limits(judged: Judged, other: Interval | None) -> canvas.Limits:

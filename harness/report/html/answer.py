@@ -17,7 +17,7 @@ from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
 from harness.report.tables import other_study, validity
 from harness.report.tables import study as study_table
-from harness.report.text import answer, findings, naming, wording
+from harness.report.text import answer, findings, link_words, naming, study_notes, wording
 from harness.report.text.wording import plural
 
 COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
@@ -61,7 +61,7 @@ def of_study(study: Study) -> Answer:
     """The question, the verdict, and the links it follows from."""
     outcome = study.outcome
     if outcome is None:
-        stated = [f"{link.name}: {study_table.stated(link)}" for link in study.stated.links]
+        stated = [f"{link.name}: {link_words.stated(link)}" for link in study.stated.links]
         return Answer(
             study.stated.question, "not judged", "open", list(study.notes), (), (),
             ["stated beforehand:", *stated],
@@ -80,7 +80,7 @@ def of_study(study: Study) -> Answer:
         [*sentences, *([users] if users else [])],
         tables,
         [links(outcome)],
-        list(study_table.notes(outcome)),
+        list(study_notes.notes(outcome)),
     )
 
 

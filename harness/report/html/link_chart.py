@@ -12,7 +12,7 @@ from harness.report.html import plot
 from harness.report.html.axes import Axis, axis
 from harness.report.html.legends import DIAMOND, DOT, SAMPLE
 from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, marker
-from harness.report.tables import study as study_table
+from harness.report.text import link_words
 
 SEEDS_AT, HIGH = 0.22, 1.2
 """Where seeds stand in a panel, and how much of its height a row of seeds takes."""
@@ -45,7 +45,7 @@ def _link(judged: Judged, kind: str, other: Interval | None) -> Panel:
     limits = study_figure.limits(judged, other)
     made = Plot(
         study_figure.title(judged, kind),
-        axis(f"{study_table.measured(link)}{net}: {study_table.compared(link)}", limits),
+        axis(f"{link_words.measured(link)}{net}: {link_words.compared(link)}", limits),
         Axis("", -0.6, 0.6, ()), 128, 12,
     )  # fmt: skip
     made.area("stated", (0.0, made.x.high) if sign > 0 else (made.x.low, 0.0))
@@ -69,7 +69,7 @@ def _link(judged: Judged, kind: str, other: Interval | None) -> Panel:
         made.line("thick ink", [mean.low, mean.high], [-0.25, -0.25])
         made.dots("ink", [mean.value], [-0.25], DIAMOND)
         made.hover(
-            Hovered("mean", [mean.value], [-0.25], 0, words=[study_table.interval(mean, link)])
+            Hovered("mean", [mean.value], [-0.25], 0, words=[link_words.interval(mean, link)])
         )
     elif not at:
         made.words("note", (made.x.low + made.x.high) / 2, 0.0, "no data")
@@ -78,7 +78,7 @@ def _link(judged: Judged, kind: str, other: Interval | None) -> Panel:
         made.dots("grey", [other.value], [-0.45], DIAMOND)
         made.hover(
             Hovered(
-                "other study", [other.value], [-0.45], 0, words=[study_table.interval(other, link)]
+                "other study", [other.value], [-0.45], 0, words=[link_words.interval(other, link)]
             )
         )
     return made.panel()

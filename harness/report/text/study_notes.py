@@ -1,0 +1,159 @@
+"""The lines below a study's table: its method, what speaks against it, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.law.compare import quantities
+from harness.law.compare.links import NO_ONSET, Judged, is_open
+from harness.law.compare.study_arms import Counts
+from harness.law.compare.study_outcome import Outcome
+from harness.records.outcomes import OWN
+from harness.records.study_file import Crossed
+from harness.report.text import link_words, wording
+from harness.report.text.wording import plural
+
+METHOD = (
+    "differences are paired by seed, mean and 95% t interval; p, of the statement and 1 where the "
+    "difference points away from it, with its share of the error at this look; by Holm over the "
+    "links beside, and over the checks; those that decide must all hold, and each is by itself"
+)
+CROSSED = (
+    "variances between levels of a factor are those of its main effects, free of the noise of "
+    "seeds; a seed's value is its pseudo-value, and the interval is the jackknife's"
+)
+
+
+def notes(outcome: Outcome) -> Iterator[str]:
+    """Yield the lines below the table: method, doubts, counts."""
+    yield METHOD
+    if any(judged.link.crossed for judged in (*outcome.checks, *outcome.links)):
+        yield CROSSED
+    for judged in (*outcome.checks, *outcome.links):
+        if remarks := list(_of_link(judged)):
+            yield f"{judged.link.name}: {'; '.join(remarks)}"
+    for arm, counts in outcome.counts.items():
+        left_out = [
+            f"{count} of {plural(counts.planned, 'run')} {what}"
+            for count, what in (
+                (counts.failed, f"failed or unfinished{_diverged(counts)}"),
+                (counts.inactive, "with an inactive remedy, kept out"),
+            )
+            if count
+        ]
+        if left_out:
+            yield f"{arm}: {', '.join(left_out)}"
+    for name, chosen in outcome.chosen.items():
+        of_arms = ", ".join(outcome.stated.best[name])
+        yield f"{name} is {chosen or 'none, since no run has a value'}, of {of_arms}"
+    starved, of = outcome.starved
+    if outcome.stated.rival:
+        yield f"rival explanation, starvation: {starved} of {plural(of, 'run')} taught too little"
+    yield from _beside_deaf_schedule(outcome)
+    for sentence in outcome.changed:
+        yield f"changed at some time since the first runs were planned: {sentence}"
+    yield f"judged on {seeds(outcome.stated.seeds)}"
+
+
+def _beside_deaf_schedule(outcome: Outcome) -> Iterator[str]:
+    """Yield where each arm ends beside the best fixed schedule, which hears nothing."""
+    unknown: dict[str, list[str]] = {}
+    for one in outcome.above_deaf:
+        level = "its own level" if one.level == OWN else one.level
+        gap = one.difference
+        if gap is None:
+            unknown.setdefault(one.why or "", []).append(f"{one.arm} on {level}")
+            continue
+        ends = wording.number(gap.value)
+        if gap.low is not None and gap.high is not None:
+            ends = wording.estimate(gap.value, gap.low, gap.high)
+        above = "" if one.above is None else ", above it" if one.above else ", not shown above it"
+        doubt = f"; {one.why}" if one.why else ""
+        yield f"{one.arm}, its end minus the best deaf schedule of {level}: {ends}{above}{doubt}"
+    for why, arms in unknown.items():
+        yield f"not known beside the best deaf schedule: {', '.join(arms)}; {why}"
+
+
+def _diverged(counts: Counts) -> str:
+    names = ", ".join(counts.diverged_runs)
+    return f", {counts.diverged} of them diverged: {names}" if names else ""
+
+
+def _of_link(judged: Judged) -> Iterator[str]:
+    """Yield the notes on a link that its row has no place for."""
+    if judged.own:
+        yield ", ".join(f"{arm} {_of_arm(judged, arm)}" for arm in judged.own)
+    if judged.link.crossed is not None and judged.own:
+        yield from _of_table(judged, judged.link.crossed)
+    if judged.why:
+        yield f"{judged.why}{_open(judged)}"
+    if judged.lost:
+        yield _diverged_pairs(judged)
+    if judged.unanswered:
+        yield _unanswered(judged)
+    if len(judged.looks) > 1:
+        yield f"looked at before, with {', '.join(map(str, judged.looks[:-1]))} pairs"
+    if judged.censored and judged.why != NO_ONSET:
+        runs = plural(judged.censored, "run")
+        is_onset = quantities.of_link(judged.link).is_onset
+        lacking = "an onset" if is_onset else "a fall for good"
+        yield f"{runs} without {lacking} count with the whole of the run"
+
+
+def _of_table(judged: Judged, table: Crossed) -> Iterator[str]:
+    """Yield the standard deviations of both factors, then the mean of each arm, row by row."""
+    sizes = {name: of for name, of in judged.own.items() if name in table.factors}
+    told = (f"{name} {max(0.0, of.value) ** 0.5:.3f}" for name, of in sizes.items() if of)
+    yield f"as standard deviations {', '.join(told)}"
+    means = {arm: sum(of.values()) / len(of) for arm, of in judged.of_arms.items()}
+    rows = (", ".join(f"{arm} {wording.number(means[arm])}" for arm in row) for row in table.arms)
+    yield f"means over seeds, a row for each level of {table.rows}: {' | '.join(rows)}"
+
+
+def _of_arm(judged: Judged, arm: str) -> str:
+    """The mean of an arm; the one number that all its seeds have, where they do not differ."""
+    mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
+    if mean is not None:
+        return link_words.interval(mean, judged.link)
+    if not numbers:
+        return "-"
+    one = wording.number(numbers[0])
+    return one if len(numbers) == 1 else f"{one} for each of {plural(len(numbers), 'seed')}"
+
+
+def _unanswered(judged: Judged) -> str:
+    """Which runs the probe gave no number of, and why: reason by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in judged.unanswered.items():
+        by_reason.setdefault(why, []).append(name)
+    told = (f"{', '.join(names)}: {why}" for why, names in by_reason.items())
+    return f"no number of {plural(len(judged.unanswered), 'run')}: {'; '.join(told)}"
+
+
+def _diverged_pairs(judged: Judged) -> str:
+    """How many pairs are missing since a run diverged, and what they could change at most."""
+    names = ", ".join(name for one in judged.lost.values() for name in one.runs)
+    missing = f"{plural(len(judged.lost), 'pair')} missing, diverged: {names}"
+    if judged.if_lost_at_worst is None or judged.p is None:
+        return missing
+    if judged.at_worst is None:
+        return f"{missing}; at worst any difference, since its range is not known"
+    at_worst = link_words.interval(judged.at_worst, judged.link)
+    return f"{missing}; at their worst {at_worst}, {judged.if_lost_at_worst}"
+
+
+def _open(judged: Judged) -> str:
+    if judged.minimum_detectable is None or not is_open(judged):
+        return ""
+    needed = f", {judged.seeds_needed} would decide" if judged.seeds_needed else ""
+    least = wording.number(judged.minimum_detectable)
+    if judged.link.crossed is not None:
+        least = f"{judged.minimum_detectable:.2g}"
+    return f"; {plural(judged.pairs, 'pair')} find {least} in 80% of cases{needed}"
+
+
+def seeds(judged: Sequence[int]) -> str:
+    """`seeds 1 to 10`, or each of them."""
+    first, last = judged[0], judged[-1]
+    whole = len(judged) > 2 and list(judged) == list(range(first, last + 1))
+    return f"seeds {f'{first} to {last}' if whole else ', '.join(map(str, judged))}"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config.run import LEVELS
-from harness.records import run_folder
+from harness.records import run_folder, run_status
 from harness.records.run_folder import RunFolder
 
 
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _loss(run: RunFolder) -> Loss:
-    config, status = run_folder.read_config(run), run_folder.read_status(run)
+    config, status = run_folder.read_config(run), run_status.read(run)
     rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     last = rows[-max(1, len(rows) // 10) :]
     rewards = [r["eval/reward"] for r in rows if r["eval/reward"] is not None]

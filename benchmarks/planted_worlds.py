@@ -32,7 +32,7 @@ from harness.cli import study as command
 from harness.execution import ledger
 from harness.execution import sweep as sweeps
 from harness.law.compare.study_outcome import Outcome
-from harness.records import run_folder
+from harness.records import holder
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import LedgerRow
@@ -89,7 +89,7 @@ def train_here(run: RunFolder) -> None:
     """Train a run in this process, which then obeys signals as it did. Raises ValueError."""
     kept = {number: signal.getsignal(number) for number in (*process.STOP_SIGNALS, signal.SIGALRM)}
     try:
-        with run_folder.hold(run):
+        with holder.hold(run):
             code = train.attempt(run, lambda event: None)
     finally:
         for number, handler in kept.items():

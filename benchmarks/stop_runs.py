@@ -32,7 +32,7 @@ import numpy as np
 from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.errors import DivergedError
-from harness.records import run_folder
+from harness.records import run_folder, run_status
 from harness.records.run_folder import RunFolder
 from harness.train.loop import session as sessions
 from harness.train.loop import tabular
@@ -157,7 +157,7 @@ def _keep(folder: Path, roots: Sequence[Path]) -> None:
     """Keep the columns of the finished runs below `roots`."""
     for path in sorted(found for root in roots for found in root.rglob("run.json")):
         run = RunFolder(path.parent)
-        if run_folder.read_status(run).status == "done":
+        if run_status.read(run).status == "done":
             config = run_folder.read_config(run)
             np.savez_compressed(
                 folder / f"{path.parent.parent.name}-{path.parent.name}.npz", **columns(run, config)

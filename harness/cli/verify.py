@@ -24,6 +24,7 @@ from harness.records import (
     plain_file,
     provenance,
     run_state,
+    run_status,
     soundness,
     sweep_file,
 )
@@ -31,7 +32,8 @@ from harness.records import (
     run_folder as folder,
 )
 from harness.records.provenance import Identity, MadeBy
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.records.soundness import DAMAGED, NOTE, OK, Finding
 from harness.utils import safe_text, terminal
 
@@ -171,7 +173,7 @@ def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, Ru
     """run.json and config.yaml; None, and a finding, for one that cannot be read."""
     status, config = None, None
     try:
-        status = folder.read_status(run)
+        status = run_status.read(run)
         findings.append(Finding("status", OK, f"{status.status}, {status.last_step} steps"))
     except HarnessError as error:
         findings.append(Finding("status", DAMAGED, str(error)))

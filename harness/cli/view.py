@@ -14,7 +14,7 @@ from typing import Any
 from harness.cli import chat_view, exit_codes, one_run, view_page
 from harness.cli.view_page import Heading
 from harness.errors import ConfigError, DataError, HarnessError
-from harness.records import run_folder, run_state, saved_conversations
+from harness.records import run_folder, run_state, run_status, saved_conversations
 from harness.records.run_folder import RunFolder
 from harness.records.saved_conversations import Conversation, SavedStep
 
@@ -148,7 +148,7 @@ def _standing(path: Path, step: int) -> str:
     """`step 100 of 600, running`; without what the run's files do not tell."""
     run = RunFolder(path)
     try:
-        steps, _ = run_folder.planned_steps(run), run_folder.read_status(run)
+        steps, _ = run_folder.planned_steps(run), run_status.read(run)
     except HarnessError:  # conversations can be read all the same
         return f"step {step}"
     return f"step {step}{f' of {steps}' if steps else ''}, {run_state.of(run).status}"

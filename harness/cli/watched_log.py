@@ -27,7 +27,7 @@ from harness.law.io.identity import Identity
 from harness.law.io.table import ReadError
 from harness.law.results import Onset
 from harness.law.settings import setting
-from harness.records import holder, metric_rows, plain_file, run_folder, run_state
+from harness.records import holder, metric_rows, plain_file, run_state, run_status
 from harness.records.run_folder import RunFolder
 from harness.stopping import rule
 from harness.stopping.curve import Curve, Unit
@@ -244,7 +244,7 @@ def _advice(curve: Curve, step: int, last: int | None, unit: Unit) -> Advice:
 def _rule(run: RunFolder) -> str | None:
     """The rule that ended a run which did not go on since."""
     with contextlib.suppress(DataError):
-        now = run_folder.read_status(run)
+        now = run_status.read(run)
         if not now.is_over and now.stopped_by_rule:
             return str(now.stopped_by_rule.get("rule"))
     return None

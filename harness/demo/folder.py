@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
 from harness.execution import difficulty_cards, ledger, sweep_place, user_validity
-from harness.records import atomic, compatibility, run_folder, sweep_file
+from harness.records import atomic, compatibility, holder, run_folder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
@@ -53,7 +53,7 @@ def settle(root: Path, points: Mapping[str, Point]) -> Sweep:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{root}: {error.strerror or error}") from error
-    with run_folder.hold(RunFolder(root)):
+    with holder.hold(RunFolder(root)):
         compatibility.refuse_newer_sweep(root)
         for name, point in points.items():
             _make(RunFolder(root / name), point)

@@ -22,8 +22,9 @@ from harness.config.run import RunConfig
 from harness.errors import HarnessError, StoppedError
 from harness.execution import run_lease, stop_requests
 from harness.execution.run_lease import RunLease
-from harness.records import atomic, debug_log, holder, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import atomic, debug_log, holder, run_folder, run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.trust import permission
 from harness.utils import safe_path
 
@@ -57,11 +58,11 @@ def execute(
         giving_up = lambda: stop_requests.no_new_runs(root) or interrupted()  # noqa: E731
         with run_lease.held(config, giving_up) as lease:
             if stop_requests.no_new_runs(root):
-                return _outcome(run, run_folder.read_status(run))
+                return _outcome(run, run_status.read(run))
             code = _supervise(run, config, lease, interrupted, granted)
         return _outcome(run, _settle(run, code, stop_requests.stop_runs(root) or interrupted()))
     except StoppedError:
-        return _outcome(run, run_folder.read_status(run))
+        return _outcome(run, run_status.read(run))
     except HarnessError as error:
         return _give_up(run, str(error), error.exit_code)
     except Exception as error:
@@ -135,13 +136,13 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
 
 def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
     """The run's status, corrected in run.json where the child ended without saying how."""
-    status = run_folder.read_status(run)
+    status = run_status.read(run)
     said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
     if said_so or holder.holder(run) is not None:
         return status
     ended = _unsaid(run, code, stopping)
     status = replace(status, status=ended[0], reason=ended[1], exit_code=ended[2])
-    run_folder.write_status(run, status)
+    run_status.write(run, status)
     return status
 
 
@@ -158,10 +159,8 @@ def _unsaid(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
 
 def _give_up(run: RunFolder, reason: str, code: int) -> RunOutcome:
     with contextlib.suppress(HarnessError):
-        status = run_folder.read_status(run)
-        run_folder.write_status(
-            run, replace(status, status="failed", reason=reason, exit_code=code)
-        )
+        status = run_status.read(run)
+        run_status.write(run, replace(status, status="failed", reason=reason, exit_code=code))
     return RunOutcome(run.path, "failed", reason, code)
 
 

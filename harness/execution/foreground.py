@@ -18,7 +18,7 @@ from harness.config.run import RunConfig
 from harness.errors import ConfigError, FolderError
 from harness.execution import child_process, gpu_lease, nodes, preflight, run_lease, user_validity
 from harness.execution.run_lease import RunLease
-from harness.records import run_folder
+from harness.records import holder, run_folder, run_status
 from harness.records.run_folder import RunFolder
 from harness.utils import process, safe_text
 
@@ -53,7 +53,7 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
         where.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{where.path}: {error.strerror or error}") from error
-    lock = run_folder.take(where)
+    lock = holder.take(where)
     run_folder.create(where, config, user_validity.record(config))
     become(where, config, events, lock, sends)
 
@@ -69,7 +69,7 @@ def become(
     """Replace this process by the run's, which holds the folder by `lock` from its first moment
     and may send what is in `sends`; `more`: arguments of its command.
     """
-    is_over = run_folder.read_status(where).is_over
+    is_over = run_status.read(where).is_over
     lease = RunLease()
     if not is_over:
         lease = run_lease.take(config, process.stop_is_due, safe_text.say)

@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import sweep_place, user_validity
-from harness.records import holder, run_folder, run_state, sweep_file
+from harness.records import holder, run_folder, run_state, run_status, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
@@ -51,7 +51,7 @@ def create(
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{root}: {error.strerror or error}") from error
-    with run_folder.hold(RunFolder(root)):  # of two starts in one folder one makes the sweep
+    with holder.hold(RunFolder(root)):  # of two starts in one folder one makes the sweep
         sweep_place.refuse_taken(root)
         return _fill(root, plan, command, name, note)
 
@@ -123,9 +123,9 @@ def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
     now = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     run = RunFolder(Path(str(row.dir)))
     with contextlib.suppress(DataError):  # no run.json, or a damaged one: the row alone says it
-        status = run_folder.read_status(run)
+        status = run_status.read(run)
         ended = replace(status, status="failed", reason=now.reason, exit_code=now.exit_code)
-        run_folder.write_status(run, ended)
+        run_status.write(run, ended)
     return now
 
 

@@ -20,7 +20,7 @@ from harness.errors import ConfigError, HarnessError
 from harness.execution import child_process, run_lease
 from harness.execution.child_process import RunOutcome
 from harness.execution.run_lease import RunLease
-from harness.records import run_folder
+from harness.records import run_folder, run_status
 from harness.records.run_folder import RunFolder
 from harness.utils import process, safe_text, slurm_step
 
@@ -74,7 +74,7 @@ def help_run(path: Path) -> RunOutcome:
         run_lease.held(config, lambda: False) as lease,
     ):
         _wait(run, config, lease)
-    status = run_folder.read_status(run)
+    status = run_status.read(run)
     return RunOutcome(path, status.status, status.reason, status.exit_code)
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from harness.errors import DataError, HarnessError
 from harness.execution import stop_requests
-from harness.records import debug_log, holder, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import debug_log, holder, run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.utils import safe_text
 
 MOST_LOSSES = 3
@@ -83,7 +84,7 @@ def _wait_until_free(dirs: Sequence[Path]) -> None:
 
 def _status(path: Path) -> RunStatus:
     try:
-        return run_folder.read_status(RunFolder(path))
+        return run_status.read(RunFolder(path))
     except DataError:
         return RunStatus()
 
@@ -91,4 +92,4 @@ def _status(path: Path) -> RunStatus:
 def _give_up(path: Path) -> None:
     reason = f"its launcher's worker was killed, {MOST_LOSSES} times"
     ended = replace(_status(path), status="failed", reason=reason, exit_code=KILLED)
-    run_folder.write_status(RunFolder(path), ended)
+    run_status.write(RunFolder(path), ended)

@@ -12,7 +12,7 @@ from harness import simulator
 from harness.config.grant import Grant
 from harness.errors import ConfigError, DataError, StoppedError
 from harness.execution import foreground, nodes, preflight
-from harness.records import compatibility, run_folder, run_state, sweep_file
+from harness.records import compatibility, holder, run_folder, run_state, run_status, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
 from harness.utils import missing_path, process, slurm_step
@@ -48,7 +48,7 @@ def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | N
     if ranks is not None:
         config, more = config.on_ranks(ranks), [*more, "--ranks", str(ranks)]
     sends = frozenset[Grant]()
-    is_over = run_folder.read_status(where).is_over
+    is_over = run_status.read(where).is_over
     if is_over and slurm_step.is_other_node():
         raise SystemExit(0)
     if not is_over:
@@ -58,7 +58,7 @@ def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | N
         sends = preflight.check([config])
         preflight.tell(sends)
     process.defer_stops()
-    foreground.become(where, config, events, run_folder.take(where), sends, more)
+    foreground.become(where, config, events, holder.take(where), sends, more)
 
 
 def status(path: Path) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def status(path: Path) -> dict[str, Any]:
     where = RunFolder(path)
     if not where.is_run():
         raise DataError(f"{path}: {missing_path.why(path) or NEITHER}")
-    written, now = run_folder.read_status(where), run_state.of(where)
+    written, now = run_status.read(where), run_state.of(where)
     told = replace(written, status=now.status, reason=now.reason, exit_code=now.exit_code)
     return told.to_json()
 

@@ -12,8 +12,9 @@ from harness.config.grant import Grant
 from harness.errors import DataError, EndpointError, StorageError
 from harness.execution import child_process, stop_requests
 from harness.execution.child_process import RunOutcome
-from harness.records import run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.utils import safe_text
 
 TRANSIENT = (EndpointError.exit_code, StorageError.exit_code)
@@ -101,7 +102,7 @@ def gave_up(status: str, reason: str | None) -> bool:
 def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
     """Return how and why a run ended under the sweep's present holder; None for another."""
     try:
-        status = run_folder.read_status(run)
+        status = run_status.read(run)
         began = RunFolder(run.path.parent).holder.stat().st_mtime_ns
         ended = status.status == "done" or gave_up(status.status, status.reason)
         if not ended or run.status.stat().st_mtime_ns < began:

@@ -41,7 +41,7 @@ from harness.execution import (
     user_validity,
 )
 from harness.execution.retry import RetryPolicy
-from harness.records import compatibility, debug_log, run_folder, run_state
+from harness.records import compatibility, debug_log, holder, run_folder, run_state
 from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -63,7 +63,7 @@ def execute(
     needed the user must have confirmed it.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
-    with run_folder.hold(RunFolder(root)), debug_log.bugs_kept(root):
+    with holder.hold(RunFolder(root)), debug_log.bugs_kept(root):
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
         sweep = _attended(ledger.refresh(ledger.read(root)))

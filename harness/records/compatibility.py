@@ -23,12 +23,13 @@ from harness.records import (
     manifest,
     plain_file,
     provenance,
-    run_folder,
+    run_status,
     study_file,
     sweep_file,
 )
 from harness.records.provenance import MadeBy
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 
 FIRST_SIMULATOR = 1
 """Simulator version of the runs made before run.json recorded one."""
@@ -38,7 +39,7 @@ def refuse_newer(run: RunFolder) -> None:
     """Raise VersionError where files of the run hold keys that only a newer version knows, and
     DataError where they cannot be read.
     """
-    status = run_folder.read_status(run)
+    status = run_status.read(run)
     keys = unknown_keys(run, status)
     if keys:
         raise VersionError(f"{run.path}: {_sentence(keys, MadeBy(status.versions, status.git))}")
@@ -46,7 +47,7 @@ def refuse_newer(run: RunFolder) -> None:
 
 def refuse_other_simulator(run: RunFolder, version: int) -> None:
     """Raise VersionError where the rows are of another version of the simulator than this one."""
-    status = run_folder.read_status(run)
+    status = run_status.read(run)
     written = simulator_of(run, status)
     if written not in (None, version):
         writer = events.writer(run.events, 1, MadeBy(status.versions, status.git))
@@ -70,7 +71,7 @@ def unknown_keys(run: RunFolder, status: RunStatus) -> list[str]:
     Raises DataError where run.json or config.yaml cannot be read.
     """
     keys_of = {run.config.name: _of_config(run, status)}
-    keys_of[run.status.name] = _beside(_json(run.status), run_folder.RunStatus)
+    keys_of[run.status.name] = _beside(_json(run.status), run_status.RunStatus)
     for path in checkpoints.all_in(run.checkpoints):
         keys_of[f"{path.name}/{manifest.NAME}"] = _of_manifest(path)
     return [f"{name} has {_few(keys)}" for name, keys in keys_of.items() if keys]
@@ -125,7 +126,7 @@ def _any_writer(root: Path) -> MadeBy:
     """Versions that a sweep's runs were planned with, from the first that records them."""
     for path in sorted(root.glob("*/run.json")):
         try:
-            status = run_folder.read_status(RunFolder(path.parent))
+            status = run_status.read(RunFolder(path.parent))
         except DataError:
             continue
         if status.versions:

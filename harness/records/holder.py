@@ -37,6 +37,44 @@ def elsewhere(run: RunFolder) -> str | None:
     return holder_file.elsewhere(run.path, events.last_step_s(run.events))
 
 
+def take(folder: RunFolder) -> int:
+    """Become the folder's only writer: the descriptor of its lock, which may be handed on.
+
+    Raises StoppedError, naming the holder, if a live process holds it, StorageError.
+    """
+    plain_file.refuse_link(folder.path)
+    with atomic.storage(folder.path / run_lock.NAME):
+        descriptor = run_lock.acquire(folder.path, run_lock.ASKING_S)
+    if descriptor is None:
+        recorded = holder_file.read(folder.path)
+        raise StoppedError(f"{folder.path}: held by process {recorded or holder_file.UNNAMED}")
+    other = holder_file.beside(folder.path, folder.metrics)
+    if other is not None:
+        os.close(descriptor)
+        raise StoppedError(f"{folder.path}: held by process {other}")
+    for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
+        atomic.clear(path)  # what killed writers have left
+    with atomic.storage(folder.path):
+        me = holder_file.this_process(folder.path)
+    atomic.write_text(folder.holder, me.to_text())
+    return descriptor
+
+
+@contextlib.contextmanager
+def hold(folder: RunFolder, taken: int | None = None) -> Iterator[None]:
+    """Be the folder's only writer meanwhile; `taken`: by the lock of that descriptor.
+
+    The kernel frees the lock with the process, however it ends. Raises what `take` raises.
+    """
+    descriptor = take(folder) if taken is None else taken
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # who died holding it leaves as much
+            folder.holder.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
 def kill(run: RunFolder) -> None:
     """End the process of a sweep that holds the folder, with its process group.
 

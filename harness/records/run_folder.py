@@ -1,4 +1,4 @@
-"""One run's folder: its paths, its status and its lock.
+"""One run's folder: its paths, how it is made, and its config.
 
     config.yaml      the resolved RunConfig          run.json         status, measurement card
     metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
@@ -15,78 +15,27 @@ A folder is a run once run.json is there; it is renamed into place after config.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import json
-import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from harness.config.run import SCHEMA, RunConfig
-from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import atomic, config_file, holder_file, plain_file, provenance, run_lock
-from harness.utils import shape
-
-ENDED = ("done", "failed", "stopped")
-STATUSES = ("planned", "running", *ENDED)
-
-
-CAME_LATER = ("seed", "start_model", "simulator_version", "rows", "validity", "stopped_by_rule")
-"""Keys of run.json that runs of older versions lack."""
-
-
-@dataclass(frozen=True)
-class RunStatus:
-    """run.json: where a run stands, and how its numbers were measured."""
-
-    status: str = "planned"
-    reason: str | None = None
-    exit_code: int | None = None
-    last_step: int = 0
-    attempts: int = 0
-    config_hash: str = ""
-    """Hash of everything but the seed."""
-    seed: int | None = None
-    measurement: Mapping[str, Any] = field(default_factory=dict)
-    """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    """Versions the run was planned with; events.jsonl has those of each attempt."""
-    git: str = ""
-    start_model: str | None = None
-    """sha256 of the model that the policy starts from, once it was loaded; None for tabular."""
-    simulator_version: int | None = None
-    """harness.simulator.VERSION of the rows; None before the first, and of older versions' runs,
-    which are of version 1."""
-    rows: Mapping[str, str] | None = None
-    """RowSums of the rows up to last_step; None before the first, and of older versions' runs."""
-    validity: Mapping[str, Any] | None = None
-    """records.validity of the levels that the run trains on; None of older versions' runs."""
-    stopped_by_rule: Mapping[str, Any] | None = None
-    """`rule` and `step` at which trainer.stop_when ended the run; None where it never did."""
-    schema: int = SCHEMA
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing is left to do: not so of a run that its rule ended, which may go on."""
-        return self.status == "done" and self.ended_by_rule is None
-
-    @property
-    def ended_by_rule(self) -> int | None:
-        """The step at which trainer.stop_when ended the run; None where it never did, where the
-        run went on since, and where the record names no step.
-        """
-        step = (self.stopped_by_rule or {}).get("step")
-        ended = self.status == "done" and isinstance(step, int) and self.last_step <= step
-        return self.last_step if ended else None
-
-    def to_json(self) -> dict[str, Any]:
-        values = dataclasses.asdict(self)
-        return {"schema": values.pop("schema"), **values}
+from harness.config.run import RunConfig
+from harness.errors import ConfigError, DataError, FolderError
+from harness.records import (
+    atomic,
+    config_file,
+    holder_file,
+    plain_file,
+    provenance,
+    run_lock,
+    run_status,
+)
+from harness.records.run_status import RunStatus
 
 
 @dataclass(frozen=True)
@@ -173,7 +122,7 @@ def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | N
     except OSError as error:
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
     made_by = provenance.now()
-    write_status(
+    run_status.write(
         folder,
         RunStatus(
             config_hash=config_file.config_hash(config),
@@ -217,7 +166,7 @@ def read_config(folder: RunFolder) -> RunConfig:
 def lacking_plug_ins(folder: RunFolder) -> tuple[str, ...]:
     """Name and version of each plug-in that the run was planned with and is not installed."""
     try:
-        return provenance.lacking_plug_ins(read_status(folder).versions)
+        return provenance.lacking_plug_ins(run_status.read(folder).versions)
     except DataError:
         return ()
 
@@ -240,68 +189,6 @@ def read_own_config(folder: RunFolder) -> RunConfig:
         return config
     simulator = dataclasses.replace(config.simulator, profiles=str(folder.profiles))
     return dataclasses.replace(config, simulator=simulator)
-
-
-def read_status(folder: RunFolder) -> RunStatus:
-    """Raises DataError if run.json is missing or malformed; a later version's keys are let pass."""
-    content = plain_file.text(folder.status)
-    try:
-        values = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        why = plain_file.one_line(error)
-        raise DataError(f"{folder.status}: cannot be read: {why}") from error
-    if isinstance(values, dict):
-        for key in CAME_LATER:
-            values.setdefault(key, None)
-    problem = shape.problem(RunStatus, values)
-    if problem:
-        raise DataError(f"{folder.status}: cannot be read: {problem}")
-    if values["status"] not in STATUSES:
-        rule = f"status must be one of {', '.join(STATUSES)}, got {values['status']!r}"
-        raise DataError(f"{folder.status}: cannot be read: {rule}")
-    return RunStatus(**{f.name: values[f.name] for f in dataclasses.fields(RunStatus)})
-
-
-def write_status(folder: RunFolder, status: RunStatus) -> None:
-    atomic.write_json(folder.status, status.to_json())
-
-
-def take(folder: RunFolder) -> int:
-    """Become the folder's only writer: the descriptor of its lock, which may be handed on.
-
-    Raises StoppedError, naming the holder, if a live process holds it, StorageError.
-    """
-    plain_file.refuse_link(folder.path)
-    with atomic.storage(folder.path / run_lock.NAME):
-        descriptor = run_lock.acquire(folder.path, run_lock.ASKING_S)
-    if descriptor is None:
-        recorded = holder_file.read(folder.path)
-        raise StoppedError(f"{folder.path}: held by process {recorded or holder_file.UNNAMED}")
-    other = holder_file.beside(folder.path, folder.metrics)
-    if other is not None:
-        os.close(descriptor)
-        raise StoppedError(f"{folder.path}: held by process {other}")
-    for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
-        atomic.clear(path)  # what killed writers have left
-    with atomic.storage(folder.path):
-        me = holder_file.this_process(folder.path)
-    atomic.write_text(folder.holder, me.to_text())
-    return descriptor
-
-
-@contextlib.contextmanager
-def hold(folder: RunFolder, taken: int | None = None) -> Iterator[None]:
-    """Be the folder's only writer meanwhile; `taken`: by the lock of that descriptor.
-
-    The kernel frees the lock with the process, however it ends. Raises what `take` raises.
-    """
-    descriptor = take(folder) if taken is None else taken
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):  # who died holding it leaves as much
-            folder.holder.unlink(missing_ok=True)
-        os.close(descriptor)
 
 
 def refuse_links(folder: RunFolder) -> None:

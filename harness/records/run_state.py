@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import DataError, HarnessError
-from harness.records import holder, run_folder, soundness
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import holder, run_folder, run_status, soundness
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.records.sweep_file import LedgerRow
 
 DIED = "process died without writing a status (killed or crashed)"
@@ -20,7 +21,7 @@ CRASHED, DAMAGED = "crashed", "damaged"
 """Statuses that no run.json holds."""
 MOST_URGENT_FIRST = ("running", DAMAGED, CRASHED, "failed", "stopped", "planned", "done")
 """Every status there is."""
-ENDED = (*run_folder.ENDED, CRASHED, DAMAGED)
+ENDED = (*run_status.ENDED, CRASHED, DAMAGED)
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,10 @@ class RunState:
 def of(run: RunFolder) -> RunState:
     """The state of a folder that holds run.json."""
     try:
-        now = run_folder.read_status(run)
+        now = run_status.read(run)
         if now.status in ("planned", "running"):
             is_held = (holder.holder(run) or holder.elsewhere(run)) is not None
-            now = run_folder.read_status(run)  # it may have ended between the two looks
+            now = run_status.read(run)  # it may have ended between the two looks
             return _unended(now, is_held)
     except DataError as error:
         return RunState(DAMAGED, str(error), error.exit_code)

@@ -29,7 +29,8 @@ from harness.records import (
 from harness.records.checkpoints import Checkpoint
 from harness.records.metric_rows import Rows
 from harness.records.provenance import Identity, MadeBy
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 
 OK, NOTE, DAMAGED = "ok", "note", "damaged"
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError
-from harness.records import checkpoints, compatibility, manifest, run_folder
+from harness.records import checkpoints, compatibility, manifest, run_folder, run_status
 from harness.records.checkpoints import Checkpoint
 from harness.records.provenance import Identity, MadeBy
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 
 MOST_NAMED = 12
 """Kept steps that are named where another is asked for."""
@@ -45,7 +46,7 @@ def find(folder: Path, step: int | None = None) -> TrainedRun:
     DataError where there is no checkpoint, or none that is whole and the run's own.
     """
     run = RunFolder(folder)
-    status, config = run_folder.read_status(run), run_folder.read_config(run)
+    status, config = run_status.read(run), run_folder.read_config(run)
     changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)

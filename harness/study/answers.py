@@ -26,6 +26,7 @@ from harness.records import (
     atomic,
     checkpoints,
     debug_log,
+    holder,
     plain_file,
     probe_answer,
     provenance,
@@ -118,7 +119,7 @@ def ask_missing(
     for one in missing:
         _remove(one)
     with (
-        run_folder.hold(RunFolder(root)),
+        holder.hold(RunFolder(root)),
         debug_log.bugs_kept(root),
         stop_requests.on_signals(root, []),
         permission.given(granted),

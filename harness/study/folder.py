@@ -20,8 +20,10 @@ from harness.execution import ledger, sweep_place, user_validity
 from harness.records import (
     compatibility,
     config_file,
+    holder,
     plain_file,
     run_folder,
+    run_status,
     study_file,
     sweep_file,
 )
@@ -53,7 +55,7 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{root}: {error.strerror or error}") from error
-    with run_folder.hold(RunFolder(root)):
+    with holder.hold(RunFolder(root)):
         compatibility.refuse_newer_sweep(root)
         record = _record(planned, before, root)
         study_file.write(root, record)
@@ -147,7 +149,7 @@ def _planned_now(run: RunFolder) -> tuple[str, int] | None:
     cannot be read, its config was changed, or its rows are of another version of the simulator.
     """
     try:
-        status, values = run_folder.read_status(run), plain_file.yaml_values(run.config)
+        status, values = run_status.read(run), plain_file.yaml_values(run.config)
         if compatibility.changed_values(run, status, values) is not None:
             return None
         if compatibility.simulator_of(run, status) not in (None, simulator.VERSION):

@@ -10,7 +10,7 @@ from typing import Any
 from harness.errors import DataError
 from harness.law.compare import study_outcome
 from harness.law.compare.study_outcome import Outcome
-from harness.records import plain_file, run_folder, study_file
+from harness.records import holder, plain_file, study_file
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import Look, StudyRecord
 
@@ -24,7 +24,7 @@ def remember(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:
     if look is None:
         return record
     now = replace(record, looks=[*record.looks, look])
-    with run_folder.hold(RunFolder(root)):
+    with holder.hold(RunFolder(root)):
         study_file.write(root, now)
     return now
 

@@ -18,8 +18,9 @@ from harness.config.run import (
     RunConfig,
     SimulatorConfig,
 )
-from harness.records import config_file, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import config_file, run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 
 
 def write_rows(folder: Path, lines: list[dict[str, Any]]) -> Path:
@@ -60,7 +61,7 @@ def write_run(
         measurement=card,
         start_model=start_model,
     )
-    run_folder.write_status(RunFolder(folder), record)
+    run_status.write(RunFolder(folder), record)
     return folder
 
 
@@ -70,8 +71,8 @@ def planned_with(folder: Path, part: str, **values: Any) -> None:
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     config[part].update(values)
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    planned = replace(run_folder.read_status(run), config_hash=config_file.hash_of(config))
-    run_folder.write_status(run, planned)
+    planned = replace(run_status.read(run), config_hash=config_file.hash_of(config))
+    run_status.write(run, planned)
 
 
 def of_an_older_version(folder: Path, *keys: str) -> None:
@@ -81,8 +82,8 @@ def of_an_older_version(folder: Path, *keys: str) -> None:
     for *parts, name in (key.split(".") for key in keys):
         del functools.reduce(dict.__getitem__, parts, config)[name]
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    planned = replace(run_folder.read_status(run), config_hash=config_file.hash_of(config))
-    run_folder.write_status(run, planned)
+    planned = replace(run_status.read(run), config_hash=config_file.hash_of(config))
+    run_status.write(run, planned)
 
 
 def anchors(

@@ -29,8 +29,18 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import atomic, compatibility, debug_log, metric_rows, run_folder, soundness
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import (
+    atomic,
+    compatibility,
+    debug_log,
+    holder,
+    metric_rows,
+    run_folder,
+    run_status,
+    soundness,
+)
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.train import trackers
 from harness.train.loop import device_errors, resume_checks
 from harness.train.loop import session as sessions
@@ -69,7 +79,7 @@ def _run(run: RunFolder, arguments: argparse.Namespace) -> int:
         if not run.is_run():
             raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
         granted = [permission.of_word(word) for word in arguments.send]
-        with run_folder.hold(run, arguments.lock), permission.given(granted):
+        with holder.hold(run, arguments.lock), permission.given(granted):
             return attempt(run, emit, arguments.stop_again, arguments.ranks)
     except HarnessError as error:
         safe_text.say(str(error))
@@ -92,7 +102,7 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
     config = config if ranks is None else config.on_ranks(ranks)
-    status = run_folder.read_status(run)
+    status = run_status.read(run)
     changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)
@@ -106,11 +116,11 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     running = replace(status, status="running", attempts=attempts, simulator_version=version)
     if stop_again:
         running = replace(running, stopped_by_rule=None)
-    run_folder.write_status(run, replace(running, reason=None, exit_code=None))
+    run_status.write(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
     try:
-        ended = replace(run_folder.read_status(run), status=name, reason=reason, exit_code=code)
-        run_folder.write_status(run, ended)
+        ended = replace(run_status.read(run), status=name, reason=reason, exit_code=code)
+        run_status.write(run, ended)
     except HarnessError as error:  # a full disk, say; that the lock is free is seen all the same
         safe_text.say(str(error))
         name, code = "failed", code or StorageError.exit_code

@@ -15,7 +15,7 @@ import pytest
 
 from harness.cli import list as list_command
 from harness.config.run import RunConfig
-from harness.records import overview, run_folder, sweep_file
+from harness.records import overview, run_folder, run_status, sweep_file
 from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -34,10 +34,10 @@ def made(path: Path, status: str = "done", steps: int = 3) -> Path:
     for step in range(1, steps + 1):
         log.append(step, ROW)
     log.close()
-    now = run_folder.read_status(run)
+    now = run_status.read(run)
     ended = {**now.to_json(), "status": status, "last_step": steps}
     ended.pop("schema")
-    run_folder.write_status(run, run_folder.RunStatus(**ended))
+    run_status.write(run, run_status.RunStatus(**ended))
     return path
 
 

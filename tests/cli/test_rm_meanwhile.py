@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ConfigError
-from harness.records import removal, run_folder
+from harness.records import holder, removal
 from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
@@ -41,7 +41,7 @@ def test_a_run_that_is_trained_now_is_75_and_goes_on(tmp_path: Path) -> None:
 
 def test_a_run_of_a_sweep_that_is_executed_now_is_75(tmp_path: Path) -> None:
     a_sweep(tmp_path / "s", "0-a", "1-b")
-    with run_folder.hold(RunFolder(tmp_path / "s")):
+    with holder.hold(RunFolder(tmp_path / "s")):
         done = harness("rm", "s/0-a", "--yes", cwd=tmp_path)
         assert done.returncode == 75
         assert f"{tmp_path}/s: held by process" in done.stderr
@@ -198,7 +198,7 @@ def test_a_sweep_that_runs_is_said_to_run_whatever_else_lies_in_it(tmp_path: Pat
     sweep = a_sweep(tmp_path / "s", "0-a")
     (sweep / ".launcher-0123456789abcdef").mkdir()
     (sweep / "thesis").mkdir()
-    with run_folder.hold(RunFolder(sweep)):
+    with holder.hold(RunFolder(sweep)):
         done = here("rm", "s", "--yes", cwd=tmp_path)
     assert (done.returncode, "held by process" in done.stderr) == (75, True)
     (sweep / "thesis").rmdir()

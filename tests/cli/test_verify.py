@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.records import run_folder
+from harness.records import holder, run_status
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from tests.train.made import brief, go_on, make_run
@@ -45,7 +45,7 @@ def test_a_whole_run_is_reported_part_by_part(done: RunFolder) -> None:
         "outcomes": "of step 3",
         "conversations": "2 files",
         "versions": "as they are now",
-        "config": f"as planned, hash {run_folder.read_status(done).config_hash}",
+        "config": f"as planned, hash {run_status.read(done).config_hash}",
     }
 
 
@@ -207,7 +207,7 @@ def test_journals_are_read_and_not_changed(done: RunFolder, tmp_path: Path) -> N
 
 def test_a_run_in_use_is_a_note(done: RunFolder, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
-    with run_folder.hold(run):
+    with holder.hold(run):
         code, (report,) = verified("run", cwd=tmp_path)
     assert code == 0
     (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")

@@ -18,7 +18,7 @@ from rich.console import Console
 from harness.cli import watch, watch_view, watched_log
 from harness.cli.watched_log import View
 from harness.errors import DataError
-from harness.records import run_folder
+from harness.records import holder, run_status
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.testing.figure_contract import HOSTILE
@@ -214,7 +214,7 @@ def test_a_sweep_is_followed_run_by_run(run: Path, tmp_path: Path) -> None:
     told = events(done.stdout)
     assert [Path(event["run"]).name for event in told] == ["0-easy-seed1", "1-easy-seed2"]
     assert all(event["event"] == "end" for event in told)
-    assert run_folder.read_status(RunFolder(tmp_path / "0-easy-seed1")).status == "done"
+    assert run_status.read(RunFolder(tmp_path / "0-easy-seed1")).status == "done"
 
 
 def test_a_sweep_below_the_path_that_still_runs_is_waited_for(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_sweep_below_the_path_that_still_runs_is_waited_for(tmp_path: Path) ->
     (tmp_path / "runs" / "one" / "sweep.json").write_text("{}", encoding="utf-8")
     logs = watch._Logs(watch.Wanted((tmp_path / "runs",), FOLLOWING))
     assert not logs.may_bring_more()
-    with run_folder.hold(RunFolder(tmp_path / "runs" / "one")):
+    with holder.hold(RunFolder(tmp_path / "runs" / "one")):
         assert logs.may_bring_more()
     assert logs.may_bring_more()  # what began since the last look is looked for once
     assert not logs.may_bring_more()

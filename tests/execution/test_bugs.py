@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from harness.execution import launcher, progress, stop_requests
-from harness.records import run_folder
+from harness.records import run_status
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, here, ledger, only_sweep
 from tests.faults.limited import quick
@@ -54,7 +54,7 @@ def test_a_bug_in_a_run_is_in_its_debug_log(tmp_path: Path) -> None:
     text = (run.path / "debug.log").read_text()
     assert "in breaks" in text
     assert "\x1b" not in text
-    status = run_folder.read_status(run)
+    status = run_status.read(run)
     assert (status.status, status.exit_code) == ("failed", 1)
     assert str(status.reason).endswith(f"; traceback in {run.path}/debug.log")
 

@@ -16,9 +16,10 @@ from rich.console import Console
 from harness.execution import progress, progress_view
 from harness.execution.progress import RunWatcher
 from harness.execution.progress_view import RunView
-from harness.records import run_folder, run_state
+from harness.records import holder, run_state, run_status
 from harness.records.metrics_log import MetricsLog
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.testing.commands import rows
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import text, visible
@@ -29,7 +30,7 @@ VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
 def status(path: Path, word: str, attempt: int = 1, reason: str | None = None) -> None:
     path.mkdir(exist_ok=True)
     written = RunStatus(word, reason, last_step=rows(path), attempts=attempt)
-    run_folder.write_status(RunFolder(path), written)
+    run_status.write(RunFolder(path), written)
 
 
 Running = Callable[[Path], None]
@@ -42,7 +43,7 @@ def held_by_us() -> Iterator[Running]:
 
         def begin(path: Path) -> None:
             path.mkdir(exist_ok=True)
-            held.enter_context(run_folder.hold(RunFolder(path)))
+            held.enter_context(holder.hold(RunFolder(path)))
             status(path, "running")
 
         yield begin

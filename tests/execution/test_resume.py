@@ -13,8 +13,9 @@ from harness.compose.plan import Point
 from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import child_process, ledger, resume, stop_requests
-from harness.records import holder, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import holder, run_folder, run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.testing.commands import TABULAR, harness, here, only_sweep, rows, started, until
 
 BRIEF = (*TABULAR, "difficulty.turn_cap=2")
@@ -25,7 +26,7 @@ def put(path: Path, status: RunStatus) -> RunFolder:
     made = RunFolder(path)
     path.mkdir(parents=True, exist_ok=True)
     run_folder.create(made, RunConfig())
-    run_folder.write_status(made, status)
+    run_status.write(made, status)
     return made
 
 
@@ -64,7 +65,7 @@ def test_a_sweep_that_is_done_has_nothing_to_do(
 ) -> None:
     root = make_sweep(monkeypatch, tmp_path)
     for path in root.glob("[0-9]*"):
-        run_folder.write_status(RunFolder(path), RunStatus("done", exit_code=0))
+        run_status.write(RunFolder(path), RunStatus("done", exit_code=0))
     known, code = resume.resume(root, "jsonl")
     assert (code, {row.status for row in known.runs}) == (0, {"done"})
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -75,8 +76,8 @@ def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_sweep(monkeypatch, tmp_path)
-    run_folder.write_status(RunFolder(root / "1-medium-seed1"), RunStatus("done", exit_code=0))
-    run_folder.write_status(RunFolder(root / "2-medium-seed2"), RunStatus("running"))
+    run_status.write(RunFolder(root / "1-medium-seed1"), RunStatus("done", exit_code=0))
+    run_status.write(RunFolder(root / "2-medium-seed2"), RunStatus("running"))
     moved = tmp_path / "elsewhere"
     shutil.move(root, moved)
     (moved / "0-medium-seed0" / "run.json").unlink()
@@ -108,8 +109,8 @@ def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path: 
     root = only_sweep(tmp_path)
     damaged, blocked, healthy = (root / f"{n}-medium-seed{n + 1}" for n in range(3))
     for run in (RunFolder(damaged), RunFolder(healthy)):
-        stopped = replace(run_folder.read_status(run), status="stopped", exit_code=75)
-        run_folder.write_status(run, stopped)
+        stopped = replace(run_status.read(run), status="stopped", exit_code=75)
+        run_status.write(run, stopped)
     (damaged / "config.yaml").write_text("schema: 2\n")
     shutil.rmtree(blocked)
     blocked.write_text("a file where the folder should be")
@@ -126,8 +127,8 @@ def test_a_run_that_another_process_executes_is_left_to_it(
 ) -> None:
     root = make_sweep(monkeypatch, tmp_path)
     busy = RunFolder(root / "0-medium-seed0")
-    run_folder.write_status(busy, RunStatus("running"))
-    with run_folder.hold(busy):
+    run_status.write(busy, RunStatus("running"))
+    with holder.hold(busy):
         known = ledger.read(root)
         assert known.runs[0].status == "running"
         assert "0-medium-seed0" not in [row.name for row in ledger.unfinished(known)]
@@ -177,7 +178,7 @@ def test_a_run_that_cannot_start_is_a_row_with_its_reason(
     outcome = child_process.execute(made.path)
     assert (outcome.status, outcome.exit_code) == ("failed", 2)
     assert "schema must be 1, got 2" in str(outcome.reason)
-    assert run_folder.read_status(made).reason == outcome.reason
+    assert run_status.read(made).reason == outcome.reason
 
 
 def test_a_run_without_the_gpu_it_asks_for_is_a_row_with_code_71(

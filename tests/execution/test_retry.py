@@ -9,7 +9,7 @@ import pytest
 
 from harness.config.run import RunConfig
 from harness.execution import retry
-from harness.records import run_folder
+from harness.records import run_folder, run_status
 from harness.records.run_folder import RunFolder
 
 LATE = "ended within step {n}, after 60 s in it (trainer.deadline_s)"
@@ -25,8 +25,8 @@ def ended(root: Path, *ends: tuple[str, str]) -> list[str]:
         run = RunFolder(root / f"{n}-run")
         run_folder.create(run, RunConfig(seed=n))
         reason = reason.format(n=n, dir=run.path)
-        was = run_folder.read_status(run)
-        run_folder.write_status(run, replace(was, status=status, reason=reason, exit_code=75))
+        was = run_status.read(run)
+        run_status.write(run, replace(was, status=status, reason=reason, exit_code=75))
         dirs.append(str(run.path))
     return dirs
 

@@ -14,7 +14,7 @@ from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
 from harness.execution import difficulty_cards, ledger, user_validity
 from harness.execution.retry import RetryPolicy
-from harness.records import run_folder
+from harness.records import run_status
 from harness.records import validity as records
 from harness.records.run_folder import RunFolder
 from harness.records.validity import LevelValidity
@@ -96,7 +96,7 @@ def test_a_level_trained_on_unchecked_is_told_and_recorded_with_what_was_measure
     assert note.startswith("difficulty=hard: unchecked, and every verdict says so: the user is not")
     made = ledger.create(plan, ())
     for row in made.runs:
-        kept = records.from_json(run_folder.read_status(RunFolder(Path(str(row.dir)))).validity)
+        kept = records.from_json(run_status.read(RunFolder(Path(str(row.dir)))).validity)
         assert kept is not None
         assert kept["hard"].problems
         assert kept["hard"].reader == "lexical"

@@ -20,7 +20,8 @@ from harness.export import files
 from harness.export.source import Source
 from harness.policy import huggingface, merged, model_files
 from harness.records import checkpoints, manifest
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.testing.commands import here
 from tests.export.test_export import GREEDY, alone, checkpoint, damage, shown_python
 from tests.train.made import go_on, make_run

@@ -21,7 +21,7 @@ from harness.export import base_model, markdown, measured, sections, source
 from harness.export.base_model import BaseModel
 from harness.export.card import usage
 from harness.export.measured import Measured
-from harness.records import config_file, run_folder
+from harness.records import config_file, run_status
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from harness.testing.payloads import PAYLOADS
@@ -85,9 +85,9 @@ def test_what_a_run_folder_says_is_text_in_its_card(
     run: RunFolder, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     mine = RunFolder(shutil.copytree(run.path, tmp_path / "one"))
-    status = run_folder.read_status(mine)
+    status = run_status.read(mine)
     card = {f"key {n}": text for n, text in enumerate(MARKUP)}
-    run_folder.write_status(mine, replace(status, measurement=card, versions=card))
+    run_status.write(mine, replace(status, measurement=card, versions=card))
     law = {
         "run": "one", "status": "ok", "verdict": MARKUP[0], "reasons": list(MARKUP),
         "regime": MARKUP[1], "reward": MARKUP[2],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.config.run import AlgorithmConfig, PolicyConfig
-from harness.records import checkpoints, run_folder
+from harness.records import checkpoints, run_status
 from harness.records.run_folder import RunFolder
 from harness.train.__main__ import expected
 from tests.faults.limited import train
@@ -60,7 +60,7 @@ def test_a_pickle_in_a_checkpoint_of_a_model_is_65_and_not_run(
 ) -> None:
     run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
     shutil.rmtree(run.checkpoints / "step-00003")
-    run_folder.write_status(run, replace(run_folder.read_status(run), status="stopped"))
+    run_status.write(run, replace(run_status.read(run), status="stopped"))
 
     def fill(path: Path) -> None:
         shutil.copytree(run.checkpoints / "step-00002" / "trainer", path / "trainer")

@@ -17,16 +17,25 @@ import pytest
 from harness.config.run import RunConfig
 from harness.errors import DataError, StorageError
 from harness.execution import difficulty_cards, stop_requests
-from harness.records import atomic, checkpoints, conversations, run_folder, study_file, sweep_file
+from harness.records import (
+    atomic,
+    checkpoints,
+    conversations,
+    holder,
+    run_status,
+    study_file,
+    sweep_file,
+)
 from harness.records.events import EventLog
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.train import trackers
 from harness.train.objective import remedy_stack
 from harness.train.rollout import curriculum
 from tests.faults.planted import NEAR, VICTIM, Seen, names, numbers, of_a_run, own, planted
 
 WRITES: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "run.json": ("run.json", lambda at: run_folder.write_status(RunFolder(at), RunStatus())),
+    "run.json": ("run.json", lambda at: run_status.write(RunFolder(at), RunStatus())),
     "sweep.json": (
         "sweep.json",
         lambda at: sweep_file.write(at, sweep_file.Sweep(str(at), {}, ())),
@@ -68,7 +77,7 @@ def test_a_run_is_made_among_links(tmp_path: Path, record_property: Seen) -> Non
         for stray in ("config.tmp", ".holder.tmp", ".config.yaml.tmp", "..holder.tmp"):
             (where / stray).unlink(missing_ok=True)
         run = of_a_run(RunFolder(where))
-        with run_folder.hold(run):
+        with holder.hold(run):
             assert own(run.holder)
             assert own(run.config)
     left = sorted(path.name for path in where.iterdir())
@@ -225,7 +234,7 @@ def test_what_killed_writes_have_left_is_cleared_by_the_next_holder(tmp_path: Pa
     others = [run.path / ".run.json.tmp", run.path / "notes.1.tmp"]
     for path in (*left, *others):
         path.write_text("half")
-    with run_folder.hold(run):
+    with holder.hold(run):
         pass
     assert [path for path in left if path.exists()] == []
     assert [path for path in others if not path.exists()] == [], "nobody's but ours"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StoppedError
-from harness.records import holder, holder_file, run_folder, run_lock
+from harness.records import holder, holder_file, run_lock
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, harness, here, rows, started, until
 from harness.train.__main__ import attempt
@@ -36,7 +36,7 @@ from pathlib import Path
 from harness.errors import StoppedError
 from harness.records import holder, run_folder
 run = run_folder.RunFolder(Path(sys.argv[1]))
-with run_folder.hold(run), holder.only_writer(run):
+with holder.hold(run), holder.only_writer(run):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -60,7 +60,7 @@ def test_a_deleted_lock_frees_no_folder(
         assert other.stdout.readline() == "held\n"
         deleted(tmp_path, names)
         with pytest.raises(StoppedError) as refused:
-            run_folder.take(run)
+            holder.take(run)
         assert holder.holder(run) is not None
     finally:
         other.kill()
@@ -69,7 +69,7 @@ def test_a_deleted_lock_frees_no_folder(
     by = str(other.pid) if len(names) == 1 else "(one that no .holder names)"
     assert f"{tmp_path}: held by process {by}" in str(refused.value)
     assert holder.holder(run) is None, "free once it is dead"
-    os.close(run_folder.take(run))
+    os.close(holder.take(run))
 
 
 @attack("the lock of a run is deleted, then `train`, `resume` or the run's process starts in it")
@@ -116,7 +116,7 @@ def test_a_copy_of_a_folder_that_is_held_is_free(tmp_path: Path, record_property
         shutil.copytree(run.path, tmp_path / "copy")
         copy = RunFolder(tmp_path / "copy")
         by = holder.holder(copy)
-        os.close(run_folder.take(copy))
+        os.close(holder.take(copy))
         run.path.rename(tmp_path / "moved")
         moved = holder.holder(RunFolder(tmp_path / "moved"))
     finally:
@@ -158,7 +158,7 @@ def test_a_number_that_was_given_again_holds_nothing(
     for text in (f"{os.getppid()} on {node}\n", f"{os.getppid()} on {node}\nstarted 8d6f4c02 1\n"):
         run.holder.write_text(text)
         assert holder.holder(run) is None
-        os.close(run_folder.take(run))
+        os.close(holder.take(run))
     record_property("seen", f"free, though {os.getppid()} is alive")
 
 
@@ -168,7 +168,7 @@ def test_a_folder_held_by_an_older_version_is_held_and_named(tmp_path: Path) -> 
     (tmp_path / ".holder").write_text("4711 on elsewhere\n")
     assert holder.holder(RunFolder(tmp_path)) == "4711 on elsewhere"
     with pytest.raises(StoppedError, match="held by process 4711 on elsewhere"):
-        run_folder.take(RunFolder(tmp_path))
+        holder.take(RunFolder(tmp_path))
     os.close(taken)
 
 
@@ -191,7 +191,7 @@ def test_a_folder_taken_over_is_written_to_no_more(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     other = subprocess.Popen(["sleep", "60"])
     try:
-        with run_folder.hold(run):
+        with holder.hold(run):
             seen: list[int] = []
 
             def emit(event: object) -> None:

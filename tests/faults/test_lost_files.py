@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.execution import ledger, resume
-from harness.records import run_folder, soundness
+from harness.records import run_status, soundness
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, harness, here, only_sweep
 from tests.faults.limited import quick
@@ -53,7 +53,7 @@ def test_a_done_run_whose_rows_were_cut_is_said_to_be_damaged(
     done: RunFolder, tmp_path: Path, kind: str
 ) -> None:
     run = copied(done, tmp_path)
-    assert soundness.damage(run, run_folder.read_status(run)) is None
+    assert soundness.damage(run, run_status.read(run)) is None
     CUT[kind](run.metrics)
     last = "step 2" if kind.startswith("cut") else "none"
     reason = (

@@ -21,7 +21,7 @@ from harness.config.run import PolicyConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import preflight
 from harness.policy import model_files
-from harness.records import run_folder
+from harness.records import run_status
 from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, command, here
@@ -168,10 +168,8 @@ def hollow(tmp_path: Path) -> RunFolder:
         log.append(step, {"entropy": 1.0, "reward": 0.5})
     log.close()
     os.truncate(run.metrics, 3 * 2**30)
-    stopped = replace(
-        run_folder.read_status(run), status="stopped", simulator_version=simulator.VERSION
-    )
-    run_folder.write_status(run, stopped)
+    stopped = replace(run_status.read(run), status="stopped", simulator_version=simulator.VERSION)
+    run_status.write(run, stopped)
     return run
 
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from harness.law.analysis import analyse
-from harness.records import config_file, metric_rows, run_folder
+from harness.records import config_file, metric_rows, run_status
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from tests.faults.limited import quick
@@ -193,9 +193,7 @@ def test_a_config_of_a_newer_version_is_read_and_not_resumed(
     values["trainer"]["invented_later"] = 7
     run.config.write_text(yaml.safe_dump(values))
     planned = config_file.hash_of(values)
-    run_folder.write_status(
-        run, dataclasses.replace(run_folder.read_status(run), config_hash=planned)
-    )
+    run_status.write(run, dataclasses.replace(run_status.read(run), config_hash=planned))
     assert told(run.path) == (0, "")
     assert here("status", str(run.path), cwd=run.path).returncode == 0
     (one,) = analyse([run.path]).runs

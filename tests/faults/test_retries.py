@@ -12,7 +12,7 @@ import pytest
 
 from harness import simulator
 from harness.execution import ledger, retry, stop_requests
-from harness.records import run_folder, sweep_file
+from harness.records import run_status, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing.commands import until
@@ -79,8 +79,8 @@ def _a_link(run: RunFolder) -> None:
 
 def _another_row(run: RunFolder) -> None:
     """A row of today's users that no such run has."""
-    began = replace(run_folder.read_status(run), simulator_version=simulator.VERSION)
-    run_folder.write_status(run, began)
+    began = replace(run_status.read(run), simulator_version=simulator.VERSION)
+    run_status.write(run, began)
     run.metrics.write_bytes(b'{"step": 1, "entropy": 1}\n')
 
 

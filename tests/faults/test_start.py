@@ -191,7 +191,7 @@ def test_a_run_asked_for_twice_goes_on_once(whole: bytes, tmp_path: Path) -> Non
         child.kill()
         child.wait()
     began = time.monotonic()
-    run_folder.hold(run).__enter__()
+    holder.hold(run).__enter__()
     assert time.monotonic() - began < 0.2, "the lock of the dead is free at once"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.records import metric_rows, run_folder
+from harness.records import metric_rows, run_status
 from harness.records.run_folder import RunFolder
 from harness.testing import run_folders, synthetic
 
@@ -46,8 +46,8 @@ def run(
 
 def stands(folder: Path, **standing: Any) -> None:
     """Write these over what run.json says."""
-    status = run_folder.read_status(RunFolder(folder))
-    run_folder.write_status(RunFolder(folder), replace(status, **standing))
+    status = run_status.read(RunFolder(folder))
+    run_status.write(RunFolder(folder), replace(status, **standing))
 
 
 def edit(folder: Path, change: Callable[[list[bytes]], Sequence[bytes]]) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
-from harness.records import run_folder
+from harness.records import run_status
 from harness.records.run_folder import RunFolder
 from harness.report.tables import answer, csv_files, summary
 from tests.law import ended
@@ -75,4 +75,4 @@ def test_a_record_without_a_step_ends_no_run(tmp_path: Path, record: dict[str, o
     ended.run(tmp_path / "a", stopped_by_rule=record)
     (run,) = analyse([tmp_path]).runs
     assert (run.status, run.ended_by_rule) == ("ok", None)
-    assert run_folder.read_status(RunFolder(tmp_path / "a")).is_over
+    assert run_status.read(RunFolder(tmp_path / "a")).is_over

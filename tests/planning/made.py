@@ -17,8 +17,9 @@ from harness.planning import answer, settings
 from harness.planning.pilot import Level, Pilot, Spent
 from harness.planning.settings import Asked
 from harness.planning.task import Task, parse_effect
-from harness.records import config_file, outcomes, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import config_file, outcomes, run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.testing import run_folders, synthetic
 
 EVALUATIONS = (*range(1, 600, 25), 600)
@@ -114,7 +115,7 @@ def _write(folder: Path, point: Point, end: float, medium: float) -> None:
     record = RunStatus(
         status="done", config_hash=config_file.config_hash(config), measurement={"made": True}
     )
-    run_folder.write_status(RunFolder(folder), record)
+    run_status.write(RunFolder(folder), record)
     table = of_users[:, None].tolist()
     outcomes.write(folder / "outcomes.json", steps, {"own": table, "medium": table})
     event = {"event": "step", "seconds": {"rollout": 0.1, "eval": 0.0, "update": 0.1}}

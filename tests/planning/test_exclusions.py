@@ -15,7 +15,7 @@ from harness.planning import answer, exclusions
 from harness.planning.answer import Answer, Question
 from harness.planning.exclusions import LeftOut
 from harness.planning.task import parse_effect
-from harness.records import run_folder
+from harness.records import run_status
 from harness.records.run_folder import RunFolder
 from tests.planning.made import SHORT, write_runs
 
@@ -35,7 +35,7 @@ def ask(path: Path) -> Answer:
 
 def set_status(folder: Path, **changed: object) -> None:
     run = RunFolder(folder)
-    run_folder.write_status(run, replace(run_folder.read_status(run), **changed))  # type: ignore[arg-type]
+    run_status.write(run, replace(run_status.read(run), **changed))  # type: ignore[arg-type]
 
 
 def fail(folder: Path) -> None:

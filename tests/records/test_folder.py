@@ -16,9 +16,10 @@ import yaml
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import compatibility, config_file, holder, run_folder, run_lock
+from harness.records import compatibility, config_file, holder, run_folder, run_lock, run_status
 from harness.records.config_file import config_hash, to_dict
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from tests.records.bombs import alias_bomb
 
 
@@ -29,7 +30,7 @@ def test_a_created_folder_is_a_planned_run_with_its_config(tmp_path: Path) -> No
     run_folder.create(run, config)
     assert run.is_run()
     assert run_folder.read_config(run) == config
-    status = run_folder.read_status(run)
+    status = run_status.read(run)
     assert (status.status, status.last_step, status.attempts) == ("planned", 0, 0)
     assert status.config_hash == config_hash(config)
     assert "numpy" in status.versions
@@ -147,7 +148,7 @@ def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> N
     older = RunStatus(config_hash=config_file.hash_of(values), seed=3)
     assert compatibility.changed(run, older) is None
     assert compatibility.changed(run, RunStatus()) is None
-    changed = compatibility.changed(run, run_folder.read_status(run))
+    changed = compatibility.changed(run, run_status.read(run))
     assert changed is not None
     assert changed.startswith(f"{run.config}: must be as it was when the run was planned (hash and")
     assert compatibility.changed(run, replace(older, seed=4)) is not None
@@ -159,7 +160,7 @@ def test_a_config_of_before_evaluations_followed_the_steps_is_what_it_was(kept: 
     run = RunFolder(Path(__file__).parents[1] / "golden" / kept)
     values = yaml.safe_load(run.config.read_text())
     config = run_folder.read_config(run)
-    assert config_file.hash_of(values) == run_folder.read_status(run).config_hash
+    assert config_file.hash_of(values) == run_status.read(run).config_hash
     assert config.trainer.evaluated_every == config.trainer.eval_every
     assert config.trainer.eval_every == values["trainer"]["eval_every"]
     assert to_dict(config)["trainer"]["eval_every"] == values["trainer"]["eval_every"]
@@ -190,7 +191,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
 def test_a_status_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(DataError, match=r"run.json: cannot be read"):
-        run_folder.read_status(RunFolder(tmp_path))
+        run_status.read(RunFolder(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -210,28 +211,28 @@ def test_a_changed_status_is_named_with_its_key_and_its_rule(
     run = RunFolder(tmp_path)
     run.status.write_text(json.dumps(RunStatus().to_json() | change))
     with pytest.raises(DataError, match=rf"run.json: cannot be read: {sentence}"):
-        run_folder.read_status(run)
+        run_status.read(run)
 
 
 def test_a_status_without_its_keys_is_no_status(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DataError, match=r"run.json: cannot be read: missing key status"):
-        run_folder.read_status(RunFolder(tmp_path))
+        run_status.read(RunFolder(tmp_path))
 
 
 def test_a_later_versions_extra_keys_are_passed_over(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
-    run_folder.write_status(run, RunStatus(status="done", last_step=3))
+    run_status.write(run, RunStatus(status="done", last_step=3))
     values = json.loads(run.status.read_text()) | {"colour": "blue"}
     run.status.write_text(json.dumps(values))
-    assert run_folder.read_status(run).last_step == 3
+    assert run_status.read(run).last_step == 3
 
 
 HOLD = """
 import sys, time
 from pathlib import Path
 from harness.records import config_file, run_folder, holder, run_lock
-with run_folder.hold(run_folder.RunFolder(Path(sys.argv[1]))):
+with holder.hold(run_folder.RunFolder(Path(sys.argv[1]))):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -247,7 +248,7 @@ def test_one_holder_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
         assert other.stdout.readline() == "held\n"
         with (
             pytest.raises(StoppedError, match=rf"held by process {other.pid} on "),
-            run_folder.hold(run),
+            holder.hold(run),
         ):
             pytest.fail("held twice")
         assert holder.holder(run) == f"{other.pid} on {platform.node()}"
@@ -256,12 +257,12 @@ def test_one_holder_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
         other.communicate()
     assert (tmp_path / ".holder").exists()
     assert holder.holder(run) is None
-    with run_folder.hold(run):
+    with holder.hold(run):
         pass
 
 
 def test_a_concurrent_question_is_not_taken_for_a_holder(tmp_path: Path) -> None:
-    with run_folder.hold(RunFolder(tmp_path)):
+    with holder.hold(RunFolder(tmp_path)):
         pass
     asking = os.open(tmp_path / ".lock", os.O_RDWR)
     fcntl.flock(asking, fcntl.LOCK_SH)  # as lock.is_taken does
@@ -272,10 +273,10 @@ def test_a_concurrent_question_is_not_taken_for_a_holder(tmp_path: Path) -> None
 def test_status_survives_a_round_trip(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
     status = RunStatus(status="failed", reason="why", exit_code=70, last_step=9, attempts=2)
-    run_folder.write_status(run, status)
-    assert run_folder.read_status(run) == status
-    run_folder.write_status(run, replace(status, status="done"))
-    assert run_folder.read_status(run).status == "done"
+    run_status.write(run, status)
+    assert run_status.read(run) == status
+    run_status.write(run, replace(status, status="done"))
+    assert run_status.read(run).status == "done"
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
 
 

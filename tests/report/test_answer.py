@@ -11,7 +11,7 @@ from rich.console import Console
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis, Pooled
-from harness.records import run_folder
+from harness.records import holder
 from harness.records.run_folder import RunFolder
 from harness.report.tables import answer as table
 from harness.report.tables import summary
@@ -164,7 +164,7 @@ def test_runs_that_are_missing_are_told_by_arm_before_the_rows(tmp_path: Path) -
     ended.run(tmp_path / "easy6", 6, short, status="running", exit_code=None)
     ended.run(tmp_path / "hard1", 1, short, "hard", status="failed", exit_code=70)
     ended.run(tmp_path / "hard2", 2, [], "hard", status="planned", exit_code=None)
-    with run_folder.hold(RunFolder(tmp_path / "easy6")):
+    with holder.hold(RunFolder(tmp_path / "easy6")):
         found = analyse([tmp_path])
     line = (
         "5 of 8 runs unfinished, not counted: easy 3 of 6 (1 stopped, 1 crashed, 1 running); "

@@ -18,7 +18,8 @@ from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import difficulty_cards
 from harness.policy import tiny
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.records.validity import LevelValidity, to_json
 from harness.simulator import factory
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator

@@ -14,8 +14,9 @@ from harness.config.run import AlgorithmConfig, DifficultyConfig, RemedyConfig, 
 from harness.law import analysis
 from harness.law.compare import study_arms, study_outcome
 from harness.law.compare.study_outcome import Outcome
-from harness.records import config_file, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import config_file, run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.records.study_file import EVALUATION, Link, Look, Stated, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.study import file
@@ -147,4 +148,4 @@ def _write(folder: Path, made: RunConfig, lines: list[dict[str, Any]]) -> None:
     text = yaml.safe_dump(config_file.to_dict(made), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     status = RunStatus("done", config_hash=config_file.config_hash(made), seed=made.seed)
-    run_folder.write_status(RunFolder(folder), status)
+    run_status.write(RunFolder(folder), status)

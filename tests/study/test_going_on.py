@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.execution import sweep as sweeps
-from harness.records import run_folder
+from harness.records import run_status
 from harness.records.run_folder import RunFolder
 from harness.study import arms, file, folder
 from harness.testing.commands import here, ledger
@@ -26,8 +26,8 @@ links: {it gains: {quantity: gain, arm: hard, direction: more, margin: 0.05}}
 
 
 def ended(run: Path, **as_now: Any) -> None:
-    status = run_folder.read_status(RunFolder(run))
-    run_folder.write_status(RunFolder(run), dataclasses.replace(status, **as_now))
+    status = run_status.read(RunFolder(run))
+    run_status.write(RunFolder(run), dataclasses.replace(status, **as_now))
 
 
 def planned(cwd: Path) -> Path:

@@ -13,7 +13,7 @@ import pytest
 from harness.errors import DataError
 from harness.law.compare import other_study, study_outcome
 from harness.law.compare.study_outcome import Outcome
-from harness.records import run_folder, study_file, sweep_file
+from harness.records import run_status, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import Link, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -48,7 +48,7 @@ def record_of(root: Path, outcome: Outcome, seeds: int, judged_at: bool = True) 
     of_arms: dict[str, dict[str, str]] = {}
     for name in names:
         run = RunFolder(root / name)
-        run_folder.write_status(run, replace(run_folder.read_status(run), last_step=N))
+        run_status.write(run, replace(run_status.read(run), last_step=N))
         match = re.fullmatch(r"\d+-(.*)-seed(\d+)", name)
         assert match
         of_arms.setdefault(match[1], {})[match[2]] = name

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.records import config_file, run_folder, study_file
+from harness.records import config_file, run_status, study_file
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
 from harness.study import arms, file, folder
@@ -66,8 +66,8 @@ def test_of_a_run_that_was_planned_twice_the_one_that_is_done_counts(root: Path)
     (root / study_file.FILE).write_text(json.dumps(stated))
     assert folder.settle(planned(), root).arms["medium"]["1"] == NAMES[0]
     twin = RunFolder(root / "4-medium-seed1")
-    ended = dataclasses.replace(run_folder.read_status(twin), status="done")
-    run_folder.write_status(twin, ended)
+    ended = dataclasses.replace(run_status.read(twin), status="done")
+    run_status.write(twin, ended)
     assert folder.done(planned(), root) == 1
     assert folder.settle(planned(), root).arms["medium"]["1"] == "4-medium-seed1"
 

@@ -1,5 +1,7 @@
 """Expert iteration: which conversations are kept, and that the loss imitates them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +21,7 @@ class TestExpertIteration(AlgorithmContract):
         return ExpertIteration()
 
 
-def weights(shared: list[float], **keys: float) -> FloatArray:
+def weights(shared: list[float], **keys: Any) -> FloatArray:
     made = ExpertIteration(**keys).advantages(Rewards.of(np.array(shared)), None, CONFIG)
     return made[:, 0]
 

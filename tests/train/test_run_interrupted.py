@@ -18,9 +18,10 @@ from harness.config.trainer import SERVERS
 from harness.errors import StoppedError
 from harness.execution import preflight
 from harness.policy.tabular import TabularPolicy
-from harness.records import checkpoints, metric_rows, run_folder
+from harness.records import checkpoints, metric_rows, run_folder, run_status
 from harness.records.metrics import MEASURED
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.train.loop import resume_checks, tabular_step
 from harness.train.loop import session as sessions
 from harness.train.metrics import evaluate
@@ -235,7 +236,7 @@ def test_no_row_is_promised_of_a_gpu_or_of_a_server_that_others_ask(
     whole: RunFolder, trainer: dict[str, Any]
 ) -> None:
     own = run_folder.read_config(whole)
-    provenance = resume_checks.provenance_of(whole, own, run_folder.read_status(whole))
+    provenance = resume_checks.provenance_of(whole, own, run_status.read(whole))
     assert provenance.promises(1, own)
     adapted = PolicyConfig("hf", "hf", init="random", lora_rank=4)
     other = replace(own, policy=adapted, trainer=replace(own.trainer, **trainer))
@@ -257,7 +258,7 @@ def test_a_damaged_checkpoint_falls_back_and_says_so(whole: RunFolder, killed: R
 
 def test_missing_rows_are_an_error_not_a_gap(whole: RunFolder, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(whole.path, tmp_path / "run"))
-    run_folder.write_status(run, RunStatus("stopped", exit_code=75))
+    run_status.write(run, RunStatus("stopped", exit_code=75))
     run.metrics.unlink()
     code, _, err = go_on(run)
     assert code == 65

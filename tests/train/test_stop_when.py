@@ -12,7 +12,7 @@ import pytest
 from harness.config.trainer import TrainerConfig
 from harness.errors import ConfigError
 from harness.law import analysis
-from harness.records import run_folder
+from harness.records import run_status
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 
@@ -75,7 +75,7 @@ def test_a_resume_goes_on_without_the_rule_to_the_same_bytes(root: Path, tmp_pat
     assert values["stopped_by_rule"] == stopped
     whole = (root / "free" / "metrics.jsonl").read_bytes()
     assert (copy / "metrics.jsonl").read_bytes() == whole
-    assert run_folder.read_status(RunFolder(copy)).is_over
+    assert run_status.read(RunFolder(copy)).is_over
     again = commands.harness("resume", str(copy), cwd=tmp_path)
     assert again.returncode == 0
     assert status(copy)["attempts"] == 2

@@ -20,10 +20,11 @@ from harness.law.io import difficulty_card
 from harness.law.io.difficulty_card import Cards
 from harness.law.settings import setting
 from harness.records import compatibility as planned
-from harness.records import config_file, plain_file, run_folder, run_state
+from harness.records import config_file, plain_file, run_state, run_status
 from harness.records import validity as user_validity
 from harness.records.metric_rows import RowSums
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.records.validity import Validity
 
 SHOWN_OF_SUM = 12
@@ -113,7 +114,7 @@ def read(folder: Path | None) -> Identity:
     ours = run.status.exists() or run.config.exists()
     cards = difficulty_card.read(folder, _levels(config))
     try:
-        status = run_folder.read_status(run)
+        status = run_status.read(run)
         changed_at = run.status.stat().st_mtime
     except (DataError, OSError) as error:
         there = run.status.exists() or run.status.is_symlink()

@@ -15,8 +15,9 @@ from typing import Any
 from harness.errors import DataError
 from harness.law.group_results import Analysis
 from harness.law.io import difficulty_card, discover
-from harness.records import plain_file, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import plain_file, run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 
 LARGEST_CARDS_BYTES = 20_000_000
 
@@ -52,7 +53,7 @@ def _place(run: str, folder: Path | None) -> RunPlace:
     if folder is None:
         return RunPlace(run, None, None)
     try:
-        return RunPlace(run, folder, run_folder.read_status(RunFolder(folder)))
+        return RunPlace(run, folder, run_status.read(RunFolder(folder)))
     except (DataError, OSError):
         return RunPlace(run, folder, None)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.config.run import TrainerConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, HarnessError, StoppedError
-from harness.records import run_folder
+from harness.records import run_status
 from harness.records.run_folder import RunFolder
 from harness.train.loop.progress_lines import Emit, say
 from harness.utils import safe_text
@@ -123,12 +123,12 @@ class Leaving:
         reason = within.format(step=rows["last_step"] + 1) + why
         ended = {"status": name, "exit_code": exit_code}
         try:
-            status = run_folder.read_status(self._run)
-            if status.status in run_folder.ENDED:  # only its last words were still to be taken
+            status = run_status.read(self._run)
+            if status.status in run_status.ENDED:  # only its last words were still to be taken
                 exit_code = exit_code if status.exit_code is None else status.exit_code
                 return
             now = replace(status, status=name, exit_code=exit_code, reason=reason)
-            run_folder.write_status(self._run, replace(now, **rows))
+            run_status.write(self._run, replace(now, **rows))
             self._emit({"event": "end", **ended})
             where = f"{self._run.path}: "
             say(f"harness: {where}{reason.removeprefix(where)}\n")

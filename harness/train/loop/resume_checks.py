@@ -17,7 +17,8 @@ from harness.records import validity as records
 from harness.records.checkpoints import Checkpoint
 from harness.records.metrics import MEASURED
 from harness.records.provenance import Identity, MadeBy
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.simulator import factory
 from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.train.policy_gradient import critic

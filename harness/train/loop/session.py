@@ -18,11 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
 from harness.errors import DataError, HarnessError, StoppedError, StorageError
-from harness.records import checkpoints, compatibility, conversations, holder, run_folder
+from harness.records import (
+    checkpoints,
+    compatibility,
+    conversations,
+    holder,
+    run_folder,
+    run_status,
+)
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.holder import Keeper
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.train.loop import resume_checks
 from harness.train.loop.attempt_rows import AttemptRows
 from harness.train.loop.early_end import Deadline, Leaving
@@ -47,7 +55,7 @@ class Session:
         self.run, self.config = run, config
         run_folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
-        status = run_folder.read_status(run)
+        status = run_status.read(run)
         resume_checks.refuse_another_reader(run, config, status)
         provenance = resume_checks.provenance_of(run, config, status)
         self._checkpoint, problems = checkpoints.newest(run.checkpoints, provenance.own)
@@ -291,11 +299,11 @@ class Session:
     def _write_status(self, **values: Any) -> RunStatus:
         """Set `values` in run.json. Raises StorageError, also if the folder has been removed."""
         try:
-            status = run_folder.read_status(self.run)
+            status = run_status.read(self.run)
         except DataError as error:
             raise StorageError(str(error)) from error
         now = replace(status, **values)
-        run_folder.write_status(self.run, now)
+        run_status.write(self.run, now)
         return now
 
 

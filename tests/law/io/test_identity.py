@@ -12,8 +12,9 @@ import yaml
 
 from harness.config.run import RunConfig
 from harness.law.io import identity
-from harness.records import config_file, run_folder
-from harness.records.run_folder import RunFolder, RunStatus
+from harness.records import config_file, run_folder, run_status
+from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
 from harness.train.metrics import card
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "2026-11-22" / "run"
@@ -43,7 +44,7 @@ def test_an_old_card_is_equal_to_one_of_the_default_size_alone(
     for name, said in (("new", new), ("old", old)):
         run = RunFolder(tmp_path / name)
         run.path.mkdir()
-        run_folder.write_status(run, RunStatus(measurement=said))
+        run_status.write(run, RunStatus(measurement=said))
         read.append(identity.read(run.path).measurement)
     assert (read[0] == read[1]) == (size == {})
 

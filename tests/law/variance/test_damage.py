@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.law.variance import runs
-from harness.records import metric_rows, outcomes, run_folder
+from harness.records import metric_rows, outcomes, run_status
 from harness.records.run_folder import RunFolder
 from tests.law.variance.test_measure import run
 
@@ -28,8 +28,8 @@ def whole(tmp_path: Path) -> RunFolder:
     folder.metrics.write_bytes(b"".join(lines))
     sums = metric_rows.sums(lines)
     assert sums is not None
-    status = replace(run_folder.read_status(folder), last_step=21, rows=asdict(sums))
-    run_folder.write_status(folder, status)
+    status = replace(run_status.read(folder), last_step=21, rows=asdict(sums))
+    run_status.write(folder, status)
     return folder
 
 
@@ -72,7 +72,7 @@ def test_damaged_rows(whole: RunFolder, damage: Callable[[Lines], Lines], why: s
 
 def test_a_value_that_is_no_number(whole: RunFolder) -> None:
     """As in a run of before there were checksums."""
-    run_folder.write_status(whole, replace(run_folder.read_status(whole), rows=None))
+    run_status.write(whole, replace(run_status.read(whole), rows=None))
     rows = [metric_rows.without(row) for row in whole.metrics.read_bytes().splitlines(True)]
     rows[10] = rows[10].replace(b'"eval/reward": 0.', b'"eval/reward": "0.').replace(b"}", b'"}')
     whole.metrics.write_bytes(b"".join(rows))

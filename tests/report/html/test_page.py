@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.records import conversations, run_folder
+from harness.records import conversations, holder, run_status
 from harness.records.run_folder import RunFolder
 from harness.report.html import page, render
 from harness.report.html.page import MOST_BYTES, Report
@@ -57,12 +57,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
         level = text.replace("\x00", "").replace("\x1b", "").replace("\x07", "").replace("\x9b", "")
         run_folders.write_run(run, synthetic.lawful_rows(seed, 40), seed, level)
         planned = RunFolder(run)
-        status = run_folder.read_status(planned)
+        status = run_status.read(planned)
         card = {"entropy": {text: text}, "list": [text]}
         versions = {"python": text, text: "1"}
-        run_folder.write_status(
-            planned, dataclasses.replace(status, measurement=card, versions=versions)
-        )
+        run_status.write(planned, dataclasses.replace(status, measurement=card, versions=versions))
         save(run, (1, 40), 3, text)
     run_folders.write_cards(root, {})
     cards = json.loads((root / "cards.json").read_text())
@@ -231,7 +229,7 @@ def test_a_damaged_file_of_conversations_is_said_and_the_rest_is_shown(tmp_path:
 def test_a_running_run_and_one_that_died_are_shown_as_far_as_they_are(tmp_path: Path) -> None:
     run = tmp_path / "one"
     run_folders.write_run(run, synthetic.lawful_rows(1, 40), status="running")
-    with run_folder.hold(RunFolder(run)):
+    with holder.hold(RunFolder(run)):
         text = Page(reported(run).content).text
     assert "1 run, 1 unfinished" in text
     assert "running at step 40" in text

@@ -1,0 +1,95 @@
+"""run.json: where a run stands, and how its numbers were measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.config.run import SCHEMA
+from harness.errors import DataError
+from harness.records import atomic, plain_file
+from harness.utils import shape
+
+if TYPE_CHECKING:
+    from harness.records.run_folder import RunFolder
+
+ENDED = ("done", "failed", "stopped")
+STATUSES = ("planned", "running", *ENDED)
+CAME_LATER = ("seed", "start_model", "simulator_version", "rows", "validity", "stopped_by_rule")
+"""Keys of run.json that runs of older versions lack."""
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """run.json: where a run stands, and how its numbers were measured."""
+
+    status: str = "planned"
+    reason: str | None = None
+    exit_code: int | None = None
+    last_step: int = 0
+    attempts: int = 0
+    config_hash: str = ""
+    """Hash of everything but the seed."""
+    seed: int | None = None
+    measurement: Mapping[str, Any] = field(default_factory=dict)
+    """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Versions the run was planned with; events.jsonl has those of each attempt."""
+    git: str = ""
+    start_model: str | None = None
+    """sha256 of the model that the policy starts from, once it was loaded; None for tabular."""
+    simulator_version: int | None = None
+    """harness.simulator.VERSION of the rows; None before the first, and of older versions' runs,
+    which are of version 1."""
+    rows: Mapping[str, str] | None = None
+    """RowSums of the rows up to last_step; None before the first, and of older versions' runs."""
+    validity: Mapping[str, Any] | None = None
+    """records.validity of the levels that the run trains on; None of older versions' runs."""
+    stopped_by_rule: Mapping[str, Any] | None = None
+    """`rule` and `step` at which trainer.stop_when ended the run; None where it never did."""
+    schema: int = SCHEMA
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do: not so of a run that its rule ended, which may go on."""
+        return self.status == "done" and self.ended_by_rule is None
+
+    @property
+    def ended_by_rule(self) -> int | None:
+        """The step at which trainer.stop_when ended the run; None where it never did, where the
+        run went on since, and where the record names no step.
+        """
+        step = (self.stopped_by_rule or {}).get("step")
+        ended = self.status == "done" and isinstance(step, int) and self.last_step <= step
+        return self.last_step if ended else None
+
+    def to_json(self) -> dict[str, Any]:
+        values = dataclasses.asdict(self)
+        return {"schema": values.pop("schema"), **values}
+
+
+def read(folder: RunFolder) -> RunStatus:
+    """Raises DataError if run.json is missing or malformed; a later version's keys are let pass."""
+    content = plain_file.text(folder.status)
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        why = plain_file.one_line(error)
+        raise DataError(f"{folder.status}: cannot be read: {why}") from error
+    if isinstance(values, dict):
+        for key in CAME_LATER:
+            values.setdefault(key, None)
+    problem = shape.problem(RunStatus, values)
+    if problem:
+        raise DataError(f"{folder.status}: cannot be read: {problem}")
+    if values["status"] not in STATUSES:
+        rule = f"status must be one of {', '.join(STATUSES)}, got {values['status']!r}"
+        raise DataError(f"{folder.status}: cannot be read: {rule}")
+    return RunStatus(**{f.name: values[f.name] for f in dataclasses.fields(RunStatus)})
+
+
+def write(folder: RunFolder, status: RunStatus) -> None:
+    atomic.write_json(folder.status, status.to_json())

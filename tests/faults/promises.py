@@ -16,7 +16,7 @@ TO = r"\((?P<target>[^\s)]+)(?: \"(?P<title>[^\"]*)\")?\)"
 LINK = re.compile(rf"\[[^\]]*\]{TO}")
 LAST_LINK = re.compile(rf"(?P<before>.*)\s+\[(?P<text>test|benchmark)\]{TO}")
 """The last link of a promise, to what holds it."""
-ONLY_BULLETS = "outside bullets only the first paragraph and headings may stand"
+ONLY_BULLETS = "in a section only bullets and headings may stand"
 CODE = re.compile(r"`[^`]*`")
 SENTENCE_ENDS = re.compile(r"[.!?;](?=\s|$)")
 NEVER_RUN = re.compile(r"pytest\.(mark\.(skip|xfail)\b|mark\.skipif\(True\b|skip\()")
@@ -50,25 +50,19 @@ class Page:
 
 
 def read(text: str) -> Page:
-    """Bullets outside the exempt section are promises; the first paragraph is no stray."""
+    """Bullets outside the exempt section are promises; before the first section all may stand."""
     promises, strays, targets = [], [], []
-    intro, exempt = "before", False
+    in_section = exempt = False
     for number, line in enumerate(text.splitlines(), 1):
         targets += [(number, link["target"]) for link in LINK.finditer(line)]
-        if line.startswith("#"):
-            exempt = line.lstrip("# ") == EXEMPT
-            intro = "before" if number == 1 else "over"
-        elif not line.strip():
-            intro = "over" if intro == "in" else intro
-        elif exempt:
+        if line.startswith("## "):
+            in_section, exempt = True, line.lstrip("# ") == EXEMPT
+        elif line.startswith("#") or not line.strip() or exempt:
             continue
         elif bullet := BULLET.fullmatch(line):
             promises.append(_promise(number, bullet["text"].strip()))
-            intro = "over"
-        elif intro == "over":
+        elif in_section:
             strays.append((number, line))
-        else:
-            intro = "in"
     return Page(tuple(promises), tuple(strays), tuple(targets))
 
 

@@ -21,7 +21,7 @@ from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.train.ledger.book import Ledger
 from harness.train.loop import tabular, tabular_step
-from harness.train.objective import registry, remedy_stack
+from harness.train.objective import registry, remedy_state
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
 from harness.train.rollout.learning_signal import learning_signal
@@ -46,14 +46,14 @@ def planned(rung: str, name: str) -> RunConfig:
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     """The rollout, and what each algorithm does with its batch."""
     policy, plain = TabularPolicy.start("conversation"), configs["grpo"]
-    first = remedy_stack.begin(plain, None)
+    first = remedy_state.begin(plain, None)
     at = tabular.TrainState(policy, curriculum.begin(plain, None), first, None, Ledger())
     filled, acts = tabular._rollout(at, 1)
     rewards = compute_rewards(filled.conversations, plain.reward)
     lost = np.zeros(len(acts.act), bool)
 
     def learn(config: RunConfig) -> Work:
-        stack = remedy_stack.begin(config, None)
+        stack = remedy_state.begin(config, None)
 
         def work() -> None:
             critic, replies = stack.critic(None), tabular_step.actions_of(acts)
@@ -97,7 +97,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     known, touched = np.ones(len(conversations), bool), np.zeros(len(conversations), bool)
 
     def learn(config: RunConfig) -> Work:
-        stack = remedy_stack.begin(config, None)
+        stack = remedy_state.begin(config, None)
 
         def work() -> None:
             critic = stack.critic(None)

@@ -28,7 +28,7 @@ from harness.policy.tabular import TabularPolicy
 from harness.train.ledger.book import Ledger
 from harness.train.loop import tabular, tabular_step
 from harness.train.loop.tabular_step import update
-from harness.train.objective import registry, remedy_stack
+from harness.train.objective import registry, remedy_stack, remedy_state
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
 from harness.train.rollout.rewards import compute_rewards
@@ -48,7 +48,7 @@ def planned(rung: str, remedy: str) -> RunConfig:
 
 def begun(config: RunConfig) -> remedy_stack.RemedyStack:
     """Begin the remedies; an entropy bonus, where there is one, is on."""
-    return replace(remedy_stack.begin(config, None), coefficient=0.005)
+    return replace(remedy_state.begin(config, None), coefficient=0.005)
 
 
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:

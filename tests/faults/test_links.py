@@ -30,7 +30,7 @@ from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 from harness.train import trackers
-from harness.train.objective import remedy_stack
+from harness.train.objective import remedy_state
 from harness.train.rollout import curriculum
 from tests.faults.planted import NEAR, VICTIM, Seen, names, numbers, of_a_run, own, planted
 
@@ -190,7 +190,7 @@ def test_a_pipe_and_a_linked_folder_are_refused(tmp_path: Path, record_property:
 
 def test_the_state_in_a_checkpoint_is_written_the_same_way(tmp_path: Path) -> None:
     where = tmp_path / "ours"
-    with planted([curriculum.FILE, remedy_stack.FILE], where, tmp_path / "victims"):
+    with planted([curriculum.FILE, remedy_state.FILE], where, tmp_path / "victims"):
         curriculum.save(_adaptive(), where)
         assert own(where / curriculum.FILE)
 

@@ -16,7 +16,7 @@ from harness.train.loop import start as starts
 from harness.train.loop.language_refinement import RefinedTokens
 from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.metrics.entropy_splits import Planning
-from harness.train.objective import remedy_stack
+from harness.train.objective import remedy_state
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.own_tokens import own_log_probabilities
@@ -54,7 +54,7 @@ def refined(
 ) -> tuple[RefinedTokens, Any]:
     team = team_of(models, critique, prompted)
     given = replace(config(critique), remedy=remedy or RemedyConfig())
-    stack = remedy_stack.begin(given, None)
+    stack = remedy_state.begin(given, None)
     made = language_refinement.refine(stack, team, drawn.conversations, drawn.trajectories, 1)
     return made, team.own.engine
 
@@ -173,7 +173,7 @@ def test_parts_of_what_is_spoken_again_are_the_same_on_any_rank(
             asked.append(some)
             return super().redraw(some)
 
-    team, stack = Kept(team_of(models).own), remedy_stack.begin(config(), None)
+    team, stack = Kept(team_of(models).own), remedy_state.begin(config(), None)
     language_refinement.refine(stack, team, drawn.conversations, drawn.trajectories, 1)
     whole = team.own.redraw(asked[0])
     count = len(asked[0].keys)
@@ -209,7 +209,7 @@ def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Dra
     """-r A of what was said untold, -A p / (p + .1) of the rest, over a constant; to 1e-6."""
     made, _ = refined(models, drawn)
     given, model, rows = config(), models.learner, [t.row for t in made.trajectories]
-    stack = remedy_stack.begin(given, None)
+    stack = remedy_state.begin(given, None)
     rng = np.random.default_rng(3)
     advantages = rng.normal(size=(len(rows), 10))
     known, none = np.ones(len(rows), bool), np.zeros(len(rows), bool)

@@ -17,7 +17,7 @@ from harness.records.run_folder import RunFolder
 from harness.testing import remedy_contract
 from harness.testing.commands import here
 from harness.train import remedies
-from harness.train.objective import registry, remedy_stack
+from harness.train.objective import registry, remedy_state
 from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.reference_kl import ReferenceKl
@@ -229,5 +229,5 @@ def test_a_checkpoint_without_what_remedies_carry_is_named(
     if text is not None:
         file.write_text(text)
     with pytest.raises(DataError) as error:
-        remedy_stack.begin(config, tmp_path)
+        remedy_state.begin(config, tmp_path)
     assert str(error.value).startswith(f"{file}: must hold the remedies' numbers, got {got}")

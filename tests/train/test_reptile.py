@@ -17,7 +17,7 @@ from harness.train.algorithms.grpo import Grpo
 from harness.train.algorithms.reptile import Reptile
 from harness.train.loop import adaptation, slow_weights
 from harness.train.loop import tabular as loop
-from harness.train.objective import remedy_stack
+from harness.train.objective import remedy_state
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.algorithm import Algorithm, InnerStep
 from harness.train.policy_gradient.rewards import Rewards
@@ -95,7 +95,7 @@ def test_the_policy_that_is_kept_is_the_slow_one(tmp_path: Path) -> None:
 def test_what_its_advantages_are_divided_by_is_a_key_of_its_own_too() -> None:
     words = ["policy=tabular", "algorithm=reptile", "algorithm.std_floor=0.5"]
     (point,) = planner.plan(words).points
-    stack = remedy_stack.begin(point.config, None)
+    stack = remedy_state.begin(point.config, None)
     rewards = replace(Rewards.of(np.arange(64) / 64), replies=np.full(64, 3))
     given = stack.algorithm.advantages(rewards, None, stack.config)
     assert given[7, 0] == pytest.approx(3.5 / 64 / 0.5)  # the spread of eight in a row is 0.04

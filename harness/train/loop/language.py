@@ -40,7 +40,7 @@ from harness.train.metrics import card, evaluate
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.metrics.turn_records import turn_records
-from harness.train.objective import micro_batches, remedy_stack
+from harness.train.objective import micro_batches, remedy_state
 from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
@@ -62,7 +62,7 @@ def train(session: Session) -> None:
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     starts.build(session)
-    stack = remedy_stack.begin(config, session.saved)
+    stack = remedy_state.begin(config, session.saved)
     note = stack.needs_entropies
     with rank_launcher.started(session, note) as others:
         start = starts.load(config, starts.device_of(config))
@@ -234,7 +234,7 @@ class LanguageRun:
                 f"{self._session.run.path}: step {step}"
             )
         selection = self._step.settings.selection
-        self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0, selection)
+        self.stack = remedy_state.advanced(self.stack, row["entropy"] or 0.0, selection)
         self._remedy_watch.check(step, row["remedy/acted"])
         state = self._curriculum, self.stack, self._critic, self._ledger.ledger
         unheard = self._signal_watch.check(step, row, self._step.batch.advantages)
@@ -258,7 +258,7 @@ class LanguageRun:
         """Write what the end of a step has; `save` writes TRL's part of it."""
         save(folder)
         curriculum.save(at, folder)
-        remedy_stack.save(stack, folder)
+        remedy_state.save(stack, folder)
         micro_batches.save(self.limit, folder)
         ledger.save(folder)
         if critic is not None:

@@ -42,7 +42,7 @@ from harness.train.metrics import card
 from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.metrics.turn_records import turn_records
-from harness.train.objective import registry, remedy_stack
+from harness.train.objective import registry, remedy_stack, remedy_state
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.critic import Critic
@@ -91,7 +91,7 @@ def train(session: Session) -> None:
     config, saved = session.config, session.saved
     start = start_policy(config)
     policy = load(saved, start) if saved else start
-    stack = remedy_stack.begin(config, saved)
+    stack = remedy_state.begin(config, saved)
     slow = policy if stack.algorithm.inner_step(1, config) else None
     if slow and saved:
         policy = slow_weights.fast_weights(saved, slow)
@@ -160,7 +160,7 @@ def _step(
     _check_finite(result, session, step)
     watch.check(step, remedy["remedy/acted"])
     next_curriculum = curriculum.advanced(state.curriculum, filled.conversations)
-    next_stack = remedy_stack.advanced(stack, trace.mean_nats, batch.selection)
+    next_stack = remedy_state.advanced(stack, trace.mean_nats, batch.selection)
     where = f"{session.run.path}: step {step}"
     critic = signal.critic_batch.fitted_critic(where) if signal.critic_batch else None
     unheard = signals.check(step, values, signal.advantages)
@@ -277,7 +277,7 @@ def _check_finite(result: UpdateResult, session: Session, step: int) -> None:
 
 def _save(state: TrainState, folder: Path) -> None:
     curriculum.save(state.curriculum, folder)
-    remedy_stack.save(state.stack, folder)
+    remedy_state.save(state.stack, folder)
     if state.critic is not None:
         state.critic.save(folder)
     if state.kept is not None:

@@ -7,8 +7,6 @@ are.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,9 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from harness.config.run import AlgorithmConfig, RunConfig
-from harness.errors import DataError
-from harness.records import atomic
-from harness.train.objective import registry
 from harness.train.objective.token_selection import RemedyLoss, TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray, group_stds
 from harness.train.policy_gradient.algorithm import Algorithm
@@ -41,8 +36,6 @@ from harness.train.policy_gradient.remedy_roles import (
     TokenBonus,
     Weight,
 )
-
-FILE = "remedy.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,61 +221,6 @@ class RemedyStack:
             return 0.0
         mean = float("nan") if step.entropy_nats is None else float(step.entropy_nats.mean())
         return self.bonus.scheduled(step.progress).applied(self.coefficient, mean)
-
-
-def begin(config: RunConfig, checkpoint: Path | None) -> RemedyStack:
-    """The stack at the start of a run, or as saved in `checkpoint`. Raises ConfigError, and
-    DataError for a checkpoint that lacks what the remedies carry.
-    """
-    algorithm, remedies = registry.algorithm_of(config), registry.remedies_of(config)
-    stack = RemedyStack(algorithm, config.algorithm, remedies)
-    if not _carries(stack):
-        return stack
-    if checkpoint is None:
-        return replace(stack, coefficient=stack.bonus.start() if stack.bonus else 0.0)
-    coefficient, states = _read(checkpoint / FILE)
-    return replace(stack, coefficient=coefficient, states=states)
-
-
-def _read(path: Path) -> tuple[float, dict[str, State]]:
-    """The coefficient and the states that `save` wrote. Raises DataError."""
-    try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        every = saved.get("states", {})  # which checkpoints of older versions lack
-        states: dict[str, State] = {
-            name: {key: _finite(x) for key, x in every[name].items()} for name in every
-        }
-        return _finite(saved["coefficient"]), states
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: must hold the remedies' numbers, got {error!r}") from error
-
-
-def _finite(value: object) -> float:
-    if isinstance(value, int | float) and math.isfinite(value):
-        return float(value)
-    raise ValueError(f"{value!r} in the place of a finite number")
-
-
-def advanced(stack: RemedyStack, entropy_nats: float, selection: TokenSelection) -> RemedyStack:
-    """The stack after a step with this selection, whose H before the update was `entropy_nats`."""
-    stack, bonus = replace(stack, states=selection.states), stack.bonus
-    if bonus is None:
-        return stack
-    bonus = bonus.scheduled(selection.progress)
-    return replace(stack, coefficient=bonus.next(stack.coefficient, entropy_nats))
-
-
-def save(stack: RemedyStack, folder: Path) -> None:
-    """Write to `folder` what `begin` reads; nothing if the config determines everything."""
-    if _carries(stack):
-        states = {name: dict(state) for name, state in stack.states.items()}
-        text = json.dumps({"coefficient": stack.coefficient, "states": states})
-        atomic.write_text(folder / FILE, text, durable=False)  # which the checkpoint sees to
-
-
-def _carries(stack: RemedyStack) -> bool:
-    """Whether a remedy carries anything from step to step."""
-    return any(isinstance(remedy, Bonus | Adaptive) for remedy in stack.remedies)
 
 
 def progress(config: RunConfig, step: int) -> float:

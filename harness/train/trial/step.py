@@ -21,7 +21,7 @@ from harness.train.loop import conversation_length
 from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
 from harness.train.metrics.entropy_splits import Planning
-from harness.train.objective import micro_batches, remedy_stack
+from harness.train.objective import micro_batches, remedy_state
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossResult
 from harness.train.objective.micro_batches import TokenLimit
@@ -176,7 +176,7 @@ def _batch(
     limit: TokenLimit,
 ) -> tuple[LossBatch, Any]:
     """The conversations as a loss takes them, and the loss that the config asks for."""
-    stack = remedy_stack.begin(config, None)
+    stack = remedy_state.begin(config, None)
     count, turns = len(trajectories), max(max(t.row.turn) for t in trajectories)
     advantages = np.random.default_rng(STEP).standard_normal((count, turns))
     untouched, rewarded = np.zeros(count, bool), np.ones(count, bool)

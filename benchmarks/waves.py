@@ -23,7 +23,7 @@ from harness.config.simulator import SimulatorConfig
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import make_run, start, status
-from tests.train.test_hugging_face import config as hugging_face
+from tests.train.made_hugging_face import config as hugging_face
 
 ON_CPU = Path(__file__).parents[1] / "tests" / "train" / "vllm_on_cpu"
 DELAY_S, CONVERSATIONS, TURNS, STEPS = 0.5, 64, 6, 2

@@ -15,7 +15,7 @@ from harness.simulator.reference import converse, spoken_schedule
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.simulator_contract import key
 from tests.calibration.levels import ADVERSARIAL
-from tests.simulator.test_scripted import level
+from tests.simulator.made_scripted import level
 
 SHORT = DifficultyConfig(turn_cap=3, intentions=["advice", "venting"], temperaments=["passive"])
 MOST_ABOVE, MOST_BELOW = 0.1, 0.02

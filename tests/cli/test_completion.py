@@ -20,7 +20,7 @@ import pytest
 from harness.cli import completion, completion_keys
 from harness.cli.app import app
 from harness.testing.commands import harness, here
-from tests.cli.test_list import a_sweep, made
+from tests.cli.made_lists import a_sweep, made
 
 
 def offered(*words: str) -> list[str]:

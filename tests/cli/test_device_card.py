@@ -21,7 +21,7 @@ from harness.testing.commands import here
 from harness.train.trial import measure
 from harness.train.trial.results import PhaseMemory, Trial
 from harness.train.trial.step import Size
-from tests.train.test_hugging_face import SMALL, config
+from tests.train.made_hugging_face import SMALL, config
 
 SHAPE = (
     "policy=hf", "policy.init=random", "policy.hidden_size=32", "policy.layers=2",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.testing.commands import here
+from tests.cli.made_lists import a_sweep, made
 from tests.cli.terminal import on_terminal
-from tests.cli.test_list import a_sweep, made
 
 HEX = "0123456789abcdef"
 

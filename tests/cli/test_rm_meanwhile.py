@@ -18,7 +18,7 @@ from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.testing.commands import TABULAR, command, harness, here
-from tests.cli.test_list import a_sweep, made
+from tests.cli.made_lists import a_sweep, made
 from tests.cli.test_rm import HEX, add, names
 
 

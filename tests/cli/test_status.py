@@ -12,8 +12,8 @@ import pytest
 from harness.records import sweep_file
 from harness.testing import commands
 from harness.testing.commands import TABULAR, command, harness, here
+from tests.cli.made_lists import a_sweep, made
 from tests.cli.terminal import on_terminal
-from tests.cli.test_list import a_sweep, made
 
 SHORT = (*TABULAR, "difficulty=easy", "trainer.steps=400", "difficulty.turn_cap=2")
 

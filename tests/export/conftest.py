@@ -8,7 +8,7 @@ import pytest
 
 from harness.records.run_folder import RunFolder
 from tests.train.made import go_on, make_run
-from tests.train.test_language_run import config
+from tests.train.made_language_runs import config
 
 STEPS = 4
 

@@ -11,7 +11,7 @@ import pytest
 from harness.config import engine_choice
 from harness.testing import commands
 from tests.train.made import finish, make_run
-from tests.train.test_ranks import config
+from tests.train.made_ranks import config
 from tests.train.test_vllm import ON_CPU, SMALL
 
 pytestmark = [

@@ -11,7 +11,7 @@ from harness.records.run_folder import RunFolder
 from tests.simulator.endpoint import Body, Script, response
 from tests.simulator.served import config as served
 from tests.train.made import make_run, short, tabular
-from tests.train.test_served_run import rows
+from tests.train.made_served_runs import rows
 
 REFUSED, BUSY = b"", response("", "503 Service Unavailable")
 ANSWERS: Script = lambda number, body: None  # noqa: E731

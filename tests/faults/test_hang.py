@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.limited import RUN, quick
 from tests.train.made import finish, long_step, make_run, status
-from tests.train.test_hugging_face import SMALL, config
+from tests.train.made_hugging_face import SMALL, config
 
 HANGS_ONCE = """
 import itertools, os, sys, time

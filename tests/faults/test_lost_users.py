@@ -14,7 +14,7 @@ from harness.train.loop import served_users
 from tests.faults.outages import ANSWERS, a_run, lost
 from tests.simulator.endpoint import Body, Endpoint, Script, purpose, response, serving
 from tests.train.made import go_on, status
-from tests.train.test_served_run import rows
+from tests.train.made_served_runs import rows
 
 Record = Callable[[str, object], None]
 

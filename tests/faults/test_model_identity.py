@@ -12,7 +12,7 @@ from harness.errors import DataError
 from harness.simulator.served.model_identity import ModelIdentity
 from tests.simulator.endpoint import Body, completion, play, serving
 from tests.train.made import go_on, status
-from tests.train.test_served_run import a_run, rows
+from tests.train.made_served_runs import a_run, rows
 
 Record = Callable[[str, object], None]
 

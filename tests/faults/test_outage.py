@@ -23,7 +23,7 @@ from harness.testing.commands import until
 from tests.faults.outages import ANSWERS, BUSY, REFUSED, a_run, away, lost
 from tests.simulator.endpoint import HANG, Body, completion, data, play, purpose, response, serving
 from tests.train.made import go_on, status
-from tests.train.test_served_run import events, rows
+from tests.train.made_served_runs import events, rows
 
 Record = Callable[[str, object], None]
 

@@ -22,7 +22,7 @@ from harness.testing.commands import here
 from harness.train.warm_start import start_model
 from tests.faults.limited import UNDER
 from tests.train.made import go_on, make_run, short, status
-from tests.train.test_hugging_face import SMALL, folder_with_a_model
+from tests.train.made_hugging_face import SMALL, folder_with_a_model
 from tests.train.test_warm_start import QUICK
 
 Seen = Callable[[str, object], None]

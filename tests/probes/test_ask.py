@@ -15,7 +15,7 @@ from harness.probes import ask, registry, warmth
 from harness.probes.quantity import ItemChoice
 from harness.probes.results import Probed, Reading
 from harness.records.run_folder import RunFolder
-from tests.train import test_language_run as language
+from tests.train import made_language_runs as language
 from tests.train.made import FEW, brief, go_on, make_run, short
 
 STEPS = 4

@@ -20,7 +20,7 @@ from harness.report.figures.canvas import Drawing
 from harness.report.tables import csv_files
 from harness.report.text import alternatives, explain
 from tests.report import made
-from tests.report.test_tables import printed
+from tests.report.made_tables import printed
 
 DELTAS = {
     "law": 0.0, "linear_in_h": 0.4, "log_1_plus_h": 7.0, "saturating": 5.0, "sigmoid": 9.0,

@@ -13,10 +13,10 @@ from harness.report.figures import canvas, seed_rows
 from harness.report.figures import population as levels
 from harness.report.figures.canvas import Drawing
 from tests.report import made
+from tests.report.made_figure_kinds import COLLAPSE, everything
+from tests.report.made_figures import drawn, legend
 from tests.report.marks import arrows
 from tests.report.test_contrasts import forest, study
-from tests.report.test_figure_registry import COLLAPSE, everything
-from tests.report.test_figures import drawn, legend
 
 NULL = {"policy": {"kind": "tabular"}, "algorithm": {"null_control": True}}
 

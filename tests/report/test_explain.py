@@ -20,7 +20,7 @@ from harness.law.results import (
 )
 from harness.report.tables import csv_files
 from tests.report import made
-from tests.report.test_tables import printed
+from tests.report.made_tables import printed
 
 FALL = Onset("terminal_fall", 40, 35, 45)
 WHOLE = LawNumbers(

@@ -13,17 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
-from harness.law.group_results import Analysis, Pooled
+from harness.law.group_results import Pooled
 from harness.law.results import Onset
-from harness.report.figures import canvas, law_groups, registry, series_pages
+from harness.report.figures import canvas, law_groups, series_pages
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import AxisNames
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
+from tests.report.made_figures import drawn, legend, texts, titles
 
 
 @functools.cache
@@ -32,39 +31,13 @@ def of_ladder(levels: int = 3, seeds: int = 3) -> dict[str, Drawing]:
     return drawn(made.ladder(levels, seeds))
 
 
-def drawn(analysis: Analysis, every_run: bool = False) -> dict[str, Drawing]:
-    return {drawing.name: drawing for drawing in registry.draw(analysis, every_run)}
-
-
 LONG = [f"{payload}/x" for payload in PAYLOADS[:4]]
-
-
-def titles(drawing: Drawing) -> list[str]:
-    found = [axes.get_title(loc="left").replace("\n", " ") for axes in drawing.figure.axes]
-    return [title for title in found if title]
-
-
-def legend(drawing: Drawing) -> list[str]:
-    return [text.get_text() for box in drawing.figure.legends for text in box.get_texts()]
 
 
 def styles(axes: Axes) -> list[str]:
     """Line styles of curves, as opposed to points and single marks."""
     curves = [line for line in axes.lines if len(np.asarray(line.get_xydata())) > 100]
     return [str(line.get_linestyle()) for line in curves]
-
-
-def texts(figure: Figure) -> list[Text]:
-    """All text that is drawn; ticks beyond the limits exist, and are not."""
-    found = [t for t in figure.findobj(Text) if isinstance(t, Text)]
-    unseen = {
-        tick.label1
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for tick in axis.get_major_ticks()
-        if not axis.get_view_interval()[0] <= tick.get_loc() <= axis.get_view_interval()[1]
-    }
-    return [t for t in found if t.get_visible() and t.get_text().strip() and t not in unseen]
 
 
 def test_the_law_figure_states_each_levels_finding() -> None:

@@ -14,8 +14,8 @@ from harness.report.figures.canvas import Drawing
 from harness.report.text import findings
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, TRUE_A, TRUE_B
-from tests.report.test_figures import legend, titles
-from tests.report.test_tables import printed
+from tests.report.made_figures import legend, titles
+from tests.report.made_tables import printed
 
 
 @pytest.fixture(scope="module")

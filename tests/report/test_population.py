@@ -16,8 +16,8 @@ from harness.report.text import wording
 from harness.report.write import write_results
 from harness.testing.commands import here
 from tests.law.population import sweep
-from tests.report.test_figures import legend, texts
-from tests.report.test_tables import printed
+from tests.report.made_figures import legend, texts
+from tests.report.made_tables import printed
 
 
 @pytest.fixture(scope="module")

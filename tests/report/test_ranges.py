@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.report.figures import ranges
 from harness.report.figures.ranges import Least, limits
 from tests.report import made
-from tests.report.test_figures import drawn
+from tests.report.made_figures import drawn
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20).map(np.array)
 

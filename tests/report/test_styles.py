@@ -14,8 +14,8 @@ from harness.report.figures.canvas import Drawing
 from harness.report.formats import formats
 from harness.report.write import write_results
 from tests.report import made
-from tests.report.test_figure_registry import everything
-from tests.report.test_figures import texts, titles
+from tests.report.made_figure_kinds import everything
+from tests.report.made_figures import texts, titles
 
 
 def on_paper(analysis: Analysis) -> dict[str, Drawing]:

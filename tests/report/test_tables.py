@@ -16,6 +16,7 @@ from harness.report.text import dropped_rows, findings, naming
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
+from tests.report.made_tables import printed
 
 GOLDEN = """\
 run             a            b            ceiling      regime     verdict
@@ -73,13 +74,6 @@ def study() -> Analysis:
         [GroupResult({"difficulty": "easy"}, easy, slope, ceiling, onset, gain)],
         [Skipped("runs/4", "repeat")],
     )  # fmt: skip
-
-
-def printed(analysis: Analysis, explain: bool = False, width: int = 80) -> str:
-    stream = io.StringIO()
-    print_analysis(analysis, Console(file=stream, width=width, safe_box=True), explain)
-    lines = [line.rstrip() for line in stream.getvalue().replace("\u2500", "-").splitlines()]
-    return "\n".join(lines) + "\n"
 
 
 def test_the_whole_output_at_the_width_of_a_plain_terminal() -> None:

@@ -19,8 +19,8 @@ from harness.report.text import wording
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
+from tests.report.made_figure_kinds import everything
 from tests.report.test_contrasts import study
-from tests.report.test_figure_registry import everything
 
 COMMANDS = re.compile(
     r"\\textbackslash\{\}|\\text(?:asciicircum|asciitilde|less|greater|bar)\{\}|\{\\char\d\d\}"

@@ -18,7 +18,7 @@ from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.simulator_contract import key
 from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack
-from tests.simulator.test_scripted import level
+from tests.simulator.made_scripted import level
 
 FLUENT = Path(__file__).with_name("fluent_replies.txt").read_text().splitlines()
 HIT_RATE = {

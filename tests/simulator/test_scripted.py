@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,14 +21,10 @@ from harness.simulator.scripted.appraisal import FRESH_FACT
 from harness.simulator.scripted.lines import LINES
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.simulator_contract import REPLIES, SimulatorContract, converse, key
+from tests.simulator.made_scripted import level
 
-CONF = Path(__file__).parents[2] / "conf" / "difficulty"
 GOLDEN = Path(__file__).with_name("golden_conversation.txt")
 MEDIUM = DifficultyConfig()
-
-
-def level(name: str) -> DifficultyConfig:
-    return DifficultyConfig(**yaml.safe_load((CONF / f"{name}.yaml").read_text()))
 
 
 @functools.cache

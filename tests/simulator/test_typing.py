@@ -20,7 +20,7 @@ from harness.simulator.scripted.recognition import dismisses
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences, words
 from harness.simulator.state import State
-from tests.simulator.test_scripted import level
+from tests.simulator.made_scripted import level
 
 MEDIUM = ScriptedSimulator(level("medium"))
 MOST = 0.05

@@ -18,8 +18,8 @@ from harness.config.run import PolicyConfig, RunConfig
 from harness.policy import huggingface
 from harness.train.engines.vllm_adapters import Adapted
 from harness.train.loop import start as starts
-from tests.train.test_hugging_face import SMALL
-from tests.train.test_hugging_face import config as hugging_face
+from tests.train.made_hugging_face import SMALL
+from tests.train.made_hugging_face import config as hugging_face
 
 PROGRAM = Path(__file__).with_name("lora_server.py")
 RANK = 4

@@ -9,7 +9,7 @@ import pytest
 
 from harness.config.curriculum import CurriculumConfig
 from harness.config.run import AlgorithmConfig, RemedyConfig, RunConfig
-from tests.train import test_language_run as language
+from tests.train import made_language_runs as language
 from tests.train.made import finish, go_on, killed_after, make_run, rows_of, tabular
 
 ALGORITHMS: dict[str, dict[str, Any]] = {

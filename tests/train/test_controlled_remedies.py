@@ -20,7 +20,7 @@ from harness.train.remedies.repo_d import RepoD
 from harness.train.remedies.repo_r import RepoR
 from harness.train.remedies.turn_band import TurnBand
 from tests.train.made import go_on, stack_of, tokens_of
-from tests.train.test_remedy_stack import made_of, rows_of
+from tests.train.made_remedies import made_of, rows_of
 
 
 def states(remedy: Adaptive, *entropies: float) -> list[State]:

@@ -23,7 +23,7 @@ from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train.critiqued import KINDS, NO_BONUS, POLICY, config
 from tests.train.made import LEVELS, rows_of, tabular
-from tests.train.test_ranks import assert_close, trained
+from tests.train.made_ranks import assert_close, trained
 
 
 @pytest.fixture(scope="module")

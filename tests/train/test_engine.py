@@ -30,9 +30,9 @@ from harness.train.loop.step_checks import GAP, GapWatch
 from harness.train.objective.language_loss import accumulate_gradient, importance
 from harness.train.objective.loss_batch import LossBatch
 from tests.train.made import brief, make_run
-from tests.train.test_hugging_face import SMALL
-from tests.train.test_hugging_face import config as hugging_face
-from tests.train.test_language import batch, model, plainly
+from tests.train.made_hugging_face import SMALL
+from tests.train.made_hugging_face import config as hugging_face
+from tests.train.made_language import batch, model, plainly
 
 __all__ = ["model"]  # the fixture
 END, LIMIT = 3, 5

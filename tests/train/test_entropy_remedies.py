@@ -15,8 +15,8 @@ from harness.train.remedies.entropy_bonus import EntropyBonus
 from harness.train.remedies.entropy_controller import EntropyController
 from harness.train.rollout.tabular_speaker import Acts
 from tests.train.made import stack_of, unselective
-from tests.train.test_language import batch, model, plainly
-from tests.train.test_tabular import rolled_out
+from tests.train.made_language import batch, model, plainly
+from tests.train.made_tabular import rolled_out
 
 __all__ = ["model"]  # the fixture
 

@@ -20,7 +20,7 @@ from harness.errors import ConfigError
 from harness.policy import huggingface
 from harness.policy.chat import chat_of
 from harness.train.engines import forward_check
-from tests.train.test_hugging_face import SMALL
+from tests.train.made_hugging_face import SMALL
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 LONGEST = 1536

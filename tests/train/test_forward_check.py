@@ -17,7 +17,7 @@ from harness.policy.chat import chat_of
 from harness.train.engines import forward_check
 from harness.train.engines.sampler import Sampler
 from harness.train.loop import start
-from tests.train.test_hugging_face import SMALL, config, folder_with_a_model
+from tests.train.made_hugging_face import SMALL, config, folder_with_a_model
 
 SHAPE: dict[str, Any] = {
     "vocab_size": 800, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,

@@ -13,7 +13,7 @@ import pytest
 from harness.errors import StoppedError
 from harness.records.run_folder import RunFolder
 from tests.train.made import make_run, start, status, wait_for
-from tests.train.test_ranks import config, lives, ranks_of, rows_of
+from tests.train.made_ranks import config, lives, ranks_of, rows_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 STAND_IN = Path(__file__).parent / "vllm_stand_in"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,55 +12,19 @@ import torch
 from transformers import modeling_utils
 
 from harness.compose import planner
-from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
-from harness.records.run_folder import RunFolder
 from harness.train.engines.scoring import entropies, head_logits, log_distribution, own_states
 from harness.train.loop import start
 from harness.train.objective.micro_batches import activation_bytes
 from tests.policy.test_chat_template import THINKS
-from tests.train.made import go_on, make_run, short, status
+from tests.train.made import go_on, make_run, status
+from tests.train.made_hugging_face import SMALL, config, finish, folder_with_a_model, rows
 
-SHORT = short(2)
-NOISY = replace(SHORT.easy, reward_noise=20.0)
-"""Users understand nothing of random tokens: without noise there is nothing to learn from."""
-SMALL = PolicyConfig(
-    name="hf", kind="hf", init="random", hidden_size=32, layers=2, attention_heads=4,
-    key_value_heads=2, head_size=8, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
-)  # fmt: skip
 LISTED = {
     "qwen2_5_0_5b": 0.494, "qwen2_5_1_5b": 1.544, "qwen2_5_7b": 7.616, "qwen3_0_6b": 0.596,
     "qwen3_1_7b": 1.721, "qwen3_4b": 4.022, "llama3_2_1b": 1.236,
 }  # fmt: skip
 """Billions of weights, as their cards have them."""
-
-
-def config(policy: PolicyConfig, **trainer: Any) -> RunConfig:
-    """A short run of `policy`; `trainer`: keys of the trainer that differ."""
-    short_run = TrainerConfig(steps=2, conversations=8, eval_every=1000, checkpoint_every=1)
-    return RunConfig(
-        difficulty=NOISY,
-        levels=SHORT,
-        policy=policy,
-        algorithm=AlgorithmConfig(group_size=4, learning_rate=1e-3),
-        trainer=replace(short_run, **trainer),
-    )
-
-
-def rows(run: RunFolder) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
-
-
-def finish(run: RunFolder, stop_after: int | None = None) -> int:
-    code, _, err = go_on(run, stop_after)
-    assert "Traceback" not in err, err
-    return code
-
-
-def folder_with_a_model(path: Path) -> Path:
-    huggingface.load_model(SMALL, None, "cpu").save_pretrained(path)
-    huggingface.made_up_tokenizer(SMALL.vocabulary).save_pretrained(path)
-    return path
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from harness.train.policy_gradient.losses import LossTokens
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.tabular_speaker import Acts
-from tests.train.test_language import alone, model
+from tests.train.made_language import alone, model
 
 __all__ = ["model"]  # the fixture
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from harness.compose import planner
 from harness.config.run import MAX_TURNS, AlgorithmConfig
@@ -30,52 +29,8 @@ from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.speaker import TokenTrajectory
 from tests.train.made import stack_of, unselective
+from tests.train.made_language import WORDS, alone, batch, plainly
 from tests.train.test_algorithms import OfSequences
-
-WORDS = 24
-
-
-@pytest.fixture
-def model() -> Any:
-    torch.manual_seed(3)
-    made = Qwen3ForCausalLM(
-        Qwen3Config(
-            vocab_size=WORDS, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
-            num_attention_heads=2, num_key_value_heads=1, head_dim=8, tie_word_embeddings=True,
-        )
-    ).eval()  # fmt: skip
-    with torch.no_grad():
-        made.get_input_embeddings().weight.mul_(10)
-    return made
-
-
-def batch(old: bool = False) -> LossBatch:
-    """Eleven conversations of different lengths, some tokens the policy's own."""
-    rng = np.random.default_rng(1)
-    ids = [rng.integers(0, WORDS, n).tolist() for n in rng.integers(5, 40, 11)]
-    own = [[bool(n > 2 and rng.random() < 0.5) for n in range(len(row))] for row in ids]
-    own = [[*row[:-1], True] for row in own]
-    logps = [torch.from_numpy(rng.normal(-2.5, 1, sum(row))).float() for row in own]
-    return LossBatch(
-        ids, own, [rng.normal(0, 1, sum(row)).tolist() for row in own], logps if old else None
-    )
-
-
-def plainly(conversations: LossBatch, low: float, high: float, temperature: float) -> LossSettings:
-    """GRPO's clipped loss, a mean over tokens."""
-    count = sum(map(sum, conversations.own))
-    plain = stack_of(AlgorithmConfig(clip_low=low, clip_high=high))
-    return LossSettings(plain, unselective(count), temperature, count)
-
-
-def alone(model: Any, conversations: LossBatch, temperature: float) -> list[torch.Tensor]:
-    """Log-probabilities of each conversation's own tokens, one conversation at a time."""
-    logps = []
-    for ids, own in zip(conversations.ids, conversations.own, strict=True):
-        logits = model(input_ids=torch.tensor([ids])).logits[0, :-1] / temperature
-        logp = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
-        logps.append(logp[torch.tensor(own[1:])])
-    return logps
 
 
 @pytest.mark.parametrize("temperature", [1.0, 1.6])

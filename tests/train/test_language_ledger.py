@@ -33,7 +33,7 @@ from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import go_on, killed_after, make_run, stack_of, unselective
-from tests.train.test_language_run import config, rows_of
+from tests.train.made_language_runs import config, rows_of
 
 WORDS, T = 24, 1.3
 ADAM = AlgorithmConfig(group_size=2, learning_rate=1e-3)

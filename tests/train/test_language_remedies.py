@@ -16,8 +16,8 @@ from harness.train.objective.own_tokens import own_entropies, own_mean_discrimin
 from harness.train.policy_gradient.losses import MOST_IMPORTANCE
 from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import go_on, make_run, stack_of, unselective
-from tests.train.test_language import alone, batch, model
-from tests.train.test_language_run import config, rows_of, run_here
+from tests.train.made_language import alone, batch, model
+from tests.train.made_language_runs import config, rows_of, run_here
 
 __all__ = ["model"]  # the fixture
 MANY = {

@@ -30,7 +30,7 @@ from tests.train.made import (
     tabular,
     unselective,
 )
-from tests.train.test_tabular import rolled_out
+from tests.train.made_tabular import rolled_out
 
 RATE, T = 0.5, 1.3
 SEEN = probe("conversation", 16)

@@ -20,7 +20,7 @@ from harness.train.loop import conversation_length, memory, start
 from harness.train.objective import micro_batches
 from harness.utils import installation
 from tests.train.made import short
-from tests.train.test_hugging_face import SHORT, SMALL, config
+from tests.train.made_hugging_face import SHORT, SMALL, config
 
 
 def test_what_does_not_fit_is_told_by_phase_and_part() -> None:

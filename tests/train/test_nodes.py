@@ -31,7 +31,7 @@ from harness.train.ranks.place import Place, place_file
 from harness.utils import slurm_step
 from harness.utils.slurm_step import SlurmStep
 from tests.train.made import make_run, status, wait_for
-from tests.train.test_ranks import alone, assert_close, config, lives, ranks_of  # noqa: F401
+from tests.train.made_ranks import alone, assert_close, config, lives, ranks_of  # noqa: F401
 
 NAMES = ("n0", "n1")
 

@@ -14,10 +14,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import load_file
 
 from harness.config.algorithm import RemedyConfig
-from harness.config.run import AlgorithmConfig, EvalConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config.run import AlgorithmConfig, PolicyConfig, TrainerConfig
 from harness.errors import ConfigError, StoppedError
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
@@ -25,68 +24,8 @@ from harness.testing import commands
 from harness.train.ranks.links import BUCKET, _buckets
 from harness.train.ranks.team import by_tokens
 from harness.train.ranks.worker import Call, RankError, started_here
-from tests.train.made import make_run, short, start, status, wait_for
-
-POLICY = PolicyConfig(
-    name="hf", kind="hf", init="random", hidden_size=32, layers=2, attention_heads=4,
-    key_value_heads=2, head_size=8, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
-)  # fmt: skip
-SHORT = short(2)
-STEPS = 3
-CLOSE = 1e-5
-
-
-def config(ranks: int, policy: PolicyConfig = POLICY, **trainer: Any) -> RunConfig:
-    """Two updates a batch, groups drawn again, and terms that look at the whole batch."""
-    settings = {"steps": STEPS, "conversations": 16, "updates_per_batch": 2, "eval_every": 2}
-    return RunConfig(
-        difficulty=SHORT.easy,
-        levels=SHORT,
-        policy=policy,
-        algorithm=AlgorithmConfig(group_size=4),
-        remedy=RemedyConfig(name="several", methods={"dynamic_sampling": {}, "kl_cov": {}}),
-        eval=EvalConfig(users=6, prefixes=4),
-        trainer=TrainerConfig(ranks=ranks, **(settings | trainer)),
-    )
-
-
-def rows_of(run: RunFolder) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
-
-
-def trained(path: Path, given: RunConfig) -> RunFolder:
-    run = make_run(path, given, users=None)
-    child = start(run)
-    _, err = child.communicate(timeout=300)
-    assert child.returncode == 0, err
-    return run
-
-
-def assert_close(run: RunFolder, other: RunFolder) -> None:
-    """All columns of all rows, what was said, and the weights."""
-    rows, others = rows_of(run), rows_of(other)
-    assert len(rows) == len(others) == STEPS
-    for row, like in zip(rows, others, strict=True):
-        assert row.keys() == like.keys()
-        missing = [key for key in row if row[key] is None]
-        assert missing == [key for key in like if like[key] is None]
-        for key in row.keys() - {"crc32", *missing}:
-            assert row[key] == pytest.approx(like[key], abs=CLOSE, rel=CLOSE), (row["step"], key)
-    spoken, heard = (sorted(r.conversations.glob("*.parquet")) for r in (run, other))
-    assert len(spoken) == len(heard) > 0
-    weights, alike = (load_file(weights_of(r)) for r in (run, other))
-    for name, weight in weights.items():
-        torch.testing.assert_close(weight, alike[name], atol=CLOSE, rtol=CLOSE)
-
-
-def weights_of(run: RunFolder) -> Path:
-    newest = checkpoints.all_in(run.checkpoints)[-1]
-    return next(newest.rglob("*.safetensors"))
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return trained(tmp_path_factory.mktemp("alone") / "run", config(1))
+from tests.train.made import make_run, start, status, wait_for
+from tests.train.made_ranks import POLICY, assert_close, config, lives, ranks_of, trained
 
 
 def test_two_ranks_give_the_numbers_of_one(alone: RunFolder, tmp_path: Path) -> None:
@@ -174,22 +113,6 @@ def test_a_rank_that_hangs_is_named_at_the_deadline(tmp_path: Path) -> None:
     until = time.monotonic() + 10
     while lives(other):
         assert time.monotonic() < until, "the rank outlived its run"
-
-
-def lives(pid: int) -> bool:
-    """Whether a process is there and has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
-def ranks_of(child: subprocess.Popen[str]) -> list[int]:
-    """The processes of the other ranks of a run."""
-    children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
-    return [
-        int(pid) for pid in children if b"loop.rank" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
 
 
 def test_a_bug_in_a_rank_has_its_name_and_its_traceback(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """remedy= as a user chooses it: refused in one line before anything is made, or acting."""
 
-import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ import yaml
 
 from harness.compose import planner, search_path
 from harness.config.run import AlgorithmConfig, RemedyConfig, RunConfig
-from harness.errors import ConfigError, DataError
+from harness.errors import DataError
 from harness.records.run_folder import RunFolder
 from harness.testing import remedy_contract
 from harness.testing.commands import here
@@ -21,16 +19,11 @@ from harness.train.objective import registry, remedy_state
 from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.reference_kl import ReferenceKl
-from tests.train.made import go_on, make_run, short, stack_of, tabular, tokens_of
+from tests.train.made import go_on, stack_of, tabular, tokens_of
+from tests.train.made_remedies import made_of, refused, rows_of
 
 TWICE = "trainer.updates_per_batch=2"
 INERT_ALONE = ("ce_gppo", "clip_higher", "gppo", "kl_cov")
-
-
-def refused(*words: str) -> str:
-    with pytest.raises(ConfigError) as error:
-        planner.plan(["policy=tabular", *words])
-    return str(error.value)
 
 
 def test_every_method_is_an_option_with_the_defaults_of_its_file() -> None:
@@ -171,19 +164,6 @@ def test_two_files_make_the_remedy_that_the_docs_add(
 def treated(path: Path, steps: int, **controller: float) -> RunFolder:
     """With an entropy controller, not begun."""
     return made_of(path, RemedyConfig("test", {"entropy_controller": controller}), steps)
-
-
-def made_of(path: Path, remedy: RemedyConfig, steps: int, group_size: int = 8) -> RunFolder:
-    """A short tabular run, not begun."""
-    levels, algorithm = short(2), {"group_size": group_size}
-    config = tabular(
-        levels.medium, algorithm=algorithm, conversations=8, eval_every=1000, steps=steps
-    )
-    return make_run(path, replace(config, levels=levels, remedy=remedy))
-
-
-def rows_of(run: RunFolder) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
 
 
 def test_a_remedy_that_never_acts_is_reported_once(tmp_path: Path) -> None:

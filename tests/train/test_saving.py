@@ -25,7 +25,7 @@ from harness.train.loop.saving import Fill, Saver, Unsaved
 from harness.train.loop.trl_adapter import ConversationTrainer
 from harness.train.objective import language_loss
 from tests.train.made import go_on, make_run, status
-from tests.train.test_hugging_face import SMALL, config, rows
+from tests.train.made_hugging_face import SMALL, config, rows
 
 OWN = Identity("hash", 1, None, provenance.now())
 

@@ -23,7 +23,7 @@ from harness.simulator.state import User
 from tests.simulator.endpoint import HANG, Body, purpose, response, serving
 from tests.simulator.served import config as served
 from tests.train.made import make_run, start, status
-from tests.train.test_ranks import assert_close, config, trained
+from tests.train.made_ranks import assert_close, config, trained
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # whole runs of two processes
 

@@ -12,32 +12,11 @@ from typing import Any
 
 import pytest
 
-from harness.config.run import RunConfig
 from harness.records import saved_conversations
 from harness.records.run_folder import RunFolder, read_config
 from tests.simulator.endpoint import Endpoint, completion, data, play, purpose, response, serving
-from tests.simulator.served import config as served
-from tests.train.made import finish, go_on, make_run, short, status, tabular
-
-STEPS = 4
-
-
-def a_run(path: Path, url: str, steps: int = STEPS, turns: int = 1, **values: Any) -> RunFolder:
-    levels = short(turns)
-    base = tabular(steps=steps, conversations=8, checkpoint_every=2, eval_every=1000)
-    config: RunConfig = replace(
-        base, simulator=served(url, **values), difficulty=levels.medium, levels=levels
-    )
-    return make_run(path, config)
-
-
-def rows(run: RunFolder) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
-
-
-def events(run: RunFolder, name: str) -> list[dict[str, Any]]:
-    written = [json.loads(line) for line in run.events.read_text().splitlines()]
-    return [event for event in written if event["event"] == name]
+from tests.train.made import finish, go_on, make_run, status
+from tests.train.made_served_runs import STEPS, a_run, events, rows
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from harness.records import checkpoints
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from tests.train.made import make_run, start, status, wait_for
-from tests.train.test_ranks import assert_close, ranks_of, trained
-from tests.train.test_shards import MOST_NORM, POLICY, config
+from tests.train.made_ranks import assert_close, ranks_of, trained
+from tests.train.made_shards import MOST_NORM, POLICY, config
 
 MEASURE = """
 import gc, json, os, sys

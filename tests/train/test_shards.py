@@ -12,24 +12,14 @@ import torch
 
 from harness.compose import planner
 from harness.config import engine_choice
-from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config.run import PolicyConfig, TrainerConfig
 from harness.errors import ConfigError
 from harness.policy import huggingface
 from harness.testing import commands
 from harness.train.loop import memory
 from harness.train.ranks import sharded, shards
 from harness.train.ranks.sharded import as_many
-from tests.train import test_ranks
-
-POLICY = replace(test_ranks.POLICY, tied_head=False)
-MOST_NORM = 0.02
-
-
-def config(ranks: int, policy: PolicyConfig = POLICY, **trainer: Any) -> RunConfig:
-    """As those of test_ranks, with several micro-batches and a gradient that is clipped."""
-    shard = {"shard": "full"} if ranks > 1 else {}
-    given = test_ranks.config(ranks, policy, **({"tokens_at_once": 200} | shard | trainer))
-    return replace(given, algorithm=AlgorithmConfig(group_size=4, max_grad_norm=MOST_NORM))
+from tests.train.made_shards import POLICY, config
 
 
 @pytest.mark.parametrize(

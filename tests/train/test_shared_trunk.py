@@ -22,9 +22,9 @@ from harness.train.policy_gradient.critic import LinearCritic, value_losses
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.learning_signal import learning_signal
 from harness.train.rollout.speaker import TokenTrajectory
-from tests.train import test_language_run as language
+from tests.train import made_language_runs as language
 from tests.train.made import go_on
-from tests.train.test_language import batch, model, plainly
+from tests.train.made_language import batch, model, plainly
 
 __all__ = ["model"]
 

@@ -13,7 +13,7 @@ from harness.errors import DeviceError, StoppedError
 from harness.records import checkpoints
 from harness.train.objective import micro_batches
 from tests.train.made import make_run, status
-from tests.train.test_ranks import config
+from tests.train.made_ranks import config
 
 pytestmark = pytest.mark.slow
 AS_NCCL_HAS_IT = """

@@ -23,7 +23,7 @@ from harness.train.rollout.speaker import ReplyScore, StartJudge, typicality
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import go_on, make_run
-from tests.train.test_hugging_face import SMALL, config
+from tests.train.made_hugging_face import SMALL, config
 
 END, COUNT = 3, 5
 ADAPTED = replace(SMALL, lora_rank=4)

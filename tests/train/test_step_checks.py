@@ -11,7 +11,7 @@ import pytest
 from harness.config.run import RunConfig
 from harness.errors import StoppedError
 from harness.train.loop import step_checks
-from tests.train import made, test_hugging_face
+from tests.train import made, made_hugging_face
 
 DEAF = replace(made.LEVELS.easy, name="deaf", threshold=5.0, stop_below=40)
 """Users who leave after the first reply, whatever it is."""
@@ -84,13 +84,13 @@ def test_a_run_that_learns_is_not_stopped(tmp_path: Path) -> None:
 
 def test_a_step_whose_replies_are_no_language_stops_the_run(tmp_path: Path) -> None:
     """Words of a made-up vocabulary; random weights are not stopped, so a folder holds them."""
-    folder = test_hugging_face.folder_with_a_model(tmp_path / "model")
-    policy = replace(test_hugging_face.SMALL, init="pretrained", model=str(folder))
-    run = made.make_run(tmp_path / "run", test_hugging_face.config(policy))
+    folder = made_hugging_face.folder_with_a_model(tmp_path / "model")
+    policy = replace(made_hugging_face.SMALL, init="pretrained", model=str(folder))
+    run = made.make_run(tmp_path / "run", made_hugging_face.config(policy))
     code, _, err = made.go_on(run)
     assert code == StoppedError.exit_code
     assert "of the replies are no language to the users, most by the rule" in err
-    (row,) = test_hugging_face.rows(run)
+    (row,) = made_hugging_face.rows(run)
     assert row["text/flagged"] > step_checks.MOST_FLAGGED
     assert row["text/flagged/typicality"] < 0.05, "they are the start model's own"
     rules = [row[key] for key in row if key.startswith("text/flagged/")]

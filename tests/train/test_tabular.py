@@ -13,36 +13,14 @@ from harness.errors import DataError
 from harness.policy.memory import nothing_heard
 from harness.policy.observation import CUES, hear
 from harness.policy.tabular import PRIOR, TabularPolicy, observe
-from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
 from harness.train.loop.tabular import load
-from harness.train.loop.tabular_step import ActBatch, UpdateResult, probe_entropy_nats
+from harness.train.loop.tabular_step import ActBatch, probe_entropy_nats
 from harness.train.loop.tabular_step import update as treated_update
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
-from harness.train.rollout.conversation import Conversation, rollout
-from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from tests.train.made import LEVELS, rows_of, stack_of, tabular, unselective
-
-
-def rolled_out(
-    count: int = 64, seed: int = 0, policy: TabularPolicy | None = None, level: str = "medium"
-) -> tuple[list[Conversation], Acts]:
-    config = tabular(getattr(LEVELS, level))
-    rng = np.random.default_rng(seed)
-    speaker = TabularSpeaker(policy or TabularPolicy.start("conversation"), 1.0, rng)
-    keys = [ConversationKey(seed, 1, n // 8, n % 8) for n in range(count)]
-    return rollout(make(config.simulator, config.difficulty), speaker, keys), speaker.acts()
-
-
-def update(
-    policy: TabularPolicy, acts: Acts, advantage: np.ndarray, rate: float, T: float, passes: int
-) -> UpdateResult:
-    """Plain GRPO's, a mean over acts."""
-    plain = stack_of(tabular(algorithm={"learning_rate": rate}).algorithm)
-    batch = ActBatch(acts, advantage, unselective(len(advantage)), T, len(advantage))
-    return treated_update(policy, batch, plain, passes)
+from tests.train.made_tabular import rolled_out, update
 
 
 def test_acts_are_those_of_the_conversations_in_order() -> None:

@@ -17,8 +17,8 @@ from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import own_log_probabilities
 from tests.train.made import go_on, make_run
-from tests.train.test_hugging_face import SMALL, config, finish, rows
-from tests.train.test_language import WORDS, batch, plainly
+from tests.train.made_hugging_face import SMALL, config, finish, rows
+from tests.train.made_language import WORDS, batch, plainly
 
 
 class Cramped(Qwen3Model):  # type: ignore[misc]

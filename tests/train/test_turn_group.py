@@ -19,8 +19,8 @@ from harness.train.engines.engine import TurnRequest
 from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.engines.turn_group import joined
 from harness.train.ranks.links import LOOPBACK, Links, Rendezvous
-from tests.train import test_ranks
-from tests.train.test_ranks import POLICY
+from tests.train import made_ranks
+from tests.train.made_ranks import POLICY
 
 END, LIMIT = 3, 6
 PROMPTS = {0: [[5, 6, 7], [8, 9]], 1: [[10, 11]], 2: [[12, 13, 14]], 3: [[15]]}
@@ -179,7 +179,7 @@ def test_a_run_goes_on_in_groups_where_its_ranks_divide() -> None:
 
 
 def config() -> RunConfig:
-    base = test_ranks.config(1)
+    base = made_ranks.config(1)
     trainer = replace(
         base.trainer, ranks=None, gpus=4, engine="vllm_colocate", engine_tensor_parallel=2
     )

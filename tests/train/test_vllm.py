@@ -27,9 +27,9 @@ from harness.train.warm_start import start_model
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, killed_after, make_run, start, status, wait_for
-from tests.train.test_hugging_face import config as hugging_face
-from tests.train.test_ranks import config as ranks_config
-from tests.train.test_ranks import ranks_of
+from tests.train.made_hugging_face import config as hugging_face
+from tests.train.made_ranks import config as ranks_config
+from tests.train.made_ranks import ranks_of
 from tests.train.test_smollm2_run import MINUTES, WORDS, absent
 
 pytestmark = [

@@ -27,7 +27,7 @@ from harness.train.loop import start as starts
 from tests.train.adapter_server import GAP, Server, adapted, config, models, serving, with_a_model
 from tests.train.engine_contract import EngineContract
 from tests.train.made import finish, killed_after, make_run, start, status
-from tests.train.test_hugging_face import SMALL
+from tests.train.made_hugging_face import SMALL
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,8 @@ from harness.errors import StoppedError
 from harness.execution import engine_places
 from harness.records.run_folder import RunFolder
 from harness.train.engines import vllm_address
-from tests.train import test_hugging_face, test_vllm_adapters
+from tests.train import made_hugging_face as test_hugging_face
+from tests.train import test_vllm_adapters
 from tests.train.adapter_server import GAP, Server, config, with_a_model
 from tests.train.made import make_run, start
 

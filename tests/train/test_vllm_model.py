@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from harness.policy import huggingface
 from harness.train.engines import vllm_model
-from tests.train.test_hugging_face import SMALL
+from tests.train.made_hugging_face import SMALL
 
 
 @pytest.fixture(autouse=True)

@@ -26,8 +26,8 @@ from harness.train.rollout.uniforms import RolloutUniforms
 from harness.utils.pending import Awaited, Pending, first_ready
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
-from tests.train.test_language_run import config as language
-from tests.train.test_language_run import rows_of, run_here
+from tests.train.made_language_runs import config as language
+from tests.train.made_language_runs import rows_of, run_here
 
 KEYS = [ConversationKey(1, 1, n // 2, n % 2) for n in range(7)]
 LEVEL = DifficultyConfig(turn_cap=4)

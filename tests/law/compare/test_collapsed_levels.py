@@ -20,7 +20,7 @@ from harness.testing.sweeps import Level
 from harness.testing.synthetic import LOW, TRUE_CEILING, Log
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
 from tests.present import interval, present
-from tests.report.test_tables import printed
+from tests.report.made_tables import printed
 
 
 def collapsed(ceiling: float, n: int = 600) -> Callable[[int], Log]:

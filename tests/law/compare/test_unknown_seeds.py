@@ -15,8 +15,8 @@ from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 from tests.law import compared
 from tests.present import present
-from tests.report.test_figures import legend
-from tests.report.test_tables import printed
+from tests.report.made_figures import legend
+from tests.report.made_tables import printed
 
 COPIES = 3
 

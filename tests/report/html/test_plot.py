@@ -22,7 +22,7 @@ from harness.report.html.axes import axis, round_ticks
 from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, Hovered, Plot
 from tests.report import made
 from tests.report.html import made_runs
-from tests.report.test_figure_registry import everything
+from tests.report.made_figure_kinds import everything
 
 finite = st.floats(-1e6, 1e6)
 

@@ -20,7 +20,7 @@ from harness.train.loop.language_critic import actions_of
 from harness.train.objective import micro_batches
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.trial import step
-from tests.train.test_hugging_face import SMALL, config
+from tests.train.made_hugging_face import SMALL, config
 
 SHAPE = replace(
     SMALL, hidden_size=192, layers=6, head_size=48, feed_forward_size=512, vocabulary=8000

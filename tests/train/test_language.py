@@ -29,8 +29,10 @@ from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.speaker import TokenTrajectory
 from tests.train.made import stack_of, unselective
-from tests.train.made_language import WORDS, alone, batch, plainly
+from tests.train.made_language import WORDS, alone, batch, model, plainly
 from tests.train.test_algorithms import OfSequences
+
+__all__ = ["model"]  # the fixture
 
 
 @pytest.mark.parametrize("temperature", [1.0, 1.6])

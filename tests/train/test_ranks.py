@@ -25,7 +25,9 @@ from harness.train.ranks.links import BUCKET, _buckets
 from harness.train.ranks.team import by_tokens
 from harness.train.ranks.worker import Call, RankError, started_here
 from tests.train.made import make_run, start, status, wait_for
-from tests.train.made_ranks import POLICY, assert_close, config, lives, ranks_of, trained
+from tests.train.made_ranks import POLICY, alone, assert_close, config, lives, ranks_of, trained
+
+__all__ = ["alone"]  # the fixture
 
 
 def test_two_ranks_give_the_numbers_of_one(alone: RunFolder, tmp_path: Path) -> None:

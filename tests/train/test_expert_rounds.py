@@ -132,6 +132,22 @@ def test_what_rounds_cannot_go_with_is_refused_by_name() -> None:
     )
     assert refused("remedy=entropy_bonus").startswith(f"remedy must be none {among}, since ")
     assert refused("eval.adapts_to=negative").startswith(f"eval.adapts_to must be null {among}, ")
+    assert refused("trainer.stop_when=flat") == (
+        f"trainer.stop_when must be null {among}, since the reward is flat until a round ends, got "
+        "flat"
+    )
+
+
+def test_keys_of_rounds_are_refused_where_each_batch_moves_the_policy() -> None:
+    for key in ("round_steps", "fit_passes"):
+        with pytest.raises(ConfigError) as error:
+            planner.plan(
+                ["policy=tabular", "algorithm=expert_iteration", f"algorithm.options.{key}=5,20"]
+            )
+        assert str(error.value) == (
+            f"algorithm.options.{key}: has no effect with algorithm.options.fit_from=current; it "
+            "belongs to algorithm.options.fit_from=start, got 5"
+        )
 
 
 @pytest.mark.slow

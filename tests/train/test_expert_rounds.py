@@ -1,5 +1,6 @@
 """Expert iteration in rounds: the start policy fitted anew to all that was kept."""
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,13 +102,40 @@ def test_nothing_kept_is_saved_and_read_as_nothing(tmp_path: Path) -> None:
     assert kept_conversations.load(tmp_path) == KeptConversations()
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive"])
-def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / kept_conversations.FILE).write_bytes(content)
+def named(folder: Path) -> str:
+    """What reading the kept conversations of `folder` is refused with, after the file's path."""
     with pytest.raises(DataError) as error:
-        kept_conversations.load(tmp_path)
-    wanted = f"{tmp_path / 'kept.npz'}: must hold the kept conversations, got "
-    assert str(error.value).startswith(wanted)
+        kept_conversations.load(folder)
+    return str(error.value).removeprefix(f"{folder / 'kept.npz'}: ")
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / kept_conversations.FILE
+    for content in (b"", b"no archive"):
+        file.write_bytes(content)
+        assert named(tmp_path).startswith("must hold the kept conversations, got ")
+    kept = KeptConversations().with_batch(batch([1.0, 1.0], [3, 4, 5, 5]))
+    kept.save(tmp_path)
+    whole = file.read_bytes()
+    for at in range(len(whole)):  # a changed byte that matters to nobody is let pass
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        with contextlib.suppress(DataError):
+            assert kept_conversations.load(tmp_path).keys == kept.keys
+
+
+def test_arrays_that_do_not_go_together_are_named(tmp_path: Path) -> None:
+    def holding(replies: Any, features: Any, act: Any) -> str:
+        arrays = {"replies": replies, "features": features, "act": act}
+        np.savez(tmp_path / kept_conversations.FILE, **arrays)
+        return named(tmp_path)
+
+    assert holding([2, 1], np.ones((4, 5)), [1, 2, 3]) == (
+        "must hold features and a strategy for each of 3 replies, got 4 and 3"
+    )
+    sizes = "must hold whole numbers of replies, their features and strategies, got arrays of "
+    assert holding([3, 0], np.ones((3, 5)), [1, 2, 3]).startswith(sizes)
+    assert holding([3], np.ones((3, 5)), [1.0, 2.0, 3.0]).startswith(sizes)
+    assert holding([3], np.ones(3), [1, 2, 3]) == f"{sizes}shapes [(1,), (3,), (3,)]"
 
 
 def refused(*words: str) -> str:
@@ -132,6 +160,22 @@ def test_what_rounds_cannot_go_with_is_refused_by_name() -> None:
     )
     assert refused("remedy=entropy_bonus").startswith(f"remedy must be none {among}, since ")
     assert refused("eval.adapts_to=negative").startswith(f"eval.adapts_to must be null {among}, ")
+    assert refused("trainer.stop_when=flat") == (
+        f"trainer.stop_when must be null {among}, since the reward is flat until a round ends, got "
+        "flat"
+    )
+
+
+def test_keys_of_rounds_are_refused_where_each_batch_moves_the_policy() -> None:
+    for key in ("round_steps", "fit_passes"):
+        with pytest.raises(ConfigError) as error:
+            planner.plan(
+                ["policy=tabular", "algorithm=expert_iteration", f"algorithm.options.{key}=5,20"]
+            )
+        assert str(error.value) == (
+            f"algorithm.options.{key}: has no effect with algorithm.options.fit_from=current; it "
+            "belongs to algorithm.options.fit_from=start, got 5"
+        )
 
 
 @pytest.mark.slow

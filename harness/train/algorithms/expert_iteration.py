@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
-from harness.config.ranges import Between, OneOf, Unit
+from harness.config.ranges import Between, OneOf, Only, Unit
 from harness.config.reward import SHARED
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
@@ -28,6 +28,8 @@ from harness.train.policy_gradient.advantages import TINY, FloatArray, group_rel
 from harness.train.policy_gradient.algorithm import Algorithm, Refit, refuse_rewards_by_turn
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, imitating
 from harness.train.policy_gradient.rewards import Rewards, by_reply
+
+IN_ROUNDS = Only("algorithm.options.fit_from", ("start",))
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,10 @@ class ExpertIteration(Algorithm):
     fit_from: Annotated[str, OneOf(("current", "start"))] = "current"
     """current: each batch moves the policy; start: each round fits the start policy anew to what
     all rounds have kept (tabular only)."""
-    round_steps: Annotated[int, Between(1, 100_000), Unit("steps")] = 10
-    """With fit_from=start: steps of a round; divides trainer.steps."""
-    fit_passes: Annotated[int, Between(1, 100_000)] = 30
-    """With fit_from=start: gradient steps on all that was kept, at the end of a round."""
+    round_steps: Annotated[int, Between(1, 100_000), Unit("steps"), IN_ROUNDS] = 10
+    """Steps of a round; divides trainer.steps."""
+    fit_passes: Annotated[int, Between(1, 100_000), IN_ROUNDS] = 30
+    """Gradient steps on all that was kept, at the end of a round."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
@@ -103,6 +105,11 @@ class ExpertIteration(Algorithm):
             raise ConfigError(
                 f"eval.adapts_to must be null {among}, whose step is not an update, got "
                 f"{config.eval.adapts_to}"
+            )
+        if config.trainer.stop_when is not None:
+            raise ConfigError(
+                f"trainer.stop_when must be null {among}, since the reward is flat until a round "
+                f"ends, got {config.trainer.stop_when}"
             )
 
     def _kept(self, column: FloatArray, size: int) -> FloatArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -28,6 +29,9 @@ from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.tabular_speaker import Acts
 
 FILE = "kept.npz"
+UNREADABLE = (
+    OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error
+)  # fmt: skip
 NO_ROUNDS: Metrics = {"kept/conversations": None, "kept/sequences": None}
 
 
@@ -103,12 +107,26 @@ def load(folder: Path | None) -> KeptConversations:
     path = folder / FILE
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            ends = np.cumsum(file["replies"])[:-1]
-            parts = (np.split(file[name], ends) for name in ("features", "act"))
-            kept = [KeptConversation(*pair) for pair in zip(*parts, strict=True)]
-            kept = kept if len(file["replies"]) else []
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            replies, features, act = file["replies"], file["features"], file["act"]
+    except UNREADABLE as error:
         raise DataError(f"{path}: must hold the kept conversations, got {error!r}") from error
+    kinds = [column.dtype.kind for column in (replies, features, act)]
+    shapes = [column.shape for column in (replies, features, act)]
+    if [*map(len, shapes)] != [1, 2, 1] or kinds != ["i", "f", "i"] or (replies < 1).any():
+        raise DataError(
+            f"{path}: must hold whole numbers of replies, their features and strategies, got "
+            f"arrays of shapes {shapes}"
+        )
+    if not replies.sum() == len(features) == len(act):
+        raise DataError(
+            f"{path}: must hold features and a strategy for each of {replies.sum()} replies, got "
+            f"{len(features)} and {len(act)}"
+        )
+    ends = np.cumsum(replies)
+    kept = [
+        KeptConversation(features[end - count : end], act[end - count : end])
+        for end, count in zip(ends, replies, strict=True)
+    ]
     return KeptConversations(tuple(kept), frozenset(c.key for c in kept))
 
 

@@ -39,7 +39,8 @@ def without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
         yield (
             f"{plural(without, 'run')} whose ledger/* has no value with its error, and so "
             "without a critical batch: policy=tabular with eval.ledger=true, or a language model "
-            "with eval.ledger_draws=2 or more, has them where a step has three groups or more"
+            "with eval.ledger_draws=2 or more, has them where a step has three groups or more; "
+            "algorithm=reptile and expert_iteration with fit_from=start never have"
         )
 
 

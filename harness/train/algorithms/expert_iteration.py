@@ -47,7 +47,7 @@ class ExpertIteration(Algorithm):
     all rounds have kept (tabular only)."""
     round_steps: Annotated[int, Between(1, 100_000), Unit("steps"), IN_ROUNDS] = 10
     """Steps of a round; divides trainer.steps."""
-    fit_passes: Annotated[int, Between(1, 100_000), IN_ROUNDS] = 30
+    fit_passes: Annotated[int, Between(1, 10_000), IN_ROUNDS] = 30
     """Gradient steps on all that was kept, at the end of a round."""
 
     def advantages(

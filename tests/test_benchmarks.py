@@ -143,7 +143,7 @@ def test_a_quick_one_measures_and_reports(name: str) -> None:
 @pytest.mark.slow
 def test_those_that_read_runs_report_on_them(tmp_path: Path) -> None:
     words = ("policy=tabular", "difficulty=easy", "seed=1,2", "algorithm.null_control=false,true")
-    size = ("trainer.steps=4", "trainer.conversations=8", "eval.users=8", "trainer.eval_every=2")
+    size = ("trainer.steps=8", "trainer.conversations=8", "eval.users=8", "trainer.eval_every=4")
     swept = harness("sweep", *words, *size, "--dir", str(tmp_path / "runs"), cwd=tmp_path)
     assert swept.returncode == 0, swept.stderr
     for name in READS_RUNS:

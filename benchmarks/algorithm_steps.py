@@ -158,7 +158,7 @@ def _cost(run: RunFolder, drawing_s: float, scoring_s: float) -> Cost:
 def main(rounds: int, steps: int, given: list[str]) -> None:
     words = [word for word in given if "=" in word]
     tabular = "policy=tabular" in words
-    names = [name for name in given if name in NAMES]
+    names = [word for word in given if word not in words]
     names = names or [n for n in NAMES if tabular or n not in ("reptile", "vpo")]
     plain = planned("grpo", steps, words)
     configs = {name: planned(name, steps, words) for name in names}

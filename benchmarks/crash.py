@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.compose import planner
+from harness.config.run import RunConfig
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 
@@ -64,11 +65,12 @@ def main() -> None:
     arguments = _arguments()
     with tempfile.TemporaryDirectory() as scratch:
         began = time.monotonic()
-        whole, events = _whole(Path(scratch) / "whole", arguments.policy)
+        config = _config(arguments.policy)
+        whole, events = _whole(Path(scratch) / "whole", config)
         points = [*_moments(arguments.kills, events, arguments), *_calls(arguments.calls)]
         counts_by_fault: dict[str, Counter[str]] = {}
         places = [Path(scratch) / str(number) for number in range(len(points))]
-        met = partial(_meet, whole=whole, policy=arguments.policy)
+        met = partial(_meet, whole=whole, config=config)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for point, counts in zip(points, pool.map(met, points, places), strict=True):
                 counts_by_fault.setdefault(point.name, Counter()).update(counts)
@@ -92,9 +94,9 @@ def _show(found: dict[str, Counter[str]], seconds: float) -> None:
     print(f"{sum(c['points'] for c in found.values())} points in {seconds:.0f} s")
 
 
-def _whole(path: Path, policy: str) -> tuple[bytes, int]:
+def _whole(path: Path, config: RunConfig) -> tuple[bytes, int]:
     """metrics.jsonl of the uninterrupted run, and how many events it said."""
-    run = _run(path, policy)
+    run = _created(path, config)
     done = subprocess.run(_command(run), check=True, capture_output=True)
     return run.metrics.read_bytes(), done.stdout.count(b"\n")
 
@@ -119,9 +121,9 @@ def _calls(most: int) -> Iterator[Point]:
                 yield Point(f"{fault.split('=')[1]} at a {call}", (*words, "-e", inject))
 
 
-def _meet(point: Point, path: Path, whole: bytes, policy: str) -> Counter[str]:
+def _meet(point: Point, path: Path, whole: bytes, config: RunConfig) -> Counter[str]:
     """Count what became of one run that met its fault and was then resumed."""
-    run, counts = _run(path, policy), Counter({"points": 1})
+    run, counts = _created(path, config), Counter({"points": 1})
     code, out, err = _execute([*point.under, *_command(run)], point)
     on_disk = run.metrics.read_bytes() if run.metrics.exists() else b""
     counts["lost"] += max(0, _acknowledged(out) - on_disk.count(b"\n"))
@@ -166,16 +168,15 @@ def _said(stream: IO[str]) -> str:
     return os.pread(stream.fileno(), MOST_BYTES, 0).decode(errors="replace")
 
 
-def _run(path: Path, policy: str) -> RunFolder:
-    steps = STEPS[policy]
-    if policy == "tabular":
-        return _created(path, [*TABULAR, f"trainer.steps={steps}"])
-    return _created(path, [*TINY, f"trainer.steps={steps}"])
+def _config(policy: str) -> RunConfig:
+    """Compose the runs' config, once: Hydra takes no two threads at a time."""
+    words = TABULAR if policy == "tabular" else TINY
+    return planner.point([*words, f"trainer.steps={STEPS[policy]}"]).config
 
 
-def _created(path: Path, overrides: Sequence[str]) -> RunFolder:
+def _created(path: Path, config: RunConfig) -> RunFolder:
     run = RunFolder(path)
-    run_folder.create(run, planner.point([*overrides]).config)
+    run_folder.create(run, config)
     return run
 
 

@@ -1,6 +1,7 @@
 """Learn the weights by which the second user hears a sentence, and say how well they do.
 
 python -m benchmarks.second_reader           # learn, write weights.tsv, report
+python -m benchmarks.second_reader --report  # report on the weights that ship
 
 One regression over nine things that a sentence can do: ESConv's eight strategies, and hurt. Learns
 from the batches of benchmarks/sentences that are not held out and from the tuned half of the

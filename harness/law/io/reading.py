@@ -150,7 +150,9 @@ def _refuse_other_bytes(path: Path, data: bytes) -> None:
     """Refuses bytes of formats that are not read, by how they begin."""
     if data.startswith(GZIP):
         raise ReadError("unreadable", f"{path}: must not be compressed, is: gunzip it first")
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    # a damaged first row may begin so too, but goes on with no sign that a log begins with
+    if wide and data[:4].decode("utf-16", "replace").isascii():
         rule = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
         raise ReadError("unreadable", f"{path}: {rule}")
 

@@ -87,6 +87,16 @@ def test_a_damaged_file_gives_the_numbers_of_the_clean_one(
     assert sum(result.dropped.values()) == len(places)
 
 
+@pytest.mark.parametrize("line", [b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\x00\x01garbage\x80"])
+def test_a_damaged_first_row_that_begins_as_utf_16_does_is_left_out(
+    tmp_path: Path, line: bytes
+) -> None:
+    clean = fitted(tmp_path / "clean", of_lines(LINES))
+    result = fitted(tmp_path / "damaged", of_lines([line, *LINES]))
+    assert numbers(result) == numbers(clean)
+    assert result.dropped == {"malformed_line": 1}
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.sets(st.integers(0, len(LINES) - 1), max_size=20), st.randoms(use_true_random=False))
 def test_rows_made_worthless_are_as_if_they_were_not_there(

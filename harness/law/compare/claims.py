@@ -16,6 +16,8 @@ from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
 from harness.law.estimate import numbers
 
 LEVEL = 0.05
+SMALL = "smaller than the margin"
+"""Why a difference that is shown may not matter."""
 POWER = 0.80
 MOST_SEEDS = 1000
 """More than this is no plan."""

@@ -160,7 +160,7 @@ def _decided(row: _Row) -> tuple[str, str | None]:
     if row.p_differs < claims.LEVEL:
         if measured.probe is not None and not measured.probe.shows(measured.estimate):
             return "differs", CONTEXTS
-        return "differs", "smaller than the margin" if small else None
+        return "differs", claims.SMALL if small else None
     return ("equivalent", None) if small else ("undecided", "neither shown nor ruled out")
 
 

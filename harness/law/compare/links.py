@@ -33,7 +33,6 @@ NOTHING_LEARNT = "nothing was learnt: {no} arm gains {margin:g}, with an interva
 NOTHING_LEFT = (
     "no error is left: these pairs were judged before with others, or are beyond the most"
 )
-SMALL = "smaller than the margin"
 NEITHER = "neither shown, nor {size} ruled out"
 AT_WORST = "it would be {bounded} instead of {word} with what diverged at its worst"
 
@@ -238,7 +237,7 @@ def _means(own: Mapping[str, Mapping[int, float]]) -> dict[str, Interval | None]
 def _why(word: str, link: Link, p: Evidence, asked: Asked) -> str | None:
     size = f"{link.direction} by {link.margin:g}"
     if word == SUPPORTED:
-        return SMALL if p.no_effect < claims.LEVEL else None
+        return claims.SMALL if p.no_effect < claims.LEVEL else None
     if word == CONTRADICTED:
         return f"the opposite holds, p {claims.p_text(p.contradicted)}"
     if word == NO_EFFECT:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.law.compare import claims
 from harness.law.compare.deaf_schedule import AboveDeaf
-from harness.law.compare.links import SMALL, SUPPORTED, UNDECIDED, Judged
+from harness.law.compare.links import SUPPORTED, UNDECIDED, Judged
 from harness.law.compare.study_outcome import Outcome
 from harness.records.study_file import Link
 from harness.report.tables import validity
@@ -62,7 +62,7 @@ def closing(outcome: Outcome) -> str:
 def _small(outcome: Outcome) -> str:
     """Say of a supported study which of its differences are shown to lie below what matters."""
     decide = [one for one in outcome.links if one.link.name in outcome.stated.deciding]
-    small = [one for one in decide if one.why == SMALL]
+    small = [one for one in decide if one.why == claims.SMALL]
     if outcome.verdict != SUPPORTED or not small:
         return ""
     if len(small) == len(decide) == 1:
@@ -118,5 +118,5 @@ def _cells(judged: Judged) -> Sequence[str]:
         "-" if difference is None else link_words.interval(difference, judged.link),
         str(judged.pairs),
         "-" if p is None else claims.p_text(p.supported),
-        f"{judged.verdict}, small" if judged.why == SMALL else judged.verdict,
+        f"{judged.verdict}, small" if judged.why == claims.SMALL else judged.verdict,
     )

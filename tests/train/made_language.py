@@ -14,18 +14,24 @@ from tests.train.made import stack_of, unselective
 WORDS = 24
 
 
-@pytest.fixture
-def model() -> Any:
+def small_model(**options: Any) -> Any:
+    """A Qwen3 of two layers with random weights, whose logits differ."""
     torch.manual_seed(3)
     made = Qwen3ForCausalLM(
         Qwen3Config(
             vocab_size=WORDS, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
             num_attention_heads=2, num_key_value_heads=1, head_dim=8, tie_word_embeddings=True,
+            **options,
         )
     ).eval()  # fmt: skip
     with torch.no_grad():
         made.get_input_embeddings().weight.mul_(10)
     return made
+
+
+@pytest.fixture
+def model() -> Any:
+    return small_model()
 
 
 def batch(old: bool = False) -> LossBatch:

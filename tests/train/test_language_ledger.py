@@ -11,7 +11,6 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from harness.config.run import AlgorithmConfig, EvalConfig, RunConfig
 from harness.errors import DataError
@@ -33,25 +32,16 @@ from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import go_on, killed_after, make_run, stack_of, unselective
+from tests.train.made_language import WORDS, small_model
 from tests.train.made_language_runs import config, rows_of
 
-WORDS, T = 24, 1.3
+T = 1.3
 ADAM = AlgorithmConfig(group_size=2, learning_rate=1e-3)
 
 
 @pytest.fixture
 def model() -> Any:
-    torch.manual_seed(3)
-    made = Qwen3ForCausalLM(
-        Qwen3Config(
-            vocab_size=WORDS, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
-            num_attention_heads=2, num_key_value_heads=1, head_dim=8, tie_word_embeddings=True,
-            attn_implementation="eager",
-        )
-    ).eval()  # fmt: skip
-    with torch.no_grad():
-        made.get_input_embeddings().weight.mul_(10)
-    return made
+    return small_model(attn_implementation="eager")
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,12 @@ NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG_ERRORS = (ValueError, OverflowError, LookupError, AttributeError, TypeError, RecursionError)
 """Raised by `!!int ''`, `!!bool x`, `!!timestamp x` or 2024-99-99, besides YAMLError."""
+
+ARCHIVE_ERRORS = (
+    OSError, ValueError, LookupError, TypeError, EOFError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""Raised by numpy for an archive of arrays that is missing or damaged, in whatever place."""
 
 
 def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:

@@ -155,3 +155,22 @@ def test_a_killed_run_with_a_critic_ends_with_the_rows_of_one_that_was_not(tmp_p
     killed = killed_after(make_run(tmp_path / "killed", config), 13)
     assert finish(killed)[0] == 0
     assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_damage_at_any_byte_is_told_with_the_file_s_name(tmp_path: Path, compressed: bool) -> None:
+    """numpy raises errors of eight kinds; those of a compressed archive are zlib's own."""
+    critic = LinearCritic.start(0.1, 3).fitted(np.eye(3), np.ones(3))
+    critic.save(tmp_path)
+    path = tmp_path / "critic.npz"
+    if compressed:
+        np.savez_compressed(path, state=critic.state, updates=np.array(critic.updates))
+    whole, told = path.read_bytes(), list[str]()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            LinearCritic.start(0.1, 3).restored(tmp_path)
+        except DataError as error:
+            told.append(str(error))
+    assert len(told) > len(whole) / 2
+    assert [said for said in told if not said.startswith(f"{path}: must hold ")] == []

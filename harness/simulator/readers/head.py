@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -131,7 +130,7 @@ def read(path: Path) -> Head:
             arrays = {name: np.asarray(held[name], np.float64) for name in _ARRAYS}
         head = Head(ModelIdentity(**about["model"]), _extraction(about["extraction"]), **arrays)
         _check(head)
-    except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile, EOFError) as error:
+    except plain_file.ARCHIVE_ERRORS as error:
         rule = "must be a file that benchmarks/lm_reader.py has written"
         why = str(error).partition(". ")[0].partition("\n")[0]  # numpy goes on to advise pickles
         raise ConfigError(f"simulator.reader_head: {rule}, got {str(path)!r}: {why}") from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from harness.errors import DataError
 from harness.policy.tabular import Observations, TabularPolicy
-from harness.records import atomic
+from harness.records import atomic, plain_file
 from harness.train.ledger.expansion import NOTHING, Increment, Part
 from harness.train.metrics.token_metrics import Metrics, ratio_mean
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
@@ -95,7 +94,7 @@ def load(folder: Path | None) -> Ledger:
             seen = Observations(*(file[name] for name in Observations.__slots__))
             opening = Opening(file["by_prefix"], Batch(seen, file["group"]))
         return Ledger(opening, Increment(*made))
-    except (ValueError, EOFError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+    except plain_file.ARCHIVE_ERRORS as error:
         raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import math
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import DataError
-from harness.records import atomic
+from harness.records import atomic, plain_file
 from harness.train.ledger.expansion import Part
 from harness.train.ledger.walk import weight
 from harness.train.metrics.token_metrics import Metrics, ratio_mean
@@ -156,7 +155,7 @@ def load(folder: Path | None) -> LanguageLedger:
             first, rescaled = map(float, file["made"])
             opening = LanguageOpening(int(file["step"]), ProbeTokens(ids, own), entropies, pace)
         return LanguageLedger(opening, first, rescaled)
-    except (ValueError, EOFError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+    except plain_file.ARCHIVE_ERRORS as error:
         raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
 
 

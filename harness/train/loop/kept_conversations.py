@@ -8,8 +8,6 @@ earlier rounds kept, each conversation once; at the round's end the start policy
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -20,7 +18,7 @@ import numpy as np
 from harness.config.run import RunConfig
 from harness.errors import DataError
 from harness.policy.tabular import Observations, TabularPolicy
-from harness.records import atomic
+from harness.records import atomic, plain_file
 from harness.train.loop.tabular_step import ActBatch, UpdateResult, update
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.objective.remedy_stack import RemedyStack
@@ -29,9 +27,6 @@ from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.tabular_speaker import Acts
 
 FILE = "kept.npz"
-UNREADABLE = (
-    OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error
-)  # fmt: skip
 NO_ROUNDS: Metrics = {"kept/conversations": None, "kept/sequences": None}
 
 
@@ -108,7 +103,7 @@ def load(folder: Path | None) -> KeptConversations:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             replies, features, act = file["replies"], file["features"], file["act"]
-    except UNREADABLE as error:
+    except plain_file.ARCHIVE_ERRORS as error:
         raise DataError(f"{path}: must hold the kept conversations, got {error!r}") from error
     kinds = [column.dtype.kind for column in (replies, features, act)]
     shapes = [column.shape for column in (replies, features, act)]

@@ -10,7 +10,6 @@ an algorithm asks for it.
 from __future__ import annotations
 
 import io
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -18,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from harness.errors import DataError, DivergedError
-from harness.records import atomic
+from harness.records import atomic, plain_file
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.arrays import Array, namespace
 
@@ -138,7 +137,7 @@ class LinearCritic:
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
                 state, updates = file["state"], file["updates"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except plain_file.ARCHIVE_ERRORS as error:
             raise DataError(f"{path}: must hold the critic of the run, got {error}") from error
         if state.ndim != 2 or len(state) != 3 or state.dtype != np.float64:
             got = f"{state.dtype} of shape {state.shape}"

@@ -24,6 +24,9 @@ KEEP = 2
 MODEL = "trainer"
 """Folder within the checkpoint of a language model that holds its weights and tokenizer, as the
 libraries wrote them; a tabular one has none."""
+CRITIC, KEPT = "critic.npz", "kept.npz"
+LEARNT = {CRITIC: "critic", KEPT: "kept conversations"}
+"""Files in which an algorithm keeps what it learns beside the policy, and what they hold."""
 
 
 @dataclass(frozen=True)

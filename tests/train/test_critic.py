@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from harness.errors import DataError, DivergedError
-from harness.train.policy_gradient.critic import FILE, LinearCritic, fit_metrics
+from harness.records.checkpoints import CRITIC
+from harness.train.policy_gradient.critic import LinearCritic, fit_metrics
 from harness.train.rollout.learning_signal import Actions, CriticBatch
 from tests.train.made import finish, killed_after, make_run, rows_of, tabular
 
@@ -94,7 +95,7 @@ def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["missing", "text", "half", "shape", "count", "nan"])
 def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
-    file = tmp_path / FILE
+    file = tmp_path / CRITIC
     LinearCritic.start(0.1, 5).fitted(FEATURES, FEATURES @ TRUTH).save(tmp_path)
     if damage == "missing":
         file.unlink()

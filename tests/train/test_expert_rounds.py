@@ -13,6 +13,7 @@ from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError
 from harness.policy.tabular import Observations, TabularPolicy
 from harness.records import run_folder
+from harness.records.checkpoints import KEPT
 from harness.train.loop import kept_conversations
 from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.loop.tabular_step import ActBatch
@@ -71,6 +72,22 @@ def test_a_killed_run_ends_with_the_rows_of_one_that_was_not(tmp_path: Path) -> 
     assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
 
 
+def test_a_checkpoint_whose_kept_conversations_were_taken_is_refused(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", rounds(checkpoint_every=1))
+    go_on(run, stop_after=ROUND)
+    saved = run.checkpoints / "step-00005" / "kept.npz"
+    saved.rename(tmp_path / "taken")
+    with pytest.raises(ConfigError) as error:
+        go_on(run)
+    assert str(error.value) == (
+        f"{saved}: a checkpoint of algorithm.kind=expert_iteration must hold the run's kept "
+        "conversations, got no such file; put it back, or move step-00005 away to go on from what "
+        "came before"
+    )
+    (tmp_path / "taken").rename(saved)
+    assert go_on(run)[0] == 0
+
+
 def batch(advantage: list[float], act: list[int]) -> ActBatch:
     """Conversations of two replies, whose features say which they are of."""
     conversation = np.repeat(np.arange(len(act) // 2), 2)
@@ -110,7 +127,7 @@ def named(folder: Path) -> str:
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    file = tmp_path / kept_conversations.FILE
+    file = tmp_path / KEPT
     for content in (b"", b"no archive"):
         file.write_bytes(content)
         assert named(tmp_path).startswith("must hold the kept conversations, got ")
@@ -126,7 +143,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 def test_arrays_that_do_not_go_together_are_named(tmp_path: Path) -> None:
     def holding(replies: Any, features: Any, act: Any) -> str:
         arrays = {"replies": replies, "features": features, "act": act}
-        np.savez(tmp_path / kept_conversations.FILE, **arrays)
+        np.savez(tmp_path / KEPT, **arrays)
         return named(tmp_path)
 
     assert holding([2, 1], np.ones((4, 5)), [1, 2, 3]) == (

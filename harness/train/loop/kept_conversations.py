@@ -19,6 +19,7 @@ from harness.config.run import RunConfig
 from harness.errors import DataError
 from harness.policy.tabular import Observations, TabularPolicy
 from harness.records import atomic, plain_file
+from harness.records.checkpoints import KEPT
 from harness.train.loop.tabular_step import ActBatch, UpdateResult, update
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.objective.remedy_stack import RemedyStack
@@ -26,7 +27,6 @@ from harness.train.objective.token_selection import TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.tabular_speaker import Acts
 
-FILE = "kept.npz"
 NO_ROUNDS: Metrics = {"kept/conversations": None, "kept/sequences": None}
 
 
@@ -92,14 +92,14 @@ class KeptConversations:
             "act": np.concatenate([c.act for c in kept]) if kept else np.zeros(0, dtype=np.int64),
         }
         np.savez_compressed(file, **arrays)
-        atomic.write_bytes(folder / FILE, file.getbuffer(), durable=False)
+        atomic.write_bytes(folder / KEPT, file.getbuffer(), durable=False)
 
 
 def load(folder: Path | None) -> KeptConversations:
     """Those of a checkpoint; none at the start. Raises DataError for what holds none."""
     if folder is None:
         return KeptConversations()
-    path = folder / FILE
+    path = folder / KEPT
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             replies, features, act = file["replies"], file["features"], file["act"]

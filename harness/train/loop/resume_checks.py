@@ -21,7 +21,6 @@ from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 from harness.simulator import factory
 from harness.simulator.scripted.sentence_reader import LEXICAL
-from harness.train.policy_gradient import critic
 from harness.utils import safe_text
 
 
@@ -79,18 +78,18 @@ def refuse_another_reader(run: RunFolder, config: RunConfig, status: RunStatus) 
             )
 
 
-def refuse_without_critic(run: RunFolder, config: RunConfig) -> None:
-    """Raise ConfigError where the critic's file alone is missing from the newest checkpoint: a
-    crash leaves none so, somebody took it. Other damage is passed over.
+def refuse_without_what_it_learnt(run: RunFolder, config: RunConfig) -> None:
+    """Raise ConfigError where a file of checkpoints.LEARNT alone is missing from the newest
+    checkpoint: a crash leaves none so, somebody took it. Other damage is passed over.
     """
     for path in reversed(checkpoints.all_in(run.checkpoints)):
-        if manifest.lacks_only(path, critic.FILE):
-            kind = config.algorithm.kind
-            raise ConfigError(
-                f"{path / critic.FILE}: a checkpoint of algorithm.kind={kind} must hold the run's "
-                f"critic, got no such file; put it back, or move {path.name} away to go on from "
-                "what came before"
-            )
+        for file, content in checkpoints.LEARNT.items():
+            if manifest.lacks_only(path, file):
+                raise ConfigError(
+                    f"{path / file}: a checkpoint of algorithm.kind={config.algorithm.kind} must "
+                    f"hold the run's {content}, got no such file; put it back, or move {path.name} "
+                    "away to go on from what came before"
+                )
         if (path / manifest.NAME).is_file():
             return
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from harness.errors import DataError, DivergedError
 from harness.records import atomic, plain_file
+from harness.records.checkpoints import CRITIC
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.arrays import Array, namespace
 
-FILE = "critic.npz"
 BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
 MOST_ERROR = 1e3
 """Most mean square error on a batch, before or after learning from it, in squares of the rewards'
@@ -130,10 +130,10 @@ class LinearCritic:
     def save(self, folder: Path) -> None:
         file = io.BytesIO()
         np.savez(file, state=self.state, updates=np.array(self.updates))
-        atomic.write_bytes(folder / FILE, file.getbuffer(), durable=False)
+        atomic.write_bytes(folder / CRITIC, file.getbuffer(), durable=False)
 
     def restored(self, folder: Path) -> LinearCritic:
-        path = folder / FILE
+        path = folder / CRITIC
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
                 state, updates = file["state"], file["updates"]
@@ -153,7 +153,7 @@ class LinearCritic:
             return np.zeros((3, width + 1))
         if self.state.shape[1] != width + 1:
             raise DataError(
-                f"{FILE}: must hold a critic of {width} features, as this run's actions have, "
+                f"{CRITIC}: must hold a critic of {width} features, as this run's actions have, "
                 f"got {self.state.shape[1] - 1}"
             )
         return self.state

@@ -259,4 +259,7 @@ def _unmeasured(who: Identity) -> str | None:
         return "a null control gains by chance alone"
     if setting(config, "curriculum", "kind") not in (None, "none"):
         return "measured without a curriculum"
+    options = setting(config, "algorithm", "options")
+    if isinstance(options, Mapping) and options.get("fit_from") == "start":
+        return "reward stands still until a round of algorithm.options.round_steps ends"
     return None

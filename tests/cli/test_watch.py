@@ -11,8 +11,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from rich.console import Console
 
 from harness.cli import watch, watch_view, watched_log
@@ -134,16 +136,23 @@ def test_a_run_whose_process_died_has_ended(run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"),
-    [("null_control", "a null control gains by chance alone"), ("none", None)],
+    ("changed", "kind"),
+    [
+        ({"null_control": True}, "a null control gains by chance alone"),
+        (
+            {"kind": "expert_iteration", "options": {"fit_from": "start"}},
+            "reward stands still until a round of algorithm.options.round_steps ends",
+        ),
+        ({}, None),
+    ],
 )
 def test_kinds_that_were_not_measured_are_named(
-    run: Path, tmp_path: Path, status: str, kind: str | None
+    run: Path, tmp_path: Path, changed: dict[str, Any], kind: str | None
 ) -> None:
     copy = unfinished(run, tmp_path / "one")
-    text = (copy / "config.yaml").read_text(encoding="utf-8")
-    changed = text.replace(f"{status}: false", f"{status}: true")
-    (copy / "config.yaml").write_text(changed, encoding="utf-8")
+    values = yaml.safe_load((copy / "config.yaml").read_text(encoding="utf-8"))
+    values["algorithm"] |= changed
+    (copy / "config.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     view = look(copy)
     assert view.uncalibrated == kind
     assert ("not calibrated" in watch_view.line(view)) == (kind is not None)

@@ -6,7 +6,7 @@ not be computed is None, never NaN.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,3 +184,13 @@ class Analysis:
     def left_out(self) -> frozenset[str]:
         """Unfinished runs that are in no mean."""
         return frozenset(run for group in self.groups for run in group.left_out)
+
+    @property
+    def readable(self) -> list[RunResult]:
+        """Its runs that have points."""
+        return [run for run in self.runs if run.run in self.series]
+
+    def counted(self, runs: Iterable[RunResult]) -> list[RunResult]:
+        """Those of `runs` that means count."""
+        left_out = self.left_out
+        return [run for run in runs if run.run not in left_out]

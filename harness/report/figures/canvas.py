@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -182,6 +182,16 @@ def _axes(
 def title(level: str, finding: str) -> Title:
     """`easy: ceiling 0.81 [0.78, 0.84], law holds`."""
     return Title(label(level, LONGEST_GROUP), finding)
+
+
+def series_entries(series: Iterable[tuple[str, int]], **look: Any) -> Legend:
+    """One entry for each name of a series, in the order of their slots, which give the symbols."""
+    slots = dict(sorted(series, key=lambda one: one[1]))
+    said = labels(slots)
+    return {
+        said[name]: line(color=colour(slot), marker=marker(slot), **look)
+        for name, slot in slots.items()
+    }
 
 
 def sized(points: float) -> float:

@@ -133,11 +133,7 @@ def _onsets(axes: Axes, traces: Sequence[Trace]) -> None:
 
 def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     traces = [trace for panel in panels for trace in panel.traces]
-    entries: canvas.Legend = {}
-    labels = canvas.labels(trace.legend for trace in traces)
-    for trace in sorted(traces, key=lambda t: t.slot):
-        colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[labels[trace.legend]] = canvas.line(color=colour, marker=marker, ms=4)
+    entries = canvas.series_entries(((trace.legend, trace.slot) for trace in traces), ms=4)
     if any(trace.onset is not None for trace in traces):
         entries["onset"] = canvas.line(color=canvas.INK, ls=DASHES)
         entries["its 95% interval"] = canvas.patch(color=canvas.INK, alpha=0.15, lw=0)

@@ -74,7 +74,7 @@ def panels(
     filled: list[PoolPanel] = []
     slots: dict[str, int] = {}
     for level, members in naming.by_level(analysis, drawn).items():
-        finished = [run for run in members if run.run not in analysis.left_out]
+        finished = analysis.counted(members)
         if not finished:
             continue
         groups = _groups(analysis, finished)

@@ -71,13 +71,8 @@ def _curve(axes: Axes, curve: Curve, colour: str, shared: Frame) -> None:
 
 def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     traces = [trace for panel in panels for trace in panel.traces]
-    entries: canvas.Legend = {}
-    labels = canvas.labels(trace.legend for trace in traces)
-    for trace in sorted(traces, key=lambda t: t.slot):
-        colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[labels[trace.legend]] = canvas.line(
-            color=colour, marker=marker, ls="", ms=canvas.sized(5)
-        )
+    names = ((trace.legend, trace.slot) for trace in traces)
+    entries = canvas.series_entries(names, ls="", ms=canvas.sized(5))
     ink = canvas.INK
     hollow: dict[str, Any] = {
         "color": ink,

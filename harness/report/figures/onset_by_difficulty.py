@@ -182,8 +182,7 @@ def _null(run: RunResult) -> bool:
 
 def _select(subject: Subject) -> Iterator[tuple[str, tuple[Mark, ...]]]:
     analysis = subject.analysis
-    readable = [run for run in analysis.runs if run.run in analysis.series]
-    selected = marks(analysis, [run for run in readable if run.run not in analysis.left_out])
+    selected = marks(analysis, analysis.counted(analysis.readable))
     if selected:
         yield "", selected
 

@@ -145,13 +145,8 @@ def _middle(axes: Axes, values: Middle | None, slot: int) -> None:
 
 
 def _entries(traces: Sequence[Trace]) -> canvas.Legend:
-    entries: canvas.Legend = {}
-    labels = canvas.labels(trace.legend for trace in traces)
-    for trace in sorted(traces, key=lambda t: t.slot):
-        colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[labels[trace.legend]] = canvas.line(
-            color=colour, marker=marker, ls="", ms=canvas.sized(5)
-        )
+    names = ((trace.legend, trace.slot) for trace in traces)
+    entries = canvas.series_entries(names, ls="", ms=canvas.sized(5))
     if any(trace.after_onset.any() for trace in traces):
         entries["after the onset"] = canvas.line(
             color=canvas.INK, marker="o", mfc="none", ls="", ms=canvas.sized(5)

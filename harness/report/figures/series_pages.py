@@ -38,7 +38,7 @@ def series_figure(
     def draw(page: Page, file_name: str) -> Drawing:
         if page.unread:
             return _empty(page.unread, file_name, heading)
-        names = _axis_names(page.measured)
+        names = axis_names(page.measured)
         if page.pools:
             drawing = of_groups(page.pools, file_name, names)
         else:
@@ -55,13 +55,13 @@ def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
 
     An analysis without a single readable run has one page that says so.
     """
-    readable = [run for run in analysis.runs if run.run in analysis.series]
+    readable = analysis.readable
     if not readable:
         unread = tuple(
             Unread(run.run, run.error.message if run.error else None) for run in analysis.runs
         )
         return (Page("", unread=unread),)
-    finished = [run for run in readable if run.run not in analysis.left_out]
+    finished = analysis.counted(readable)
     clock = run_series.common_clock(analysis.series[run.run] for run in readable)
     if len(readable) <= MOST_RUNS:
         return (_of_runs(analysis, readable, clock, ""),)
@@ -92,10 +92,8 @@ def null_controls(analysis: Analysis, level: str, clock: Clock) -> NullControls 
     """The finished null controls of a panel's level and remedy; None where there are none."""
     of_level = [
         clock.series(analysis.series[run.run])
-        for run in analysis.runs
-        if run.run in analysis.series
-        and run.run not in analysis.left_out
-        and run.setting("algorithm", "null_control") is True
+        for run in analysis.counted(analysis.readable)
+        if run.setting("algorithm", "null_control") is True
         and analysis.series[run.run].level == f"{level}{NULL_CONTROL}"
     ]
     if not of_level:
@@ -149,10 +147,12 @@ def _in_shares(drawing: Drawing) -> Drawing:
     return replace(drawing, columns=columns, rows=tuple(rows))
 
 
-def _axis_names(measured: Measured) -> AxisNames:
-    """The axes' labels with units; what differs between the runs is left out."""
+def axis_names(measured: Measured, shown: Callable[[str], str] = label) -> AxisNames:
+    """The axes' labels with units; what differs between the runs is left out. `shown`: makes the
+    name of the column of R fit to be drawn.
+    """
     unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
-    told = [label(measured.reward)] if measured.reward else []
+    told = [shown(measured.reward)] if measured.reward else []
     told += ["same batch"] if measured.same_batch else []
     reward = f" ({', '.join(told)})" if told else ""
     of_whom = "empathy reward" if measured.is_ours else "reward"

@@ -19,7 +19,7 @@ from harness.report.figures.medians import Middle, NullControls
 from harness.report.figures.ranges import Least
 from harness.report.figures.run_series import Panel as RunPanel
 from harness.report.figures.run_series import Trace
-from harness.report.figures.series_pages import MEDIANS
+from harness.report.figures.series_pages import MEDIANS, axis_names
 from harness.report.html import legends, plot
 from harness.report.html.axes import axis
 from harness.report.html.legends import DOT, SAMPLE, SWATCH, floats, pool_name, traces_of
@@ -28,7 +28,7 @@ from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, ma
 
 def entropy_curves(page: Page) -> Chart:
     """H above and R below against the step, with the onset: a column a level."""
-    names, heading = legends.axis_names(page), curves.HEADING
+    names, heading = axis_names(page.measured, str), curves.HEADING
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
         held_out = [pool.held_out for pool in pools if pool.held_out is not None]
@@ -151,7 +151,7 @@ def _middle(made: Plot, pool: Pool, values: Middle | None) -> None:
 
 def residual(page: Page) -> Chart | None:
     """R minus the law against the step and against H; None where no law was fitted."""
-    names = legends.axis_names(page)
+    names = axis_names(page.measured, str)
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
         by_step = [m for p in pools if (m := p.residual_by_step) is not None]

@@ -14,7 +14,7 @@ from harness.report.figures.group_series import PoolPanel
 from harness.report.figures.law_frame import HEADING, Frame
 from harness.report.figures.run_series import Panel as RunPanel
 from harness.report.figures.run_series import Trace
-from harness.report.figures.series_pages import MEDIANS
+from harness.report.figures.series_pages import MEDIANS, axis_names
 from harness.report.html import axes, legends, plot
 from harness.report.html.axes import axis
 from harness.report.html.legends import DIAMOND, DOT, SAMPLE, SWATCH, floats, pool_name, traces_of
@@ -23,7 +23,7 @@ from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, ma
 
 def entropy_law(page: Page) -> Chart:
     """R against H with the fitted law and its ceiling: a panel a level."""
-    names = legends.axis_names(page)
+    names = axis_names(page.measured, str)
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
         shared = law_frame.of_pools(pools, names.reward_range)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.law.results import Floats
-from harness.report.figures import ranges
-from harness.report.figures.figure_specs import AxisNames, Page
+from harness.report.figures.figure_specs import Page
 from harness.report.figures.group_series import Pool
 from harness.report.figures.run_series import Trace
-from harness.report.figures.series_pages import BAND, TIMES
+from harness.report.figures.series_pages import BAND
 from harness.report.html import plot
 from harness.report.html.plot import Entry, css, marker
 
@@ -20,20 +19,6 @@ DOT = "M10 7"
 DIAMOND = plot.MARKERS[3]
 NO_SERIES = -1
 """Slot of what is no series of the legend."""
-
-
-def axis_names(page: Page) -> AxisNames:
-    """The labels of the axes, with units."""
-    measured = page.measured
-    unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
-    told = [measured.reward] if measured.reward else []
-    told += ["same batch"] if measured.same_batch else []
-    reward = f" ({', '.join(told)})" if told else ""
-    of_whom = "empathy reward" if measured.is_ours else "reward"
-    return AxisNames(
-        f"policy entropy H (nats{unit})", f"{of_whom} R{reward}", TIMES[measured.time],
-        ranges.EMPATHY if measured.is_ours else None,
-    )  # fmt: skip
 
 
 def traces_of(page: Page) -> list[Trace]:

@@ -205,7 +205,7 @@ def intervals(shown: Sequence[Row]) -> str:
 def _counted(analysis: Analysis) -> list[RunResult]:
     """The runs that a row or its noise is of."""
     fitted = (run for run in analysis.runs if run.status == "ok")
-    return [run for run in fitted if run.run not in analysis.left_out]
+    return analysis.counted(fitted)
 
 
 def left_open(

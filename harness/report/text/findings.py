@@ -28,7 +28,7 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
 
 def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
     """The runs a sentence is about; all, where none is finished."""
-    finished = [run for run in runs if run.run not in analysis.left_out]
+    finished = analysis.counted(runs)
     out = len(runs) - len(finished)
     if not finished:
         return runs, ", unfinished"

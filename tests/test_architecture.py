@@ -9,7 +9,8 @@ import pytest
 
 from tests import opened
 
-PACKAGE = Path(__file__).parents[1] / "harness"
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "harness"
 HEAVY = ("hydra", "omegaconf", "torch", "pandas", "numpy", "rich", "scipy", "matplotlib", "trl")
 LONGEST_FILE, LONGEST_FUNCTION = 350, 60
 
@@ -36,6 +37,17 @@ def test_files_and_functions_stay_short(path: Path) -> None:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, node.name
+
+
+def test_no_test_imports_from_another() -> None:
+    """What tests share is made by modules beside them, which say what they make."""
+    shared = {
+        f"{path.relative_to(TESTS)}: {node.module}"
+        for path in TESTS.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and ".test_" in (node.module or "")
+    }
+    assert not shared
 
 
 PRIVATE_MODULES = {

@@ -1,4 +1,4 @@
-"""Folders of runs and sweeps to list."""
+"""Folders to be listed or removed, and a sweep whose runs stand in its ledger."""
 
 from __future__ import annotations
 
@@ -36,3 +36,15 @@ def a_sweep(root: Path, *names: str, **given: Any) -> Path:
     axes = {"seed": list(range(1, len(names) + 1))}
     sweep_file.write(root, Sweep(str(root), axes, rows, (), **given))
     return root
+
+
+HEX = "0123456789abcdef"
+
+
+def names(path: Path) -> list[str]:
+    return sorted(p.name for p in path.iterdir())
+
+
+def add(folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("keep me")

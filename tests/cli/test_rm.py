@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.testing.commands import here
-from tests.cli.made_lists import a_sweep, made
+from tests.cli.made_lists import HEX, a_sweep, add, made, names
 from tests.cli.terminal import on_terminal
-
-HEX = "0123456789abcdef"
-
-
-def names(path: Path) -> list[str]:
-    return sorted(p.name for p in path.iterdir())
 
 
 def test_a_run_and_a_sweep_are_removed_and_what_is_freed_is_told(tmp_path: Path) -> None:
@@ -100,11 +94,6 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], int, str]] = {
     ),
     "a folder of runs": (lambda p: made(p / "one"), 65, "neither a run nor a sweep"),
 }  # fmt: skip
-
-
-def add(folder: Path, name: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text("keep me")
 
 
 @pytest.mark.parametrize("what", FOREIGN)

@@ -18,8 +18,7 @@ from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.testing.commands import TABULAR, command, harness, here
-from tests.cli.made_lists import a_sweep, made
-from tests.cli.test_rm import HEX, add, names
+from tests.cli.made_lists import HEX, a_sweep, add, made, names
 
 
 def test_a_run_that_is_trained_now_is_75_and_goes_on(tmp_path: Path) -> None:

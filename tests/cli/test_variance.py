@@ -15,8 +15,7 @@ from harness.cli import variance as command
 from harness.errors import ConfigError, DataError
 from harness.law.variance import measure
 from harness.report.tables import variance as table
-from tests.law.variance.test_critical_batch import ledger_run
-from tests.law.variance.test_measure import events, run
+from tests.law.variance.made import events, ledger_run, run
 
 HALF_WIDTH = "--half-width: must be above 0 and at most 1, the range of a reward"
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.testing.commands import TABULAR, harness, here, ledger, only_sweep
 from tests.simulator.endpoint import HANG, Body, serving
-from tests.simulator.test_served_faults import APPRAISAL_FAULTS, TRIES
+from tests.simulator.served import APPRAISAL_FAULTS, TRIES
 
 WIRES: list[bytes | str] = [
     HANG, *(wire for wire, kind in APPRAISAL_FAULTS.values() if TRIES.get(kind, 3) == 3)

@@ -23,7 +23,7 @@ from harness.records import checkpoints, manifest
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 from harness.testing.commands import here
-from tests.export.test_export import GREEDY, alone, checkpoint, damage, shown_python
+from tests.export.made import GREEDY, alone, checkpoint, damage, shown_python
 from tests.train.made import go_on, make_run
 
 BASE = PolicyConfig(

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,40 +14,13 @@ from harness.export.card import EXAMPLE
 from harness.law.io import difficulty_card
 from harness.policy import tiny
 from harness.policy.chat import chat_of
-from harness.records import checkpoints
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, here
 from harness.train.engines.engine import Transformers
+from tests.export.made import GREEDY, alone, checkpoint, damage, shown_python
 
-WITHOUT_US = "import sys; sys.modules['harness'] = None; exec(sys.stdin.read())"
-"""A process in which `import harness` fails, whatever is installed."""
-GREEDY = """
-from transformers import AutoModelForCausalLM, AutoTokenizer
-tokenizer = AutoTokenizer.from_pretrained(".")
-model = AutoModelForCausalLM.from_pretrained(".")
-asked = tokenizer.apply_chat_template(
-    [{"role": "user", "content": %r}], add_generation_prompt=True, return_tensors="pt",
-    return_dict=True)
-drawn = model.generate(**asked, do_sample=False)[0, asked["input_ids"].shape[1]:].tolist()
-print(asked["input_ids"][0].tolist() + drawn)
-"""
 COLDEST = 1e-4
 """A temperature at which a draw is the likeliest token."""
-
-
-def alone(script: str, folder: Path) -> str:
-    """What `script` prints in the folder of an export."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_US], input=script, cwd=folder, text=True,
-        capture_output=True, timeout=200, check=False,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def checkpoint(run: RunFolder, step: int) -> Path:
-    return run.checkpoints / f"step-{step:05d}" / checkpoints.MODEL
 
 
 def greedy(weights: Path, words: str, most: int) -> list[int]:
@@ -66,11 +35,6 @@ def greedy(weights: Path, words: str, most: int) -> list[int]:
 def front_of(card: str) -> dict[str, object]:
     values: dict[str, object] = yaml.safe_load(card.split("---\n")[1])
     return values
-
-
-def shown_python(card: str) -> str:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", card, re.MULTILINE | re.DOTALL)
-    return str(block)
 
 
 def test_without_harness_it_says_what_the_run_would_say(run: RunFolder, exported: Path) -> None:
@@ -173,12 +137,6 @@ def test_a_damaged_last_checkpoint_is_passed_over_and_said(run: RunFolder, tmp_p
         "harness: one/checkpoints/step-00004: trainer/model.safetensors differs from its manifest; "
         "an older checkpoint is exported\n"
     )
-
-
-def damage(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
 
 
 @pytest.mark.parametrize("words", [[], ["--step", "4"]])

@@ -11,8 +11,8 @@ import pytest
 from harness.config import engine_choice
 from harness.testing import commands
 from tests.train.made import finish, make_run
+from tests.train.made_hugging_face import ON_CPU, SMALL
 from tests.train.made_ranks import config
-from tests.train.test_vllm import ON_CPU, SMALL
 
 pytestmark = [
     pytest.mark.slow,

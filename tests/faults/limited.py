@@ -1,16 +1,20 @@
-"""Runs under a kernel's limits, and the uninterrupted run that each of them must end equal to."""
+"""Commands and runs under a kernel's limits, and the uninterrupted run they must end equal to."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.records.run_folder import RunFolder
+from harness.testing.commands import command
 from tests.train.made import brief, finish, make_run
 
 RUN = (sys.executable, "-P", "-m", "harness.train")
@@ -56,3 +60,36 @@ def modes(root: Path) -> dict[str, str]:
     """Permissions of everything below `root`, octal, by relative path."""
     found = [Path(at) / name for at, folders, files in os.walk(root) for name in folders + files]
     return {str(p.relative_to(root)): oct(p.lstat().st_mode & 0o777)[2:] for p in found}
+
+
+def on(
+    machine: Sequence[str], *words: str, cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """`harness WORDS` there; skips where there can be no such machine."""
+    if machine and not _can_be(tuple(machine)):
+        pytest.skip(f"{machine[0]} needs rights that are not here")
+    return subprocess.run(
+        [*machine, *command(*words)],
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        timeout=180,
+        check=False,
+    )
+
+
+@functools.cache
+def _can_be(machine: tuple[str, ...]) -> bool:
+    try:
+        return subprocess.run([*machine, "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def sentence(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line on stderr."""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("harness: ")
+    return line

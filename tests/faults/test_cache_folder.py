@@ -11,7 +11,7 @@ from harness.compose import planner
 from harness.execution import difficulty_cards
 from harness.testing.commands import TABULAR, here
 from harness.train.warm_start import start_model
-from tests.faults.test_machines import on, sentence
+from tests.faults.limited import on, sentence
 
 MOUNT = 'at=${HARNESS_CACHE:-.}; mount --bind $at $at && mount -o remount,ro,bind $at && exec "$@"'
 READ_ONLY = ("unshare", "-m", "sh", "-c", MOUNT, "sh")

@@ -21,7 +21,7 @@ from harness.errors import ConfigError
 from harness.testing import run_folders, synthetic
 from harness.testing.commands import TABULAR, harness, only_sweep
 from harness.utils import installation
-from tests.faults.test_launchers_of_others import BOMB, Bomb
+from tests.faults.untrusted import BOMB, Bomb
 
 Saw = Callable[[str, object], None]
 QUICK = (*TABULAR, "trainer.steps=1")

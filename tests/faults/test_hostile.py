@@ -28,17 +28,8 @@ from harness.testing.commands import harness
 from harness.train.loop import session as sessions
 from harness.utils import installation
 from tests.faults.limited import quick, train
+from tests.faults.untrusted import Bomb
 from tests.train.made import make_run, status
-
-
-class Bomb:
-    """Unpickled, it makes the file it names."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __reduce__(self) -> tuple[Callable[[str, int], object], tuple[str, int]]:
-        return os.mkdir, (str(self._path), 0o700)
 
 
 def opened(run: RunFolder) -> None:

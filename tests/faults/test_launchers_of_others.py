@@ -22,20 +22,11 @@ from harness.compose import planner
 from harness.errors import ConfigError
 from harness.testing.commands import TABULAR, harness, here, ledger, only_sweep
 from harness.utils import installation
+from tests.faults.untrusted import BOMB, Bomb
 
 Saw = Callable[[str, object], None]
 QUICK = (*TABULAR, "trainer.steps=1")
 FOLDER_IS_NOT_OURS = "no file in a conf/ or sweeps/ may name code to run"
-
-
-class Bomb:
-    """Unpickled, it makes the folder it names."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
-        return os.mkdir, (str(self._path),)
 
 
 def _pickled(tmp_path: Path) -> dict[str, object]:
@@ -231,9 +222,6 @@ def _holds(path: Path, text: str) -> bool:
     return text.encode() in path.read_bytes()
 
 
-BOMB = "a: &a [x, x]\n" + "\n".join(
-    f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 9)}]" for n in range(9)
-)
 SHADOWS = ("conf/difficulty/medium.yaml", "conf/trainer/default.yaml", "conf/config.yaml",
            "conf/hydra/config.yaml", "conf/hydra/launcher/local.yaml")  # fmt: skip
 

@@ -14,7 +14,7 @@ from harness.records import checkpoints, run_status
 from harness.records.run_folder import RunFolder
 from harness.train.__main__ import expected
 from tests.faults.limited import train
-from tests.faults.test_hostile import Bomb
+from tests.faults.untrusted import Bomb
 from tests.train.made import finish, make_run, short, tabular
 
 POLICY = PolicyConfig(warm_start_copy_steps=0, warm_start_steps=3)

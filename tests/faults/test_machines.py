@@ -5,12 +5,11 @@ Each command works there, or ends with one sentence and a code that is not 1.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from harness.records import run_status
 from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, command, here
-from tests.faults.limited import quick
+from tests.faults.limited import on, quick, sentence
 from tests.train.made import make_run
 
 SHORT = (*TABULAR, "trainer.steps=2", "difficulty.turn_cap=2")
@@ -37,39 +36,6 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 LATIN = {"LC_ALL": "", "LANG": "de_DE.ISO-8859-1", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 POSIX = {"LC_ALL": "POSIX", "PYTHONUTF8": "0"}
 Seen = Callable[[str, object], None]
-
-
-def on(
-    machine: Sequence[str], *words: str, cwd: Path, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """`harness WORDS` there; skips where there can be no such machine."""
-    if machine and not _can_be(tuple(machine)):
-        pytest.skip(f"{machine[0]} needs rights that are not here")
-    return subprocess.run(
-        [*machine, *command(*words)],
-        cwd=cwd,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        errors="surrogateescape",
-        timeout=180,
-        check=False,
-    )
-
-
-@functools.cache
-def _can_be(machine: tuple[str, ...]) -> bool:
-    try:
-        return subprocess.run([*machine, "true"], capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
-def sentence(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line on stderr."""
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("harness: ")
-    return line
 
 
 @pytest.mark.attack(

@@ -23,7 +23,7 @@ from harness.train.warm_start import start_model
 from tests.faults.limited import UNDER
 from tests.train.made import go_on, make_run, short, status
 from tests.train.made_hugging_face import SMALL, folder_with_a_model
-from tests.train.test_warm_start import QUICK
+from tests.train.made_language import QUICK
 
 Seen = Callable[[str, object], None]
 SHORT = short(1)

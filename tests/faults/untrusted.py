@@ -1,4 +1,4 @@
-"""A key in the environment, an endpoint that wants it, and a folder that names both."""
+"""What is not to be trusted: an endpoint that wants a key, a pickle and YAML that grows."""
 
 from __future__ import annotations
 
@@ -77,3 +77,18 @@ def planned(cwd: Path, endpoint: Endpoint) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
         return Path(str(ledger.create(plan(given), given).dir))
+
+
+class Bomb:
+    """Unpickled, it makes the folder it names."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return os.mkdir, (str(self._path),)
+
+
+BOMB = "a: &a [x, x]\n" + "\n".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 9)}]" for n in range(9)
+)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from harness.law.group_results import Analysis, Contrast
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, Log
@@ -45,3 +47,10 @@ def contrast(found: Analysis, quantity: str) -> Contrast:
     """The one of the only pair."""
     (one,) = [c for g in found.groups for c in g.contrasts if c.quantity == quantity]
     return one
+
+
+def forget_seed(run: Path) -> None:
+    path = run / "config.yaml"
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    del config["seed"]
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")

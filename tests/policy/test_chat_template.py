@@ -6,16 +6,9 @@ from transformers import PreTrainedTokenizerFast
 from harness.errors import ConfigError
 from harness.policy.chat import chat_of
 from harness.policy.huggingface import made_up_tokenizer
+from tests.train.made_hugging_face import THINKS, TURNS
 
 SYSTEM = "Be kind."
-TURNS = (
-    "{% for m in messages %}<|user|>{{ m['role'] }}\n{{ m['content'] }}<|end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|user|>assistant\n{% endif %}"
-)
-THINKS = TURNS.replace(
-    "assistant\n{% endif %}",
-    "assistant\n{% if not enable_thinking %}<think></think>{% endif %}{% endif %}",
-)
 
 
 @pytest.fixture

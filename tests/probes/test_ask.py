@@ -9,42 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
-from harness.probes import ask, registry, warmth
+from harness.probes import warmth
 from harness.probes.quantity import ItemChoice
-from harness.probes.results import Probed, Reading
+from harness.probes.results import Reading
 from harness.records.run_folder import RunFolder
+from tests.probes.made import LORA, probed, trained
 from tests.train import made_language_runs as language
-from tests.train.made import FEW, brief, go_on, make_run, short
-
-STEPS = 4
-LORA = PolicyConfig(
-    name="hf", kind="hf", init="random", hidden_size=32, attention_heads=2, layers=2,
-    vocabulary=600, lora_rank=4, max_turn_tokens=8,
-)  # fmt: skip
-
-
-def evaluated_each_step(config: RunConfig) -> RunConfig:
-    trainer = replace(config.trainer, steps=STEPS, eval_every=1, checkpoint_every=2, keep_every=2)
-    return replace(config, trainer=trainer)
-
-
-def trained(folder: Path, config: RunConfig) -> RunFolder:
-    run = make_run(folder, evaluated_each_step(config))
-    code, _, err = go_on(run)
-    assert code == 0, err
-    return run
+from tests.train.made import brief, short
 
 
 @pytest.fixture(scope="module")
 def tabular(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return trained(tmp_path_factory.mktemp("runs") / "tabular", brief())
-
-
-def probed(run: RunFolder, name: str = "width", **question: object) -> Probed:
-    asked = ask.Question(registry.named(name), run.path, users=FEW, repeats=1, **question)  # type: ignore[arg-type]
-    return ask.ask(asked, lambda what, held, of: None)
 
 
 def rewards(readings: Sequence[Reading]) -> Mapping[str, float | None]:

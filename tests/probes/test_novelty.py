@@ -21,7 +21,7 @@ from harness.train.metrics.held_out import Meeting, levels_of
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.saved_policy.policy import Divergence, Held
 from harness.utils import extensions
-from tests.probes.test_ask import probed, trained
+from tests.probes.made import probed, trained
 from tests.train.made import brief, conversation, user_turn
 
 SIX, TWO = list(INTENTIONS[:6]), list(INTENTIONS[6:])

@@ -12,7 +12,7 @@ from harness.policy.chat import chat_of
 from harness.train.engines.engine import Transformers
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.saved_policy.language import ModelWords
-from tests.probes.test_ask import LORA
+from tests.probes.made import LORA
 
 POLICY = replace(LORA, lora_rank=0, system_prompt="You listen to people who have a hard time.")
 OPTIONS = ("Yes.", "No, it does not help anybody at all.", "Perhaps it does.")

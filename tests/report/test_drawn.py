@@ -15,8 +15,8 @@ from harness.report.figures.canvas import Drawing
 from tests.report import made
 from tests.report.made_figure_kinds import COLLAPSE, everything
 from tests.report.made_figures import drawn, legend
+from tests.report.made_tables import forest, study
 from tests.report.marks import arrows
-from tests.report.test_contrasts import forest, study
 
 NULL = {"policy": {"kind": "tabular"}, "algorithm": {"null_control": True}}
 

@@ -19,8 +19,7 @@ from harness.report.html import link_chart
 from harness.report.tables import study
 from harness.report.text import study_notes
 from tests.present import present
-from tests.study.made import Arms, Course, study_of
-from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
+from tests.study.made import GAIN, HARD, MEDIUM, STEADY, Arms, Course, study_of
 
 WEAK = [Course(gain=0.1 + 0.02 * (n % 3)) for n in range(5)]
 ODD = dataclasses.replace(GAIN, name="[red]odd[/red]", direction="more")

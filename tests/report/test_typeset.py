@@ -20,7 +20,7 @@ from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
 from tests.report.made_figure_kinds import everything
-from tests.report.test_contrasts import study
+from tests.report.made_tables import study
 
 COMMANDS = re.compile(
     r"\\textbackslash\{\}|\\text(?:asciicircum|asciitilde|less|greater|bar)\{\}|\{\\char\d\d\}"

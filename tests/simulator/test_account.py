@@ -22,8 +22,7 @@ from harness.simulator.state import draw_user
 from harness.testing.simulator_contract import HOSTILE, REPLIES, converse
 from tests.calibration.levels import LEVELS
 from tests.simulator.endpoint import purpose, response, serving
-from tests.simulator.served import BRIEF, connected, talk_with, users
-from tests.simulator.test_served_profiles import row, written
+from tests.simulator.served import BRIEF, connected, row, talk_with, users, written
 
 OURS = (ScriptedSimulator, SecondSimulator)
 CRUEL = ("You are pathetic.", "Get over it.", "Shut up, nobody cares.", "I am so sorry for that.")

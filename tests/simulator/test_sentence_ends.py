@@ -11,7 +11,7 @@ from harness.simulator.scripted import language_guard
 from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.words import sentences
 from tests.simulator.distortions import truncated
-from tests.simulator.test_typing import NATURAL
+from tests.simulator.made_scripted import NATURAL
 
 BROKEN_OFF = """
 I can imagine how it hurts that you lost a. | It seems so painful to you that your father.

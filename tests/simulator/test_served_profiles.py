@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,19 +18,9 @@ from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.simulator.served import cast, profiles
 from harness.testing.simulator_contract import converse
 from tests.simulator.endpoint import data, purpose, serving
-from tests.simulator.served import BRIEF, connected, users
+from tests.simulator.served import BRIEF, connected, row, users, written
 
 JO = {"id": "jo-1", "persona": "Jo", "facts": ["My landlord sold the house."]}
-
-
-def row(number: int, **values: object) -> dict[str, object]:
-    return {"id": f"u{number}", "persona": f"P{number}", "facts": [f"Fact {number}."], **values}
-
-
-def written(path: Path, *rows: Mapping[str, object] | str) -> Path:
-    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize(

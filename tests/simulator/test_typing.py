@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from harness.simulator.scripted.recognition import dismisses
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences, words
 from harness.simulator.state import State
-from tests.simulator.made_scripted import level
+from tests.simulator.made_scripted import NATURAL, level
 
 MEDIUM = ScriptedSimulator(level("medium"))
 MOST = 0.05
@@ -30,9 +29,6 @@ CONTRACTED = (
     ("can not", "can't"), ("ou have", "ou've"), ("has not", "hasn't"), ("did not", "didn't"),
     ("I have", "I've"),
 )  # fmt: skip
-SENTENCES = Path(__file__).parents[2] / "benchmarks" / "strategy_sentences.tsv"
-NATURAL = [line.split("\t") for line in SENTENCES.read_text(encoding="utf-8").splitlines()]
-"""(writer, kind, sentence)."""
 KIND = {k: [s for _, kind, s in NATURAL if kind == k] for k in {row[1] for row in NATURAL}}
 
 

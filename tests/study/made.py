@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from harness.config.run import AlgorithmConfig, DifficultyConfig, RemedyConfig, 
 from harness.law import analysis
 from harness.law.compare import study_arms, study_outcome
 from harness.law.compare.study_outcome import Outcome
-from harness.records import config_file, run_status
+from harness.records import config_file, run_status, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 from harness.records.study_file import EVALUATION, Link, Look, Stated, StudyRecord, to_plain
@@ -149,3 +151,29 @@ def _write(folder: Path, made: RunConfig, lines: list[dict[str, Any]]) -> None:
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     status = RunStatus("done", config_hash=config_file.config_hash(made), seed=made.seed)
     run_status.write(RunFolder(folder), status)
+
+
+GAIN = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
+
+
+MEDIUM, HARD = config("medium", 1, False), config("hard", 1, False)
+
+
+STEADY = [Course(gain=0.3 + 0.01 * n) for n in range(5)]
+
+
+def record_of(root: Path, outcome: Outcome, seeds: int, judged_at: bool = True) -> None:
+    names = sorted((p.name for p in root.glob("*-seed*")), key=lambda n: int(n.split("-")[0]))
+    of_arms: dict[str, dict[str, str]] = {}
+    for name in names:
+        run = RunFolder(root / name)
+        run_status.write(run, replace(run_status.read(run), last_step=N))
+        match = re.fullmatch(r"\d+-(.*)-seed(\d+)", name)
+        assert match
+        of_arms.setdefault(match[1], {})[match[2]] = name
+    look = study_outcome.look(outcome, [])
+    stated = to_plain(replace(outcome.stated, seeds=list(range(1, seeds + 1))))
+    looks = [look] if look and judged_at else []
+    study_file.write(root, StudyRecord("made", stated, [], of_arms, {}, looks))
+    rows = [LedgerRow(name, None, (), "done") for name in names]
+    sweep_file.write(root, Sweep(None, {"seed": list(range(1, seeds + 1))}, rows))

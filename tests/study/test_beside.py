@@ -23,8 +23,7 @@ from harness.report.html import link_chart
 from harness.report.tables import study
 from harness.report.text import wording
 from tests.present import present
-from tests.study.made import Course, study_of
-from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
+from tests.study.made import GAIN, HARD, MEDIUM, STEADY, Course, study_of
 
 LESS = [Course(gain=0.1 + 0.02 * (n % 3)) for n in range(5)]
 MORE = [Course(gain=0.6 + 0.02 * (n % 3)) for n in range(5)]

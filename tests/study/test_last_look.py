@@ -11,18 +11,15 @@ from pathlib import Path
 import pytest
 
 from harness.errors import DataError
-from harness.law.compare import other_study, study_outcome
+from harness.law.compare import other_study
 from harness.law.compare.study_outcome import Outcome
-from harness.records import run_status, study_file, sweep_file
-from harness.records.run_folder import RunFolder
-from harness.records.study_file import Link, StudyRecord, to_plain
-from harness.records.sweep_file import LedgerRow, Sweep
+from harness.records.study_file import Link
 from harness.report.html import answer
 from harness.report.html.answer import Study
 from harness.report.tables import other_study as other_study_table
 from harness.study import last_look
 from tests.present import present
-from tests.study.made import Arms, Course, N, config, study_of
+from tests.study.made import Arms, Course, config, record_of, study_of
 
 LESS = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
 
@@ -41,23 +38,6 @@ def written(root: Path, seeds: int = 4) -> Outcome:
     (root / "study").mkdir(exist_ok=True)
     (root / "study" / "result.json").write_text(json.dumps(outcome.to_json()))
     return outcome
-
-
-def record_of(root: Path, outcome: Outcome, seeds: int, judged_at: bool = True) -> None:
-    names = sorted((p.name for p in root.glob("*-seed*")), key=lambda n: int(n.split("-")[0]))
-    of_arms: dict[str, dict[str, str]] = {}
-    for name in names:
-        run = RunFolder(root / name)
-        run_status.write(run, replace(run_status.read(run), last_step=N))
-        match = re.fullmatch(r"\d+-(.*)-seed(\d+)", name)
-        assert match
-        of_arms.setdefault(match[1], {})[match[2]] = name
-    look = study_outcome.look(outcome, [])
-    stated = to_plain(replace(outcome.stated, seeds=list(range(1, seeds + 1))))
-    looks = [look] if look and judged_at else []
-    study_file.write(root, StudyRecord("made", stated, [], of_arms, {}, looks))
-    rows = [LedgerRow(name, None, (), "done") for name in names]
-    sweep_file.write(root, Sweep(None, {"seed": list(range(1, seeds + 1))}, rows))
 
 
 def test_it_is_the_outcome_that_was_written(tmp_path: Path) -> None:

@@ -12,14 +12,11 @@ from harness.law.compare import study_outcome
 from harness.records.study_file import Link
 from harness.report.text import study_notes
 from tests.present import present
-from tests.study.made import Arms, Course, config, study_of
+from tests.study.made import GAIN, HARD, MEDIUM, STEADY, Arms, Course, config, study_of
 
-GAIN = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
 LOST = Link("falls further", "entropy_lost", "hard", "medium", "more", 0.1)
 ONSET = Link("falls earlier", "probe_onset", "hard", "medium", "earlier", 0.1)
 LEAD = Link("fall first", "lead", "hard", None, "more", 0.05)
-MEDIUM, HARD = config("medium", 1, False), config("hard", 1, False)
-STEADY = [Course(gain=0.3 + 0.01 * n) for n in range(5)]
 
 
 def test_the_study_of_a_collapse_that_explains(tmp_path: Path) -> None:

@@ -23,8 +23,7 @@ from harness.report import write
 from harness.report.text import link_words, study_notes
 from harness.study import folder, last_look
 from tests.present import present
-from tests.study.made import Arms, Course, N, config, study_of
-from tests.study.test_last_look import record_of
+from tests.study.made import Arms, Course, N, config, record_of, study_of
 
 SAD = "takes up a true fact, sad"
 ASKED = OfProbe("reliability", "told facts", "share of replies", 0, 0, 200)

@@ -51,3 +51,24 @@ def folder_with_a_model(path: Path) -> Path:
     huggingface.load_model(SMALL, None, "cpu").save_pretrained(path)
     huggingface.made_up_tokenizer(SMALL.vocabulary).save_pretrained(path)
     return path
+
+
+TURNS = (
+    "{% for m in messages %}<|user|>{{ m['role'] }}\n{{ m['content'] }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|user|>assistant\n{% endif %}"
+)
+
+
+THINKS = TURNS.replace(
+    "assistant\n{% endif %}",
+    "assistant\n{% if not enable_thinking %}<think></think>{% endif %}{% endif %}",
+)
+
+
+ON_CPU = Path(__file__).parent / "vllm_on_cpu"
+
+
+SMALL = PolicyConfig(
+    name="hf", kind="hf", init="random", hidden_size=64, layers=2, attention_heads=2,
+    key_value_heads=1, head_size=32, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
+)  # fmt: skip

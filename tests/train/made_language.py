@@ -1,14 +1,20 @@
 """A small random model, and conversations for its loss."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from harness.config.run import AlgorithmConfig
+from harness.config.run import AlgorithmConfig, PolicyConfig
+from harness.train.algorithms.grpo import Grpo
 from harness.train.objective.loss_batch import LossBatch, LossSettings
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.algorithm import Algorithm
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss, unclipped
+from harness.train.policy_gradient.rewards import Rewards
 from tests.train.made import stack_of, unselective
 
 WORDS = 24
@@ -61,3 +67,32 @@ def alone(model: Any, conversations: LossBatch, temperature: float) -> list[torc
         logp = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
         logps.append(logp[torch.tensor(own[1:])])
     return logps
+
+
+QUICK = PolicyConfig(
+    hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_copy_steps=2,
+    warm_start_steps=4, max_turn_tokens=8,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OfSequences(Algorithm):
+    """GSPO's ratio, one for a whole conversation (arXiv 2507.18071, equation 6), unclipped."""
+
+    by_conversation: ClassVar[bool] = True
+
+    @classmethod
+    def name(cls) -> str:
+        return "sequences"
+
+    def advantages(
+        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
+    ) -> FloatArray:
+        return Grpo().advantages(rewards, values, config)
+
+    def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
+        mean_gap = tokens.mean_by_conversation(tokens.logp - tokens.old_logp)
+        # each token's ratio is that of its conversation, so its slope is of a mean over those
+        plain = unclipped(mean_gap, mean_gap * 0, tokens.advantage)
+        slope = tokens.mean_by_conversation(plain.value)
+        return TokenLoss(plain.value, slope, plain.low, plain.high)

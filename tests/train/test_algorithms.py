@@ -1,8 +1,8 @@
 """Algorithms: what each makes of rewards, against its formula, and what is refused."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,33 +27,9 @@ from harness.train.algorithms.reinforce import Reinforce
 from harness.train.objective import registry
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.algorithm import Algorithm
-from harness.train.policy_gradient.losses import LossTokens, TokenLoss, unclipped
-from harness.train.policy_gradient.rewards import Rewards
 from harness.utils import extensions
 from tests.train.made import rows_of, tabular
-
-
-@dataclass(frozen=True)
-class OfSequences(Algorithm):
-    """GSPO's ratio, one for a whole conversation (arXiv 2507.18071, equation 6), unclipped."""
-
-    by_conversation: ClassVar[bool] = True
-
-    @classmethod
-    def name(cls) -> str:
-        return "sequences"
-
-    def advantages(
-        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
-    ) -> FloatArray:
-        return Grpo().advantages(rewards, values, config)
-
-    def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
-        mean_gap = tokens.mean_by_conversation(tokens.logp - tokens.old_logp)
-        # each token's ratio is that of its conversation, so its slope is of a mean over those
-        plain = unclipped(mean_gap, mean_gap * 0, tokens.advantage)
-        slope = tokens.mean_by_conversation(plain.value)
-        return TokenLoss(plain.value, slope, plain.low, plain.high)
+from tests.train.made_language import OfSequences
 
 
 class TestGrpo(AlgorithmContract):

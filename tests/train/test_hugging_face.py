@@ -16,9 +16,8 @@ from harness.policy import huggingface
 from harness.train.engines.scoring import entropies, head_logits, log_distribution, own_states
 from harness.train.loop import start
 from harness.train.objective.micro_batches import activation_bytes
-from tests.policy.test_chat_template import THINKS
 from tests.train.made import go_on, make_run, status
-from tests.train.made_hugging_face import SMALL, config, finish, folder_with_a_model, rows
+from tests.train.made_hugging_face import SMALL, THINKS, config, finish, folder_with_a_model, rows
 
 LISTED = {
     "qwen2_5_0_5b": 0.494, "qwen2_5_1_5b": 1.544, "qwen2_5_7b": 7.616, "qwen3_0_6b": 0.596,

@@ -29,8 +29,7 @@ from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.speaker import TokenTrajectory
 from tests.train.made import stack_of, unselective
-from tests.train.made_language import WORDS, alone, batch, model, plainly
-from tests.train.test_algorithms import OfSequences
+from tests.train.made_language import WORDS, OfSequences, alone, batch, model, plainly
 
 __all__ = ["model"]  # the fixture
 

@@ -18,6 +18,7 @@ from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import go_on, make_run, stack_of, unselective
 from tests.train.made_language import alone, batch, model
 from tests.train.made_language_runs import config, rows_of, run_here
+from tests.train.made_remedies import gradient_of
 
 __all__ = ["model"]  # the fixture
 MANY = {
@@ -42,13 +43,6 @@ def test_the_sampler_notes_the_entropy_of_what_it_draws_from(model: Any) -> None
     own = [[False] * len(h) + [True] * len(t.ids) for h, t in zip(heard, noted, strict=True)]
     for turn, wanted in zip(noted, own_entropies(model, ids, own, 1.5), strict=True):
         np.testing.assert_allclose(turn.entropy_nats, wanted, atol=1e-5)
-
-
-def gradient_of(model: Any, loss: torch.Tensor) -> list[torch.Tensor]:
-    """Of a loss computed by hand."""
-    model.zero_grad()
-    torch.autograd.backward(loss)
-    return [p.grad.clone() for p in model.parameters()]
 
 
 def test_an_importance_weight_multiplies_the_policys_term_alone(model: Any) -> None:

@@ -29,9 +29,8 @@ from harness.train.rollout.rewards import (
 )
 from harness.utils import extensions
 from tests.train import made
+from tests.train.made_rewards import MIXED, TURNS, config_of
 
-TURNS = RewardConfig(mode="turns")
-MIXED = RewardConfig(mode="mixed", mix=0.25)
 CTC = RewardConfig(mode="ctc", credit=15.0)
 WARMTH = RewardConfig(mode="warmth")
 
@@ -56,11 +55,6 @@ GROUP = [
     conversation_of(2, (30,), [("question",)]),
     conversation_of(3, (40, float("nan"))),
 ]
-
-
-def config_of(reward: RewardConfig, **algorithm: object) -> RunConfig:
-    base = made.tabular(algorithm={"group_size": 4, **algorithm}, conversations=4)
-    return replace(base, reward=reward)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.rewards import compute_rewards, turn_changes, turns_of
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from tests.train import made
+from tests.train.made_rewards import MIXED, TURNS, config_of
 from tests.train.made_tabular import update
-from tests.train.test_rewards import MIXED, TURNS, config_of
 
 
 def rolled_out(config: RunConfig) -> tuple[list[Conversation], Acts]:

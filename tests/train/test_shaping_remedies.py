@@ -29,8 +29,7 @@ from harness.train.remedies.snr_filter import SnrFilter
 from harness.train.rollout.tabular_speaker import Acts
 from tests.train.made import go_on, stack_of, tokens_of, unselective
 from tests.train.made_language import alone, batch, model
-from tests.train.made_remedies import made_of, refused, rows_of
-from tests.train.test_language_remedies import gradient_of
+from tests.train.made_remedies import gradient_of, made_of, refused, rows_of
 
 __all__ = ["model"]  # the fixture
 

@@ -15,35 +15,16 @@ from typing import Any
 
 import pytest
 
-from harness.embedded import models as embedded
-from harness.errors import ConfigError
 from harness.records import checkpoints
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import command, harness
 from tests.train.made import status, wait_for
+from tests.train.made_smollm2 import MINUTES, WORDS, absent
 
-STEPS = 2
-WORDS = {
-    "policy": "smollm2_135m", "difficulty": "easy", "difficulty.turn_cap": 2,
-    "policy.max_turn_tokens": 32, "trainer.conversations": 8, "trainer.steps": STEPS,
-    "eval.users": 2, "eval.turn_cap": 1, "eval.levels": "[]", "eval.prefixes": 2,
-    "eval.deaf": "false",
-}  # fmt: skip
 SHORT = {"trainer.conversations": 16, "policy.max_turn_tokens": 4}
 """Words of a step whose conversations take seconds, and its update many."""
 LATER_S = {"conversations": 3.0, "update": 20.0}
 """Seconds into the second step at which it is stopped."""
-MINUTES = 10
-"""Most that a run may take on a machine that does other things as well."""
-
-
-def absent() -> str | None:
-    """Why the model cannot be had here; None where it can."""
-    try:
-        embedded.check("smollm2_135m", "policy.model")
-    except ConfigError as error:
-        return str(error)
-    return None
 
 
 pytestmark = [

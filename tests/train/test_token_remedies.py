@@ -11,24 +11,14 @@ from hypothesis import strategies as st
 from harness.config.run import AlgorithmConfig
 from harness.train.objective.remedy_stack import RemedyStack, metrics
 from harness.train.policy_gradient.advantages import token_covariances
-from harness.train.policy_gradient.remedy_roles import Remedy, StepTokens
+from harness.train.policy_gradient.remedy_roles import Remedy
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens
 from harness.train.remedies.kl_cov import KlCov
 from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import stack_of, tokens_of
-
-
-def step(count: int, seed: int = 0, spread: float = 1.0) -> StepTokens:
-    rng = np.random.default_rng(seed)
-    return StepTokens(
-        logp=-rng.exponential(1.0, count),
-        advantage=rng.normal(0.3, spread, count),
-        entropy_nats=rng.exponential(0.5, count),
-        start_logp=-rng.exponential(1.0, count),
-        rng=np.random.default_rng([seed, 3]),
-    )
+from tests.train.made_remedies import step
 
 
 def treated(*methods: Remedy) -> RemedyStack:

@@ -27,21 +27,17 @@ from harness.train.warm_start import start_model
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, killed_after, make_run, start, status, wait_for
+from tests.train.made_hugging_face import ON_CPU, SMALL
 from tests.train.made_hugging_face import config as hugging_face
 from tests.train.made_ranks import config as ranks_config
 from tests.train.made_ranks import ranks_of
-from tests.train.test_smollm2_run import MINUTES, WORDS, absent
+from tests.train.made_smollm2 import MINUTES, WORDS, absent
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(engine_choice.installed() is None, reason="vLLM is not installed here"),
 ]
-ON_CPU = Path(__file__).parent / "vllm_on_cpu"
 ON_PATH = os.pathsep.join([str(ON_CPU), *filter(None, [os.environ.get("PYTHONPATH")])])
-SMALL = PolicyConfig(
-    name="hf", kind="hf", init="random", hidden_size=64, layers=2, attention_heads=2,
-    key_value_heads=1, head_size=32, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
-)  # fmt: skip
 GAP = "sampling/sampling_logp_difference"
 
 

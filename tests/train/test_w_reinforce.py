@@ -6,7 +6,7 @@ import torch
 from harness.config.run import AlgorithmConfig
 from harness.train.remedies.w_reinforce import WReinforce
 from tests.train.made import stack_of, tokens_of
-from tests.train.test_token_remedies import step
+from tests.train.made_remedies import step
 
 
 def test_value_and_slope_are_those_of_the_weighted_loss() -> None:

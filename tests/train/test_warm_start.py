@@ -22,11 +22,8 @@ from harness.simulator.personas import EVERYONE
 from harness.train.engines.scoring import own_logits
 from harness.train.warm_start import induction, start_model, supervised, training_rows
 from harness.train.warm_start.retelling import retold
+from tests.train.made_language import QUICK
 
-QUICK = PolicyConfig(
-    hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_copy_steps=2,
-    warm_start_steps=4, max_turn_tokens=8,
-)  # fmt: skip
 SCHEDULE = supervised.TrainingSchedule(steps=12, rate=0.02, batch=8, constant_until=0.4)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
@@ -14,6 +13,7 @@ from harness.report.text import dropped_rows
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 from tests.law import compared
+from tests.law.compared import forget_seed
 from tests.present import present
 from tests.report.made_figures import legend
 from tests.report.made_tables import printed
@@ -30,13 +30,6 @@ def copied(folder: Path, without_seed: int = COPIES) -> Path:
             if copy <= without_seed:
                 forget_seed(run)
     return folder
-
-
-def forget_seed(run: Path) -> None:
-    path = run / "config.yaml"
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    del config["seed"]
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

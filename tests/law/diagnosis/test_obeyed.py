@@ -18,7 +18,7 @@ from harness.law.diagnosis.obeyed import correlation, obeyed
 from harness.law.io.identity import Identity
 from harness.law.results import Interval
 from harness.records import saved_conversations
-from tests.law.diagnosis.test_diagnose import member, run, sign
+from tests.law.diagnosis.made import member, run, sign
 from tests.train.made import brief, go_on, make_run
 
 

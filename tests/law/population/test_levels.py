@@ -15,7 +15,7 @@ from harness.law.population_results import WHY, Population
 from harness.testing import synthetic
 from harness.testing.synthetic import LOW
 from tests.law import ended
-from tests.law.compare.test_unknown_seeds import forget_seed
+from tests.law.compared import forget_seed
 from tests.law.population import sweep
 from tests.present import present
 

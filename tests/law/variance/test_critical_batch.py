@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from harness.law.estimate.entropy_ledger import COLUMNS
 from harness.law.results import Interval
 from harness.law.variance import measure
 from harness.law.variance.measure import ratio_of_means
 from harness.law.variance.results import CriticalBatch
-from harness.testing import run_folders, synthetic
-
-
-def ledger_run(root: Path, seed: int, kept: bool = True, **parts: tuple[float, float]) -> None:
-    """A run of 64 conversations a step; `parts`: value and error of each entry, of which are 2."""
-    rows = synthetic.evaluated(
-        synthetic.rows(synthetic.lawful(seed, 21, synthetic.NONE)), reward=0.5
-    )
-    entries: dict[str, Any] = dict.fromkeys(COLUMNS, 0.0)
-    for part, (value, error) in parts.items():
-        entries |= {f"ledger/{part}": value, f"ledger/{part}_se": error}
-    for n, row in enumerate(rows if kept else ()):
-        row |= entries if n in (10, 20) else dict.fromkeys(COLUMNS)
-    run_folders.write_run(root / f"run-{seed}", rows, seed=seed)
+from tests.law.variance.made import ledger_run
 
 
 def of_runs(root: Path) -> CriticalBatch:

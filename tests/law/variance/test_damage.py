@@ -13,7 +13,7 @@ import pytest
 from harness.law.variance import runs
 from harness.records import metric_rows, outcomes, run_status
 from harness.records.run_folder import RunFolder
-from tests.law.variance.test_measure import run
+from tests.law.variance.made import run
 
 Lines = list[bytes]
 AS_WRITTEN = "every row must be as the run wrote it"

@@ -11,39 +11,8 @@ import pytest
 
 from harness.law.variance import measure, parts, spent
 from harness.law.variance.results import Part, Variance
-from harness.records import outcomes
 from harness.testing import run_folders, synthetic
-
-USERS, REPEATS = 64, 1
-
-
-def run(
-    root: Path, level: str, seed: int, mean: float, kept: bool = True, **columns: float
-) -> Path:
-    """A run of 64 users, the same in all; `kept`: whether it has outcomes.json."""
-    spread = np.random.default_rng(3).normal(0, 0.1, (USERS, 1))
-    own = np.random.default_rng([3, seed]).normal(0, 0.05, (USERS, 1))
-    table = np.clip(mean + spread + own, 0, 1)
-    rows = synthetic.rows(synthetic.lawful(seed, 21, synthetic.NONE))
-    values: dict[str, Any] = {"reward": float(table.mean()), **columns}
-    rows = synthetic.evaluated(rows, **values)
-    folder = run_folders.write_run(root / f"{level}-{seed}", rows, seed=seed, level=level)
-    if kept:
-        outcomes.write(folder / "outcomes.json", 21, {"own": table.tolist()})
-    return folder
-
-
-def events(folder: Path, **first: Any) -> None:
-    """21 steps of .1 s, evaluations of 2 s at 3 of them; the process began with a second."""
-    lines: list[dict[str, Any]] = [{"event": "start"}]
-    clock = 1.0
-    for step in range(1, 22):
-        met = 2.0 if step in (1, 11, 21) else 0.0
-        clock += 0.1 + met
-        seconds = {"rollout": 0.06, "eval": met, "update": 0.04}
-        lines.append({"event": "step", "step": step, "seconds": seconds, "cpu_s": clock, **first})
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / "events.jsonl").write_text(text + "{torn")
+from tests.law.variance.made import USERS, events, run
 
 
 def named(found: tuple[Part, ...]) -> dict[str, Part]:

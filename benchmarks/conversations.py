@@ -1,11 +1,13 @@
 """Conversations of typed supporters with the scripted user at each level, as a page of Markdown.
 
 python -m benchmarks.conversations > docs/conversations.md
+python -m benchmarks.conversations --all
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -54,7 +56,8 @@ def escaped(text: str) -> str:
 
 def section(supporter: dict[str, Any], turns: list[UserTurn], marks: str) -> Iterator[str]:
     """Yield the lines of one conversation; `marks` has a letter an answer, or is empty."""
-    yield f"{supporter['about'].capitalize()}.\n"
+    about: str = supporter["about"]
+    yield f"{about[0].upper()}{about[1:]}.\n"
     yield f"1. **User**: {escaped(turns[0].text)}"
     for number, turn in enumerate(turns[1:]):
         follows = f" Follows: {VERDICTS[marks[number]]}." if marks else ""
@@ -73,22 +76,43 @@ def counts(marks: dict[str, dict[str, str]]) -> Iterator[str]:
         yield f"| {level} | {len(all_of_them)} | {' | '.join(by_verdict)} |"
 
 
-def page() -> str:
-    """Return the page."""
+def ending(turns: list[UserTurn]) -> str:
+    """Return how a conversation ended, in a few words."""
+    last = turns[-1]
+    return f"{'left' if last.ended == 'left' else last.emotion} after {len(turns) - 1}"
+
+
+def endings(
+    supporters: dict[str, dict[str, Any]], talks: dict[str, dict[str, list[UserTurn]]]
+) -> Iterator[str]:
+    """Yield the table of how conversations ended, by supporter and level."""
+    yield f"| supporter | {' | '.join(LEVELS)} | shown | what to see |"
+    yield "|---|---|---|---|---|---|"
+    for who, supporter in supporters.items():
+        ends = [ending(talks[level][who]) for level in LEVELS]
+        links = [f"[{level}](#{who.replace(' ', '-')}-{level})" for level in supporter["shown"]]
+        yield f"| {who} | {' | '.join(ends)} | {', '.join(links)} | {supporter['see']} |"
+
+
+def page(*, every: bool = False) -> str:
+    """Return the page, with those conversations that it shows or with every one."""
     data = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     supporters, marks = data["supporters"], data["follows"]
     talks = {name: {who: converse(name, supporters[who]) for who in supporters} for name in LEVELS}
     words = "\n".join(turn.text for some in talks.values() for t in some.values() for turn in t)
     is_read = sha256(words.encode()).hexdigest()[:12] == data["read"]
+    tables = {"endings": endings(supporters, talks), "follows": counts(marks)}
+    introduction: str = data["introduction"]
+    for name, table in tables.items():
+        introduction = introduction.replace(f"<!-- {name} -->", "\n".join(table))
     later = "" if is_read else "The users have changed since: what follows is not marked.\n"
-    lines = [data["introduction"], *counts(marks), "", later]
-    for name, some in talks.items():
-        lines.append(f"## {name.capitalize()}\n")
-        for who, turns in some.items():
+    lines = [introduction, "## Conversations\n", later]
+    for who, supporter in supporters.items():
+        for name in LEVELS if every else supporter["shown"]:
             lines.append(f"### {who.capitalize()}, {name}\n")
-            lines += section(supporters[who], turns, marks[name][who] if is_read else "")
+            lines += section(supporter, talks[name][who], marks[name][who] if is_read else "")
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(every="--all" in sys.argv[1:]), end="")

@@ -38,7 +38,7 @@ class Law:
         """One row a run, indexed by `run`: verdict, regime, a, b, ceiling, onset, ...
 
         An interval is three columns: `a`, `a_low`, `a_high` (95%). A run that could not be read is
-        a row too, with `status` error. Fields: docs/law.md.
+        a row too, with `status` error. Fields: docs/law_json.md.
         """
         return _frame(self.to_json()["runs"]).set_index("run")
 

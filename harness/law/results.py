@@ -132,7 +132,7 @@ class NetOfNull:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of law.json (docs/law.md); of a failed one, None from `dropped` to `transfer`.
+    """One run of law.json (docs/law_json.md); of a failed one, None from `dropped` to `transfer`.
 
     The numbers of the law (n_fitted, n_eff, a, b, ceiling, cov_ab, identified, reliability, ols)
     are of the rows that the verdict speaks of: those before the onset where the law broke there.

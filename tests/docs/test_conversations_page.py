@@ -20,13 +20,20 @@ def test_the_page_is_what_the_command_prints() -> None:
     )
 
 
+def test_with_all_every_conversation_is_printed_as_the_page_has_it() -> None:
+    shown = PAGE.read_text(encoding="utf-8").split("\n### ")[1:]
+    every = conversations.page(every=True).split("\n### ")[1:]
+    assert (len(shown), len(every)) == (13, 30)
+    assert {text.strip() for text in shown} < {text.strip() for text in every}
+
+
 def test_each_supporter_meets_another_person() -> None:
     openings = [conversations.converse("medium", s)[0] for s in DATA["supporters"].values()]
     assert len({turn.state.user.persona_index for turn in openings}) == len(openings) == 10
 
 
 def test_marks_of_other_words_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert conversations.page().count(" Follows: ") == 177
+    assert conversations.page(every=True).count(" Follows: ") == 177
     changed = tmp_path / "conversations.yaml"
     changed.write_text(yaml.safe_dump({**DATA, "read": "others"}), encoding="utf-8")
     monkeypatch.setattr(conversations, "FILE", changed)

@@ -1,4 +1,4 @@
-"""What is null for a run of few rows, as docs/law.md says; nothing else is."""
+"""What is null for a run of few rows, as docs/law_json.md says; nothing else is."""
 
 from __future__ import annotations
 

@@ -35,10 +35,11 @@ SAY_EVERY_S = 2.0
 def admit(
     configs: Sequence[RunConfig], overrides: Sequence[str], out: Path, *, as_json: bool
 ) -> int:
-    """Test the served user at each level; 0 if admitted or not to be checked, else 3.
+    """Test the served user at each level. Return 0 if it is admitted or the check is off, else 3.
 
-    What was measured is printed, written to admission.json in `out`, and kept for the sweeps that
-    train on it. Raises EndpointError if the endpoint does not answer, ConfigError for a key.
+    Prints the measures, writes them to admission.json in `out` and keeps them for later sweeps that
+    train on this user. Raises EndpointError if the endpoint does not answer, ConfigError for an
+    invalid key.
     """
     first = configs[0]
     sends = preflight.check_users(first, typed_grants.grants(overrides))
@@ -75,7 +76,7 @@ def admit(
 def _test(
     levels: Sequence[DifficultyConfig], client: EndpointClient, most: int
 ) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
-    """Ask at one level after the other; keep what each comes to as soon as it is known."""
+    """Ask the questions of one level after the other; keep each level's result once it is known."""
     simulator = client.config
     tested: dict[str, tuple[Answers, Faults]] = {}
     progress = _progress(most)
@@ -94,10 +95,11 @@ def _test(
 
 
 def _refuse_unanswered(usage: Usage, url: str) -> None:
-    """Raise EndpointError where too many requests had no answer, which says nothing of the model.
+    """Raise EndpointError if too many requests were not answered: that says nothing about the
+    model.
 
-    Outages are waited for; this is an endpoint that answers its probes and little else, or one
-    with simulator.outage_s=0.
+    The test waits for outages to end. This error is for an endpoint that answers health checks but
+    few requests, or for simulator.outage_s=0.
     """
     unanswered = sum(usage.given_up[kind] for kind in AWAY)
     asked = usage.calls - usage.retries.total()
@@ -110,7 +112,7 @@ def _refuse_unanswered(usage: Usage, url: str) -> None:
 
 
 def _tell_outage(simulator: SimulatorConfig, outage: Outage) -> None:
-    """Print that the endpoint is away, or is back: what it cannot answer says nothing of users."""
+    """Print that the endpoint stopped answering, or answers again."""
     if outage.seconds is None:
         wait = f"waiting up to {simulator.outage_s:g} s (simulator.outage_s)"
         safe_text.say(f"{simulator.base_url} does not answer, {outage.fault}; {wait}")
@@ -119,7 +121,7 @@ def _tell_outage(simulator: SimulatorConfig, outage: Outage) -> None:
 
 
 def _progress(most: int) -> Callable[[str, int], None]:
-    """Return what says how far the test is, every SAY_EVERY_S at most."""
+    """Return a function that prints the progress of the test, at most every SAY_EVERY_S."""
     done, began = 0, time.monotonic()
     said_at = began
 
@@ -136,7 +138,7 @@ def _progress(most: int) -> Callable[[str, int], None]:
 def _judged(
     tested: Mapping[str, tuple[Answers, Faults]], model: str
 ) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
-    """Return what each level comes to, and the order of the levels."""
+    """Return the result of each level, and the measured order of the levels."""
     order = admission.order({level: answers for level, (answers, _) in tested.items()})
     plain: list[dict[str, Any]] = [
         {**one, "difference": asdict(one["difference"]) if one["difference"] else None}

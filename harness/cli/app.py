@@ -89,7 +89,9 @@ def _options(
 
 
 def _completed() -> int | None:
-    """The exit code where a shell asked what to offer and got its answer; None where none asked."""
+    """Answer a shell's request for completions. Return the exit code, or None if there is no
+    request.
+    """
     request = os.environ.get("_HARNESS_COMPLETE")
     if not request:
         return None
@@ -99,7 +101,7 @@ def _completed() -> int | None:
 
 
 def main() -> None:
-    """Run a command; every way it can end has its exit code, and 1 is a bug of ours."""
+    """Run a command and exit with its code. Every outcome has a code; 1 is an unexpected exception."""
     from harness.cli import exit_codes
     from harness.errors import ConfigError
     from harness.utils import process

@@ -95,10 +95,10 @@ def hearing(
     *,
     as_json: bool,
 ) -> None:
-    """Measure how the strategies in a file of ESConv are heard; write esconv.json.
+    """Measure how the reader classifies the strategies in a file of ESConv; write esconv.json.
 
-    Raises ConfigError for overrides but of the reader, on which alone hearing depends, and
-    DataError for a file of another form.
+    Raises ConfigError for an override that does not choose the reader, since nothing else matters
+    here, and DataError for a file of another format.
     """
     _refuse_format(words, "--esconv")
     for word in overrides:
@@ -121,7 +121,7 @@ def _refuse_format(words: Sequence[str], what: str) -> None:
 
 
 def _tell_cost(reader: SentenceReader) -> None:
-    """Print how long a level takes, from the time that a batch takes."""
+    """Print an estimate of the time per level, from the time that one batch takes."""
     batch = [pair.kind for pair in pairs()[:BATCH]]
     began = time.monotonic()
     reader.hear(batch)
@@ -133,7 +133,9 @@ def _tell_cost(reader: SentenceReader) -> None:
 
 
 def _refuse_another(out: Path, knobs: Mapping[str, Any], reader: str) -> None:
-    """A calibration takes minutes: one of other levels, or another reader, is not overwritten."""
+    """Raise ConfigError if `out` holds a calibration of other levels or of another reader: a
+    calibration takes minutes, so it is not overwritten.
+    """
     kept = out / "calibration.json"
     if not kept.exists():
         return
@@ -163,13 +165,13 @@ def _refuse_others(config: RunConfig) -> None:
 
 
 def _with_levels(overrides: Sequence[str]) -> list[str]:
-    """All named levels, unless some are chosen."""
+    """Add all named levels to the overrides, unless these choose levels."""
     chosen = any(word.lstrip("+").startswith(f"{GROUP}=") for word in overrides)
     return [*overrides] if chosen else [f"{GROUP}={','.join(LEVELS)}", *overrides]
 
 
 def _medium(config: RunConfig) -> DifficultyConfig:
-    """The level in whose talks all levels are measured."""
+    """Return the level whose conversations are replayed at every level."""
     return config.levels.medium
 
 

@@ -59,7 +59,9 @@ class Hidden:
 
 
 def hidden(turn: UserTurn) -> Hidden:
-    """Read hidden traits from the simulator's state; a simulator may name them otherwise."""
+    """Read the hidden traits from the simulator's state. A trait is None if the state has no such
+    name.
+    """
     user = getattr(turn.state, "user", None)
     return Hidden(
         getattr(user, "intention", None),
@@ -70,13 +72,13 @@ def hidden(turn: UserTurn) -> Hidden:
 
 
 def console(stream: TextIO) -> Console:
-    """A terminal's own width; no wrapping elsewhere."""
+    """Return a console that wraps at a terminal's width, and nowhere else."""
     width = None if stream.isatty() else NEVER_WRAPPED
     return Console(file=stream, highlight=False, width=width)
 
 
 def show_start(heading: str, hidden: Hidden | None, to: Console) -> None:
-    """Print the heading and, if it is revealed, what the user came for."""
+    """Print the heading and, if `hidden` is given, what the user came for."""
     to.print(text(heading), soft_wrap=True)
     to.print(text(HELP), soft_wrap=True)
     for line in [] if hidden is None else came_for(hidden):
@@ -84,7 +86,7 @@ def show_start(heading: str, hidden: Hidden | None, to: Console) -> None:
 
 
 def show_turn(turn: UserTurn, hidden: Hidden | None, to: Console) -> None:
-    """The user's words and emotion; with `hidden`, why as well."""
+    """Print the user's words and emotion and, if `hidden` is given, the reasons."""
     to.print()
     for line in turn.text.splitlines():
         _row("user", line, "bold", to)
@@ -98,7 +100,7 @@ def show_turn(turn: UserTurn, hidden: Hidden | None, to: Console) -> None:
 
 
 def show_reply(reply: str, to: Console) -> None:
-    """Print a reply that was piped in, so is not on the screen yet."""
+    """Print a reply that was piped in and is therefore not on the screen yet."""
     _row("you", reply or "(nothing)", "", to)
 
 

@@ -31,7 +31,9 @@ Offer = tuple[str, str]
 
 
 def answer(app: typer.Typer, request: str) -> int | None:
-    """Print what the shell offers; the exit code, None where `request` is not answered here."""
+    """Print the completions that a shell asked for. Return the exit code, or None for a shell that
+    is not supported here.
+    """
     shell = request.removeprefix("complete_")
     if shell not in ("bash", "zsh", "fish"):
         return None
@@ -83,7 +85,7 @@ def _split(line: str) -> tuple[list[str], str]:
 
 
 def offers(app: typer.Typer, words: Sequence[str], typed: str) -> Iterator[Offer]:
-    """What may stand where `typed` does, behind `words`."""
+    """Return the completions of the word `typed`, which follows the whole words `words`."""
     names = [word for word in words if not word.startswith("-")]
     infos: Any = {info.name: info for info in app.registered_commands}
     groups = {group.name: group.typer_instance for group in app.registered_groups}
@@ -128,7 +130,7 @@ def _is_option(param: Any) -> bool:
 
 
 def _values(param: Any, typed: str) -> Iterator[Offer]:
-    """What an option or an argument can be."""
+    """Return the possible values of an option or an argument."""
     kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
     choices = [one for one in (kind, *getattr(kind, "__args__", ())) if isinstance(one, type)]
     for choice in choices:
@@ -158,7 +160,9 @@ def _beginning(known: Iterable[Offer], typed: str) -> Iterator[Offer]:
 
 
 def folders(typed: str) -> Iterator[str]:
-    """Runs and sweeps that a path can become, also those one folder further down; and folders."""
+    """Return the runs, sweeps and other folders that a path can be completed to, one level further
+    down too.
+    """
     base, slash, _ = typed.rpartition("/")
     for path in _inside(f"{base}{slash}"):
         if not path.startswith(typed):
@@ -171,7 +175,7 @@ def folders(typed: str) -> Iterator[str]:
 
 
 def _inside(base: str) -> list[str]:
-    """The folders in `base`, which is empty or ends with a slash."""
+    """Return the folders in `base`, which is empty or ends with a slash."""
     try:
         with os.scandir(base or ".") as found:
             entries = [entry for entry, _ in zip(found, range(MOST_FOLDERS), strict=False)]

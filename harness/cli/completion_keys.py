@@ -19,7 +19,7 @@ TRUTHS = ("true", "false")
 
 
 def offers(typed: str) -> Iterator[Offer]:
-    """Words KEY=VALUE that begin so."""
+    """Return the words KEY=VALUE that begin with what was typed."""
     key, equals, value = typed.partition("=")
     if equals:
         yield from values(key, value)
@@ -45,12 +45,14 @@ def _names(typed: str) -> list[str]:
 
 
 def groups() -> list[str]:
-    """The parts of a config that have options."""
+    """Return the config groups that have options."""
     return list(keys.groups())
 
 
 def values(name: str, typed: str) -> Iterator[Offer]:
-    """Words NAME=VALUE that begin so; behind a comma, one more value of an axis."""
+    """Return words NAME=VALUE that begin with what was typed. After a comma, complete one more
+    value of the axis.
+    """
     before, comma, last = typed.rpartition(",")
     given = before.split(",")
     for value in _known(name.lstrip("+")):
@@ -68,7 +70,7 @@ def _known(name: str) -> list[str]:
 
 
 def _of_key(key: Key) -> list[str]:
-    """All values of a key that has few, else its default."""
+    """Return all values of a key that has few, else its default."""
     choices = getattr(key.rule, "values", None)
     if choices:
         return [str(value) for value in choices]
@@ -78,6 +80,6 @@ def _of_key(key: Key) -> list[str]:
 
 
 def files(folder: str) -> list[str]:
-    """Names of the YAML files that come with harness or lie in the current folder."""
+    """Return the names of the YAML files of harness and of the current folder."""
     roots = (Path(), installation.shipped())
     return sorted({file.stem for root in roots for file in (root / folder).glob("*.yaml")})

@@ -65,10 +65,10 @@ class Row:
 
 
 def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> int:
-    """Measure, write card.json and card.md to `named_out`, else to OUT, and print the card.
+    """Measure, write card.json and card.md to `named_out` or to OUT, and print the card.
 
-    Returns 0, or 3 where something is not as wanted. Raises ConfigError for a policy that cannot be
-    measured, DeviceError where it does not fit.
+    Returns 0, or 3 if a measure fails its requirement. Raises ConfigError for a policy that cannot
+    be measured, DeviceError if it does not fit into memory.
     """
     out = options.results_folder(named_out, OUT)
     config = planner.point(list(overrides)).config
@@ -118,7 +118,7 @@ def _of_one_rank(config: RunConfig, has_gpu: bool) -> RunConfig:
 
 
 def device_of(trial: Trial) -> dict[str, Any]:
-    """What the trial ran on: name and memory of the GPU, or name and cores of the CPU."""
+    """Describe the device of the trial: name and memory of the GPU, or name and cores of the CPU."""
     if trial.gpu is not None:
         return {"kind": trial.device, **asdict(trial.gpu)}
     return {"kind": trial.device, "name": _cpu_name(), "cores": gpu_lease.cores()}
@@ -135,7 +135,7 @@ def _cpu_name() -> str:
 def card_of(
     trial: Trial, config: RunConfig, overrides: Sequence[str], device: dict[str, Any]
 ) -> dict[str, Any]:
-    """The card as JSON. Of the policy it has the name and the shape, and no path."""
+    """Return the card as JSON. It has the policy's name and shape, and no path."""
     policy = config.policy
     in_folder = policy.model not in ("", *embedded.MODELS) and model_files.is_path(policy.model)
     model = "a folder" if in_folder else policy.model
@@ -164,7 +164,7 @@ def _names_location(word: str) -> bool:
 
 
 def rows_of(trial: Trial) -> list[Row]:
-    """Every line of the card, measured or not."""
+    """Return every line of the card, measured or not."""
     exact, gap = trial.precision, trial.engine
     rows = [
         Row("H of the start policy, in float32", exact.entropy, "nats"),
@@ -183,7 +183,9 @@ def rows_of(trial: Trial) -> list[Row]:
 
 
 def _finite(row: Row) -> Row:
-    """The row; where its value is no number, as of weights that overflow, a problem without one."""
+    """Return the row. A value that is not finite, as of weights that overflow, becomes a problem
+    without a value.
+    """
     if row.value is None or math.isfinite(row.value):
         return row
     why = f"must be a finite number, got {row.value}"
@@ -196,7 +198,9 @@ def _within(name: str, nats: float) -> Row:
 
 
 def _engine_rows(trial: Trial) -> list[Row]:
-    """The time that an engine with weights of its own takes to wake and to have them."""
+    """Return the times that an engine with its own copy of the weights takes to wake and to load
+    them.
+    """
     name = "wake, and send the weights"
     if trial.engine.engine != "transformers":
         return [Row(f"{name} ({trial.engine.engine})", trial.engine.send_s, "s")]
@@ -204,7 +208,7 @@ def _engine_rows(trial: Trial) -> list[Row]:
 
 
 def _memory_rows(trial: Trial) -> list[Row]:
-    """Peak and estimate of each phase."""
+    """Return the peak and the estimate of each phase."""
     if not trial.phases:
         return [Row("peak memory", None, "GB", why=NO_ESTIMATE)]
     rows = []
@@ -220,7 +224,7 @@ def _memory_rows(trial: Trial) -> list[Row]:
 
 
 def markdown(card: dict[str, Any], rows: Sequence[Row]) -> str:
-    """The card as a page."""
+    """Return the card as a Markdown page."""
     device, policy, size = card["device"], card["policy"], card["size"]
     held = [f"{device['memory_bytes'] / 1e9:.0f} GB"] if "memory_bytes" in device else []
     versions = ", ".join(f"{name} {version}" for name, version in card["versions"].items())

@@ -37,7 +37,9 @@ def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> int:
 
 
 def to_json(found: Sequence[Diagnosis], left_out: Sequence[Skipped]) -> dict[str, Any]:
-    """The value of --json; null for what was not measured, and for an end that is not known."""
+    """Return the value of --json. It is null for what was not measured, or not known at the run's
+    end.
+    """
     return {
         "schema": SCHEMA,
         "runs": [

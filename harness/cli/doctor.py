@@ -43,13 +43,13 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Run all checks; nothing heavy is imported here and no file is left behind."""
+    """Run all checks. Imports nothing heavy and leaves no file behind."""
     machine = [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders()]
     return [*machine, *_embedded(), *_plug_ins(), *_options()]
 
 
 def doctor(*, as_json: bool) -> int:
-    """Print what was found and return the exit code: 0, or 3 where there is a problem."""
+    """Print the findings and return the exit code: 0, or 3 if there is a problem."""
     findings = examine()
     if as_json:
         exit_codes.print_json(to_json(findings))
@@ -81,7 +81,7 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    """Every requirement of the distribution, and each extra that is not there as one note."""
+    """Check every requirement of the distribution; a missing extra is one note."""
     absent: dict[str, list[str]] = {}
     for text in importlib.metadata.requires(DISTRIBUTION) or []:
         wanted = Requirement(text)
@@ -108,7 +108,7 @@ def _package(wanted: Requirement, have: str | None) -> Finding:
 
 
 def _extra(wanted: Requirement) -> str | None:
-    """The extra that brings this requirement; None for a base dependency."""
+    """Return the extra that this requirement belongs to, or None for a base dependency."""
     if wanted.marker is None:
         return None
     extras = importlib.metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
@@ -129,7 +129,7 @@ def _cores() -> Finding:
 
 
 def _memory() -> Finding:
-    """Memory that could be had now, against one run on each core."""
+    """Compare the available memory with what one run on each core takes."""
     free_gb = _available_gb()
     if free_gb is None:
         return Finding("memory", NOTE, "unknown on this system")
@@ -171,7 +171,9 @@ def _folders() -> Iterator[Finding]:
 
 
 def _writable(name: str, path: Path, advice: str) -> Finding:
-    """Whether a file could be made in `path`, or in the folder it would be made in."""
+    """Check that a file can be created in `path` or, if it does not exist yet, that it can be
+    created.
+    """
     there = path
     while not there.exists():
         there = there.parent
@@ -181,7 +183,7 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
 
 
 def _embedded() -> Iterator[Finding]:
-    """Each model that comes as a package, and how it is installed; nothing is made or imported."""
+    """List the models that come as packages and how to install each. Creates and imports nothing."""
     for name, model in embedded.MODELS.items():
         try:
             embedded.check(name, "policy.model")
@@ -194,7 +196,7 @@ def _embedded() -> Iterator[Finding]:
 
 
 def _plug_ins() -> Iterator[Finding]:
-    """List what other packages add, once a process of its own has imported it."""
+    """List what other packages add, after a process of its own has imported each."""
     mend = "mend or uninstall the package"
     try:
         added = [(kind, name) for kind in extensions.KINDS for name in extensions.names(kind)]

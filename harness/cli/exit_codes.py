@@ -73,7 +73,7 @@ def _discard(descriptor: int) -> None:
 
 
 def explain(error: BaseException, traceback: bool) -> int:
-    """Say what went wrong, and return the exit code of the command that raised `error`."""
+    """Print what went wrong, and return the exit code for `error`."""
     if traceback:
         sys.excepthook(type(error), error, error.__traceback__)
     if isinstance(error, BrokenPipeError | SystemExit):  # typer makes a SystemExit of the former
@@ -115,14 +115,14 @@ INSTEAD = {
 
 
 def _other_word(error: Any) -> str | None:
-    """The message on an option that there is not, where it is known what is meant."""
+    """Return a message that names the intended option, or None if that is not known."""
     option = getattr(error, "option_name", None)
     instead = INSTEAD.get((_command(error).partition(" ")[2], str(option)))
     return f"{error.format_message().rstrip('.')}: {instead}" if option and instead else None
 
 
 def _command(error: Any) -> str:
-    """`harness sweep` of an error in that command's words, `harness` of any other."""
+    """Return the command that an error arose in, such as `harness sweep`."""
     names: list[str] = []
     context = getattr(error, "ctx", None)
     while context is not None and context.parent is not None:
@@ -132,7 +132,9 @@ def _command(error: Any) -> str:
 
 
 def _of_an_option(error: Any) -> str | None:
-    """Option, rule and what was given, of a value that typer refused; None of another error."""
+    """Return option, rule and given value for a value that typer refused, or None for another
+    error.
+    """
     problems: list[Any] = getattr(error.__cause__, "errors", list)()
     if not problems or not getattr(error, "param", None):
         return None

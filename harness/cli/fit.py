@@ -54,11 +54,11 @@ class Wanted:
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
-    """Fit and return the exit code: 0; 3 if a run could not be read; 65 if none could
-    be, with nothing written.
+    """Fit the runs. Return 0; 3 if a run could not be read; 65, with nothing written, if none
+    could.
 
-    Processes of the `pool` take part. Raises ConfigError for a column without a name, a share that
-    is none or an `out` that is a run or a file, StorageError if nothing can be written.
+    The processes of `pool` help. Raises ConfigError for a column without a name, a share outside 0
+    to 1 or an `out` that is a run or a file, StorageError if nothing can be written.
     """
     _refuse_no_name("--reward", wanted.reward)
     _refuse_no_name("--entropy", wanted.entropy)
@@ -102,7 +102,9 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
 
 
 def _write(analysed: Analysis, out: Path, drawn: write.Drawn, kinds: Formats) -> PlugInError | None:
-    """Write the results; returns the error of a plug-in, to be raised after they are printed."""
+    """Write the results. Return the error of a plug-in, which is raised after the results are
+    printed.
+    """
     try:
         write.write_analysis(analysed, out, drawn, kinds)
     except PlugInError as error:
@@ -121,7 +123,7 @@ def _first_picture(out: Path, kinds: Formats) -> Path | None:
 
 @dataclass(frozen=True)
 class _Printed:
-    """What is printed of an analysis."""
+    """The parts of an analysis that are printed."""
 
     as_json: bool
     tables: bool
@@ -143,7 +145,9 @@ def _print(analysed: Analysis, shown: _Printed, picture: Path | None) -> None:
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:
-    """law/ inside the first path if that is a folder that may be entered, else here."""
+    """Return law/ inside the first path if that is an accessible folder, else law/ in the current
+    folder.
+    """
     within = is_folder(paths[0]) and os.access(paths[0], os.X_OK)
     return paths[0] / "law" if within else Path("law")
 
@@ -164,7 +168,9 @@ def _refuse_no_share(option: str, share: float | None) -> None:
 
 
 def _refuse_run(out: Path) -> None:
-    """A folder with law.json in it holds results: a run among them would not be fitted again."""
+    """Raise ConfigError if `out` is a run: with a law.json in it, a later fit would take it for
+    results and skip it.
+    """
     if (out / "run.json").exists() or (out / "metrics.jsonl").exists():
         rule = "must be a folder of its own, since later fits set a run aside that holds results"
         raise ConfigError(f"--out: {rule}; got the run {str(out)!r}")

@@ -29,7 +29,7 @@ DROPPED_FIRST = (WHAT, STEP, WHEN)
 
 
 def list_(path: Path, *, as_json: bool) -> None:
-    """Print what is at or below `path`. Raises DataError for no folder that can be listed."""
+    """Print the runs and sweeps at or below `path`. Raises DataError if `path` cannot be listed."""
     entries = overview.look(path)
     if path not in {entry.path.parent for entry in entries if entry.kind == overview.RUN}:
         entries.sort(key=lambda entry: entry.began_unix_s or 0.0)
@@ -50,7 +50,7 @@ def list_(path: Path, *, as_json: bool) -> None:
 
 
 def _interrupted(path: Path, entries: Sequence[Entry]) -> list[Path]:
-    """What removals have left that no process works on."""
+    """Return the leftovers of removals that no process works on."""
     parents = dict.fromkeys((path, *(entry.path.parent for entry in entries)))
     return [
         trash
@@ -61,7 +61,7 @@ def _interrupted(path: Path, entries: Sequence[Entry]) -> list[Path]:
 
 
 def lines(entries: Sequence[Entry], columns: int | None, coloured: bool) -> list[str]:
-    """The table, and below each run that is no good why it is so."""
+    """Return the lines of the table; below each run that failed, the reason."""
     if not entries:
         return []
     table = _fitted(entries, columns)
@@ -89,7 +89,9 @@ class _Table:
 
 
 def _fitted(entries: Sequence[Entry], columns: int | None) -> _Table:
-    """The first layout that fits: all in columns; notes below; paths without their folder; cut."""
+    """Return the first of these layouts that fits: all columns; notes on lines of their own; paths
+    without their folder; shortened paths.
+    """
     parent = Path(os.path.commonpath([entry.path.parent for entry in entries]))
     heading = terminal.wrapped(f"in {safe_text.visible(str(parent))}:", columns)
     paths = [str(entry.path) for entry in entries]
@@ -139,7 +141,9 @@ def _cells(entry: Entry, path: str, *, is_short: bool) -> tuple[str, ...]:
 
 
 def status_of(entry: Entry) -> str:
-    """`80 done`, `93/170 done, 2 running` of a sweep; runs that are planned go without saying."""
+    """Return the status, of a sweep as `80 done` or `93/170 done, 2 running`. Planned runs are not
+    mentioned.
+    """
     counts = entry.runs
     if len(counts) < 2:
         return next((f"{count} {status}" for status, count in counts.items()), entry.status)
@@ -148,12 +152,14 @@ def status_of(entry: Entry) -> str:
 
 
 def _name(entry: Entry) -> str:
-    """The name, unless the folder has it."""
+    """Return the name, or nothing if the folder has the same name."""
     return entry.name if entry.name and entry.name != entry.path.name else ""
 
 
 def _when(entry: Entry, is_short: bool) -> str:
-    """`2026-11-24 15:23`; short: without the year if it is this one, else without the time."""
+    """Return `2026-11-24 15:23`. The short form omits the year if it is the current one, else the
+    time.
+    """
     if entry.began_unix_s is None:
         return "-"
     try:
@@ -173,7 +179,7 @@ def _span(values: Range | None) -> str:
 
 
 def to_json(entry: Entry) -> dict[str, Any]:
-    """An entry as `--json` prints it."""
+    """Return an entry in the form of `--json`."""
     return {
         "kind": entry.kind,
         "path": str(entry.path),

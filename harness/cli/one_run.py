@@ -1,4 +1,4 @@
-"""A folder that a command takes as one run, and what to say of one that is not."""
+"""Commands that take the folder of one run: the error for a folder that is none."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MOST_NAMED = 3
 def refuse_another(
     folder: Path, command: str, after: str = "", *, takes_step: bool = False
 ) -> None:
-    """Raise DataError for what is not a run; runs that are inside are named, and the run of which
-    it is a checkpoint.
+    """Raise DataError if the folder is not a run. The message names runs inside it, or the run that
+    it is a checkpoint of.
 
-    `command`, `after`: what stands before and after the name of one of them, to be typed;
-    `takes_step`: whether the command has --step.
+    `command`, `after`: what to type before and after the name of such a run; `takes_step`: whether
+    the command has the option --step.
     """
     try:
         if RunFolder(folder).is_run():

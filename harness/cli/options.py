@@ -17,14 +17,14 @@ from harness.errors import ConfigError
 
 
 def a_path(text: str) -> Path:
-    """Raises BadParameter for '', which pathlib takes for the current folder."""
+    """Raise BadParameter for '', which pathlib would take for the current folder."""
     if not text:
         raise typer.BadParameter("must name a file or a folder, got ''")
     return Path(text)
 
 
 def path(name: str, metavar: str, help_text: str) -> Any:
-    """An option that names a file or a folder."""
+    """Return an option that names a file or a folder."""
     return typer.Option(name, metavar=metavar, parser=a_path, help=help_text)
 
 
@@ -91,7 +91,7 @@ PictureFormat = Annotated[
 
 
 def nothing_given(context: typer.Context) -> bool:
-    """Whether a command stands alone, without an argument or an option."""
+    """Return whether the command was typed without arguments and options."""
     return all(
         getattr(context.get_parameter_source(name), "name", None) in ("DEFAULT", None)
         for name in context.params

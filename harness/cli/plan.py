@@ -39,9 +39,10 @@ class Wanted:
 
 
 def plan(wanted: Wanted) -> None:
-    """Print the plan; with --out write it, with its figure.
+    """Print the plan; with --out write it with its figure.
 
-    Raises ConfigError for what cannot be asked, DataError for a pilot without a finished run.
+    Raises ConfigError for a question that cannot be answered, DataError for a pilot without a
+    finished run.
     """
     if not LEAST_POWER <= wanted.power <= MOST_POWER:
         rule = f"must be a probability from {LEAST_POWER:g} to {MOST_POWER:g}"

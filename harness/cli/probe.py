@@ -41,11 +41,11 @@ class Wanted:
 
 
 def probe(wanted: Wanted) -> int:
-    """Answer the question, write and print the answer, and return the exit code: 0; 3 if an older
-    checkpoint than the last was asked, since that is damaged.
+    """Ask the probe, write and print the answer. Return 0, or 3 if the last checkpoint is damaged
+    and an older one was asked.
 
-    Raises ConfigError for what cannot be asked, DataError for a folder that is no run,
-    EndpointError for served users who do not answer, StorageError.
+    Raises ConfigError for a question that this policy cannot answer, DataError for a folder that is
+    no run, EndpointError if served users do not answer, StorageError.
     """
     question = _question(wanted)
     pictures = formats.pictures(wanted.formats)
@@ -78,7 +78,9 @@ def _question(wanted: Wanted) -> ask.Question:
 
 
 def _folder(wanted: Wanted, default: Path, pictures: Sequence[str]) -> Path:
-    """Where the answer goes, looked at before anything is asked."""
+    """Return the folder of the answer. Raises an error if it cannot be written, before anything is
+    asked.
+    """
     out = options.results_folder(wanted.out, default)
     if wanted.out is not None:
         answer_files.refuse_others(out, pictures)
@@ -86,7 +88,7 @@ def _folder(wanted: Wanted, default: Path, pictures: Sequence[str]) -> Path:
 
 
 def _refuse_against(wanted: Wanted) -> None:
-    """Raise DataError where --against names neither the start nor a folder that can be asked."""
+    """Raise DataError if --against names neither `start` nor a folder with a policy."""
     other = Path(wanted.against)
     try:
         if wanted.against != ask.BY_START and not policy_file.is_model(other):
@@ -96,7 +98,7 @@ def _refuse_against(wanted: Wanted) -> None:
 
 
 def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
-    """Raise ConfigError for an option that would do nothing."""
+    """Raise ConfigError for an option that has no effect on this probe."""
     of_users = {"--users": wanted.users, "--repeats": wanted.repeats}
     of_items = {"--items": wanted.items, "--first": wanted.first}
     meets = "items" if named.battery is not None else "users"
@@ -107,8 +109,8 @@ def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
 
 
 def _progress() -> ask.Say:
-    """Says how far the conversations are, at most every EVERY_S seconds; that none is held yet on a
-    terminal alone, where somebody waits.
+    """Print the number of conversations held so far, at most every EVERY_S seconds. The count of
+    zero is printed on a terminal only.
     """
     last = time.monotonic()
 

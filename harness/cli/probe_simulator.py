@@ -60,7 +60,7 @@ def _probe(config: RunConfig) -> int:
 
 
 def _config(overrides: Sequence[str]) -> RunConfig:
-    """The served simulator, unless the words choose another option of it."""
+    """Return the config with the served simulator, unless the words choose another option of it."""
     chosen = any(word.lstrip("+").startswith("simulator=") for word in overrides)
     words = overrides if chosen else ["simulator=served", *overrides]
     config = untrained.one_user(words, "probe-simulator")
@@ -72,7 +72,7 @@ def _config(overrides: Sequence[str]) -> RunConfig:
 
 
 def _conversation(users: ServedSimulator, seed: int) -> Iterator[tuple[str, UserTurn]]:
-    """Each turn as a line, with the turn: the attentive reference is the supporter."""
+    """Yield each turn and its line. The supporter is the attentive reference."""
     began = time.monotonic()
     (turn,) = users.open([ConversationKey(seed, 1, 0, 0)])
     heard, replies = [turn.text], list[str]()

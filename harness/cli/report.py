@@ -42,10 +42,10 @@ class Wanted:
 
 
 def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> int:
-    """Write the file and return the exit code: 0; 3 if a run could not be read; 65 if none could
-    be, with nothing written.
+    """Write the file. Return 0; 3 if a run could not be read; 65, with nothing written, if none
+    could.
 
-    Processes of the `pool` take part. Raises ConfigError for a file that may not be written.
+    The processes of `pool` help. Raises ConfigError for a file that may not be written.
     """
     declared = options.reward_range(wanted.reward_range)
     out = _file(wanted)
@@ -81,8 +81,8 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
 
 
 def _file(wanted: Wanted) -> Path:
-    """Where the report goes: --out, else report.html inside the first path if that is a folder,
-    else here.
+    """Return the path of the report: --out, else report.html inside the first path if that is a
+    folder, else report.html in the current folder.
     """
     first = wanted.paths[0]
     out = wanted.out or (first / NAME if is_folder(first) else Path(NAME))
@@ -98,7 +98,9 @@ def _file(wanted: Wanted) -> Path:
 
 
 def _refuse_other_file(out: Path) -> None:
-    """A page of somebody's that has the same name is not overwritten, an earlier report is."""
+    """Raise ConfigError for an existing file that is not a report of ours. An earlier report is
+    overwritten.
+    """
     rule = "must be a new file or an earlier report of harness, since it is overwritten"
     try:
         if out.exists() and not page.is_report(out):
@@ -109,7 +111,9 @@ def _refuse_other_file(out: Path) -> None:
 
 
 def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Study], list[str]]:
-    """The studies whose folders are named or lie directly below, and why some cannot be read."""
+    """Return the studies that are named or directly below a named folder, and why some cannot be
+    read.
+    """
     studies, damaged = [], []
     for root in _study_folders(paths):
         try:
@@ -134,7 +138,9 @@ def _study_folders(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _title(paths: Sequence[Path]) -> str:
-    """The last parts of the paths: where they lie is nobody else's business."""
+    """Return the last parts of the paths. A report is sent to others, so it does not say where the
+    runs were.
+    """
     names = [path.resolve().name or str(path) for path in paths]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more

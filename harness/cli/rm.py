@@ -1,4 +1,4 @@
-"""The rm command: remove runs and sweeps that nobody works on, after asking."""
+"""The rm command: remove runs and sweeps that no process works on, after asking."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from harness.utils import safe_text, terminal
 
 
 def rm(paths: Sequence[Path], *, yes: bool) -> None:
-    """Remove the folders, all of them or, where one may not be removed, none.
+    """Remove all of the folders, or none if one of them may not be removed.
 
-    Raises what `removal.check` raises, ConfigError where nobody can be asked, and for runs in a
-    sweep's folder that are neither its own nor named, DataError where another process was first.
+    Raises what `removal.check` raises; ConfigError if there is no terminal to ask on, or if a
+    sweep's folder holds other runs that were not named; DataError if another process removed a
+    folder first.
     """
     begun = list(dict.fromkeys(trash for path in paths for trash in _begun(path)))
     found = {one.path: one for one in map(removal.check, filter(_is_whole, paths))}
@@ -36,7 +37,7 @@ def rm(paths: Sequence[Path], *, yes: bool) -> None:
 
 
 def _unnamed(one: Removable, named: Sequence[Path]) -> list[str]:
-    """The runs in a sweep's folder that are not its own, without those that were named too."""
+    """Return the runs in a sweep's folder that are not its own and were not named."""
     return [name for name in one.others if one.path / name not in named]
 
 
@@ -53,7 +54,7 @@ def _refuse_unnamed(unnamed: Mapping[Removable, Sequence[str]]) -> None:
 def _agreed(
     wanted: Sequence[Removable], begun: Sequence[Path], unnamed: Mapping[Removable, Sequence[str]]
 ) -> bool:
-    """Show what would go, and ask; about each run that is of another sweep by its name."""
+    """Show what would be removed and ask; ask for each run of another sweep by its name."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         rule = "must be given where nobody can be asked, as in a script"
         raise ConfigError(f"--yes: {rule}; nothing was removed")
@@ -98,13 +99,13 @@ def _remove(wanted: Sequence[Removable], begun: Sequence[Path]) -> None:
 
 
 def _is_whole(path: Path) -> bool:
-    """False for the rest of a removal, and for what is gone but for one."""
+    """Return False for a leftover of a removal, and for a folder of which only a leftover remains."""
     rests = [rest.name for rest in _begun(path)]
     return not rests or (path.name not in rests and os.path.lexists(path))
 
 
 def _begun(path: Path) -> list[Path]:
-    """What is left of earlier removals of `path`, or `path` where it is such a rest itself."""
+    """Return the leftovers of earlier removals of `path`, or `path` if it is one itself."""
     rests = removal.leftovers(path.parent.resolve())
     return [rest for rest in rests if path.name in (rest.name, removal.named(rest))]
 

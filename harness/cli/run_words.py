@@ -1,4 +1,4 @@
-"""The words that a run was made with, whatever command made it."""
+"""The overrides that a run was made with."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from harness.law.io import identity, typed_words
 
 
 def of_run(run: str) -> Sequence[str] | None:
-    """Return those of its sweep, else those that make its config; None where neither is known.
+    """Return the overrides from the run's sweep, else those that make its config; None if neither
+    is known.
 
-    A config is put in words only where it is needed: that composes the defaults.
+    The second kind is computed only if needed, since it composes the default config.
     """
     words = typed_words.of_sweep(run)
     if words is not None:

@@ -1,4 +1,4 @@
-"""The status and resume commands, and a sweep or a run as lines of text."""
+"""The status and resume commands, and the lines that describe a sweep or a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_NAMED = 3
 
 
 def status(folder: Path, *, as_json: bool) -> None:
-    """Print how the run or the sweep in `folder` stands. Raises DataError if it is neither."""
+    """Print the status of the run or the sweep in `folder`. Raises DataError if it is neither."""
     _refuse_outer_folder(folder, "status")
     stands = resuming.status(folder)
     if as_json:
@@ -50,7 +50,7 @@ def resume(
 
 
 def _refuse_outer_folder(folder: Path, command: str) -> None:
-    """Raises DataError for a folder that only holds runs or sweeps, and names those inside."""
+    """Raise DataError for a folder that only contains runs or sweeps; the message names them."""
     with contextlib.suppress(OSError, ValueError):  # such a folder is the command's to refuse
         if _is_run_or_sweep(folder):
             return
@@ -70,7 +70,7 @@ def _is_run_or_sweep(path: Path) -> bool:
 
 
 def plan(planned: Sweep) -> Iterator[str]:
-    """Yield a line per run, its name and its overrides, then what is swept."""
+    """Yield a line per run, with its name and overrides, then the swept keys."""
     width = max(len(row.name) for row in planned.runs)
     for row in planned.runs:
         yield f"{row.name:{width}}  {' '.join(row.overrides)}".rstrip()
@@ -80,7 +80,7 @@ def plan(planned: Sweep) -> Iterator[str]:
 
 
 def closing(sweep: Sweep, code: int) -> Iterator[str]:
-    """Yield what failed, and the command to type next."""
+    """Yield the failures and the command to type next."""
     yield from failures(sweep)
     done, where = sum(row.status == "done" for row in sweep.runs), shlex.quote(str(sweep.dir))
     yield f"{done} of {len(sweep.runs)} runs done in {sweep.dir}"
@@ -103,7 +103,9 @@ def failures(sweep: Sweep) -> Iterator[str]:
 
 
 def standing(path: Path) -> Iterator[str]:
-    """Yield the sweep's name and note, and a line for each of its runs; or one for the run."""
+    """Yield the sweep's name and note and a line for each of its runs, or one line for a single
+    run.
+    """
     if resuming.is_sweep(path):
         sweep = ledger.shown(path)
         label = ": ".join(part for part in (sweep.name, sweep.note) if part)
@@ -116,7 +118,7 @@ def standing(path: Path) -> Iterator[str]:
 
 
 def _standing(run: Path, named: Path, row: LedgerRow | None = None) -> str:
-    """The line of a run; `row`: what its sweep says of one that has no folder."""
+    """Return the line of a run. `row` is its row in the sweep's ledger, for a run without a folder."""
     from harness.execution import progress, progress_view
 
     view = progress.RunWatcher(run, run.name, _steps(run)).read()
@@ -136,7 +138,7 @@ def _steps(run: Path) -> int:
 
 
 def _print(line: str) -> None:
-    """Print a line of `standing`, its first status word in colour where a terminal has them."""
+    """Print a line of `standing`; colour its first status word if the terminal has colours."""
     columns, coloured = terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)
     shown = terminal.wrapped(visible(line), columns, "  ")
     name, between, rest = shown.partition(": ")
@@ -147,8 +149,8 @@ def _print(line: str) -> None:
 
 
 def watch(folder: Path) -> None:
-    """Show the run or the sweep until no process works on it any more; Ctrl-C ends it too, and is
-    no error. Raises DataError if it is neither.
+    """Show the run or the sweep until no process works on it any more. Ctrl-C ends this without an
+    error. Raises DataError if it is neither a run nor a sweep.
     """
     from harness.execution import progress
 
@@ -168,7 +170,7 @@ def watch(folder: Path) -> None:
 
 
 def _until_over(folder: Path, dirs: Sequence[Path], over: threading.Event) -> None:
-    """Set `over` once nobody holds the folder or one of the runs."""
+    """Set `over` once no process holds the folder or one of the runs."""
     places = [RunFolder(path) for path in dict.fromkeys((folder, *dirs))]
     while any(holder.holder(place) is not None for place in places):
         time.sleep(LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""The study command: plan the arms, say what they cost, run them, judge the links, write it."""
+"""The study command: plan the arms, state their cost, run them, judge the links, write the result."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Wanted:
 
 
 def study(wanted: Wanted) -> int:
-    """Run and judge the study; return 0 whatever the verdict, 3 if a run failed, 75 if stopped.
+    """Run and judge the study. Return 0 whatever the verdict, 3 if a run failed, 75 if stopped.
 
-    Raises ConfigError for a study, a word or a folder that cannot be right, with nothing created.
+    Raises ConfigError, before anything is created, for an invalid study, override or folder.
     """
     pictures = formats.pictures(wanted.formats)
     planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides)
@@ -104,7 +104,7 @@ def study(wanted: Wanted) -> int:
 def _ask(
     planned: Planned, root: Path, record: StudyRecord, ledger: Sweep, sends: frozenset[Grant]
 ) -> int:
-    """Ask the probes what is not answered yet; return 0, 3 if one failed, 75 if stopped."""
+    """Ask the probes whose answers are missing. Return 0, 3 if one failed, 75 if stopped."""
     try:
         every = answers.wanted(planned, record, study_arms.finished(ledger))
         return EXIT_PARTIAL if answers.ask_missing(root, every, sends) else 0
@@ -114,7 +114,7 @@ def _ask(
 
 
 def judge(planned: Planned, root: Path, record: StudyRecord, ledger: Sweep) -> Outcome:
-    """Judge the links by the runs that are done; the look is not remembered."""
+    """Judge the links by the finished runs. This look is not recorded."""
     members = analysis.members(study_arms.finished(ledger))
     compared = study_arms.arms(record, planned.stated, members, study_arms.diverged(ledger))
     return study_outcome.judge(
@@ -148,7 +148,7 @@ def _tell(judged: Outcome, ledger: Sweep, as_json: bool) -> None:
 def _show(
     planned: Planned, root: Path, spent: str, asked: Mapping[str, int], as_json: bool
 ) -> None:
-    """Print what would be run and judged; nothing is created."""
+    """Print what would be run and judged. Creates nothing."""
     done = folder.done(planned, root)
     if as_json:
         value = {"study": planned.name, "dir": str(root), "cost": spent, **_counted(planned)}

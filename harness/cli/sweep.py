@@ -1,4 +1,4 @@
-"""The sweep command: plan the points, check what they need, run them, say what is next."""
+"""The sweep command: plan the points, check their requirements, run them, say what to do next."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def _counted(runs: Sequence[object]) -> str:
 
 
 def _of_defaults(configs: Sequence[RunConfig]) -> str:
-    """What a sweep without a word runs; there is more than one run where conf/ sweeps a default."""
+    """Return the sentence on a sweep without overrides. It has several runs if conf/ sweeps a
+    default.
+    """
     one = configs[0]
     what = f"difficulty={one.difficulty.name} policy={one.policy.name} seed={one.seed}"
     runs = f"one run of the defaults, {what}" if len(configs) == 1 else "the runs of conf/"
@@ -94,7 +96,7 @@ def _of_defaults(configs: Sequence[RunConfig]) -> str:
 
 
 def _expected(configs: Sequence[RunConfig], is_local: bool) -> str:
-    """`; some 12 min, 2 at once`, by measured costs; empty where there are none."""
+    """Return `; some 12 min, 2 at once`, from measured costs; empty if there are none."""
     at_once = gpu_lease.runs_at_once(configs) if is_local else 1
     hours = cost.wall_hours(configs, at_once) if is_local else None
     together = f", {at_once} at once" if at_once > 1 else ""
@@ -102,7 +104,7 @@ def _expected(configs: Sequence[RunConfig], is_local: bool) -> str:
 
 
 def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
-    """Print the runs of `plan`, what they cost and what they would lack; `granted` was typed."""
+    """Print the runs of `plan`, their costs and their unmet requirements. `granted`: typed grants."""
     planned = ledger.planned(plan)
     configs = [point.config for point in plan.points]
     size = sum(map(preflight.expected_bytes, configs))

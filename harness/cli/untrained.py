@@ -1,4 +1,6 @@
-"""The words of commands that train nothing: which keys they take, and the one user they choose."""
+"""Overrides of commands that train nothing: the keys that they take, and the one config they
+choose.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ OF_RUNS = ("seed", "hydra")
 
 
 def one_user(overrides: Sequence[str], command: str) -> RunConfig:
-    """Return the config that `overrides` make.
+    """Return the config of `overrides`.
 
-    Raises ConfigError for a sweep, and for a key that changes nothing of a user.
+    Raises ConfigError for a sweep, and for a key that has no effect on a user.
     """
     refuse_others(overrides, command, OF_USERS)
     plan = planner.plan(overrides)
@@ -31,10 +33,10 @@ def one_user(overrides: Sequence[str], command: str) -> RunConfig:
 
 
 def refuse_others(typed: Sequence[str], command: str, taken: Sequence[str]) -> None:
-    """Raise ConfigError for a key of a run that changes nothing in `command`, whatever its value.
+    """Raise ConfigError for a key of a run that has no effect in `command`.
 
-    `taken`: the keys, and groups of keys, that do. What a sweep file sets may stand: it is there
-    for runs.
+    `taken`: the keys, and groups of keys, that have one. Keys that a sweep file sets are allowed,
+    since they are meant for runs.
     """
     with planner.composing():
         words = parse(typed)

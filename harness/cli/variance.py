@@ -1,4 +1,4 @@
-"""The variance command: where the spread of outcomes comes from, and what sizes it asks for."""
+"""The variance command: the components of the variance of outcomes, and the sizes that follow."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from harness.report.tables import variance as table
 
 
 def variance(paths: tuple[Path, ...], level: str, half_width: float, *, as_json: bool) -> None:
-    """Print the components of the runs at or below `paths`; nothing is written.
+    """Print the components of variance of the runs at or below `paths`. Writes nothing.
 
-    Raises ConfigError for another level or half-width, DataError where no run counts.
+    Raises ConfigError for an invalid level or half-width, DataError if no run counts.
     """
     if level not in (OWN, *LEVELS):
         raise ConfigError(f"--on: must be one of {OWN}, {', '.join(LEVELS)}, got {level!r}")
@@ -41,5 +41,5 @@ def variance(paths: tuple[Path, ...], level: str, half_width: float, *, as_json:
 
 
 def to_json(result: Variance) -> dict[str, Any]:
-    """The value of --json: the fields of Variance, variances in squares of their unit."""
+    """Return the value of --json: the fields of Variance. Variances are in squared units."""
     return {"schema": SCHEMA, **asdict(result)}

@@ -1,7 +1,7 @@
-"""The verify command: checks each part of runs for damage.
+"""The verify command: check each part of runs for damage.
 
-It changes nothing, not even what a resume would repair: a torn last line, a damaged start model
-in the cache.
+It changes nothing, and repairs nothing that a resume would repair, such as a torn last line or a
+damaged start model in the cache.
 """
 
 from __future__ import annotations
@@ -64,16 +64,17 @@ def verify(path: Path, *, as_json: bool) -> int:
 
 
 def exit_code(verified: Sequence[Verified]) -> int:
-    """65 where nothing is whole, 3 where some runs are, 0 where all are."""
+    """Return 0 if all runs are whole, 3 if some are, 65 if none is."""
     if verified and all(one.ok for one in verified):
         return 0
     return EXIT_PARTIAL if any(one.ok for one in verified) else DataError.exit_code
 
 
 def examine(path: Path) -> list[Verified]:
-    """Every run at or below `path`, and those that a sweep's ledger names and that are gone.
+    """Return the findings on every run at or below `path`, and on missing runs that a sweep's
+    ledger names.
 
-    Links that lead out of `path` are not followed: behind one may be a whole disk.
+    Links that lead out of `path` are not followed, since a whole disk may be behind one.
     """
     verified: list[Verified] = []
     missed: list[OSError] = []
@@ -98,7 +99,7 @@ def examine(path: Path) -> list[Verified]:
 
 
 def _has_config_of_a_run(folder: Path) -> bool:
-    """Whether its config.yaml is one that `folder.create` wrote, and not some other program's."""
+    """Return whether config.yaml was written by `run_folder.create` and not by some other program."""
     try:
         with open(folder / "config.yaml", "rb", opener=plain_file.opener) as file:
             return file.read(len(WRITTEN)) == WRITTEN
@@ -107,7 +108,7 @@ def _has_config_of_a_run(folder: Path) -> bool:
 
 
 def _within(folder: Path, top: str) -> bool:
-    """Whether it lies below `top`, also where it is a link."""
+    """Return whether `folder` is below `top`. A link is resolved first."""
     return not folder.is_symlink() or os.path.realpath(folder).startswith(f"{top.rstrip('/')}/")
 
 
@@ -120,7 +121,7 @@ def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
 
 
 def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
-    """The runs that the ledger of a sweep names without there being a folder."""
+    """Return the runs that the ledger of a sweep names and whose folders are missing."""
     try:
         sweep = sweep_file.read(root)
     except DataError as error:
@@ -133,7 +134,7 @@ def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
 
 
 def of_run(path: Path) -> Verified:
-    """Check each part of the run in `path`; damage to one part hides no other."""
+    """Check each part of the run in `path`. Damage to one part hides no damage to another."""
     run, findings = RunFolder(path), list[Finding]()
     status, config = _read(run, findings)
     for part, check in _parts(run, status, config):
@@ -150,7 +151,9 @@ def of_run(path: Path) -> Verified:
 def _parts(
     run: RunFolder, status: RunStatus | None, config: RunConfig | None
 ) -> Iterator[tuple[str, Check]]:
-    """Yield each part and its check; where run.json or config.yaml is damaged, the others."""
+    """Yield each part and its check. If run.json or config.yaml is damaged, yield the parts that
+    need neither.
+    """
     recorded = status or RunStatus()
     by = holder.holder(run)
     if by is not None:
@@ -170,7 +173,7 @@ def _parts(
 
 
 def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, RunConfig | None]:
-    """run.json and config.yaml; None, and a finding, for one that cannot be read."""
+    """Read run.json and config.yaml. Return None and a finding for one that cannot be read."""
     status, config = None, None
     try:
         status = run_status.read(run)
@@ -185,7 +188,9 @@ def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, Ru
 
 
 def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError) -> Finding:
-    """A config that is still as it was planned is whole: another version wrote it."""
+    """Return the finding on a config that this version cannot read. It is whole if it is unchanged
+    since it was planned: then another version wrote it.
+    """
     with contextlib.suppress(HarnessError, ValueError, LookupError, TypeError, RecursionError):
         if status and status.config_hash and compatibility.changed(run, status) is None:
             lacking = folder.lacking_plug_ins(run)
@@ -196,7 +201,7 @@ def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError
 
 
 def _identity(status: RunStatus) -> Identity | None:
-    """Return the identity that checkpoints must have; None where the run does not record one."""
+    """Return the identity that checkpoints must have, or None if the run does not record one."""
     if not status.config_hash or status.seed is None:
         return None
     made_by = MadeBy(status.versions, status.git)
@@ -204,7 +209,7 @@ def _identity(status: RunStatus) -> Identity | None:
 
 
 def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterator[Finding]:
-    """Check that a resume would load the model that the run began with."""
+    """Check that a resume would load the model that the run started from."""
     part, policy = "start_model", config.policy
     if policy.kind == "tabular" or (policy.kind == "hf" and policy.init == "random"):
         return
@@ -234,7 +239,7 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
 
 
 def _journal(run: RunFolder) -> Iterator[Finding]:
-    """Check each file of a served user's answers."""
+    """Check each file of answers of a served user."""
     if not run.simulator.is_dir():
         return
     from harness.simulator.served import journal
@@ -245,6 +250,6 @@ def _journal(run: RunFolder) -> Iterator[Finding]:
 
 
 def _counted(name: str) -> list[tuple[int, str]]:
-    """Sorts 2-hard before 10-hard."""
+    """Return a sort key that puts 2-hard before 10-hard."""
     parts = re.split(r"(\d+)", name)
     return [(int(part) if n % 2 else 0, part) for n, part in enumerate(parts)]

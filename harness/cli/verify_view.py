@@ -1,4 +1,4 @@
-"""What verify has found of each run, as lines of text."""
+"""The findings of verify as lines of text."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ class Verified:
 
 
 def lines(verified: Sequence[Verified], columns: int | None, coloured: bool) -> Iterator[str]:
-    """Yield a line for each run, below it what is damaged, and then the notes: those that are alike
-    in one line.
-    """
+    """Yield a line for each run and its damage, then the notes; equal notes share a line."""
     cells = [(visible(one.run), one.status or "-", _result(one)) for one in verified]
     widths = terminal.fit([HEADS, *cells], columns, {0: LEAST_PATH}, ())
     yield terminal.row(HEADS, widths, {})
@@ -56,12 +54,12 @@ def _result(one: Verified) -> str:
 
 
 def _without_path(one: Verified, finding: Finding) -> str:
-    """The run is named already, so its files go without its path."""
+    """Return the text without the run's path, which stands on the line before."""
     return f"{finding.part}: {finding.message.replace(f'{one.run}/', '')}"
 
 
 def _notes(verified: Sequence[Verified]) -> Iterator[str]:
-    """Yield each note with the run, or the number of runs, that it is of."""
+    """Yield each note with its run, or with the number of runs that have it."""
     of: dict[str, list[str]] = {}
     for one in verified:
         for finding in one.findings:

@@ -1,4 +1,4 @@
-"""The view command: the conversations of a run, for people to read or as JSON lines."""
+"""The view command: the conversations of a run, as text or as JSON lines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Choice:
-    """The conversations to show, and the rule they were chosen by."""
+    """The conversations to show, and the rule by which they were chosen."""
 
     conversations: Sequence[Conversation]
     rule: str
@@ -49,8 +49,8 @@ class Choice:
 def view(wanted: Wanted, *, as_json: bool) -> None:
     """Print conversations of the run.
 
-    Raises DataError for a folder that is no run, or has none; ConfigError for a step or a level
-    that there is not.
+    Raises DataError for a folder that is no run or has no conversations, ConfigError for a step or
+    a level that was not saved.
     """
     if wanted.worst and wanted.best:
         raise ConfigError("--worst, --best: give one of them, got both")
@@ -67,9 +67,10 @@ def view(wanted: Wanted, *, as_json: bool) -> None:
 
 
 def chosen(conversations: Sequence[Conversation], wanted: Wanted, few: int) -> Choice:
-    """Choose `wanted.limit` conversations, else `few`: by their reward, or evenly spread over it.
+    """Choose `wanted.limit` conversations, or `few` if that is None: by reward, or evenly spread
+    over it.
 
-    Where no reward was kept, the last emotion stands for it; a lost conversation comes last.
+    If no reward was kept, the last emotion is used instead. Lost conversations come last.
     """
     count = min(len(conversations), wanted.limit or few)
     ranked = sorted(conversations, key=_rank)
@@ -95,7 +96,7 @@ def _rank(one: Conversation) -> tuple[bool, float, int, int]:
 
 
 def _saved(wanted: Wanted) -> tuple[SavedStep, Sequence[int]]:
-    """The step to show, and all that are saved."""
+    """Return the step to show, and all steps that are saved."""
     steps = saved_conversations.steps(wanted.run)
     if not steps:
         rule = "the first step of a run saves some"
@@ -131,7 +132,7 @@ def _of_level(wanted: Wanted, saved: SavedStep) -> Sequence[Conversation]:
 def _heading(
     wanted: Wanted, saved: SavedStep, steps: Sequence[int], among: int, choice: Choice
 ) -> Heading:
-    """What is shown, of which run, and what is left out."""
+    """Return the heading: what is shown, of which run, and what is left out."""
     shown, of_level = len(choice.conversations), f" at level {wanted.level}" if wanted.level else ""
     what = f"{shown} of {among} conversations{of_level}: {choice.rule}"
     others = [step for step in steps if step != saved.step]
@@ -145,7 +146,7 @@ def _heading(
 
 
 def _standing(path: Path, step: int) -> str:
-    """`step 100 of 600, running`; without what the run's files do not tell."""
+    """Return `step 100 of 600, running`, without parts that the run's files do not state."""
     run = RunFolder(path)
     try:
         steps, _ = run_folder.planned_steps(run), run_status.read(run)
@@ -155,7 +156,7 @@ def _standing(path: Path, step: int) -> str:
 
 
 def _show(heading: Heading, choice: Choice) -> None:
-    """Print for people: through a pager where a terminal is."""
+    """Print as text; on a terminal through a pager."""
     to = chat_view.console(sys.stdout)
     with exit_codes.tolerate_closed_stdout():
         if not to.is_terminal:
@@ -168,7 +169,7 @@ def _show(heading: Heading, choice: Choice) -> None:
 
 
 def _to_json(run: Path, one: Conversation) -> dict[str, Any]:
-    """One conversation as plain values; what is not known is null."""
+    """Return one conversation as plain values, with null for unknown ones."""
     return {
         "schema": SCHEMA,
         "run": str(run),

@@ -1,4 +1,4 @@
-"""Saved conversations as a page of a terminal."""
+"""Saved conversations as text for a terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RISE, FALL = "green", "red"
 
 @dataclass(frozen=True)
 class Heading:
-    """What stands above the conversations."""
+    """The lines above the conversations."""
 
     run: str
     shown: str

@@ -62,7 +62,7 @@ class _Logs:
         self._awaited = False
 
     def look(self) -> list[View]:
-        """Every log now. Raises DataError where nothing can be read and nothing is to come."""
+        """Return every log as it is now. Raises DataError if none can be read and none is expected."""
         now = time.monotonic()
         if now >= self._next_s:
             began = time.process_time()
@@ -82,13 +82,13 @@ class _Logs:
         return found.folder is not None and RunFolder(found.folder).is_run()
 
     def is_to_come(self) -> bool:
-        """Whether a live process may still begin runs here."""
+        """Return whether a live process may still begin runs here."""
         places = [place for path in self._wanted.paths for place in (path, *_folders(path))]
         roots = [place for place in places if (place / sweep_file.FILE).is_file()]
         return any(holder.holder(RunFolder(root)) is not None for root in roots)
 
     def may_bring_more(self) -> bool:
-        """Whether runs are to come, or may have come since they were last looked for."""
+        """Return whether runs may begin, or may have begun since the last look."""
         if self.is_to_come():
             self._awaited = True
             return True
@@ -98,7 +98,7 @@ class _Logs:
 
 
 def _folders(path: Path) -> list[Path]:
-    """The folders directly in `path`; none where it cannot be listed."""
+    """Return the folders directly in `path`, or none if it cannot be listed."""
     try:
         return [Path(entry.path) for entry in os.scandir(path) if entry.is_dir()]
     except OSError:
@@ -106,9 +106,9 @@ def _folders(path: Path) -> list[Path]:
 
 
 def watch(wanted: Wanted) -> None:
-    """Follow the logs until all have ended; Ctrl-C ends it too, and is no error.
+    """Follow the logs until all have ended. Ctrl-C ends this without an error.
 
-    Raises DataError where there is no log.
+    Raises DataError if there is no log.
     """
     logs = _Logs(wanted)
     views = logs.look()
@@ -159,7 +159,7 @@ def _is_over(logs: _Logs, views: Sequence[View]) -> bool:
 
 
 def _is_news(told: View | None, now: View) -> bool:
-    """Whether it was evaluated again, changed its status, or another advice came."""
+    """Return whether the log has a new evaluation, status or advice."""
     if told is None:
         return True
     was, is_now = told.advice, now.advice

@@ -1,4 +1,4 @@
-"""Logs that are followed, as a table, as lines of text and as JSON."""
+"""Followed logs as a table, as lines of text and as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_MEASURED = "not calibrated for this kind of log"
 
 
 def table(views: Sequence[View], height: int, width: int) -> Group:
-    """The live table: as many logs as fit, those that have not ended first."""
+    """Return the live table with as many logs as fit; those that have not ended come first."""
     most, wide = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
     order = sorted(range(len(views)), key=lambda index: views[index].ended)
     shown = [views[index] for index in sorted(order[: max(most, 1)])]
@@ -119,7 +119,7 @@ def _damaged(view: View) -> str:
 
 
 def _reason(view: View) -> str:
-    """Without the run's path at its start, however it was written."""
+    """Return the reason without the run's path at its start."""
     reason = view.reason or ""
     name = Path(os.path.abspath(view.run)).name  # noqa: PTH100 - a hostile name cannot be resolved
     for end in (": ", "/"):
@@ -130,7 +130,7 @@ def _reason(view: View) -> str:
 
 
 def _names(views: Sequence[View]) -> list[str]:
-    """As few last parts of the paths as tell them apart."""
+    """Return the shortest endings of the paths that differ from each other."""
     parts = [Path(view.run).parts for view in views]
     for count in range(1, max(map(len, parts), default=1)):
         names = [str(Path(*part[-count:])) for part in parts]
@@ -165,7 +165,7 @@ def as_json(views: Sequence[View]) -> dict[str, Any]:
 
 
 def event(view: View) -> dict[str, Any]:
-    """A log now, as the event that tells of it."""
+    """Return the current state of a log as an event."""
     advice, onset = None if view.ended else view.advice, view.onset
     told: dict[str, Any] = dict.fromkeys(("p_gain", "expected_loss", "final"))
     if advice is not None and advice.p_gain is not None and advice.final is not None:

@@ -1,9 +1,9 @@
-"""One log that is followed: its new rows, the advice after them, and what the law says so far.
+"""One followed log: its new rows, the advice after them, and the fit of the law so far.
 
-A run's rows are read as they come; the log of another program, which may be any format that
-harness/law reads, is read anew after it has grown. Neither is looked at before the last look has
-been paid for: SHARE of a core is what reading may cost. The law is fitted after a quarter more
-rows, which is some 30 times in a run of 1,000 steps.
+A run's rows are read as they are written. The log of another program, in any format that
+harness/law reads, is read as a whole once it has grown. Reading may cost SHARE of a core, so a look
+waits until the last one is paid for. The law is fitted again after a quarter more rows, about 30
+times in a run of 1,000 steps.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NO_ROWS = "metrics.jsonl holds no row"
 
 @dataclass(frozen=True)
 class View:
-    """What a log says now; None where it does not say."""
+    """The current state of a log. A value that the log does not have is None."""
 
     run: str
     status: str = "no rows yet"
@@ -68,7 +68,7 @@ class View:
 
 @dataclass(frozen=True)
 class Following:
-    """How logs are followed: the columns, and what their files do not say."""
+    """How logs are followed: the columns to read, and what the files do not state."""
 
     choice: Choice
     steps: int | None = None
@@ -78,14 +78,14 @@ class Following:
 
 @dataclass
 class _Rows:
-    """The rows of a run's own metrics.jsonl, taken in as they come."""
+    """The rows of a run's own metrics.jsonl that were read so far."""
 
     read_bytes: int = 0
     damaged: int = 0
     by_step: dict[int, tuple[float | None, ...]] = field(default_factory=dict)
 
     def take_new(self, run: RunFolder) -> bool:
-        """Read the whole lines that are new; whether there were any. Raises OSError."""
+        """Read the whole lines that are new. Return whether there were any. Raises OSError."""
         with open(run.metrics, "rb", opener=plain_file.opener) as file:
             if file.seek(0, os.SEEK_END) < self.read_bytes:  # begun anew
                 self.read_bytes, self.damaged, self.by_step = 0, 0, {}
@@ -112,7 +112,7 @@ class _Rows:
 
 
 def _row(line: bytes) -> tuple[float | None, ...] | None:
-    """The columns KEPT of a line; None where it is no row, or not as it was written."""
+    """Return the columns KEPT of a line, or None if it is damaged or no row."""
     try:
         row = json.loads(line)
         kept = tuple(row.get(name) for name in KEPT)
@@ -125,7 +125,7 @@ def _row(line: bytes) -> tuple[float | None, ...] | None:
 
 
 class FollowedLog:
-    """A log between two looks."""
+    """A log that is looked at repeatedly."""
 
     def __init__(self, found: Found, following: Following) -> None:
         self._found, self._following = found, following
@@ -156,7 +156,7 @@ class FollowedLog:
         return self._of_run(RunFolder(self._found.folder), self._who)
 
     def _of_run(self, run: RunFolder, who: Identity) -> View:
-        """Asks for the status first: what a run that has ended wrote is then all on disk."""
+        """Read the status before the rows, so that all rows of a run that has ended are seen."""
         held, state = holder.holder(run) is not None, run_state.of(run)
         status, reason = state.status, run_state.reason_alone(run.path, state.status, state.reason)
         ended = status in run_state.ENDED and not held
@@ -179,7 +179,7 @@ class FollowedLog:
         return self._judged(view, curve, max(rows.by_step, default=0), self._unit(True, curve), who)
 
     def _of_others(self, now: float) -> View:
-        """Reads a log of another program, if it has grown."""
+        """Read the log of another program if it has grown."""
         path, following = self._found.metrics, self._following
         if path is None:
             problem = self._found.problem
@@ -209,7 +209,7 @@ class FollowedLog:
         return self._judged(view, curve, last, self._unit(False, curve), Identity())
 
     def _unit(self, ours: bool, curve: Curve) -> Unit:
-        """Of the reward: as the user says, by its column, or what it has shown."""
+        """Return the range of the reward: as the user states it, of our column, or as observed."""
         bounds = self._following.choice.reward_range or ((0.0, 1.0) if ours else None)
         return Unit.seen(curve) if bounds is None else Unit(bounds[1] - bounds[0], bounds[1])
 
@@ -233,7 +233,7 @@ class FollowedLog:
 
 
 def _advice(curve: Curve, step: int, last: int | None, unit: Unit) -> Advice:
-    """What the rule says, where there are steps left to speak of."""
+    """Return the advice of the rule if steps remain."""
     if last is None or step < last:
         return rule.advise(curve, last, unit)
     if step == last:
@@ -242,7 +242,7 @@ def _advice(curve: Curve, step: int, last: int | None, unit: Unit) -> Advice:
 
 
 def _rule(run: RunFolder) -> str | None:
-    """The rule that ended a run which did not go on since."""
+    """Return the rule that ended the run, or None if no rule did or the run went on since."""
     with contextlib.suppress(DataError):
         now = run_status.read(run)
         if not now.is_over and now.stopped_by_rule:
@@ -251,7 +251,7 @@ def _rule(run: RunFolder) -> str | None:
 
 
 def _unmeasured(who: Identity) -> str | None:
-    """Why the advice was not measured on such runs."""
+    """Return why the advice was not calibrated for such a run, or None if it was."""
     config: Mapping[str, Any] = who.config or {}
     if setting(config, "policy", "kind") != "tabular":
         return "measured on policy=tabular only"

@@ -1,1 +1,1 @@
-"""The commands as Typer reads them: signature, help, call. What a command does is its own file."""
+"""The commands as Typer reads them: signature, help and a call. Their code is in harness/cli."""

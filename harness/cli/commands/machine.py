@@ -1,4 +1,4 @@
-"""Commands about this machine: whether it is ready, and what it may send where."""
+"""Commands about this machine: its state, and the API keys that it may send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that take the trained policy out of a run: to ask it, and to keep it."""
+"""Commands on the trained policy of a run: probe it, export it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that begin with a question: what would decide it, and a study that does."""
+"""Commands on a question: plan the seeds that decide it, and run a study."""
 
 from __future__ import annotations
 

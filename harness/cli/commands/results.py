@@ -1,4 +1,4 @@
-"""Commands that read what runs have written."""
+"""Commands that read the results of runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Figures(StrEnum):
 
 
 class FigureStyle(StrEnum):
-    """What figures are drawn for."""
+    """The medium that figures are drawn for."""
 
     SCREEN = "screen"
     PAPER = "paper"

@@ -1,4 +1,4 @@
-"""Commands that make runs, continue them and say how they stand."""
+"""Commands that make and continue runs, and show their status."""
 
 from __future__ import annotations
 

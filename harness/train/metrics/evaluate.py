@@ -263,8 +263,7 @@ class Prefix:
 
 
 def prefix_numbers(count: int) -> tuple[range, range]:
-    """Return the numbers of the first `count` prefixes: of the openings, and of those with replies.
-    """
+    """Return the numbers of the first `count` prefixes: the openings, then those with replies."""
     return range((count + 1) // 2), range(OPENERS, OPENERS + count // 2)
 
 

@@ -78,7 +78,7 @@ class Colocated:
         with _stdout_is_stderr(), self._in_time(), _as_torchrun_says():
             try:
                 self._llm = LLM(str(folder), **options)
-            except (ValueError, RuntimeError, AssertionError) as error:  # freed memory asserts
+            except (ValueError, RuntimeError, AssertionError) as error:  # vLLM asserts free memory
                 raise _refused(error) from error
         self._running = RunningTurns(self._llm.llm_engine, self._in_step)
         if self.sleeps:

@@ -9,7 +9,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 TINY = 1e-6
-"""Keeps a division finite where the floor is 0. Rewards are multiples of 0.05, far above this."""
+"""Keeps a division finite where the floor is 0; far below the rewards' resolution of 0.05."""
 
 
 def group_means(rewards: FloatArray, group_size: int) -> FloatArray:

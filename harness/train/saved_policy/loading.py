@@ -22,8 +22,10 @@ def load(config: RunConfig, weights: Path | None, start_sum: str | None) -> Save
     """Load a run's policy with the weights of a checkpoint, or of the start for None.
 
     `weights`: a language model's saved folder, or a tabular policy's checkpoint. `start_sum`: the
-    sha256 of the run's start model; None if it is not recorded. Raises ConfigError if the start
-    model is unavailable or different, and DataError for a damaged tabular checkpoint.
+    sha256 of the run's start model; None if it is not recorded.
+
+    Raises ConfigError if the start model is unavailable or different, or cannot take the saved
+    weights, and DataError for a tabular checkpoint of another policy.
     """
     if config.policy.kind == "tabular":
         return SavedTabular.of(config, weights)

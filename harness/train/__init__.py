@@ -1,1 +1,1 @@
-"""The producing half: rollouts, losses, measurement. The only place of trl and vllm."""
+"""Training: rollouts, losses and metrics. Only this package imports trl and vllm."""

@@ -52,8 +52,8 @@ from harness.utils import process, safe_text
 
 NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeError)
 UNCOLLECTED = 1_000_000
-"""New objects before the garbage collector runs, more than the conversations of a batch or of an
-evaluation are made of: these have no cycles, and go as soon as they are no longer needed."""
+"""New objects before the garbage collector runs: more than the conversations of a batch or an
+evaluation consist of. These have no cycles and are freed as soon as they are no longer needed."""
 
 
 def main() -> int:
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def _run(run: RunFolder, arguments: argparse.Namespace) -> int:
-    """Attempt the run; its exit code, whatever goes wrong."""
+    """Attempt the run and return its exit code, whatever goes wrong."""
     emit = _both(jsonl_emitter(arguments.events == "jsonl"), line_printer(sys.stderr, run.path))
     try:
         process.keep_private()
@@ -84,7 +84,7 @@ def _run(run: RunFolder, arguments: argparse.Namespace) -> int:
     except HarnessError as error:
         safe_text.say(str(error))
         return error.exit_code
-    except OSError as error:  # a folder that we may not even look into
+    except OSError as error:  # such as a folder that may not be read
         safe_text.say(f"{error.filename or run.path}: {error.strerror or error}")
         return StorageError.exit_code
     except Exception as error:
@@ -94,10 +94,11 @@ def _run(run: RunFolder, arguments: argparse.Namespace) -> int:
 
 
 def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | None = None) -> int:
-    """Make one attempt under the folder's lock; its exit code, which is also in run.json.
+    """Make one attempt at the run under the folder's lock and return its exit code, which is also
+    in run.json.
 
-    `stop_again`: obey trainer.stop_when also where it has ended this run before; `ranks`: other
-    than the config's.
+    `stop_again`: obey trainer.stop_when even if it has ended this run before. `ranks`: number of
+    ranks; None for the config's.
     """
     compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
@@ -121,7 +122,7 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     try:
         ended = replace(run_status.read(run), status=name, reason=reason, exit_code=code)
         run_status.write(run, ended)
-    except HarnessError as error:  # a full disk, say; that the lock is free is seen all the same
+    except HarnessError as error:  # such as a full disk; the released lock still shows the end
         safe_text.say(str(error))
         name, code = "failed", code or StorageError.exit_code
     emit({"event": "end", "status": name, "exit_code": code})
@@ -129,14 +130,14 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
 
 
 def _rows_are_sound(run: RunFolder, status: RunStatus) -> bool:
-    """Whether no row is damaged or changed; if one is, an attempt at the run reports it."""
+    """Return whether no row is damaged or changed; otherwise an attempt at the run reports it."""
     with atomic.storage(run.metrics):
         scan = metric_rows.scan(run.metrics)
     return scan.problem is None and soundness.other_rows(run, status, scan) is None
 
 
 def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | None, int]:
-    """Status, reason and exit code."""
+    """Return the status, the reason and the exit code."""
     try:
         process.admit_stops()
         with (
@@ -167,7 +168,9 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
 
 
 def expected(run: RunFolder, error: Exception) -> HarnessError | None:
-    """A library's exception as ours, if the machine or the folder is at fault; None for a bug."""
+    """Return the HarnessError for a library's exception that the machine or the run's folder has
+    caused; None for a bug.
+    """
     of_device = device_errors.explained(str(run.path), error)
     if of_device is not None:
         return of_device
@@ -201,7 +204,7 @@ def _train(session: Session) -> None:
 
 
 def _stop_before_start(number: int, _frame: FrameType | None) -> None:
-    """Raise StoppedError: before the session is open there is nothing to finish or save."""
+    """Raise StoppedError, since before the session opens there is nothing to finish or save."""
     raise StoppedError(f"stopped by {signal.Signals(number).name} before the first step")
 
 

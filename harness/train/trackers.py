@@ -1,7 +1,7 @@
-"""Experiment trackers (trainer.report_to), through accelerate's classes for them.
+"""Experiment trackers (trainer.report_to), through accelerate's tracker classes.
 
-A tracker never stops a run: each works in a thread of its own, its first error is printed and
-disables it, and one that hangs is left behind. metrics.jsonl has every row; they may lack some.
+A tracker never stops a run. Each works in its own thread, is disabled after its first error, which
+is printed, and is abandoned if it hangs. A tracker may lack rows; metrics.jsonl has all of them.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ OWN_ID: Mapping[str, Callable[[Any], str]] = {
     "trackio": lambda run: str(run.name),
     "tensorboard": lambda writer: "tensorboard",
 }
-"""By tracker, its id of a run, kept in the run's folder, with which a resume continues."""
+"""By tracker, a function that returns its id of a run, which is saved to continue on a resume."""
 WANDBS_SETTINGS = ("wandb/settings", ".wandb/settings")
-"""Files in the current folder that override wandb's variables, its address and proxy included."""
+"""Files in the current folder that override wandb's variables, including its address and proxy."""
 SENDS_NOTHING = ("offline", "dryrun", "disabled")
 Row = tuple[int, dict[str, float]]
 Rows = queue.SimpleQueue[Row | None]
 Listener = tuple[str, threading.Thread, Rows]
-"""A tracker's name, its thread, and the queue of its rows, which None ends."""
+"""A tracker's name, its thread, and the queue of its rows, ended by None."""
 
 
 @contextlib.contextmanager
 def reporting(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """A function that takes the run's events and sends its rows to the trackers."""
+    """Yield a function that takes the run's events and sends its rows to the trackers."""
     listening: list[Listener] = []
 
     def tell(event: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ def reporting(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[s
 
 
 def refuse_settings_here(names: Collection[str]) -> None:
-    """Raise ConfigError if the current folder could redirect wandb and the user's key."""
+    """Raise ConfigError if settings in the current folder could redirect wandb and its API key."""
     mode = os.environ.get("WANDB_MODE", "offline")
     here = [name for name in WANDBS_SETTINGS if os.path.lexists(name)]
     if "wandb" in names and here and mode not in SENDS_NOTHING:
@@ -75,15 +75,15 @@ def refuse_settings_here(names: Collection[str]) -> None:
 
 
 def _begin(run: RunFolder, config: RunConfig) -> Iterator[Listener]:
-    """Start the trackers' threads, after the run's own imports: two threads importing may fail."""
+    """Start the trackers' threads, after the run's imports, since concurrent imports can fail."""
     for name in OTHERS_RUN:
         os.environ.pop(name, None)
     os.environ.setdefault("WANDB_MODE", "offline")
-    sys.stdout = sys.stderr  # they print; our events go to the descriptor, and nothing else may
-    with contextlib.suppress(Exception):  # each will say itself that it cannot be had
+    sys.stdout = sys.stderr  # trackers print, but stdout is only for events
+    with contextlib.suppress(Exception):  # each tracker reports its own import error
         from accelerate import PartialState
 
-        PartialState(cpu=True)  # accelerate's logger asks for one
+        PartialState(cpu=True)  # required by accelerate's logger
     for name in config.trainer.report_to:
         rows: Rows = queue.SimpleQueue()
         thread = threading.Thread(target=_track, args=(name, run, config, rows), daemon=True)
@@ -102,7 +102,7 @@ def _end(listening: Sequence[Listener]) -> None:
 
 
 def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
-    """Send one tracker the rows it has not had yet: those on disk, then new ones."""
+    """Send a tracker the rows that it does not have yet: first those on disk, then new ones."""
     kept = run.trackers / f"{name}.json"
     try:
         first = rows.get()
@@ -110,7 +110,7 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
         had: dict[str, Any] = {"id": None, "step": 0}
         if kept.is_file():
             had = json.loads(kept.read_text())
-        # its last row may have died in its buffer: a recomputed row is sent again
+        # the last row may have been lost in the tracker's buffer, so a recomputed row is sent again
         last = min(had["step"], first[0] - 1)
         tracker = _started(name, run, config, had["id"], last)
         own_id = OWN_ID[name](tracker.tracker)
@@ -142,7 +142,7 @@ def _told(values: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, last: int) -> Any:
-    """The tracker `name`, started with the run's name, group and config.
+    """Return the tracker `name`, started with the run's name, group and config.
 
     On a resume it continues its run `own_id` after row `last`.
     """
@@ -170,13 +170,13 @@ def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, l
         ),
     }[name]()  # fmt: skip
     tracker.start()
-    if own_id is None and name in ("mlflow", "tensorboard"):  # the others have it from the start
+    if own_id is None and name in ("mlflow", "tensorboard"):  # the others got it above
         tracker.store_init_configuration(values)
     return tracker
 
 
 def group(run: RunFolder, config: RunConfig) -> str:
-    """The run's overrides on its sweep's axes but the seed; its level if there are none."""
+    """Return the run's overrides of its sweep's axes, without the seed; its level if none."""
     try:
         known = sweep_file.read(run.path.parent)
     except DataError:
@@ -191,7 +191,7 @@ def _project(name: str) -> str:
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Values by dotted key, without nulls; a list as its JSON."""
+    """Yield values by dotted key, without nulls; lists as JSON."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{before}{key}.")

@@ -1,1 +1,1 @@
-"""Algorithms: one file each, whose ALGORITHM is the class."""
+"""Algorithms, one per file; ALGORITHM is the class."""

@@ -1,18 +1,20 @@
 """Critique-GRPO: the worst conversation of each group is spoken again after a critique
 (arXiv 2506.03106).
 
-Once a group is drawn, the conversation with the lowest reward is taken over before its most costly
-reply and goes on with a critique; this one replaces it (harness/train/rollout/refinement.py). A is
-the reward minus the group's mean, not divided. What the policy said untold has the loss -r A, r the
-ratio, without a clip. What it said again has -A f(p), f(p) = p / (p + shaping), p being its
-probability under the policy that is told nothing: the slope along log p,
--A shaping p / (p + shaping)^2, goes through f and is largest where p = shaping. The log-probability
-at which it was drawn is in no loss, and no importance weight corrects for the critique.
-`critique=none` is the control: spoken again untold, the same loss.
+After a group is drawn, its conversation with the lowest reward is continued anew from its most
+costly reply on, with a critique in the prompt, and replaces the original
+(harness/train/rollout/refinement.py). A is the reward minus the group's mean, not divided. Tokens
+drawn without a critique have the loss -r A, where r is the ratio, without a clip. Tokens drawn
+after one have -A f(p), f(p) = p / (p + shaping), where p is their probability under the policy
+without the critique. The slope along log p is -A shaping p / (p + shaping)^2, largest where
+p = shaping. The log-probability at which they were drawn enters no loss, and no importance weight
+corrects for the critique. `critique=none` is the control: drawn again without a critique, with the
+same loss.
 
-The authors draw 7 replies and refine one into an eighth, shaped from its first token; ours keeps
-the group's size, and the replies before the costly one, which nobody criticised. Their sum over a
-constant is `algorithm.denominator=constant`, which conf/algorithm/critique_grpo.yaml sets.
+The authors draw 7 replies and refine one into an eighth, shaped from its first token. This version
+keeps the group's size and the replies before the costly one, which were not criticised. The
+authors' sum over a constant is `algorithm.denominator=constant`, which
+conf/algorithm/critique_grpo.yaml sets.
 """
 
 from dataclasses import dataclass
@@ -34,7 +36,7 @@ from harness.train.policy_gradient.rewards import Rewards, by_reply
 
 @dataclass(frozen=True)
 class CritiqueGrpo(Algorithm):
-    """What the policy is told, and the shape of the loss of what it says then."""
+    """The critique, and the loss of the tokens drawn after it."""
 
     has_ratio: ClassVar[bool] = False
     needs_logp: ClassVar[bool] = False
@@ -54,7 +56,7 @@ class CritiqueGrpo(Algorithm):
         return self.critique
 
     def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
-        """1 for each token that was spoken again, 0 for the others."""
+        """Return 1 for each token drawn after a critique, 0 for the others."""
         again = np.zeros(len(step.logp)) if step.spoken_again is None else step.spoken_again
         return (again.astype(np.float64),)
 

@@ -1,8 +1,9 @@
 """Dr. GRPO: a conversation's reward against the mean of its group, as it is.
 
-A = r - mean, and the summed loss over a constant, the most tokens that a batch could hold (arXiv
-2503.20783, section 3.2): neither groups of small spread nor short replies weigh more. Its gradient
-is smaller than GRPO's at an equal rate, by the spread and by how much room is left.
+A = r - mean. The summed loss is divided by a constant, the most tokens that a batch could hold
+(arXiv 2503.20783, section 3.2), so neither groups of small spread nor short replies weigh more. At
+an equal rate its gradient is smaller than GRPO's, by the group's spread and by the unused share of
+that token limit.
 """
 
 from dataclasses import dataclass

@@ -1,17 +1,18 @@
 """Expert iteration: imitate the best conversations of each group (arXiv 2403.04642, 1705.08439).
 
-The share `keep` of a group with the highest rewards is kept, as far as these lie `margin` above the
-group's mean; the loss is -w log p of what was said in them, w = conversations / kept ones of a full
-group, 0 of the others. Nothing pushes the worse ones down, there is no ratio and no clip.
+Each group keeps the share `keep` of its conversations with the highest rewards, if these lie
+`margin` above the group's mean. The loss is -w log p of the kept conversations' tokens, where w is
+the group size divided by the number kept of a full group; w is 0 for the other conversations.
+Nothing pushes the worse ones down, and there is no ratio and no clip.
 
-With `fit_from=current`, the default, a round is a step: the kept conversations of this batch move
-the current policy. On-policy and without duplicates this is REINFORCE with a reward of 1 for the
-kept and 0 for the others, and no baseline.
+With `fit_from=current`, the default, a round is one step: the kept conversations of this batch
+update the current policy. On-policy and without duplicates this is REINFORCE with reward 1 for kept
+conversations, 0 for the others, and no baseline.
 
-With `fit_from=start`, as in 2403.04642, a round is `round_steps` steps in which the policy only
-talks; at its end the start policy is fitted, by `fit_passes` gradient steps on the mean of -log p,
-to what all rounds have kept, each conversation once. The paper keeps every correct answer, and ours
-the best of each group, since emotion has no threshold of its own.
+With `fit_from=start`, as in 2403.04642, a round is `round_steps` steps without an update. At its
+end the start policy is fitted to the conversations kept in all rounds, each once, by `fit_passes`
+gradient steps on the mean of -log p. The paper keeps every correct answer; here the best of each
+group are kept, since emotion has no threshold for success.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ IN_ROUNDS = Only("algorithm.options.fit_from", ("start",))
 
 @dataclass(frozen=True)
 class ExpertIteration(Algorithm):
-    """Which conversations are worth imitating."""
+    """Which conversations are imitated."""
 
     has_ratio: ClassVar[bool] = False
     has_negative: ClassVar[bool] = False
@@ -67,7 +68,7 @@ class ExpertIteration(Algorithm):
             self._check_rounds(config)
         refuse_rewards_by_turn(config, "which imitates whole conversations")
         most = 1 - 1 / config.algorithm.group_size
-        # a group shares its opening, so that rewards of these modes differ by 1 at most within it
+        # a group shares its opening, so rewards of these modes differ by at most 1 within it
         if config.reward.mode in SHARED and self.margin > most + TINY:
             raise ConfigError(
                 "algorithm.options.margin must be 1 - 1/algorithm.group_size at most, here "
@@ -76,7 +77,7 @@ class ExpertIteration(Algorithm):
             )
 
     def _check_rounds(self, config: RunConfig) -> None:
-        """Raise ConfigError for what rounds from the start policy cannot go with."""
+        """Raise ConfigError for settings that `fit_from=start` does not support."""
         among = "with algorithm.options.fit_from=start"
         if config.policy.kind != "tabular":
             raise ConfigError(
@@ -113,10 +114,10 @@ class ExpertIteration(Algorithm):
             )
 
     def _kept(self, column: FloatArray, size: int) -> FloatArray:
-        """The weight of each conversation, shape (n,); groups are consecutive."""
+        """Return the weight of each conversation, shape (n,); groups are consecutive."""
         count = max(1, round(self.keep * size))
         lead = group_relative(column, size, std_floor=None).reshape(-1, size)
-        # the rank of each in its group by reward, of equal ones the first before the others
+        # rank within the group by reward; ties keep their order
         place = np.argsort(np.argsort(-lead, axis=1, kind="stable"), axis=1)
         kept = (place < count) & (lead > TINY) & (lead > self.margin - TINY)
         weights: FloatArray = np.where(kept, size / count, 0.0).ravel()

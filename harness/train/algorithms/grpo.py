@@ -2,9 +2,9 @@
 
 A = (r - mean) / max(std, floor), clipped ratios, mean over tokens, no KL term (arXiv 2402.03300,
 equations 3 and 4, with the token mean of arXiv 2503.14476). The paper divides by the standard
-deviation alone, which is `std_floor=0`; the floor of 0.10 keeps a group whose rewards hardly differ
-from being scaled up to full size. `std_over` and `denominator` are knobs for what lies between
-GRPO, Dr. GRPO and Lite PPO.
+deviation alone, which is `std_floor=0`. The floor of 0.10 keeps a group whose rewards hardly differ
+from being scaled up to full size. `std_over` and `denominator` select variants between GRPO, Dr.
+GRPO and Lite PPO.
 """
 
 from dataclasses import dataclass

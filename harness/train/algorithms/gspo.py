@@ -1,11 +1,11 @@
 """GSPO: GRPO's advantages with one clipped ratio for a whole conversation (arXiv 2507.18071).
 
-s = exp(mean over the conversation's tokens of log p - log p_old), the loss of a conversation is
--min(s A, clip(s, 1 - clip_low, 1 + clip_high) A), and that of the batch the mean over
+s = exp(mean over the conversation's tokens of log p - log p_old). The loss of a conversation is
+-min(s A, clip(s, 1 - clip_low, 1 + clip_high) A), and the loss of the batch is the mean over
 conversations, whatever their length. s is a geometric mean and moves little: the paper clips it at
-3e-4 below and 4e-4 above. Its sequence is one reply; ours is all that the policy said in a
-conversation, whose replies share one reward. With one update a batch every s is 1 and what is left
-is GRPO with each conversation counting alike.
+3e-4 below and 4e-4 above. The paper's sequence is one reply; here it is all of the policy's tokens
+in a conversation, whose replies share one reward. With one update per batch every s is 1, which
+leaves GRPO with equal weight for every conversation.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from harness.train.policy_gradient.remedy_roles import StepTokens
 
 @dataclass(frozen=True)
 class Gspo(Grpo):
-    """GRPO but for the ratio; its keys are those that all algorithms share."""
+    """GRPO with a ratio per conversation; it has no keys of its own."""
 
     by_conversation: ClassVar[bool] = True
 
@@ -33,7 +33,7 @@ class Gspo(Grpo):
         (weight,) = tokens.prepared
         log_s = tokens.mean_by_conversation(tokens.logp - tokens.old_logp)
         plain = clipped(log_s, 0 * log_s, tokens.advantage, config.clip_low, config.clip_high)
-        # log s is a mean, so each token moves all of its conversation's by 1 / length
+        # log s is a mean: each token's log p changes it by 1 / length, at all tokens
         slope = tokens.mean_by_conversation(plain.slope)
         return TokenLoss(weight * plain.value, weight * slope, plain.low, plain.high)
 

@@ -1,17 +1,18 @@
 """KTO, online: conversations are wanted or unwanted, each on its own (arXiv 2402.01306).
 
 m = sum over a conversation's tokens of log p - log p_start; z = max(0, mean m of the batch), fixed
-for the step. A conversation whose reward lies above its group's mean is wanted and loses
-w (1 - sigmoid(beta (m - z))), one below it is unwanted and loses w (1 - sigmoid(beta (z - m))), one
-at the mean counts for nothing; the batch's loss is the mean over conversations. Far from z a
-conversation teaches nothing more: the gradient of beta v (1 - v) is largest at m = z.
+for the step. A conversation with a reward above its group's mean is wanted and has the loss
+w (1 - sigmoid(beta (m - z))); one below the mean is unwanted and has w (1 - sigmoid(beta (z - m)));
+one at the mean has none. The batch's loss is the mean over conversations. A conversation far from z
+has almost no gradient: its size, beta v (1 - v) with v the sigmoid, is largest at m = z.
 
-Ours: labels come from the group, data from the policy itself. z stands for KL(policy || start). The
-paper and TRL learn from conversations that others wrote, and estimate it on replies paired with the
-wrong prompts; here the batch is drawn by the policy, so its own mean of m is that KL without bias,
-and no further pass through the models is needed. `reference_point=mismatched` estimates it as they
-do: m is of the replies of a conversation with another user, each read after the words that stood
-before the same reply here, as many as both have. z is taken before the first update of a step.
+Unlike the paper, labels come from the group and data from the policy itself. z estimates
+KL(policy || start). The paper and TRL learn from conversations that others wrote, so they estimate
+z on replies paired with the wrong prompts. Here the policy draws the batch, so the batch's mean of
+m estimates that KL without bias and without another pass through the models.
+`reference_point=mismatched` estimates z as the paper does: m is then of the replies from a
+conversation with another user, the n-th reply read in the context of the n-th reply here, for as
+many replies as both have. z is computed before the first update of a step.
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from harness.train.policy_gradient.rewards import Rewards, by_reply
 
 @dataclass(frozen=True)
 class Kto(Algorithm):
-    """How soon a conversation has gone far enough, and what the two kinds weigh."""
+    """The scale of the log-ratio, and the weights of wanted and unwanted conversations."""
 
     by_conversation: ClassVar[bool] = True
     needs_start: ClassVar[bool] = True
@@ -57,8 +58,8 @@ class Kto(Algorithm):
         return self.reference_point == "mismatched"
 
     def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
-        """What m - z subtracts from each token's log p, and the weight that makes a mean over
-        tokens one over conversations.
+        """Return the numbers that m - z subtracts from the tokens' log p, and the weights that make
+        a mean over tokens a mean over conversations.
         """
         assert step.start_logp is not None
         owners = step.owners
@@ -77,7 +78,7 @@ class Kto(Algorithm):
         size = xp.abs(tokens.advantage)
         side = self.beta * xp.sign(tokens.advantage)
         v = (1 + xp.tanh(side * from_z / 2)) / 2  # the sigmoid, without overflow
-        # every token of a conversation moves m by as much as its log p
+        # m is a sum: each token's log p changes it one to one
         slope = -lengths * tokens.mean_by_conversation(size * side * v * (1 - v))
         return TokenLoss.without_clip(weight * size * (1 - v), weight * slope)
 
@@ -94,7 +95,9 @@ class Kto(Algorithm):
             )
 
     def _labels(self, column: FloatArray, size: int) -> FloatArray:
-        """Above 0 for a wanted conversation, below for an unwanted one, 0 at the group's mean."""
+        """Return each conversation's weight: positive if wanted, negative if unwanted, 0 at the
+        group's mean.
+        """
         lead = group_relative(column, size, std_floor=None)
         return np.where(lead > TINY, self.wanted, np.where(lead < -TINY, -self.unwanted, 0.0))
 

@@ -1,7 +1,7 @@
 """Lite PPO: a conversation's reward against the mean of its group, over the batch's spread.
 
 A = (r - group mean) / (standard deviation of all rewards of the batch), mean over tokens (arXiv
-2508.08221): the spread of eight rewards is a poor estimate, that of a batch is not.
+2508.08221). Eight rewards of a group give a poor estimate of the spread, those of a batch do not.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """MaxRL: a conversation's reward against the mean of its group, over that mean.
 
-A = (r - mean) / mean (arXiv 2602.02710): for rewards of 0 and 1 the expected gradient is that of
-log p, the log-likelihood of success, in place of p: a group that succeeds with probability p weighs
-1 / p. Our rewards lie between 0 and 1; a group whose mean is below `mean_floor` is divided by the
-floor, since one lucky conversation among hopeless ones would else outweigh the batch.
+A = (r - mean) / mean (arXiv 2602.02710). For rewards of 0 and 1 the expected gradient is that of
+log p, the log-likelihood of success, instead of p: a group that succeeds with probability p has the
+weight 1 / p. Rewards here lie between 0 and 1. A group whose mean is below `mean_floor` is divided
+by the floor, since otherwise one lucky conversation among failures would outweigh the batch.
 """
 
 from dataclasses import dataclass

@@ -1,19 +1,19 @@
 """PPO with a critic: advantages over time, no groups (arXiv 1707.06347 with GAE, 1506.02438).
 
 A time step is a reply, or a token with `value_per=token`. delta_t = r_t + gamma V_{t+1} - V_t
-with V = 0 after the last, and A_t = sum over k of (gamma lambda)^k delta_{t+k}; r is 0 but at a
-conversation's last step, or at each reply's last with reward=turns. At lambda = gamma = 1, the
-defaults, as RLVER's verl has them, A_t = R - V_t; Turn-PPO (2512.17008) has gamma 0.99 and lambda
-0.9. V learns the targets A_t + V_t after A is taken, with an optimiser and a rate of its own and
+with V = 0 after the last step, and A_t = sum over k of (gamma lambda)^k delta_{t+k}. r is nonzero
+only at a conversation's last step, or with reward=turns at each reply's last step. The defaults
+lambda = gamma = 1, as in RLVER's verl, give A_t = R - V_t; Turn-PPO (2512.17008) has gamma 0.99 and
+lambda 0.9. V learns the targets A_t + V_t after A is computed, with its own optimiser and rate and
 PPO's clipped loss.
 
-Ours: V is one linear map of what the policy read before (features of the observation, the hidden
-state that a reply's first token, or each token, is drawn from), with no gradient into the policy
-unless `value_coef` asks for one: without it a run differs from grpo's in the baseline alone. With
-it the loss adds value_coef times the mean of the clipped value losses, the map held, so that one
-trunk learns for both; the map keeps its own optimiser. verl has a whole second model with a value
-at each token. Advantages are whitened over what has a value. `algorithm.group_size=8` with the same
-keys meets grpo's users and changes the critic alone.
+Here V is a linear map of the policy's features before the action: the features of the observation,
+or the hidden state from which a reply's first token, or each token, is drawn. No gradient flows
+into the policy unless `value_coef` asks for one, so by default a run differs from grpo's in the
+baseline alone. With `value_coef` the loss adds value_coef times the mean of the clipped value
+losses with the map held fixed, so policy and critic share a trunk; the map keeps its own optimiser.
+verl has a second model with a value at each token. Advantages are whitened over all actions with a
+value. `algorithm.group_size=8` with the same keys meets grpo's users and changes only the critic.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ WHITENED = 1e-8
 
 @dataclass(frozen=True)
 class Ppo(Algorithm):
-    """How far a reply answers for later ones, and how the critic learns."""
+    """The credit of a reply for later rewards, and how the critic learns."""
 
     needs_groups: ClassVar[bool] = False
     gamma: Annotated[float, Between(0, 1)] = 1.0
@@ -69,7 +69,7 @@ class Ppo(Algorithm):
         advantages = self._over_time(rewards, values)
         if self.advantage_norm == "batch":
             mine = advantages[_happened(rewards, values.shape[1]) & known[:, None]]
-            if not len(mine) or mine.min() == mine.max():  # whose std need not be exactly 0
+            if not len(mine) or mine.min() == mine.max():  # their std may not be exactly 0
                 return np.zeros_like(advantages)
             advantages = (advantages - mine.mean()) / (mine.std() + WHITENED)
         return np.where(known[:, None], advantages, 0.0)
@@ -109,8 +109,9 @@ class Ppo(Algorithm):
         return self.value_coef
 
     def _over_time(self, rewards: Rewards, values: FloatArray) -> FloatArray:
-        """GAE before it is whitened, of the shape of `values`; after a conversation's last step
-        that of its last.
+        """Return GAE before whitening, in the shape of `values`.
+
+        Entries after a conversation's last step repeat the advantage of that step.
         """
         earned, happened = _earned(rewards, values.shape), _happened(rewards, values.shape[1])
         advantages = np.zeros_like(earned)
@@ -126,20 +127,22 @@ class Ppo(Algorithm):
 
 
 def _steps(rewards: Rewards) -> IntArray:
-    """How many replies, or tokens, each conversation has, shape (conversations,)."""
+    """Return the number of time steps in each conversation, shape (conversations,)."""
     if rewards.replies is None:
         return np.full(len(rewards.shared), MAX_TURNS)
     return rewards.replies
 
 
 def _happened(rewards: Rewards, most: int) -> BoolArray:
-    """Where a time step was made, shape (conversations, `most`)."""
+    """Return the mask of time steps that happened, shape (conversations, `most`)."""
     happened: BoolArray = np.arange(most) < _steps(rewards)[:, None]
     return happened
 
 
 def _earned(rewards: Rewards, shape: tuple[int, ...]) -> FloatArray:
-    """What each time step brings, of `shape`: its own part, and the shared one at the last."""
+    """Return the reward of each time step, of `shape`: its own part, plus the shared part at the
+    conversation's last step.
+    """
     earned = np.zeros(shape)
     if rewards.per_turn is not None:
         earned += rewards.mix * np.nan_to_num(rewards.per_turn)

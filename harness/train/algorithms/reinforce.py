@@ -1,11 +1,11 @@
 """REINFORCE with a baseline (Williams, Machine Learning 8, 1992): -A log p, no groups, no clip.
 
-A = r - b. The baseline b is the mean reward of the batch, or, with `critic_rate`, what a linear
-critic expects of the reply from what the policy read before it. One user may be met once:
+A = R - b for a reward R. The baseline b is the mean reward of the batch or, with `critic_rate`, a
+linear critic's value of the reply, from the policy's features before it. No groups are needed:
 `group_size=1` draws as many users as conversations. The loss is written as -A r with the ratio r to
-the weights that drew the tokens: at one update a batch its gradient is that of -A log p, after it
-the importance-weighted one. With a batch mean as baseline A is 1 - 1/n of its size against a
-baseline that leaves the conversation itself out; it points the same way.
+the weights that drew the tokens. In the first update on a batch its gradient is that of -A log p,
+in later ones the importance-weighted gradient. With a batch of n conversations and its mean as the
+baseline, A is 1 - 1/n times the advantage against a leave-one-out baseline.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ WITH_CRITIC = Unless("algorithm.options.critic_rate", (None,), "there is no crit
 
 @dataclass(frozen=True)
 class Reinforce(Algorithm):
-    """The baseline, and how a critic learns it."""
+    """The baseline, and how a critic learns it if there is one."""
 
     needs_groups: ClassVar[bool] = False
     critic_rate: Annotated[float | None, Between(0, 100)] = None
@@ -63,7 +63,7 @@ class Reinforce(Algorithm):
 
 
 def _centred(column: FloatArray) -> FloatArray:
-    """Rewards minus their mean, 0 where there is none."""
+    """Return rewards minus their mean; 0 for missing rewards."""
     known = np.isfinite(column)
     mean = column[known].mean() if known.any() else 0.0
     return np.where(known, np.nan_to_num(column) - mean, 0.0)

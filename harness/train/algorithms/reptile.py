@@ -1,16 +1,16 @@
 """Reptile over temperaments: weights from which a few steps on one kind of user go far
 (arXiv 1803.02999, algorithm 1).
 
-A task is a temperament. `inner_steps` steps of GRPO on conversations with users of it lead from the
-slow weights to fast ones, each step talking with the weights that the one before left; then
-slow <- slow + outer_rate (fast - slow), and the next task begins there. The tasks are dealt in
-rounds: each temperament of the level once, in an order drawn anew. Evaluations and probes
-take the slow weights.
+A task is a temperament. `inner_steps` GRPO steps on users of this temperament lead from the slow
+weights to fast ones, each step drawing with the weights that the previous step left. Then
+slow <- slow + outer_rate (fast - slow), and the next task starts at the slow weights. Each round of
+tasks has every temperament of the level once, in a new random order. Evaluations and probes use the
+slow weights.
 
 With one inner step the expected outer step is that of GRPO on all temperaments at outer_rate times
-the rate (section 5.1 of the paper), so there are two at least. The paper takes an outer rate that
-falls to 0; ours is constant, and the inner steps are plain gradient steps, as theirs are with SGD.
-For empathy the nearest is arXiv 2506.19652, whose MAML over three user types is for a small policy.
+the rate (section 5.1 of the paper), so at least two are required. The paper lets the outer rate
+fall to 0; here it is constant. The inner steps are plain gradient steps, like the paper's with SGD.
+The closest work on empathy is arXiv 2506.19652: MAML over three user types for a small policy.
 """
 
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ from harness.train.algorithms.grpo import Grpo
 from harness.train.policy_gradient.algorithm import InnerStep
 
 TASK_STREAM = 5
-"""Stream of the order of tasks; keyed by seed and round."""
+"""Random stream for the order of tasks, keyed by seed and round."""
 
 
 @dataclass(frozen=True)
 class Reptile(Grpo):
-    """The length of a task, and how far the slow weights follow it."""
+    """The length of a task, and how far the slow weights follow the fast ones."""
 
     inner_steps: Annotated[int, Between(2, 1000), Unit("steps")] = 4
     """Steps in a row on users of one temperament; divides trainer.steps."""

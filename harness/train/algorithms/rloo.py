@@ -1,10 +1,10 @@
 """RLOO: a conversation's reward against the mean of the others of its group.
 
-A = r - mean of the others (Kool et al. 2019, for language models arXiv 2402.14740): a
-baseline that does not depend on the conversation it is for, so that the gradient is unbiased. It is
-n / (n - 1) of Dr. GRPO's advantage, with the mean over tokens. The paper has no clip, since it
-updates once on a batch; with later updates the ratio of each token is clipped here, as in verl and
-SkyRL, where TRL clips that of the whole reply.
+A = r - mean of the others (Kool et al. 2019, for language models arXiv 2402.14740). This baseline
+does not depend on the conversation's own reward, so the gradient is unbiased. A is n / (n - 1)
+times Dr. GRPO's advantage, here with the mean over tokens. The paper updates once per batch and has
+no clip. For further updates the ratio of each token is clipped here, as in verl and SkyRL; TRL
+clips the ratio of the whole reply.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from harness.train.policy_gradient.rewards import Rewards, by_reply
 
 @dataclass(frozen=True)
 class Rloo(Algorithm):
-    """The leave-one-out baseline; it has no keys of its own."""
+    """RLOO with its leave-one-out baseline; it has no keys of its own."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig

@@ -1,21 +1,21 @@
 """VPO: a set of conversations is rewarded for what its best offers under any weighing of qualities
 (arXiv 2605.22817).
 
-The conversations of a group form sets of `slots`; in each, conversation j is of slot j, which the
-policy knows. A conversation has a vector r of qualities (harness/train/rollout/qualities.py); the
-reward of a set is mean_w max_j w . r_j, w ~ Dirichlet(1, ..., 1). Each of its conversations gets
-the set's reward minus the mean of the group's sets, undivided. So slots are paid for being best at
-something, and not each for all: with the mean over j in the place of the max nothing would tell
-them apart, and with one w the reward is best-of-m.
+The conversations of a group form sets of `slots`. Conversation j of a set has slot j, which the
+policy observes. A conversation has a vector r of qualities (harness/train/rollout/qualities.py).
+The reward of a set is mean_w max_j w . r_j with w ~ Dirichlet(1, ..., 1), and the advantage of each
+of its conversations is the set's reward minus the mean over the group's sets, undivided. A slot
+is thus rewarded for being best at something rather than good at everything. With the mean over j
+instead of the max nothing would distinguish the slots; with a single w the reward is best-of-m.
 
-With reward=delta a set earns less by the mean first weight times the emotion that all begin with,
-and the advantages are those of reward=terminal.
+With reward=delta a set's reward is lower by the mean first weight times the initial emotion that
+all share, so the advantages equal those of reward=terminal.
 
-The paper's group size, slots and number of weights were not found in what could be read of it; here
-they are keys. `draws` weights are drawn once and serve all sets and steps, so that sets are
-compared by the same weights and the objective is one function; drawing anew would add noise alone.
-A policy that knows its slot has one more one-hot feature (policy=tabular); the authors' answers are
-m in one reply.
+The accessible part of the paper does not state its group size, slots and number of weights; here
+they are keys. `draws` weights are drawn once and used for all sets and steps, so that sets are
+compared by the same weights and the objective is one fixed function; new draws would only add
+noise. The slot is one more one-hot feature of the policy (policy=tabular). The authors' policy
+gives its m answers in one reply.
 """
 
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ from harness.train.policy_gradient.algorithm import Algorithm, refuse_rewards_by
 from harness.train.policy_gradient.rewards import Rewards
 
 SEED = 20_260_522
-"""Seed of the weights; no run's."""
+"""Seed of the weights, the same for all runs."""
 
 
 @dataclass(frozen=True)
 class Vpo(Algorithm):
-    """The size of a set, and how many weighings it is rewarded by."""
+    """The size of a set, and the number of weightings that its reward is averaged over."""
 
     needs_qualities: ClassVar[bool] = True
     compares_single: ClassVar[bool] = False
@@ -68,7 +68,7 @@ class Vpo(Algorithm):
         return {"set/reward": mean, "set/width": mean - float(np.nanmean(alone))}
 
     def _sets(self, rewards: Rewards) -> FloatArray:
-        """The reward of each set, shape (sets,)."""
+        """Return the reward of each set, shape (sets,)."""
         vectors = _vectors(rewards)
         return set_rewards(vectors, self.slots, weighings(self.draws, vectors.shape[1]))
 
@@ -90,7 +90,7 @@ class Vpo(Algorithm):
 
 
 def set_rewards(vectors: FloatArray, slots: int, weights: FloatArray) -> FloatArray:
-    """mean_w max_j w . r_j of each set, shape (sets,); nan where no conversation has a reward.
+    """Return mean_w max_j w . r_j of each set, shape (sets,); nan for a set without a reward.
 
     `vectors`: qualities, shape (conversations, qualities), sets consecutive, nan rows for
     conversations without a reward; `weights`: shape (draws, qualities).
@@ -102,12 +102,12 @@ def set_rewards(vectors: FloatArray, slots: int, weights: FloatArray) -> FloatAr
 
 
 def weighings(draws: int, qualities: int) -> FloatArray:
-    """Weights from Dirichlet(1, ..., 1), shape (draws, qualities); always the same ones."""
+    """Return weights from Dirichlet(1, ..., 1), shape (draws, qualities), from a fixed seed."""
     return np.random.default_rng([SEED, qualities]).dirichlet(np.ones(qualities), draws)
 
 
 def _vectors(rewards: Rewards) -> FloatArray:
-    """The qualities, or the reward as the only one where none are known."""
+    """Return the qualities; the reward as the only one if the batch has none."""
     return rewards.shared[:, None] if rewards.qualities is None else rewards.qualities
 
 

@@ -1,7 +1,7 @@
 """Engines draw a language model's turns: token ids in, token ids and log-probabilities out.
 
 The transformers engine is the learning model itself. vLLM has a copy of the weights, which is
-renewed once a step, and takes whole conversations: its prefix cache spares it what it has read.
+updated once a step, and takes whole conversations; its prefix cache avoids reading them again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.utils.pending import Pending, ready, then
 
 SEEDS = 2**31
-"""A request's seed is below this."""
+"""Exclusive upper bound of a request's seed."""
 
 
 class TurnSampler(Protocol):
@@ -29,48 +29,56 @@ class TurnSampler(Protocol):
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
-        """One turn in each conversation of `live`, as long as `uniforms` is wide at most."""
+        """Draw one turn in each conversation of `live`, of at most `uniforms.shape[1]` tokens.
+
+        `heard`: the new ids in each conversation; `uniforms`: shape (live, token limit).
+        """
         ...
 
     def begin_turn(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> Pending[list[SampledTurn]]:
-        """Begin to draw as `speak` does; what is not Awaited has been drawn on return."""
+        """Begin to draw as `speak` does; a result that is not Awaited is ready on return."""
         ...
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
-        """Keep of each conversation in `lengths` its first so many ids, of those that it had heard
-        before it last spoke; `speak` is then given all that follows them.
+        """Truncate each conversation in `lengths` to that many of its first ids.
+
+        At most the ids before the last turn can be kept. The next `speak` is given all that follow.
         """
         ...
 
 
 class Engine(Protocol):
-    """Draws turns for one thread, in waves of conversations: some are drawn while the users of
-    others answer.
+    """Draws turns for one thread, in waves of conversations: one wave is drawn while the users of
+    another answer.
     """
 
     corrected: bool
     """Whether its tokens get importance weights in the loss, since its weights are a copy."""
     together: bool
-    """Whether it draws for all waves at once that ask at the time; if not, they take turns."""
+    """Whether it draws for all waiting waves at once, rather than for one after the other."""
 
     def awake(self) -> AbstractContextManager[None]:
-        """A context in which it draws with the learner's current weights."""
+        """Return a context in which the engine draws with the learner's current weights."""
         ...
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
-        """A sampler for `count` new conversations, numbered from 0; `end`: id that ends a turn."""
+        """Return a sampler for `count` new conversations, numbered from 0.
+
+        `end`: id that ends a turn.
+        """
         ...
 
     def speaking(self) -> AbstractContextManager[None]:
-        """A context in which conversations are held, on each rank at once, by some ranks none; see
-        `turn_group`.
+        """Return the context in which conversations are held.
+
+        All ranks enter it together, even those without a conversation; see `turn_group`.
         """
         ...
 
     def close(self) -> None:
-        """Free what it uses."""
+        """Free the engine's resources."""
         ...
 
 
@@ -86,7 +94,7 @@ class Transformers:
         note_entropies: bool = False,
         before_token: Callable[[], None] = lambda: None,
     ) -> None:
-        """`before_token`: called before each token of all live conversations; raises to stop."""
+        """`before_token`: called before each token of all live conversations; may raise to stop."""
         self._model, self._note_entropies = model, note_entropies
         self._before_token = before_token
 
@@ -101,7 +109,7 @@ class Transformers:
         return nullcontext()
 
     def close(self) -> None:
-        """Do nothing: the model is the run's own."""
+        """Do nothing, since the model belongs to the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ class TurnRequest:
     """A request for one turn in each of many conversations."""
 
     prompts: list[list[int]]
-    """Each conversation so far."""
+    """The ids of each conversation so far."""
     seeds: list[int]
     limit: int
     """Most tokens of a turn."""
@@ -122,12 +130,12 @@ Begin = Callable[[TurnRequest], Pending[list[SampledTurn]]]
 
 
 def at_once(complete: Complete) -> Begin:
-    """Begin a request by completing it."""
+    """Return a `Begin` that completes each request at once."""
     return lambda request: ready(complete(request))
 
 
 class PromptedSampler:
-    """A TurnSampler over an engine that takes whole conversations, which it keeps."""
+    """A TurnSampler for an engine that takes whole conversations; it keeps their ids."""
 
     def __init__(self, begin: Begin, count: int, end: int, temperature: float) -> None:
         self._begin, self._end, self._temperature = begin, end, temperature
@@ -136,7 +144,7 @@ class PromptedSampler:
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
-        """One turn in each conversation of `live`; the first of its uniforms becomes its seed."""
+        """Draw one turn in each conversation of `live`, seeded by the first of its uniforms."""
         return self.begin_turn(live, heard, uniforms)()
 
     def begin_turn(
@@ -149,7 +157,7 @@ class PromptedSampler:
         return then(self._begin(request), partial(self._keep, live))
 
     def _keep(self, live: Sequence[int], turns: list[SampledTurn]) -> list[SampledTurn]:
-        """The same turns, once each conversation has its own."""
+        """Append the turns to their conversations and return them."""
         for i, turn in zip(live, turns, strict=True):
             cut = turn.ids[-1] != self._end
             self._ids[i] += [*turn.ids, self._end] if cut else turn.ids
@@ -161,8 +169,9 @@ class PromptedSampler:
 
 
 class Polled:
-    """An engine that calls `before_turn` before each turn of all live conversations; it may raise
-    to stop.
+    """An engine that calls `before_turn` before each turn of all live conversations.
+
+    `before_turn` may raise to stop.
     """
 
     def __init__(self, engine: Engine, before_turn: Callable[[], None]) -> None:
@@ -204,9 +213,9 @@ class _PolledSampler:
 
 @contextmanager
 def in_time(seconds: float, hung: Callable[[str], None], waited_s: float = 0.0) -> Iterator[None]:
-    """Call `hung` with the reason, from a thread of its own, if the block takes longer.
+    """Call `hung` with the reason, from another thread, if the block takes longer than `seconds`.
 
-    `waited_s`: what has been waited before it.
+    `waited_s`: seconds waited before the block, which count too.
     """
     why = f"after {seconds:g} s of waiting for vLLM (trainer.engine_deadline_s)"
     timer = threading.Timer(max(seconds - waited_s, 0.0), lambda: hung(why))
@@ -219,17 +228,18 @@ def in_time(seconds: float, hung: Callable[[str], None], waited_s: float = 0.0) 
 
 
 ADAPTED = ".base_layer"
-"""Suffix that peft gives the name of a layer that it wraps."""
+"""Suffix that peft adds to the name of a layer that it wraps."""
 
 
 def plain_model(model: Any) -> Any:
-    """The model below the adapters; `model` itself if it has none."""
+    """Return the model below the adapters; `model` itself if it has none."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def start_weights(model: Any) -> AbstractContextManager[Any]:
-    """A context in which a model with adapters is the one that it was before it learnt: they are
-    switched off. A model without any stays as it is.
+    """Return a context in which a model's adapters are switched off, so that it is the start model.
+
+    A model without adapters stays as it is.
     """
     off: AbstractContextManager[Any] = (
         model.disable_adapter() if hasattr(model, "disable_adapter") else nullcontext()
@@ -239,10 +249,10 @@ def start_weights(model: Any) -> AbstractContextManager[Any]:
 
 @torch.no_grad()
 def plain_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
-    """Every weight by name, one at a time, with the adapters' part added; tied weights once.
+    """Yield every weight with its name and the adapters' part added; tied weights once.
 
-    The sum is made beside the weight and in fp32: merging into a bfloat16 weight and taking the
-    adapter out again would not give the same weight back.
+    The sum is a new tensor in fp32, since merging an adapter into a bfloat16 weight and removing it
+    again would change the weight.
     """
     inner = plain_model(model)
     for name, weight in inner.named_parameters():
@@ -255,9 +265,7 @@ def plain_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _summed(weight: Tensor, layer: Any) -> Tensor:
-    """A weight with what its layer's adapters add. Weights are sent where passes are rounded, and
-    autocast would round this product too.
-    """
+    """Return a weight plus its layer's adapters, without autocast, which would round the sum."""
     with torch.autocast(weight.device.type, enabled=False):
         added: Tensor = layer.get_delta_weight("default")
         return weight.float() + added

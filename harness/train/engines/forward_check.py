@@ -1,8 +1,8 @@
-"""Trial of a model at load: what is sampled and measured must be the model's own distribution.
+"""A check of a model at load: tokens must be drawn and measured from its own distribution.
 
-Only hidden states and the head are used here, and a cache that conversations of unlike length
-share. A model that does something to its logits afterwards, or masks in a way of its own, would
-have another H than the one that is logged.
+The harness uses only the hidden states and the head, with a cache shared by conversations of
+different lengths. For a model that changes its logits afterwards, or has its own masking, the
+logged H would be wrong.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ EXCHANGES = (
     ("I failed my exam.", "I am sorry. That is hard. What happened?", "I had no time."),
     ("My dog died on Sunday, and nobody at home speaks of it.", "You miss him.", "Every day."),
 )
-"""What users and the policy say, of unlike length."""
+"""Exchanges of different lengths: (user, policy, user)."""
 IN_SHORTER = "lower difficulty.turn_cap or policy.max_turn_tokens"
 ROPE_BY_LENGTH = ("dynamic", "longrope")
-"""Rotary embeddings that depend on how long a text is."""
+"""Types of rotary embeddings that depend on the length of the text."""
 MOST_APART = {torch.float32: 1e-3, torch.bfloat16: 0.05}
-"""Root mean square of a difference between log-probabilities over their own standard deviation;
-rounding alone gives 1e-6 and .01, logits divided by 2 give .5."""
+"""Largest root mean squared difference between log-probabilities, relative to their standard
+deviation. Rounding alone gives 1e-6 and .01; logits divided by 2 give .5."""
 
 
 def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> None:
-    """Raise ConfigError for a model that would be sampled or measured wrongly.
+    """Raise ConfigError for a model that would be sampled or measured incorrectly.
 
     `most_tokens`: length of the longest conversation.
     """
@@ -57,7 +57,9 @@ def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> Non
 
 
 def _apart(model: Any, chat: Chat) -> float:
-    """The difference, read as a sampler does, piece by piece; nan where a logit is none."""
+    """Return the relative difference between the model's own log-probabilities and those of a
+    Reader, which reads piece by piece like a sampler; nan if a logit is nan.
+    """
     pieces = [_pieces(chat, *exchange) for exchange in EXCHANGES]
     reader = Reader(model, len(pieces))
     found: list[list[Tensor]] = [[] for _ in pieces]
@@ -83,11 +85,11 @@ def _pieces(chat: Chat, opening: str, reply: str, answer: str) -> tuple[list[int
 
 
 def _check_window(policy: PolicyConfig, model: Any, most_tokens: int) -> None:
-    """Refuse attention over the last tokens alone where a conversation can be longer than that."""
+    """Raise ConfigError if a conversation can be longer than a sliding attention window."""
     shape = model.config
     window = getattr(shape, "sliding_window", None)
     kinds = getattr(shape, "layer_types", None) or ["sliding_attention"]
-    if "local" in (getattr(shape, "attention_layers", None) or ()):  # as GPT-Neo has it
+    if "local" in (getattr(shape, "attention_layers", None) or ()):  # GPT-Neo's attribute
         window, kinds = shape.window_size, ["sliding_attention"]
     if window and "sliding_attention" in kinds and window < most_tokens:
         raise ConfigError(
@@ -97,8 +99,8 @@ def _check_window(policy: PolicyConfig, model: Any, most_tokens: int) -> None:
 
 
 def _check_positions(policy: PolicyConfig, model: Any, most_tokens: int) -> None:
-    """Refuse a model that has fewer positions than a conversation can have tokens, or turns them
-    otherwise from some length on: keys that are kept would be those of another length.
+    """Raise ConfigError if a conversation can have more tokens than the model has positions, or
+    than its rotary embedding stays the same for: cached keys would belong to another length.
     """
     shape = model.config
     turned = getattr(shape, "rope_parameters", None) or {}

@@ -1,8 +1,8 @@
 """A cache of keys and values for conversations of different lengths, kept from turn to turn.
 
-Every conversation has a slot; the live ones are kept in the first slots, so that attention reads
-a view and nothing is copied for those that have finished. A row's positions are its own: there
-are no gaps, and what lies beyond a row's length is masked and later overwritten.
+Every conversation has a slot. Live conversations are kept in the first slots, so that attention
+reads a view and nothing is copied for conversations that have finished. Each row has contiguous
+positions of its own; entries beyond a row's length are masked and overwritten later.
 """
 
 from __future__ import annotations
@@ -19,21 +19,24 @@ GROWTH = 128
 
 
 class Slots:
-    """The place of each conversation, its length, and where the next tokens go."""
+    """The slot and the length of each conversation, and the positions of the next tokens."""
 
     def __init__(self, count: int, device: torch.device) -> None:
         self.conversation = list(range(count))
-        """By slot."""
+        """The conversation in each slot."""
         self.length = torch.zeros(count, dtype=torch.long, device=device)
-        """Tokens in the cache, by slot."""
+        """Number of tokens in the cache, by slot."""
         self.rows = torch.zeros(0, 1, dtype=torch.long, device=device)
         self.positions = torch.zeros(0, 0, dtype=torch.long, device=device)
         """Positions of the tokens being read, shape (live, new tokens)."""
         self.reach = 0
-        """Positions that attention must see: the longest live row, with its new tokens."""
+        """Number of positions that attention reads: the longest live row with its new tokens."""
 
     def aim(self, live: int, new: Tensor | int) -> None:
-        """The next tokens go behind the first `live` rows; `new`: how many, by row or for all."""
+        """Set the positions of the next tokens of the first `live` rows.
+
+        `new`: the number of tokens, by row or the same for all.
+        """
         longest = int(new.max()) if isinstance(new, Tensor) else new
         start = self.length[:live]
         self.rows = torch.arange(live, device=start.device)[:, None]
@@ -42,7 +45,7 @@ class Slots:
         self.length[:live] = start + new
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
-        """Keep of each conversation in `lengths` so many tokens; what follows is overwritten."""
+        """Truncate the conversations in `lengths`; later tokens overwrite the rest."""
         places = [slot for slot, one in enumerate(self.conversation) if one in lengths]
         kept = [lengths[self.conversation[slot]] for slot in places]
         self.length[places] = self.length.new_tensor(kept)
@@ -61,8 +64,10 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
         self._slots = slots
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        """Make empty tensors, in the data type that attention computes in: under autocast, keys
-        come in float32 from their rotation, and would be rounded at every token.
+        """Make empty tensors in the dtype that attention computes in.
+
+        Under autocast, keys arrive in float32 from the rotary embedding. Keeping them so would
+        round the whole cache again at every token.
         """
         shape = (len(self._slots.conversation), key_states.shape[1], 0, key_states.shape[3])
         self.keys, self.values = (
@@ -74,7 +79,7 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Store the new tokens' states; returns all states that the live rows may attend to."""
+        """Store the new tokens' states and return all states that the live rows may attend to."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         slots = self._slots
@@ -85,14 +90,14 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
         return self.keys[:live, :, : slots.reach], self.values[:live, :, : slots.reach]
 
     def move(self, there: list[int], here: list[int]) -> None:
-        """Put the states of slots `here` into slots `there`."""
+        """Copy the states of slots `here` into slots `there`."""
         if self.is_initialized:
             used = int(self._slots.length.max())
             self.keys[there, :, :used] = self.keys[here, :, :used]
             self.values[there, :, :used] = self.values[here, :, :used]
 
     def spread(self, live: int, positions: int) -> None:
-        """Put the first states of slot 0 into the first `live` slots."""
+        """Copy the first `positions` states of slot 0 into the first `live` slots."""
         for held in (self.keys, self.values):
             held[1:live, :, :positions] = held[:1, :, :positions]
 
@@ -120,7 +125,7 @@ def _computed_in(states: Tensor) -> torch.dtype:
 
 
 class RaggedCache(Cache):  # type: ignore[misc]
-    """The library's cache over ragged layers."""
+    """A transformers cache with ragged layers."""
 
     def __init__(self, layers: int, count: int, device: torch.device) -> None:
         self.slots = Slots(count, device)
@@ -141,7 +146,7 @@ class RaggedCache(Cache):  # type: ignore[misc]
             seats[a], seats[b] = seats[b], seats[a]
 
     def spread(self, live: int, positions: int) -> None:
-        """Let the first `live` conversations begin with what the first has read."""
+        """Let the first `live` slots begin with the first `positions` tokens of slot 0."""
         for layer in self.layers:
             layer.spread(live, positions)
         self.slots.length[:live] = positions

@@ -1,7 +1,8 @@
 """Sampling from a causal language model, turn by turn, in many conversations at once.
 
-Works with any such model of the transformers library: keys and values stay in its cache from turn
-to turn, and a conversation that has finished its turn leaves the batch. Ids are kept as sampled.
+It works with any causal model of the transformers library. Keys and values stay in a cache from
+turn to turn, and a conversation that has finished its turn leaves the batch. Ids are kept as
+sampled.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from harness.train.engines.scoring import chunks, entropies, head_logits, padded
 from harness.utils.pending import Pending, ready
 
 FEWEST_SHARED = 64
-"""Tokens from which on a common beginning is read once. With fewer there is little to gain, and
-runs with a short prompt stay as they were, bit for bit."""
+"""Smallest length of a common prefix that is read only once. Less would gain little, and runs with
+a short prompt stay bit-identical to older versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampledTurn:
-    """One turn of the policy as sampled; it was cut if its last id is not the end token."""
+    """One turn of the policy as sampled; it was truncated if its last id is not the end token."""
 
     ids: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
@@ -50,19 +51,19 @@ class Reader:
         return self._cache.slots.conversation[: self._live]
 
     def attend(self, live: Sequence[int]) -> None:
-        """Continue with the conversations `live`; the others keep their cache."""
+        """Restrict `read` and `step` to the conversations `live`; the others keep their cache."""
         self._cache.lead(live)
         self._live = len(live)
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
-        """Keep of each conversation in `lengths` the first so many tokens that it has read."""
+        """Truncate each conversation in `lengths` to that many tokens."""
         self._cache.slots.rewind(lengths)
 
     @torch.no_grad()
     def read(self, pieces: Sequence[Sequence[int]]) -> Tensor:
-        """Hidden states after each new token, shape (live, longest piece, hidden).
+        """Return the hidden states after each new token, shape (live, longest piece, hidden).
 
-        At first the system prompt that all conversations begin with is read in one of them.
+        In the first call a prefix that all pieces share, such as a system prompt, is read once.
         """
         shared = 0 if self._cache.slots.length.any() else _shared(pieces)
         if not shared:
@@ -80,17 +81,19 @@ class Reader:
 
     @torch.no_grad()
     def step(self, tokens: Tensor) -> Tensor:
-        """Hidden states after one more token in each live conversation, shape (live, hidden)."""
+        """Return the hidden states after one more token in each live conversation, shape (live,
+        hidden).
+        """
         self._cache.slots.aim(self._live, 1)
         return self._states(tokens[:, None])[:, 0]
 
     def pieces(self, states: Tensor) -> Sequence[slice]:
-        """Slices of `states`, shape (tokens, hidden), whose logits are few enough to be held."""
+        """Return slices of `states`, shape (tokens, hidden), whose logits fit into memory."""
         return chunks(states, self._head)
 
     @torch.no_grad()
     def logits(self, states: Tensor) -> Tensor:
-        """fp32 logits of the next token at `states`."""
+        """Return the fp32 logits of the next token at `states`."""
         return head_logits(self._head, states)
 
     def _states(self, ids: Tensor) -> Tensor:
@@ -107,20 +110,20 @@ class Reader:
 
 
 def _shared(pieces: Sequence[Sequence[int]]) -> int:
-    """Return how many tokens all pieces begin with, if they are many; each keeps one of its own."""
+    """Return the length of the pieces' common prefix, 0 below FEWEST_SHARED; each keeps a token."""
     alike = takewhile(lambda column: len(set(column)) == 1, zip(*pieces, strict=False))
     common = min(len(list(alike)), min(map(len, pieces)) - 1)
     return common if len(pieces) > 1 and common >= FEWEST_SHARED else 0
 
 
 def added(mask: Tensor) -> Tensor:
-    """A mask as eager attention has it, which adds it to the logits: 0 where one may attend."""
+    """Return the additive mask of eager attention: 0 where a token may attend."""
     floats = torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
     return floats.masked_fill_(~mask, torch.finfo(torch.float32).min)
 
 
 class Sampler:
-    """Draws turns from a model; what a conversation draws depends on its own uniforms alone."""
+    """Draws turns from a model; a conversation's draws depend only on its own uniforms."""
 
     def __init__(
         self,
@@ -139,15 +142,15 @@ class Sampler:
     def begin_turn(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> Pending[list[SampledTurn]]:
-        """The same as `speak`, once it is done."""
+        """Draw as `speak` does; the result is ready on return."""
         return ready(self.speak(live, heard, uniforms))
 
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
-        """One turn in each conversation of `live`.
+        """Draw one turn in each conversation of `live`.
 
-        `heard`: ids of what the user said; `uniforms`: shape (live, token limit), fp64, in [0, 1).
+        `heard`: new ids in each conversation; `uniforms`: shape (live, token limit), fp64, [0, 1).
         """
         turns = {i: SampledTurn() for i in live}
         uniform = dict(zip(live, uniforms.to(self._reader.device), strict=True))
@@ -176,14 +179,15 @@ class Sampler:
         return [turns[i] for i in live]
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
-        """Keep of each conversation in `lengths` its first so many ids, of those that it had heard
-        before it last spoke; `speak` is then given all that follows them.
+        """Truncate each conversation in `lengths` to that many of its first ids.
+
+        At most the ids before the last turn can be kept. The next `speak` is given all that follow.
         """
         self._reader.rewind(lengths)
         self._unread |= {i: [] for i in lengths}
 
     def _hear(self, live: Sequence[int], heard: Sequence[Sequence[int]]) -> Tensor:
-        """Read the rest of the last turn and the user's words; the states to draw from."""
+        """Read the rest of the last turn and the new ids; return the states to draw from."""
         self._reader.attend(live)
         new = {i: [*self._unread[i], *ids] for i, ids in zip(live, heard, strict=True)}
         pieces = [new[i] for i in self._reader.order]
@@ -192,9 +196,9 @@ class Sampler:
         return states[torch.arange(len(pieces), device=states.device), last]
 
     def _draw(self, logits: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor, list[float]]:
-        """Draw by the inverse of the cumulative distribution, with one uniform a row.
+        """Draw by the inverse of the cumulative distribution, with one uniform per row.
 
-        Returns tokens, their log-probabilities and, if recorded, the entropies.
+        Return the tokens, their log-probabilities and, if recorded, the entropies.
         """
         logp = torch.log_softmax(logits / self._temperature, dim=-1)
         entropy = entropies(logp).tolist() if self._note_entropies else []

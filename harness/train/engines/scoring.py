@@ -12,17 +12,17 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 LOGITS_AT_ONCE = 2**26
-"""256 MB of fp32: memory does not grow with the vocabulary."""
+"""256 MB in fp32, so that memory does not grow with the vocabulary."""
 LOGITS_AT_ONCE_ON_A_CPU = 2**24
-"""64 MB, of which backward holds several copies: a CPU is no faster with more."""
+"""64 MB in fp32, of which backward holds several copies; a CPU is no faster with more."""
 
 
 def own_states(model: Any, ids: Tensor, own: Tensor) -> Tensor:
-    """Hidden states from which each own token was drawn, shape (own tokens, hidden).
+    """Return the hidden states from which each own token was drawn, shape (own tokens, hidden).
 
-    `ids`, `own`: shape (rows, longest), padded on the right; in a causal model what is to the
-    right of a token does not reach it, so no attention mask is needed. Only the policy's own
-    positions are kept, in the order of `own.nonzero()`.
+    `ids`, `own`: shape (rows, longest), padded on the right. In a causal model tokens do not depend
+    on those to their right, so no attention mask is needed. Only the policy's own positions are
+    kept, in the order of `own.nonzero()`.
     """
     hidden = model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state
     states: Tensor = hidden[:, :-1][own[:, 1:]]
@@ -30,20 +30,22 @@ def own_states(model: Any, ids: Tensor, own: Tensor) -> Tensor:
 
 
 def own_logits(model: Any, ids: Tensor, own: Tensor) -> Tensor:
-    """fp32 logits at which each own token was drawn, shape (own tokens, vocabulary)."""
+    """Return the fp32 logits at which each own token was drawn, shape (own tokens, vocabulary)."""
     return head_logits(model.get_output_embeddings(), own_states(model, ids, own))
 
 
 def backward_of_nothing(model: Any) -> None:
-    """One forward and backward that adds 0 to every gradient: of a rank that has less to do than
-    others, but must gather weights, and give gradients away, as often as they do.
+    """Run a forward and backward that adds 0 to every gradient.
+
+    A rank with fewer micro-batches than others needs it with sharded weights, since all ranks must
+    gather weights and reduce gradients equally often.
     """
     nothing = torch.zeros((1, 2), dtype=torch.int64, device=model.device)
     torch.autograd.backward(own_logits(model, nothing, nothing.bool()).sum())
 
 
 def chunks(states: Tensor, head: Any) -> Sequence[slice]:
-    """Slices of `states` with at most LOGITS_AT_ONCE logits each, fewer on a CPU."""
+    """Return slices of `states` with at most LOGITS_AT_ONCE logits each, fewer on a CPU."""
     is_cpu = states.device.type == "cpu"
     most = min(LOGITS_AT_ONCE, LOGITS_AT_ONCE_ON_A_CPU) if is_cpu else LOGITS_AT_ONCE
     size = max(1, most // head.weight.shape[0])
@@ -51,9 +53,10 @@ def chunks(states: Tensor, head: Any) -> Sequence[slice]:
 
 
 def head_logits(head: Any, hidden: Tensor) -> Tensor:
-    """fp32 logits of hidden states, shape (..., vocabulary), whatever the precision around them.
+    """Return the fp32 logits of hidden states, shape (..., vocabulary), even under autocast.
 
-    Logits of bfloat16 have 8 bits: over a large vocabulary that biases entropy and log-ratios.
+    In bfloat16, logits have 8 significant bits, which biases entropies and log-ratios over a large
+    vocabulary.
     """
     with torch.autocast(hidden.device.type, enabled=False):
         bias = None if head.bias is None else head.bias.float()
@@ -61,27 +64,28 @@ def head_logits(head: Any, hidden: Tensor) -> Tensor:
 
 
 def log_distribution(logits: Tensor, temperature: float) -> Tensor:
-    """Log of softmax(logits / temperature), shifted by its maximum first; shape of `logits`."""
+    """Return log softmax(logits / temperature), in the shape of `logits`."""
     scaled = logits if temperature == 1 else logits / temperature
     return torch.log_softmax(scaled, dim=-1)
 
 
 def drawn(log_p: Tensor, tokens: Tensor) -> Tensor:
-    """Entries of the drawn tokens in `log_p`, shape (tokens,)."""
+    """Return the entries of the drawn tokens in `log_p`, shape (tokens,)."""
     return log_p.gather(-1, tokens[:, None])[:, 0]
 
 
 def log_probabilities(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
-    """Log-probabilities of tokens drawn at `temperature`, shape (tokens,)."""
+    """Return the log-probabilities of tokens at `temperature`, shape (tokens,)."""
     return drawn(log_distribution(logits, temperature), tokens)
 
 
 @torch.no_grad()
 def entropies(log_p: Tensor) -> Tensor:
-    """Shannon entropy in nats of each row of log-probabilities, shape (tokens,).
+    """Return the Shannon entropy of each row of log-probabilities in nats, shape (tokens,).
 
-    log(sum exp z) - sum exp(z) z / sum exp z with z = log p. In exact arithmetic the sums are 1;
-    in fp32 over a large vocabulary they are not quite, and near collapse that would be 1% of H.
+    It is log(sum exp z) - sum exp(z) z / sum exp z with z = log p. In exact arithmetic the sums of
+    exp z are 1. In fp32 over a large vocabulary they are not quite, which near collapse would be an
+    error of 1% of H.
     """
     weights = log_p.exp()
     total = weights.sum(dim=-1)
@@ -90,17 +94,17 @@ def entropies(log_p: Tensor) -> Tensor:
 
 @torch.no_grad()
 def expected_discriminants(log_p: Tensor) -> Tensor:
-    """sum p^2 (log p + H) of each row of log-probabilities, shape (tokens,).
+    """Return sum p^2 (log p + H) of each row of log-probabilities, shape (tokens,).
 
-    The mean, under the row's own distribution, of p (log p + H): by how much H falls, to first
-    order, where a logit is raised (arXiv 2602.03392).
+    This is the mean, under the row's own distribution, of p (log p + H), by which H falls to first
+    order when a logit is raised (arXiv 2602.03392).
     """
     return ((2 * log_p).exp() * (log_p + entropies(log_p)[:, None])).sum(dim=-1)
 
 
 @torch.no_grad()
 def surprise_moments(log_p: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance of -log p under each row's own distribution, shape (tokens,) each.
+    """Return mean and variance of -log p under each row's own distribution, shapes (tokens,).
 
     The mean is the entropy.
     """
@@ -112,33 +116,34 @@ def surprise_moments(log_p: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(slots=True)
 class TokenRow:
-    """A conversation as a model reads it; `turn` is 0 where a token is not the policy's own."""
+    """A conversation as the tokens that a model reads."""
 
     ids: list[int] = field(default_factory=list)
     turn: list[int] = field(default_factory=list)
-    """Number of the policy's reply, from 1, that the token belongs to."""
+    """Number, from 1, of the policy's reply that each token belongs to; 0 for other tokens."""
 
     @property
     def prompt_length(self) -> int:
-        """Tokens before the policy's first own one; there must be one."""
+        """Number of tokens before the policy's first own token, which must exist."""
         return next(n for n, turn in enumerate(self.turn) if turn)
 
     def extend(self, ids: Sequence[int], turn: int = 0) -> None:
-        """Append tokens of the policy's reply `turn`, from 1, or of others where it is 0."""
+        """Append tokens of the policy's reply `turn`, from 1; 0 for tokens of others."""
         self.ids.extend(ids)
         self.turn.extend([turn] * len(ids))
 
 
 def padded(rows: Sequence[Sequence[float]], fill: int) -> Tensor:
-    """Rows of different lengths as one tensor of shape (rows, longest), filled on the right."""
+    """Return rows of different lengths as a tensor (rows, longest), padded on the right."""
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])
 
 
 def by_length(lengths: Sequence[int], size: int, tokens: float = math.inf) -> list[list[int]]:
-    """Indices in groups of at most `size`, of similar length, so that there is little padding.
+    """Return indices in groups of similar length, so that there is little padding.
 
-    Nor has a group of two or more above `tokens`, padding included.
+    A group has at most `size` members and, unless it has a single one, at most `tokens` tokens
+    including padding.
     """
     groups: list[list[int]] = []
     for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):

@@ -1,8 +1,8 @@
-"""Turns that neighbouring ranks draw together, since each has a part of the engine's weights.
+"""Turns drawn together by the ranks of a group that share an engine by tensor parallelism.
 
-An engine in parts draws only where all of a group's ranks call it, with the same requests. So every
-call begins with a round, in which each says what it wants drawn: each then draws what all want and
-keeps its own. A rank that has nothing more to say goes on taking part until none has.
+Such an engine draws only if all ranks of the group call it with the same requests. Every call
+therefore begins with a round in which all ranks exchange their requests. Each then draws for all
+requests and keeps its own turns. A rank without further requests takes part until no rank has any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.train.engines.sampler import SampledTurn
 
 
 class Mates(Protocol):
-    """The ranks of a group, as one of them has it."""
+    """The ranks of a group, from the view of one of them."""
 
     @property
     def place(self) -> int:
@@ -31,31 +31,31 @@ class Mates(Protocol):
         ...
 
     def gather(self, value: Any) -> Sequence[Any]:
-        """What each rank gives, in their order; all call it together."""
+        """Return the values of all ranks, in order; all ranks must call it together."""
         ...
 
 
 class GroupStopped(Exception):
-    """Another rank of the group has ended what it was at, by an error or a stop request."""
+    """Another rank of the group has ended its conversations, by an error or a stop request."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundMessage:
-    """What a rank says in a round."""
+    """The message of a rank in a round."""
 
     request: TurnRequest | None = None
-    """None where it has nothing more to say."""
+    """None if the rank has no further request."""
     stops: bool = False
-    """Whether it ends what it was at: the others are to do the same."""
+    """Whether the rank ends its conversations, so that the others must end theirs."""
     drawn: int = 0
-    """A sum over the tokens of all turns that it has seen drawn so far."""
+    """A checksum of all turns drawn so far."""
 
 
 class TurnGroup:
-    """One rank's part in the turns of its group."""
+    """The turns of a group, from the view of one rank."""
 
     def __init__(self, draw: Complete, mates: Mates) -> None:
-        """`draw` is called by all ranks of the group at once, with equal requests, and must return
+        """`draw` is called by all ranks of the group together with equal requests, and must return
         equal tokens.
         """
         self._draw, self._mates = draw, mates
@@ -63,35 +63,37 @@ class TurnGroup:
         self._broken = False
 
     def complete(self, request: TurnRequest) -> list[SampledTurn]:
-        """A turn for each prompt of `request`, once all of the group have one or have no more.
+        """Return a turn for each prompt of `request`, drawn when all ranks of the group take part.
 
-        Raises GroupStopped, and what the engine raises.
+        Raises GroupStopped if another rank stops, and the engine's errors.
         """
         return self._round(request)[self._mates.place]
 
     @contextmanager
     def speaking(self) -> Iterator[None]:
-        """A context in which this rank says what it has to say; in its end it takes part in the
-        turns of the others, until none of the group has more. All ranks of the group enter it.
+        """Return a context in which this rank draws its turns, and which all ranks of the group
+        enter.
+
+        At its end the rank takes part in the turns of the others until none has further requests.
         """
         try:
             yield
         except GroupStopped:
             raise
         except BaseException:
-            if not self._broken:  # else others are in no round, or within a turn that cannot end
+            if not self._broken:  # else no rank waits in a round
                 self._mates.gather(RoundMessage(stops=True))
             raise
         while self._round(None):
             pass
 
     def _round(self, request: TurnRequest | None) -> list[list[SampledTurn]]:
-        """What each of the group gets; empty where none has more to say."""
+        """Return the turns of each rank of the group; empty if no rank has a request."""
         said: Sequence[RoundMessage] = self._mates.gather(RoundMessage(request, drawn=self._drawn))
         if any(one.stops for one in said):
             raise GroupStopped
         if len({one.drawn for one in said}) > 1:
-            self._broken = True  # as all of the group see
+            self._broken = True  # all ranks of the group see it
             raise ValueError(
                 "trainer.engine_tensor_parallel: ranks of a group must draw the same tokens, got "
                 "others; choose trainer.engine_tensor_parallel=1"
@@ -113,7 +115,7 @@ class TurnGroup:
 
 
 def joined(requests: Sequence[TurnRequest]) -> TurnRequest:
-    """The requests of a round as one. A turn's limit, end and temperature are those of the run."""
+    """Return the requests of a round as one; limit, end and temperature are equal in all."""
     return replace(
         requests[0],
         prompts=[prompt for request in requests for prompt in request.prompts],

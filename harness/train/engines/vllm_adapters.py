@@ -1,9 +1,9 @@
 """An engine behind a `vllm serve` whose frozen base several runs share, each with its own adapters.
 
-Nothing is written into the server's weights. A run saves its adapters to a folder, has the server
-load them under a new name after each update, and drops the old ones. Name and folder are new since
-vLLM's prefix cache goes by them (0.22 by the name, 0.32 by both): under used ones it would find
-what older weights had computed.
+The server's weights are never changed. After each update a run saves its adapters to a folder, lets
+the server load them under a new name, and drops the old ones. Name and folder must be new, since
+they key vLLM's prefix cache (in 0.22 the name, in 0.32 both), which would otherwise return results
+of older weights.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from harness.train.engines.vllm_server import Completions
 from harness.utils.pending import Awaited
 
 MOST_APART_NATS = {torch.float32: 0.02, torch.bfloat16: 0.2}
-"""Mean distance a token between the base's log-probabilities here and there; rounding alone gives
-1e-5 in float32, and .03 to .06 in bfloat16."""
+"""Largest mean distance per token between the log-probabilities of the local base and the server's.
+Rounding alone gives 1e-5 in float32, and .03 to .06 in bfloat16."""
 FIRST_WORDS, SEEDS, DRAWN_TOKENS = "I failed my exam.", (1, 2, 3, 4), 8
-"""What the base is tried with."""
+"""The prompt and the draws with which the bases are compared."""
 DROPPED_S = 30.0
-"""Longest wait for a server to forget adapters; the run's next attempt has it forget the rest."""
+"""Longest wait for a server to unload adapters; the run's next attempt unloads the rest."""
 
 
 class Adapted:
-    """One of the runs that share a server."""
+    """The engine of one of the runs that share a server."""
 
     corrected = True
     together = True
@@ -62,9 +62,9 @@ class Adapted:
         folder: Path,
         hung: Callable[[str], None],
     ) -> None:
-        """`folder`: of this run, where its adapters lie; `hung` ends the run.
+        """`folder`: the folder for this run's adapters; `hung` ends the run.
 
-        Raises StoppedError if the server is out of reach, ConfigError if its base is another.
+        Raises StoppedError if the server is unreachable, ConfigError if it has another base.
         """
         self._model, self._config, self._hung = model, config, hung
         self._opening, self._end = chat.opening(FIRST_WORDS), chat.end
@@ -74,7 +74,7 @@ class Adapted:
         self._attempt, self._count, self._name = secrets.token_hex(4), 0, ""
         self._loads = 0
         self._at_server: list[str] = []
-        shutil.rmtree(self._folder, ignore_errors=True)  # of an attempt that was killed
+        shutil.rmtree(self._folder, ignore_errors=True)  # left by an attempt that was killed
         with self._in_time():
             self._drop([name for name in self._names() if name.startswith(self._mine)])
             self._draw = Completions(self._url, self._deadline_s, hung)
@@ -82,10 +82,10 @@ class Adapted:
 
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
-        """Have the server load the current adapters; the last ones are dropped after that."""
+        """Let the server load the current adapters and drop the previous ones."""
         before = list(self._at_server)
         with self._in_time():
-            if not set(before) <= set(self._names()):  # it was restarted, with another base?
+            if not set(before) <= set(self._names()):  # restarted, perhaps with another base
                 self._check_base()
             self._save()
             self._load()
@@ -101,27 +101,27 @@ class Adapted:
         return contextlib.nullcontext()
 
     def close(self) -> None:
-        """Drop the adapters; a server that is gone has none."""
+        """Drop the adapters from the server, if it still runs, and delete their folder."""
         self._draw.close()
         self._drop(list(self._at_server))
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _begin(self, request: TurnRequest) -> Awaited[list[SampledTurn]]:
-        """Begin every turn; once more where the server was restarted and knows none of ours."""
+        """Begin every turn; draw again if the server was restarted and has lost the adapters."""
         begun, loads = self._draw.begin(request), self._loads
 
         def wait() -> list[SampledTurn]:
             try:
                 return begun()
             except StoppedError as error:
-                if loads == self._loads:  # else what was begun beside it has had them loaded again
+                if loads == self._loads:  # else a concurrent request has loaded them again
                     self._load_again(error)
             return self._draw(request)
 
         return replace(begun, wait=wait)
 
     def _load_again(self, lost: StoppedError) -> None:
-        """Have a server that was restarted load the adapters; raise `lost` if it was not."""
+        """Let a restarted server load the adapters; raise `lost` if it still has them."""
         with self._in_time():
             if self._name in self._names():
                 raise lost
@@ -129,7 +129,7 @@ class Adapted:
             self._load()
 
     def _save(self) -> None:
-        """Save the current adapters under a name that no attempt at the run has used."""
+        """Save the current adapters under a name that no attempt of the run has used."""
         self._count += 1
         self._name = f"{self._mine}{self._attempt}-{self._count}"
         path = self._folder / self._name
@@ -138,7 +138,10 @@ class Adapted:
             self._model.save_pretrained(path, save_embedding_layers=False)
 
     def _load(self) -> None:
-        """Raises ConfigError if the server refuses the adapters, StoppedError if it is lost."""
+        """Let the server load the saved adapters.
+
+        Raises ConfigError if the server refuses them, StoppedError if it does not answer.
+        """
         path = self._folder / self._name
         self._at_server.append(self._name)
         try:
@@ -156,18 +159,18 @@ class Adapted:
         self._loads += 1
 
     def _drop(self, adapters: Sequence[str]) -> None:
-        """Have the server forget adapters; one without them is fine."""
+        """Let the server unload adapters; errors, as from a server without them, are ignored."""
         for name in adapters:
             with contextlib.suppress(*NO_ANSWER):
                 said(f"{self._url}/{UNLOAD}", DROPPED_S, {"lora_name": name})
         self._at_server = [name for name in self._at_server if name not in adapters]
 
     def _names(self) -> list[str]:
-        """Names of base and adapters; a server that draws for others may take a while to say."""
+        """Return the names of base and adapters, with a long timeout for a busy server."""
         return names(self._url, self._deadline_s)
 
     def _check_base(self) -> None:
-        """Raise ConfigError unless the server's base says what the policy's does."""
+        """Raise ConfigError unless the server's base gives the same log-probabilities as ours."""
         temperature = self._config.policy.temperature
         self._draw.model = self._names()[0]
         request = TurnRequest(
@@ -187,7 +190,7 @@ class Adapted:
 
     @torch.no_grad()
     def _apart(self, turn: SampledTurn, temperature: float) -> float:
-        """Mean distance of a turn's log-probabilities from those of the model without adapters."""
+        """Return the mean distance of a turn's log-probabilities from those of the local base."""
         ids = torch.tensor([[*self._opening, *turn.ids]], device=self._model.device)
         own = torch.arange(ids.shape[1], device=ids.device)[None] >= len(self._opening)
         with start_weights(self._model):

@@ -1,4 +1,4 @@
-"""The HTTP side of a vLLM server; no torch is imported here, so that it can be asked first."""
+"""The HTTP side of a vLLM server, without an import of torch, so that it can be checked early."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from harness.utils.terminal import shortened
 REACH_S = 4.0
 """Timeout of the first requests, before anything is loaded."""
 DRAWN_S = 60.0
-"""Timeout of one token from a server that others may be using."""
+"""Timeout of one token from a server that may be busy."""
 NO_ANSWER = (OSError, HTTPException, ValueError, KeyError, TypeError, IndexError)
-"""Raised by a request, or by reading an answer that is not vLLM's."""
+"""Errors of a request, and of parsing an answer that is not vLLM's."""
 LOAD, UNLOAD = "v1/load_lora_adapter", "v1/unload_lora_adapter"
 AT_ONCE = re.compile(r'^vllm:lora_requests_info\{[^}]*max_lora="(\d{1,6})"', re.MULTILINE)
-"""What /metrics says of adapters, once a token has been drawn, where there can be any."""
+"""The line of /metrics on adapters, present after the first token if adapters are enabled."""
 SHARED = (
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras N "
     "--max-lora-rank R"
 )
-"""How a server is started that runs share."""
+"""The command that starts a server for several runs."""
 
 
 def check(config: RunConfig) -> None:
-    """Raise ConfigError for an engine that this run cannot have, StoppedError if none answers."""
+    """Raise ConfigError if the run cannot use its engine, StoppedError if no server answers."""
     engine_choice.check(config)
     engine = engine_choice.chosen(config)
     if engine not in SERVERS:
@@ -56,12 +56,12 @@ def check(config: RunConfig) -> None:
 
 
 def reach(url: str) -> str:
-    """The name of the served model. Raises StoppedError if nothing answers at `url`."""
+    """Return the name of the served model. Raises StoppedError if nothing answers at `url`."""
     return names(url)[0]
 
 
 def names(url: str, timeout_s: float = REACH_S) -> list[str]:
-    """Names of what is served: the model, then adapters. Raises StoppedError if none answers."""
+    """Return the names of the served model and adapters. Raises StoppedError if none answers."""
     try:
         first, *others = answer(f"{_root(url)}/v1/models", timeout_s)["data"]
         return [str(model["id"]) for model in (first, *others)]
@@ -70,9 +70,10 @@ def names(url: str, timeout_s: float = REACH_S) -> list[str]:
 
 
 def takes_adapters(url: str) -> bool:
-    """Whether adapters can be loaded while the server runs: it finds fault with an empty request.
+    """Return whether adapters can be loaded while the server runs.
 
-    Raises StoppedError if nothing answers at `url`.
+    Such a server rejects an empty load request as invalid; others do not know the path. Raises
+    StoppedError if nothing answers at `url`.
     """
     try:
         answer(f"{_root(url)}/{LOAD}", REACH_S, {})
@@ -84,9 +85,10 @@ def takes_adapters(url: str) -> bool:
 
 
 def places(url: str) -> int:
-    """How many adapters the server draws with at once (its --max-loras); 0 if it takes none.
+    """Return how many adapters the server can use at once (its --max-loras); 0 for none.
 
-    It says so once it has drawn a token, so it may have to. Raises StoppedError if none answers.
+    The server reports it only after its first token, which is drawn if necessary. Raises
+    StoppedError if nothing answers.
     """
     try:
         found = AT_ONCE.findall(said(f"{_root(url)}/metrics"))
@@ -104,12 +106,15 @@ def places(url: str) -> int:
 
 
 def answer(url: str, timeout_s: float, body: dict[str, Any] | None = None) -> Any:
-    """The JSON answer to a POST of `body`, or to a GET. Raises OSError or ValueError."""
+    """Return the JSON answer to a POST of `body`, or to a GET. Raises OSError or ValueError."""
     return json.loads(said(url, timeout_s, body))
 
 
 def said(url: str, timeout_s: float = REACH_S, body: dict[str, Any] | None = None) -> str:
-    """The answer in words to a POST of `body`, or to a GET. Raises OSError or ValueError."""
+    """Return the text of the answer to a POST of `body`, or to a GET.
+
+    Raises OSError or ValueError.
+    """
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=timeout_s) as response:
@@ -122,7 +127,7 @@ def _root(url: str) -> str:
 
 
 def refusal(error: HTTPError) -> str:
-    """The reason in the body of an answer that is an error, in one line."""
+    """Return the reason in the body of an HTTP error, in one line."""
     text = error.read().decode(errors="replace")
     try:
         values = json.loads(text)
@@ -133,7 +138,7 @@ def refusal(error: HTTPError) -> str:
 
 
 def lost(url: str, error: Exception) -> StoppedError:
-    """The error for a server that failed with `error`, whose answer, if any, nobody reads."""
+    """Return the StoppedError for a server that failed with `error`, and close its response."""
     if isinstance(error, HTTPError):
         error.close()
     reason = " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,7 +1,7 @@
-"""vLLM inside the run's own process, on its GPU; the only file that imports vllm.
+"""vLLM inside the run's own process, on its GPU. This is the only file that imports vllm.
 
-It is called directly and not through TRL's VLLMGeneration, which has neither a seed a request nor
-a choice of precision, and takes a model from a folder, which a run with random weights lacks.
+TRL's VLLMGeneration is not used: it has neither seeds per request nor a choice of precision, and
+needs the model in a folder, which a run with random weights does not have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # weights are put in by a call, not by a copy
+os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # weights are loaded by a direct call
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 
 import torch
@@ -42,14 +42,14 @@ from harness.utils.pending import Awaited, Pending
 
 STDOUT, STDERR = 1, 2
 IN_PARTS = {"distributed_executor_backend": "external_launcher"}
-"""Each rank's vLLM has its part of the weights, and is started by us."""
+"""Each rank runs its own vLLM with a part of the weights."""
 
 
 class Colocated:
-    """vLLM beside the trainer; on a GPU of its own it sleeps while the trainer learns.
+    """vLLM on the trainer's GPU. It sleeps during updates if no other run shares the GPU.
 
-    Where runs share a GPU it keeps its part: its sleep ends with an assertion where another process
-    takes memory meanwhile.
+    If runs share a GPU, vLLM keeps its memory: waking up would fail an assertion if another process
+    had taken memory meanwhile.
     """
 
     corrected = True
@@ -61,9 +61,10 @@ class Colocated:
         hung: Callable[[str], None],
         mates: Mates | None = None,
     ) -> None:
-        """`hung` ends the run; `mates`: the ranks that have vLLM's weights in parts, which find
-        each other in torch's default group; None for one that has them whole. Raises ConfigError if
-        vLLM refuses this model.
+        """`hung` ends the run. `mates`: the ranks that share vLLM's weights by tensor parallelism,
+        in torch's default group; None if this rank has all weights.
+
+        Raises ConfigError if vLLM refuses the model, DeviceError if memory does not suffice.
         """
         self._model, self._hung = model, hung
         self._deadline_s = config.trainer.engine_deadline_s
@@ -77,7 +78,7 @@ class Colocated:
         with _stdout_is_stderr(), self._in_time(), _as_torchrun_says():
             try:
                 self._llm = LLM(str(folder), **options)
-            except (ValueError, RuntimeError, AssertionError) as error:  # that memory was freed
+            except (ValueError, RuntimeError, AssertionError) as error:  # vLLM asserts free memory
                 raise _refused(error) from error
         self._running = RunningTurns(self._llm.llm_engine, self._in_step)
         if self.sleeps:
@@ -85,9 +86,9 @@ class Colocated:
 
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
-        """Load the weights first and reserve the cache after: loading needs memory too.
+        """Load the weights, then reserve the cache, since loading needs memory too.
 
-        Asleep at level 2 it keeps neither, since both are made anew.
+        vLLM sleeps at level 2, which keeps neither, since both are replaced on waking up.
         """
         with self._in_time():
             if self.sleeps:
@@ -108,8 +109,9 @@ class Colocated:
         return contextlib.nullcontext() if self._group is None else self._group.speaking()
 
     def begin(self, request: TurnRequest) -> Pending[list[SampledTurn]]:
-        """Begin a turn for each prompt; a group has drawn them on return. Raises DeviceError if one
-        does not fit into the cache, and as `TurnGroup.complete` does.
+        """Begin a turn for each prompt; in a group they are complete on return.
+
+        Raises DeviceError if a prompt does not fit into the cache, and as `TurnGroup.complete`.
         """
         begin = self._begin if self._group is None else at_once(self._group.complete)
         return begin(request)
@@ -127,7 +129,10 @@ class Colocated:
         cleanup_dist_env_and_memory()
 
     def _take_weights(self) -> None:
-        """Raises ConfigError if some weight of vLLM's model has no counterpart here."""
+        """Load the policy's weights into vLLM.
+
+        Raises ConfigError if a weight of vLLM's model has no counterpart in the policy.
+        """
         model = self._llm.llm_engine.model_executor.driver_worker.model_runner.model
         loaded = model.load_weights(plain_weights(self._model))
         left = {name for name, _ in model.named_parameters()} - (loaded or set())
@@ -142,21 +147,19 @@ class Colocated:
 
     @contextlib.contextmanager
     def _in_step(self, waited_s: float) -> Iterator[None]:
-        """A context in which vLLM draws a token: in its own precision, in the rest of its time."""
+        """Return a context in which vLLM draws a token: without autocast, in the remaining time."""
         with self._in_time(waited_s), torch.autocast(self._model.device.type, enabled=False):
             yield
 
 
 class RunningTurns:
-    """The turns that vLLM has in its batch: one joins at any token of the others, and leaves when
-    it ends.
-    """
+    """The turns in vLLM's continuous batch: a turn joins at any time and leaves when it ends."""
 
     def __init__(
         self, engine: Any, in_step: Callable[[float], contextlib.AbstractContextManager[None]]
     ) -> None:
-        """`engine`: vLLM's LLMEngine; `in_step`: a context for its steps, given the seconds since a
-        turn last began in an empty batch, or ended.
+        """`engine`: vLLM's LLMEngine. `in_step`: returns a context for a step, from the seconds
+        since a turn last ended, or began in an empty batch.
         """
         self._engine, self._in_step = engine, in_step
         self._names = map(str, itertools.count())
@@ -182,7 +185,7 @@ class RunningTurns:
         return Awaited(wait, tuple(began), work=self.step)
 
     def step(self) -> bool:
-        """Draw a token of each turn; False if there is none."""
+        """Draw a token of each turn; return False if there are no turns."""
         if not self._open:
             return False
         with self._in_step(time.monotonic() - self._since_s):
@@ -195,7 +198,7 @@ class RunningTurns:
 
 
 def _options(model: Any, config: RunConfig, sleeps: bool) -> dict[str, Any]:
-    """vLLM's options. Weights start as dummies: the policy's come before the first turn."""
+    """Return vLLM's options; weights are dummies until the policy's are loaded before a turn."""
     trainer, on_gpu = config.trainer, model.device.type == "cuda"
     return {
         "load_format": "dummy",
@@ -203,7 +206,7 @@ def _options(model: Any, config: RunConfig, sleeps: bool) -> dict[str, Any]:
         "generation_config": "vllm",
         "dtype": config.policy.dtype,
         "hf_overrides": vllm_model.overrides(engine_choice.installed()),
-        "max_model_len": -1,  # what the cache can hold
+        "max_model_len": -1,  # as much as the cache can hold
         "gpu_memory_utilization": trainer.gpu_memory_share / trainer.runs_per_gpu,
         "kv_cache_memory_bytes": _cache_bytes(model, config) if on_gpu else None,
         "enable_prefix_caching": True,
@@ -214,10 +217,10 @@ def _options(model: Any, config: RunConfig, sleeps: bool) -> dict[str, Any]:
 
 
 def _cache_bytes(model: Any, config: RunConfig) -> int | None:
-    """Bytes of vLLM's cache on a GPU that runs share; None where vLLM measures what is free.
+    """Return the bytes of vLLM's cache on a GPU that runs share; None to let vLLM measure.
 
-    To measure, vLLM needs memory that nobody else frees meanwhile, and ends where somebody does.
-    Raises DeviceError where the weights leave none.
+    vLLM's measurement of free memory fails if another process frees memory meanwhile. Raises
+    DeviceError if the weights leave no memory.
     """
     trainer = config.trainer
     if trainer.runs_per_gpu == 1:
@@ -239,9 +242,9 @@ def _sampling(request: TurnRequest, seed: int) -> SamplingParams:
         temperature=request.temperature,
         max_tokens=request.limit,
         seed=seed,
-        logprobs=0,  # of the token drawn alone
+        logprobs=0,  # only of the drawn token
         stop_token_ids=[request.end],
-        ignore_eos=True,  # others that a model's own config may name
+        ignore_eos=True,  # a model's own config may name other end tokens
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
@@ -254,7 +257,7 @@ def _turn(output: Any) -> SampledTurn:
 
 
 def _refused(error: Exception) -> ConfigError | DeviceError:
-    """vLLM's error in one line."""
+    """Return the error for a model or a memory share that vLLM refused with `error`."""
     reason = " ".join(str(error).split())[:300]
     if "memory" in reason.lower():
         return DeviceError(f"trainer.gpu_memory_share: vLLM must find room to start, got: {reason}")
@@ -266,8 +269,9 @@ def _refused(error: Exception) -> ConfigError | DeviceError:
 
 @contextlib.contextmanager
 def _as_torchrun_says() -> Iterator[None]:
-    """Set the variables that vLLM reads in a group, for as long as it starts: others would take the
-    run for one of accelerate's. Each rank sees one GPU.
+    """Set the variables of torchrun that vLLM reads in a group, only while it starts.
+
+    If they stayed set, the run would look like one started by accelerate. Each rank sees one GPU.
     """
     before = {name: os.environ.get(name) for name in ("RANK", "LOCAL_RANK")}
     if dist.is_initialized():
@@ -282,7 +286,7 @@ def _as_torchrun_says() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stdout_is_stderr() -> Iterator[None]:
-    """Send stdout to stderr: libraries below vLLM print there, and it is for events alone."""
+    """Redirect stdout to stderr, since libraries print to stdout, which is only for events."""
     kept = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     try:

@@ -1,7 +1,7 @@
-"""What vLLM is given of a model: a folder with its shape, and settings by vLLM's version.
+"""The description of a model for vLLM: a folder with its config, and settings by vLLM's version.
 
-vLLM is not imported here. The folder is named by what is in it: vLLM's cache of compiled code goes
-by the folder's path, so that a second run, or a resumed one, finds what the first compiled.
+vLLM is not imported here. The folder is named by a hash of its content. Since vLLM's cache of
+compiled code is keyed by the folder's path, a later or resumed run finds the compiled code.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from harness.train.engines.engine import plain_model
 
 CONFIG = "config.json"
 UNSTABLE = ("_name_or_path", "transformers_version")
-"""Keys of a shape that say where it came from, and nothing of what it computes."""
+"""Keys of a config that describe its origin and do not change the model."""
 FLOAT32_HEAD = SpecifierSet(">=0.31")
-"""Versions of vLLM in which hf_overrides takes the head's data type for models that generate; some
-before them have the key and warn that it does nothing."""
+"""Versions of vLLM in which hf_overrides sets the head's dtype for generative models; some earlier
+versions have the key but warn that it has no effect."""
 
 
 def folder(model: Any) -> Path:
-    """The folder in the user's cache with the shape of `model`, made if need be; the same for equal
-    shapes. Raises ConfigError, FolderError or StorageError where there is no cache.
+    """Return the folder in the user's cache with the config of `model`, made if necessary.
+
+    Equal configs have the same folder. Raises ConfigError, FolderError or StorageError if the cache
+    cannot be written.
     """
     text = json.dumps(shape_of(model), indent=1, sort_keys=True) + "\n"
     name = f"vllm-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -40,7 +42,7 @@ def folder(model: Any) -> Path:
 
 
 def shape_of(model: Any) -> dict[str, Any]:
-    """The config of the model below the adapters, as vLLM reads it."""
+    """Return the config of the model below the adapters, as vLLM reads it."""
     shape = copy.deepcopy(model.config)
     shape.architectures = [type(plain_model(model)).__name__]
     values: dict[str, Any] = json.loads(shape.to_json_string(use_diff=False))
@@ -48,6 +50,6 @@ def shape_of(model: Any) -> dict[str, Any]:
 
 
 def overrides(version: str | None) -> dict[str, str]:
-    """Changes to the shape for this version of vLLM: a head in float32, as the trainer's is."""
+    """Return config overrides for this version of vLLM: a head in float32, like the trainer's."""
     has_head = version is not None and FLOAT32_HEAD.contains(version, prereleases=True)
     return {"head_dtype": "float32"} if has_head else {}

@@ -1,7 +1,7 @@
 """An engine behind `vllm serve`: turns over HTTP, weights by NCCL through TRL's client.
 
-TRL follows the three ways in which vLLM has had weights updated. Sending them is untried here: it
-takes two GPUs.
+TRL's client supports all three weight-update APIs that vLLM has had. Sending weights is untested
+here, since it needs two GPUs.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ from harness.train.engines.vllm_address import NO_ANSWER, answer, lost, reach
 from harness.utils.pending import Awaited
 
 AT_ONCE = 256
-"""Most requests at a time; the server makes one batch of them."""
+"""Largest number of concurrent requests, which the server batches."""
 CLIENT_ERRORS = (OSError, RuntimeError, KeyError)
-"""Raised by TRL's client for a connection, for NCCL and for an answer that is not vLLM's; for a
-status other than 200 it raises a bare Exception."""
+"""Errors of TRL's client for connections, NCCL and unexpected answers. For a status other than 200
+it raises a bare Exception."""
 
 
 class Completions:
-    """Draws turns from a server, one request a conversation, since a request has one seed."""
+    """Draws turns from a server with one request per conversation, since a request has one seed."""
 
     def __init__(self, url: str, deadline_s: float, hung: Callable[[str], None]) -> None:
-        """`hung` ends the run where a turn takes longer. Raises StoppedError if nobody answers at
-        `url`.
+        """`hung` ends the run if a turn takes longer than `deadline_s`.
+
+        Raises StoppedError if nothing answers at `url`.
         """
         self._url, self._deadline_s, self._hung = url.rstrip("/"), deadline_s, hung
         self._pool = ThreadPoolExecutor(AT_ONCE, "turn")
         self.model = reach(url)
-        """Name of what draws: the served model, or adapters."""
+        """Name of the served model or adapters to draw with."""
 
     def __call__(self, request: TurnRequest) -> list[SampledTurn]:
         """Draw every turn. Raises StoppedError if the server fails one of them."""
@@ -58,13 +59,13 @@ class Completions:
         began = tuple(map(partial(self._pool.submit, one), request.prompts, request.seeds))
 
         def finished() -> list[SampledTurn]:
-            wait(began)  # where one fails, others are under way
+            wait(began)  # also after a failure, since the others still run
             return [turn.result() for turn in began]
 
         return Awaited(finished, began)
 
     def close(self) -> None:
-        """Begin no turn that has not begun yet."""
+        """Cancel the turns that have not begun yet."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _turn(self, request: TurnRequest, model: str, prompt: list[int], seed: int) -> SampledTurn:
@@ -78,9 +79,9 @@ class Completions:
             "top_k": 0,
             "min_p": 0.0,
             "repetition_penalty": 1.0,
-            "logprobs": 0,  # of the token drawn alone
+            "logprobs": 0,  # only of the drawn token
             "stop_token_ids": [request.end],
-            "ignore_eos": True,  # others that a model's own config may name
+            "ignore_eos": True,  # a model's own config may name other end tokens
             "return_token_ids": True,
         }
         try:
@@ -99,7 +100,7 @@ class Served:
     together = True
 
     def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
-        """`hung` ends the run. Raises StoppedError if the server does not take weights."""
+        """`hung` ends the run. Raises StoppedError if the server does not accept weights."""
         self._url, self._hung = engine_choice.address(config), hung
         self._deadline_s = config.trainer.engine_deadline_s
         self._draw = Completions(self._url, self._deadline_s, hung)
@@ -130,9 +131,9 @@ class Served:
 
 @contextlib.contextmanager
 def client_errors_as_stops(url: str) -> Iterator[None]:
-    """Raise StoppedError for an error of TRL's client in the block: the server is lost.
+    """Turn errors of TRL's client in the block into StoppedError, since the server is lost.
 
-    Any other error is a bug and passes through.
+    Any other error is a bug and propagates.
     """
     try:
         yield
@@ -143,7 +144,7 @@ def client_errors_as_stops(url: str) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on: each run sends its weights through its own."""
+    """Return a free port of this machine; each run sends its weights through its own port."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
@@ -153,11 +154,11 @@ class WeightLine:
     """Sends weights from the trainer's GPU to those of a server."""
 
     def __init__(self, url: str, device: Any, weights: Callable[[], Iterator[tuple[str, Tensor]]]):
-        """`weights` is called for each sending, and here for names, types and shapes."""
+        """`weights` is called for each transfer, and once here for names, dtypes and shapes."""
         self._weights = weights
-        # TRL's transport would send what ~/.netrc holds for the host that a config names
+        # otherwise TRL's transport would send the ~/.netrc credentials of the configured host
         os.environ["NETRC"] = os.devnull
-        from trl.generation.vllm_client import VLLMClient  # seconds; a refusal needs none of it
+        from trl.generation.vllm_client import VLLMClient  # slow import, not needed for a refusal
 
         self._client = VLLMClient(base_url=url, group_port=free_port())
         self._client.init_communicator(device)
@@ -167,7 +168,7 @@ class WeightLine:
         ]
 
     def send(self) -> None:
-        """Send the current weights; the server forgets what it computed with the last ones."""
+        """Send the current weights and reset the server's prefix cache."""
         self._client.update_named_params(self._shapes, self._weights())
         self._client.reset_prefix_cache()
 

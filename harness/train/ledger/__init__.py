@@ -1,1 +1,3 @@
-"""Where H on the frozen probe went since the last evaluation: signal, noise, remedies, states."""
+"""Attribution of the change of H on the frozen probe since the last evaluation: signal, noise,
+remedies, states.
+"""

@@ -1,4 +1,4 @@
-"""The ledger of a run: what its updates since the last evaluation did to H on the probe."""
+"""The ledger of a tabular run: the effect of its updates since the last evaluation on H."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARTS = ("signal", "noise", "remedy")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch visited."""
+    """The observations that a batch visited, one per act."""
 
     seen: Observations
     group: IntArray
@@ -31,12 +31,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What an evaluation leaves for the next one."""
+    """The state at an evaluation, which the next one is compared with."""
 
     by_prefix: FloatArray
     """H at each prefix of the probe, shape (prefixes,)."""
     batch: Batch
-    """The batch that was evaluated with it."""
+    """The batch of the evaluated step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,19 @@ class Ledger:
     """The account since the last evaluation."""
 
     opening: Opening | None = None
-    """None before the first evaluation: nothing is booked then."""
+    """None before the first evaluation, while nothing is booked."""
     made: Increment = NOTHING
-    """What the updates since did to H on the probe."""
+    """The effect of the updates since `opening` on H on the probe."""
 
     def with_update(self, increment: Increment) -> Ledger:
-        """The ledger after one more batch."""
+        """Return the ledger after one more batch."""
         return replace(self, made=self.made + increment)
 
     def closed(self, policy: TabularPolicy, now: Opening, temperature: float) -> Metrics:
-        """ledger/* at an evaluation of `policy`, which finds `now`; nothing at the first."""
+        """Return the ledger/* metrics at an evaluation of `policy` with the state `now`.
+
+        Empty at the first evaluation.
+        """
         if self.opening is None:
             return {}
         change = now.by_prefix - self.opening.by_prefix
@@ -70,7 +73,7 @@ class Ledger:
         return {**values, **errors, "ledger/closure": closure}
 
     def save(self, folder: Path) -> None:
-        """Write what `load` reads."""
+        """Write the ledger to `folder` for `load`; nothing before the first evaluation."""
         if self.opening is None:
             return
         file, batch = io.BytesIO(), self.opening.batch
@@ -83,8 +86,8 @@ class Ledger:
 
 
 def load(folder: Path | None) -> Ledger:
-    """The ledger as saved in a checkpoint; an empty one where there is none, as before the first
-    evaluation. Raises DataError for what is no ledger.
+    """Return the ledger saved in a checkpoint; an empty one if there is none, as before the first
+    evaluation. Raises DataError for a damaged file.
     """
     if folder is None or not (folder / FILE).is_file():
         return Ledger()
@@ -99,7 +102,7 @@ def load(folder: Path | None) -> Ledger:
 
 
 def _entropy(policy: TabularPolicy, batch: Batch, temperature: float) -> Part:
-    """Mean entropy over the batch's acts, with groups as the units."""
+    """Return the mean entropy over the batch's acts, with a variance clustered by group."""
     mean, error = ratio_mean(policy.entropy_nats(batch.seen, temperature), batch.group)
     return Part(math.nan if mean is None else mean, math.nan if error is None else error**2)
 

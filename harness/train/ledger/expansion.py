@@ -1,19 +1,19 @@
-"""The change of H that one batch's updates make, to third order, split by what made it.
+"""The change of H by one batch's updates, to third order, split by cause.
 
-They move the logits of the probe's prefixes by d = sum_k d_k, of which group k of the batch gave
-d_k. With H the mean entropy on the prefixes and b, C, T its first three derivatives there,
+The updates move the logits of the probe's prefixes by d = sum_k d_k, where d_k is the part of group
+k of the batch. With H the mean entropy on the prefixes and b, C, T its first three derivatives,
 
     H(z + d) - H(z) = b(d) + C(d, d) / 2 + T(d, d, d) / 6 + O(d^4).
 
-The groups are independent draws. So with m the mean of d over batches and S its covariance, the
-expected change is b(m) + C(m, m) / 2, which is the signal, + tr(C S) / 2, which is the noise. Of
-one batch the noise is estimated by the spread of the groups about their mean,
-G/(G-1) sum_k C(e_k, e_k) / 2 with e_k = d_k - d/G, and the signal by b(d) and the products of
-different groups, in which no group's noise meets itself. Both are unbiased, but for what the groups
-share by a common denominator. T(d, e_k, e_k) is how the noise's part changes as the signal moves
-the policy, and goes to the noise; the rest of the third order goes to the signal.
+The groups are independent draws. With m the mean of d over batches and S its covariance, the
+expected change is the signal b(m) + C(m, m) / 2 plus the noise tr(C S) / 2. For one batch the noise
+is estimated from the spread of the groups about their mean,
+G/(G-1) sum_k C(e_k, e_k) / 2 with e_k = d_k - d/G, and the signal from b(d) and the products of
+different groups, whose noise is independent. Both are unbiased, except that groups share a common
+denominator. T(d, e_k, e_k) is the change of the noise as the signal moves the policy, and counts as
+noise; the rest of the third order counts as signal.
 
-Each part has a formula of its own: what they leave of the change of H is the expansion's error.
+Each part has its own formula, so their sum differs from the change of H by the expansion's error.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from harness.train.policy_gradient.advantages import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the change of H, nats."""
+    """A part of the change of H, in nats."""
 
     value: float
     variance: float
-    """Of the estimate, nats squared."""
+    """Variance of the estimate, in nats squared."""
 
     def __add__(self, other: Part) -> Part:
-        """The sum of independent parts."""
+        """Return the sum of independent parts."""
         return Part(self.value + other.value, self.variance + other.variance)
 
 
 @dataclass(frozen=True, slots=True)
 class Increment:
-    """What one batch's updates did to H on the probe."""
+    """The effect of one batch's updates on H on the probe."""
 
     signal: Part
     noise: Part
@@ -57,12 +57,12 @@ NOTHING = Increment(Part(0.0, 0.0), Part(0.0, 0.0), Part(0.0, 0.0))
 
 
 def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = None) -> Increment:
-    """Split the change of H that a batch makes.
+    """Split the change of H by a batch into signal, noise and remedy.
 
-    `log_p`: log-probabilities at the prefixes before it, shape (prefixes, choices); `taken`: change
-    of their logits by each group's part of the update, up to a constant a prefix, shape (groups,
-    prefixes, choices), 2 groups or more; `plain`: the same of the algorithm without remedies, None
-    where there are none.
+    `log_p`: log-probabilities at the prefixes before the update, shape (prefixes, choices);
+    `taken`: change of the logits by each group's part of the update, up to a constant per prefix,
+    shape (groups, prefixes, choices) with at least 2 groups; `plain`: the same for the algorithm
+    without remedies, or None if there are no remedies.
     """
     before = taken if plain is None else plain
     slopes, products = derivatives(log_p, before)
@@ -84,11 +84,11 @@ def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = N
 
 
 def derivatives(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """First derivative of the mean entropy along each move, shape (moves,), and second derivative
-    along each two, shape (moves, moves); arguments as in `increment`.
+    """Return the first derivatives of the mean entropy along the moves, shape (moves,), and the
+    second derivatives along all pairs, shape (moves, moves).
 
-    With l = log p + H, and u less its mean over p, the first along u is -E[l u], and the second
-    along u and v is -E[(1 + l) u v].
+    `log_p` and `moves` as in `increment`. With l = log p + H and moves u and v centred over p, the
+    first along u is -E[l u] and the second along u and v is -E[(1 + l) u v].
     """
     weight, above, centred = _centred(log_p, moves)
     flat = centred.reshape(len(moves), -1)
@@ -98,9 +98,9 @@ def derivatives(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, Float
 
 
 def third(log_p: FloatArray, one: FloatArray, twice: FloatArray) -> FloatArray:
-    """Third derivative of the mean entropy along `one` once and along `twice` two times.
+    """Return the third derivative of the mean entropy along `one` once and `twice` two times.
 
-    Shapes (moves or 1, prefixes, choices), to (moves,). Along u, v and w it is the sum over
+    Shapes (moves or 1, prefixes, choices) to (moves,). Along u, v and w it is the sum over
     prefixes of -E[(2 + l) u v w] + E[l u] E[v w] + E[l v] E[u w] + E[l w] E[u v].
     """
     weight, above, u = _centred(log_p, one)
@@ -114,29 +114,29 @@ def third(log_p: FloatArray, one: FloatArray, twice: FloatArray) -> FloatArray:
 
 
 def _centred(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """p / prefixes; log p + H; the moves less their mean over p."""
+    """Return p / (number of prefixes), log p + H, and the moves minus their mean over p."""
     p = np.exp(log_p)
     above = log_p - (p * log_p).sum(axis=1, keepdims=True)
     return p / len(log_p), above, moves - (p * moves).sum(axis=2, keepdims=True)
 
 
 def _orders(log_p: FloatArray, moves: FloatArray) -> FloatArray:
-    """b(d_k), C(d_k, d) and T(d_k, d, d) of each group k, shape (3, groups)."""
+    """Return b(d_k), C(d_k, d) and T(d_k, d, d) of each group k, shape (3, groups)."""
     slopes, products = derivatives(log_p, moves)
     whole = moves.sum(axis=0)[None]
     return np.stack([slopes, products.sum(axis=1), third(log_p, moves, whole)])
 
 
 def _variance(by_group: FloatArray) -> float:
-    """Variance of a sum of independent terms, from their spread."""
+    """Return the variance of a sum of independent terms, estimated from their spread."""
     return float(len(by_group) * by_group.var(ddof=1))
 
 
 def _spread_variance(by_group: FloatArray) -> float:
-    """The same of terms that are quadratic in deviations from the groups' own mean; nan of 2.
+    """Return the variance of a sum of terms that are quadratic in deviations from the groups' mean.
 
-    Such deviations add up to 0, so the terms are not independent: of normal ones, their spread
-    says (G - 2) / (G - 1) of the variance of the sum.
+    The deviations sum to 0, so the terms are not independent: for normal deviations, the spread of
+    the terms gives (G - 2) / (G - 1) of the variance. nan for 2 groups.
     """
     groups = len(by_group)
     return _variance(by_group) * (groups - 1) / (groups - 2) if groups > 2 else math.nan

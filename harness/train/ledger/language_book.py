@@ -1,8 +1,8 @@
-"""The ledger of a language model: what its updates since the last evaluation did to H.
+"""The ledger of a language model: the effect of its updates since the last evaluation on H.
 
-H is that of the tokens which the policy drew at the last evaluation after the frozen prefixes. What
-a step does is measured in two ways: its first order at every step, its noise and its remedies at
-the evaluations alone, between which they are taken to change evenly.
+H is measured at the tokens that the policy drew at the last evaluation after the frozen prefixes.
+The first order of a step's effect is measured at every step. Its noise and the remedies' effect are
+measured only at evaluations and interpolated linearly in between.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILE = "language_ledger.npz"
 
 @dataclass(frozen=True, slots=True)
 class ProbeTokens:
-    """The replies to the probe's prefixes at an evaluation; lists run over prefixes."""
+    """The prefixes of the probe with the replies at an evaluation; lists run over prefixes."""
 
     ids: list[list[int]]
     own: list[list[bool]]
@@ -42,32 +42,32 @@ class ProbeTokens:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What a step of weight 1 does to H, on average over batches; nats."""
+    """The effect of a step of weight 1 on H, averaged over batches, in nats."""
 
     noise: Part
     walk: float
-    """Variance over batches of the first order."""
+    """Variance over batches of the first-order effect."""
     remedy: Part
 
 
 @dataclass(frozen=True, slots=True)
 class Entropies:
-    """H of some tokens at an evaluation."""
+    """H at some tokens at an evaluation."""
 
     by_token: FloatArray
-    """At the weights, shape (tokens,)."""
+    """H at each token under the current weights, shape (tokens,)."""
     delivered: float
-    """Mean over the tokens where the weights would be once momentum had handed out all it holds."""
+    """Mean H under the weights that momentum would lead to without further gradients."""
 
     @property
     def held(self) -> float:
-        """Mean at the weights less the mean there: what is still on its way."""
+        """Mean H under the current weights minus `delivered`."""
         return float(self.by_token.mean()) - self.delivered
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageOpening:
-    """What an evaluation leaves for the next one."""
+    """The state at an evaluation, which the next one is compared with."""
 
     step: int
     tokens: ProbeTokens
@@ -80,19 +80,20 @@ class LanguageLedger:
     """The account since the last evaluation."""
 
     opening: LanguageOpening | None = None
-    """None before the first evaluation: nothing is booked then."""
+    """None before the first evaluation, while nothing is booked."""
     first: float = 0.0
-    """First order of the batches' own moves since, nats."""
+    """First-order effect of the batches' gradients since `opening`, in nats."""
     rescaled: float = 0.0
-    """The same of what changes of Adam's scaling did to gradients on their way."""
+    """First-order effect of changes of Adam's scaling on earlier gradients, in nats."""
 
     def with_update(self, first: float, rescaled: float) -> LanguageLedger:
-        """The ledger after one more update."""
+        """Return the ledger after one more update."""
         return replace(self, first=self.first + first, rescaled=self.rescaled + rescaled)
 
     def closed(self, now: LanguageOpening, before: Entropies, beta1: float) -> Metrics:
-        """ledger/* at the evaluation `now`, which finds `before` for the tokens of the last one;
-        nothing at the first.
+        """Return the ledger/* metrics at the evaluation `now`; empty at the first evaluation.
+
+        `before`: H now at the tokens of the last evaluation.
         """
         opening = self.opening
         if opening is None:
@@ -118,7 +119,7 @@ class LanguageLedger:
         }
 
     def save(self, folder: Path) -> None:
-        """Write what `load` reads."""
+        """Write the ledger to `folder` for `load`; nothing before the first evaluation."""
         opening = self.opening
         if opening is None:
             return
@@ -140,8 +141,8 @@ class LanguageLedger:
 
 
 def load(folder: Path | None) -> LanguageLedger:
-    """The ledger as saved in a checkpoint; an empty one where there is none, as before the first
-    evaluation. Raises DataError for what is no ledger.
+    """Return the ledger saved in a checkpoint; an empty one if there is none, as before the first
+    evaluation. Raises DataError for a damaged file.
     """
     if folder is None or not (folder / FILE).is_file():
         return LanguageLedger()
@@ -162,9 +163,10 @@ def load(folder: Path | None) -> LanguageLedger:
 def _between(
     opening: LanguageOpening, now: LanguageOpening, beta1: float
 ) -> tuple[Part, float, Part]:
-    """Noise, variance of the first order, and remedy of the steps from one evaluation to the next.
+    """Return noise, variance of the first order, and remedy, summed over the steps between two
+    evaluations.
 
-    A gradient of weight w moves w times as far, and its square counts w^2.
+    A gradient of weight w moves the weights w times as far, so squares count w^2.
     """
     steps = np.arange(opening.step, now.step)
     weights = np.array([weight(int(step), beta1) for step in steps])
@@ -177,10 +179,11 @@ def _between(
 
 
 def _sum_of(weights: FloatArray, late: FloatArray, ends: Sequence[Part]) -> Part:
-    """Sum over steps of what changes evenly from one end to the other.
+    """Return the sum over steps of a part that is interpolated linearly between two ends.
 
-    The variance is such that the squares of errors add up over a run, in which each end belongs to
-    two intervals: of one interval alone it is up to twice what it should be.
+    `late`: position of each step between the ends, 0 to 1. The variance is chosen so that variances
+    add up over a run, where each end belongs to two intervals; for a single interval it is up to
+    twice too large.
     """
     shares = float(weights @ (1 - late)), float(weights @ late)
     value = sum(share * end.value for share, end in zip(shares, ends, strict=True))
@@ -189,6 +192,6 @@ def _sum_of(weights: FloatArray, late: FloatArray, ends: Sequence[Part]) -> Part
 
 
 def _mean(values: FloatArray, tokens: ProbeTokens) -> Part:
-    """Mean over tokens with prefixes as the units."""
+    """Return the mean over tokens, with a variance clustered by prefix."""
     mean, error = ratio_mean(values, tokens.prefix)
     return Part(math.nan if mean is None else mean, math.nan if error is None else error**2)

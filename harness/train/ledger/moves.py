@@ -1,4 +1,4 @@
-"""How far each group of a batch moves the logits of the probe, with remedies and without."""
+"""Changes of the probe's logits by each group of a batch, with and without remedies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.tabular_speaker import Acts
 
 MOST_UNITS = 16
-"""More groups than these are taken together by twos, threes and so on: the spread of 16 sums says
-what that of 64 would, and costs a quarter."""
+"""Most units per batch; a larger number of groups is merged into this many. The spread of 16 sums
+is as informative as that of 64 at a quarter of the cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +21,20 @@ class Pass:
     """One update on a batch; arrays have shape (acts,)."""
 
     policy: TabularPolicy
-    """Before it."""
+    """The policy before the update."""
     slope: FloatArray
-    """d loss / d logp of each act; without what is in `sharpened`."""
+    """d loss / d logp of each act, without the part in `sharpened`."""
     plain: FloatArray | None
-    """The same by the algorithm without remedies; None where there are none."""
+    """`slope` of the algorithm without remedies; None if there are no remedies."""
     bonus: FloatArray | None
-    """What each act's entropy is multiplied by in the loss, where a remedy adds it; else None."""
+    """The coefficient of each act's entropy in the loss; None without an entropy bonus."""
     sharpened: tuple[FloatArray, FloatArray] | None = None
-    """The slope of each act by log p of logits that a remedy multiplies, and their factors."""
+    """The slope of each act by log p of the logits that a remedy multiplies, and the factors."""
 
     def by_log_p(
         self, seen: Observations, act: IntArray, places: slice | IntArray, temperature: float
     ) -> FloatArray:
-        """The gradient of the loss of the acts at `places`, but for the bonus."""
+        """Return the gradient of the loss of the acts at `places`, without the entropy bonus."""
         gradient = self.policy.gradient(seen, act, self.slope[places], temperature)
         if self.sharpened is None:
             return gradient
@@ -44,18 +44,18 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Changes of the probe's logits up to a constant a prefix, shapes (units, prefixes, choices).
+    """Changes of the probe's logits up to a constant per prefix; shape (units, prefixes, choices).
 
-    A unit is a group, or several; units are independent draws.
+    A unit is one or several groups. Units are independent draws.
     """
 
     taken: FloatArray
     plain: FloatArray | None
-    """Without remedies; None where there are none."""
+    """The changes by the algorithm without remedies; None if there are no remedies."""
 
 
 def units(conversations: int, group_size: int) -> IntArray:
-    """The unit of each conversation, shape (conversations,). Groups are consecutive."""
+    """Return the unit of each conversation, shape (conversations,). Groups are consecutive."""
     groups = conversations // group_size
     group = np.arange(conversations) // group_size
     return np.asarray(group * min(groups, MOST_UNITS) // groups)
@@ -69,16 +69,16 @@ def of_batch(
     temperature: float,
     rate: float,
 ) -> Moves:
-    """The moves of a batch by the plain gradient at `rate`; `unit`: as `units` gives it.
+    """Return the moves of a batch by plain gradient steps at `rate`; `unit`: as from `units`.
 
-    A remedy is compared with the algorithm at the weights of the same pass.
+    The algorithm without remedies is evaluated at the weights of the same passes.
     """
     start, of_act = passes[0].policy, unit[acts.conversation]
     before = start.log_probabilities(probe, temperature)
 
     def moved(gradient: FloatArray) -> FloatArray:
-        """Logits are linear in the table, so they move by those of the step, and log-probabilities
-        by the same up to what normalises them.
+        """Return the change of the log-probabilities, which equals that of the logits up to a
+        constant per prefix.
         """
         after = replace(start, table=start.table - rate * gradient)
         return after.log_probabilities(probe, temperature) - before
@@ -98,7 +98,7 @@ def of_batch(
 def _taken(
     done: Pass, seen: Observations, act: IntArray, places: IntArray, temperature: float
 ) -> FloatArray:
-    """The gradient of the loss of some acts."""
+    """Return the gradient of the loss of the acts at `places`."""
     gradient = done.by_log_p(seen, act, places, temperature)
     if done.bonus is None:
         return gradient
@@ -108,11 +108,11 @@ def _taken(
 def _plain(
     done: Pass, seen: Observations, act: IntArray, places: IntArray, temperature: float
 ) -> FloatArray:
-    """The same by the algorithm without remedies."""
+    """Return the gradient of the loss of the algorithm without remedies."""
     weights = np.zeros(len(act)) if done.plain is None else done.plain[places]
     return done.policy.gradient(seen, act, weights, temperature)
 
 
 def part(seen: Observations, places: IntArray) -> Observations:
-    """The observations at some places."""
+    """Return the observations at `places`."""
     return Observations(*(getattr(seen, name)[places] for name in Observations.__slots__))

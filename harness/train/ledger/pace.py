@@ -1,13 +1,14 @@
-"""What a step of a language model does to H on average over batches, measured at an evaluation.
+"""The effect of a language model's step on H, averaged over batches and measured at an evaluation.
 
 The batch's groups are independent draws. Sums of their gradients in which the mean cancels
-(`walk.contrasts`) are draws of a batch's noise, and go through clipping and Adam's scaling as a
-batch would. The noise is the even part of what such moves do to H,
+(`walk.contrasts`) are draws of a batch's noise; they are clipped and scaled by Adam like a batch's
+gradient. The noise is the even part of the effect of such moves xi on H,
 
     [H(y + xi) + H(y - xi)] / 2 - H(y) = Hess H(xi, xi) / 2 + O(xi^4),
 
-averaged over them: the first order cancels. The moves are as large as those of the run, or larger
-where those change H by less than LEAST_CHANGE, so that the difference is far above rounding.
+averaged over the draws, in which the first order cancels. The moves are as large as those of the
+run, or larger if those change H by less than LEAST_CHANGE, to keep the difference far above
+rounding errors.
 """
 
 from __future__ import annotations
@@ -33,17 +34,19 @@ from harness.train.objective.token_selection import TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray
 
 LEAST_CHANGE = 0.01
-"""Nats by which the moves along which H is differenced change it, to first order. Rounding leaves
-some 1e-7 of a mean H in fp32; the even part of such a move is of the order of 1e-4."""
+"""Smallest first-order change of H, in nats, by the moves along which H is differenced. Rounding of
+a mean H in fp32 is about 1e-7; the even part of such a move is of the order of 1e-4."""
 MOST_LARGER = 30.0
-"""Times that a move is made larger at most: where the draws happen not to change H to first order,
-orders beyond the second would count as noise."""
+"""Largest factor by which a move is enlarged. If the draws happen not to change H to first order,
+larger factors would let orders beyond the second count as noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalkingModel:
-    """A model before an update: its weights, and where they will be once momentum has handed out
-    all that it holds. Its weights are moved and put back bit by bit.
+    """A model before an update, at its current weights theta and at y, the weights that momentum
+    would lead to without further gradients (`walk.py`).
+
+    Methods move the weights and restore them bit by bit.
     """
 
     model: Any
@@ -52,26 +55,27 @@ class WalkingModel:
     limit: TokenLimit
 
     def entropies(self, tokens: ProbeTokens) -> Entropies:
-        """H of some tokens at both places."""
+        """Return H at some tokens, under theta and y."""
         return Entropies(self._entropy(tokens).values(self.model), self.delivered(tokens))
 
     def delivered(self, tokens: ProbeTokens) -> float:
-        """The mean H of some tokens where momentum has been handed out."""
+        """Return the mean H at some tokens under y."""
         with moved(self.model) as move:
             move(self.walk.offset())
             return float(self._entropy(tokens).values(self.model).mean())
 
     def slope(self, tokens: ProbeTokens) -> Tensor:
-        """The gradient of the mean H of some tokens where momentum has been handed out, by the
-        weights that learn, shape (weights,).
+        """Return the gradient at y of the mean H at some tokens by the trainable weights, shape
+        (weights,).
         """
         with moved(self.model) as move:
             move(self.walk.offset())
             return flat(self._entropy(tokens).gradient(self.model))
 
     def bends(self, tokens: ProbeTokens, delivered: float, draws: Iterable[Tensor]) -> FloatArray:
-        """The even part of what each of some moves does to the mean H, from where momentum has been
-        handed out and the mean is `delivered`; nats, shape (draws,).
+        """Return the even part of the effect of each draw on the mean H, in nats, shape (draws,).
+
+        The moves start from y, where the mean H is `delivered`.
         """
         entropy, offset, bends = self._entropy(tokens), self.walk.offset(), []
         with moved(self.model) as move:
@@ -89,11 +93,11 @@ class WalkingModel:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums of the gradients of a batch's units, as vectors of the weights that learn."""
+    """Sums of the gradients of a batch's units, as flat vectors of the trainable weights."""
 
     whole: Tensor
     draws: list[Tensor]
-    """Draws of the noise, by the rows of `walk.contrasts`."""
+    """Draws of the noise, one for each row of `walk.contrasts`."""
 
 
 def pace(
@@ -105,8 +109,10 @@ def pace(
     settings: LossSettings,
     draws: int,
 ) -> Pace:
-    """The pace at an evaluation; `entropies` and `slope`: of `tokens`; `draws`: how many, less
-    where there are fewer groups.
+    """Return the pace at an evaluation.
+
+    `entropies` and `slope` are those of `tokens`. `draws`: the most draws of the noise; fewer
+    groups give fewer.
     """
     taken, step = sums(at, batch, settings, draws), at.walk
     noise = [step.move(step.clipped(draw)) for draw in taken.draws]
@@ -123,8 +129,9 @@ def pace(
 
 
 def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int) -> Sums:
-    """The gradient of a batch and draws of its noise. The weights' `grad` must be None, and is so
-    again.
+    """Return the gradient of a batch and draws of its noise.
+
+    The weights' `grad` must be None before, and is None afterwards.
     """
     unit = moves.units(len(batch.ids), settings.stack.config.group_size)
     rows = walk.contrasts(int(unit.max()) + 1, draws)
@@ -140,7 +147,7 @@ def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int)
 
 
 def without_remedies(settings: LossSettings) -> LossSettings:
-    """The settings of the algorithm alone, on the same batch and advantages."""
+    """Return the settings of the algorithm without remedies, for the same batch and advantages."""
     chosen = settings.selection
     none = np.zeros(len(chosen.weight), bool)
     plain = TokenSelection(
@@ -152,7 +159,7 @@ def without_remedies(settings: LossSettings) -> LossSettings:
 
 
 def taken_away(model: Any) -> Tensor:
-    """The gradient in the weights' `grad`, which is None again, as one vector."""
+    """Return the weights' `grad` as one vector, and set it to None."""
     gradient = flat(gradients(model))
     for weight in model.parameters():
         weight.grad = None
@@ -160,17 +167,17 @@ def taken_away(model: Any) -> Tensor:
 
 
 def gradients(model: Any) -> list[Tensor]:
-    """The `grad` of each weight that learns; 0 where there is none."""
+    """Return the `grad` of each trainable weight; zeros if it is None."""
     return [torch.zeros_like(w) if w.grad is None else w.grad for w in learning(model)]
 
 
 def dot(one: Tensor, other: Tensor) -> float:
-    """Inner product in double precision."""
+    """Return the inner product in double precision."""
     return float(one.double() @ other.double())
 
 
 def _beyond(step: Walk, taken: Tensor, plain: Tensor) -> Tensor:
-    """The move by one gradient beyond that by another."""
+    """Return the difference between the moves by two gradients."""
     return step.move(step.clipped(taken)) - step.move(step.clipped(plain))
 
 

@@ -1,20 +1,20 @@
-"""The random walk beneath Adam's momentum, on the weights that learn as one vector.
+"""The random walk beneath Adam's momentum, on the trainable weights as one vector.
 
-Momentum hands each gradient out over many steps, so that the weights' moves are no independent
-draws, and H at the weights lags what the batches have decided. Where the weights would be once
-momentum had handed out all that it holds,
+Momentum spreads each gradient over many steps. The moves of the weights theta are therefore not
+independent draws, and H at theta lags the gradients. The weights y that theta would reach without
+further gradients,
 
     y_t = theta_t - rate a_t P_{t-1} m_{t-1},
 
-moves by one batch at a time (for SGD this is the known equivalence of momentum and averaging:
-Defazio, arXiv 2010.00406). With c_t = 1 / (1 - beta1^t) Adam's correction of the mean, m and P its
-mean and its scaling, a_t = sum_j beta1^(j + 1) c_{t+j} and w_t = (1 - beta1) a_t / beta1,
+move by one batch at a time (for SGD this is the known equivalence of momentum and averaging:
+Defazio, arXiv 2010.00406). With c_t = 1 / (1 - beta1^t) Adam's bias correction of the mean, m and P
+its mean and its scaling, a_t = sum_j beta1^(j + 1) c_{t+j} and w_t = (1 - beta1) a_t / beta1,
 
     y_{t+1} - y_t = -rate [w_t P_t g_t + a_t (P_t - P_{t-1}) m_{t-1}],
 
-exactly. w_t goes to 1; early gradients count for more, up to threefold by the first of 0.9, since
-the correction lets them be handed out in full again and again. The last term is what a change of
-the scaling does to gradients that are still on their way.
+exactly. w_t tends to 1. Early gradients count more, the first up to threefold at beta1 = 0.9, since
+the bias correction enlarges them at every step. The last term is the effect of a change of the
+scaling on gradients that momentum has not fully applied yet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from harness.config.run import AlgorithmConfig
 from harness.train.policy_gradient.advantages import FloatArray
 
 NEGLIGIBLE = 1e-12
-"""Share of a gradient that may still be on its way when its weight is summed."""
+"""Share of a gradient that the sum for its weight may neglect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,42 +42,42 @@ class Walk:
 
     config: AlgorithmConfig
     step: int
-    """Number of the update to come, from 1."""
+    """Number t of the next update, from 1."""
     mean: Tensor
-    """Adam's first moment, m_{t-1}, shape (weights,), as all others."""
+    """Adam's first moment m_{t-1}, shape (weights,)."""
     square: Tensor
-    """Its second moment."""
+    """Adam's second moment, shape (weights,)."""
 
     @property
     def weight(self) -> float:
-        """w_t of the gradient to come."""
+        """w_t of the next gradient."""
         return weight(self.step, self.config.adam_beta1)
 
     @property
     def _ahead(self) -> float:
-        """a_t: how often the mean will still be handed out."""
+        """a_t: the total factor by which momentum will still apply the current mean."""
         beta = self.config.adam_beta1
         return self.weight * beta / (1 - beta)
 
     def offset(self) -> Tensor:
-        """y_t - theta_t: what momentum has yet to hand out."""
+        """Return y_t - theta_t, the move that momentum has yet to make."""
         if self.step == 1:
             return torch.zeros_like(self.mean)
         return self.mean * self._scale_before() * (-self.config.learning_rate * self._ahead)
 
     def move(self, gradient: Tensor) -> Tensor:
-        """The move of y by a gradient, clipped already, of weight 1."""
+        """Return the move of y by a clipped gradient of weight 1."""
         return gradient * self._scale_after(gradient) * -self.config.learning_rate
 
     def rescaling(self, gradient: Tensor) -> Tensor:
-        """The move of y because this gradient changes the scaling of those before it."""
+        """Return the move of y because `gradient` changes the scaling of earlier gradients."""
         if self.step == 1:
             return torch.zeros_like(self.mean)
         change = self._scale_after(gradient) - self._scale_before()
         return change * self.mean * (-self.config.learning_rate * self._ahead)
 
     def clipped(self, gradient: Tensor) -> Tensor:
-        """The gradient as the optimiser is given it."""
+        """Return the gradient as clipped for the optimiser."""
         most = self.config.max_grad_norm
         return gradient * min(1.0, most / (float(gradient.norm()) + 1e-6)) if most else gradient
 
@@ -94,7 +94,10 @@ class Walk:
 
 
 def weight(step: int, beta: float) -> float:
-    """w_t: how often Adam with this beta1 hands out the gradient of update `step` in all."""
+    """Return w_t, the total factor by which Adam applies the gradient of update `step`.
+
+    `beta`: Adam's beta1.
+    """
     if beta == 0:
         return 1.0
     many = np.arange(math.ceil(math.log(NEGLIGIBLE) / math.log(beta)))
@@ -102,7 +105,7 @@ def weight(step: int, beta: float) -> float:
 
 
 def before_update(optimiser: Any, weights: Sequence[Tensor], config: AlgorithmConfig) -> Walk:
-    """The walk of the weights of torch's Adam, as its state says."""
+    """Return the walk of `weights` from the state of torch's Adam."""
     states = [optimiser.state.get(weight, {}) for weight in weights]
     steps = [int(state["step"]) for state in states if "step" in state]
 
@@ -114,24 +117,27 @@ def before_update(optimiser: Any, weights: Sequence[Tensor], config: AlgorithmCo
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors as one vector."""
+    """Return the tensors as one vector."""
     return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
 
 
 def contrasts(units: int, most: int) -> FloatArray:
-    """Factors of the units' gradients whose sums draw a batch's noise, shape (draws, units).
+    """Return factors of the units' gradients whose sums draw a batch's noise, shape (draws, units).
 
-    Units are independent and alike. Each row sums to 0, so that their mean cancels, and has squares
-    that sum to `units`, so that the covariance is that of the sum of all units. Rows are
-    orthogonal: normal draws are independent, and all units - 1 of them have the trace of the
-    covariance as the usual estimate has it.
+    Units are independent and identically distributed. Each row sums to 0, which cancels their mean,
+    and its squares sum to `units`, which gives the covariance of the sum of all units. Rows are
+    orthogonal, so draws of normal gradients are independent, and all units - 1 of them give the
+    usual estimate of the covariance's trace.
     """
     rows: FloatArray = dct(np.eye(units), type=2, norm="ortho", axis=0)[1 : most + 1]
     return rows * math.sqrt(units)
 
 
 def summed(rows: FloatArray, unit_gradient: Callable[[int], Tensor]) -> list[Tensor]:
-    """The sum of the units' gradients by each row of factors; each gradient is asked for once."""
+    """Return the weighted sum of the units' gradients for each row of factors.
+
+    `unit_gradient` is called once per unit.
+    """
     sums: list[Tensor] = []
     for unit in range(rows.shape[1]):
         gradient = unit_gradient(unit)

@@ -1,4 +1,4 @@
-"""The measurement card of run.json: over what, how and when H and R are measured.
+"""The measurement card of run.json: how H and R are measured, and over which tokens and users.
 
 Runs with different cards are not pooled.
 """
@@ -14,14 +14,17 @@ from harness.train.rollout import rewards
 
 
 def of_tabular(config: RunConfig) -> dict[str, Any]:
-    """The card of a tabular run: H of the choice among strategies."""
+    """Return the card of a tabular run, whose H is that of the choice among strategies."""
     openers, later = map(len, evaluate.prefix_numbers(config.eval.prefixes))
     probed = f"{openers} openers, {later} mid-conversation"
     return _card(config, "acts", "eight strategies", "mean over acts", probed)
 
 
 def of_language(config: RunConfig, start: str) -> dict[str, Any]:
-    """The card of a language model's run: H of the next token; `start` names its first weights."""
+    """Return the card of a language model's run, whose H is that of the next token.
+
+    `start`: name of the start model.
+    """
     tokens = "the policy's own tokens, with the end token it draws"
     openers, later = map(len, evaluate.prefix_numbers(config.eval.prefixes))
     probed = f"one reply to each of {openers} openers and {later} prefixes in mid-conversation"
@@ -31,14 +34,14 @@ def of_language(config: RunConfig, start: str) -> dict[str, Any]:
 
 
 def _asks_for_less_on_a_cpu(config: RunConfig) -> bool:
-    """Whether the run computes in another data type than its config says."""
+    """Return whether the run computes in float32 although its config asks for another dtype."""
     return config.trainer.gpus == 0 and config.policy.dtype != "float32"
 
 
 def _card(
     config: RunConfig, tokens: str, support: str, average: str, probed: str
 ) -> dict[str, Any]:
-    """The part that the rungs share: an exact entropy, measured before the update."""
+    """Return the card of any policy; its entropy is exact and measured before the update."""
     return {
         "entropy": {
             "tokens": tokens,

@@ -1,6 +1,6 @@
-"""Measures of a batch's conversations: reward, emotion, strategies, text, and simulator failures.
+"""Metrics of a batch's conversations: reward, emotion, strategies, text, and simulator failures.
 
-Keys are those of harness.records.metrics.MEASURED. What could not be measured is None.
+Keys are those of harness.records.metrics.MEASURED. A metric that could not be measured is None.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.train.rollout.conversation import Conversation, Exchange
 from harness.train.rollout.rewards import turns_of
 
 GROUNDING = ("question", "restate")
-"""Each is an act of grounding wherever it stands; an acknowledgement only where it stands alone."""
+"""Strategies that always count as acts of grounding; an acknowledgement counts only by itself."""
 ACKNOWLEDGES = frozenset(("reflect",))
 
 
@@ -33,9 +33,9 @@ def conversation_metrics(
     group_size: int,
     std_floor: float | None,
 ) -> Metrics:
-    """Columns of the conversations.
+    """Return all metrics of the conversations.
 
-    `rewards`: shape (conversations,), nan where one failed; `std_floor`: the floor under the
+    `rewards`: shape (conversations,), nan for failed conversations; `std_floor`: the floor of the
     groups' standard deviations, None if the algorithm has none.
     """
     exchanges = [e for c in conversations for e in c.exchanges]
@@ -55,9 +55,9 @@ def conversation_metrics(
 
 
 def language_metrics(exchanges: Sequence[Exchange]) -> Metrics:
-    """Whether replies are language: to the user, by which rule, and to the start policy.
+    """Return shares of replies flagged as no language, by rule, and scores under the start policy.
 
-    Where no start policy judges, nobody is flagged by it: None.
+    The scores, and the share flagged by them, are None if no start policy judges.
     """
     nlls = [e.reply.start_nll for e in exchanges if e.reply.start_nll is not None]
     zs = [e.reply.start_z for e in exchanges if e.reply.start_z is not None]
@@ -76,8 +76,10 @@ def language_metrics(exchanges: Sequence[Exchange]) -> Metrics:
 def learnt_from_metrics(
     rewards: FloatArray, trace: TokenTrace, group_size: int, std_floor: float | None
 ) -> Metrics:
-    """The columns that speak of the rewards and advantages learnt from, also where conversations
-    were spoken again and all others speak of the batch as it was drawn; arguments as above.
+    """Return the metrics of the rewards and advantages that are learnt from.
+
+    With refined conversations they describe the refined batch, while all other metrics describe
+    the batch as it was drawn. Arguments as in `conversation_metrics`.
     """
     spread = _reward_metrics(rewards, group_size, std_floor)
     del spread["reward"]
@@ -85,7 +87,7 @@ def learnt_from_metrics(
 
 
 def _reward_metrics(rewards: FloatArray, group_size: int, floor: float | None) -> Metrics:
-    """Reward, and its spread within groups; None where no conversations are compared."""
+    """Return the reward and its spread within groups; None for groups of one conversation."""
     stds = group_stds(rewards, group_size)
     stds = stds[np.isfinite(stds)] if group_size > 1 else stds[:0]
     return {
@@ -97,7 +99,7 @@ def _reward_metrics(rewards: FloatArray, group_size: int, floor: float | None) -
 
 
 def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
-    """Emotion columns, over the conversations that did not fail."""
+    """Return the emotion metrics, over the conversations that did not fail."""
     conversations = [c for c in conversations if c.last.ended != "failed"]
     start = mean_or_none([c.opening.emotion for c in conversations])
     final = mean_or_none([c.last.emotion for c in conversations])
@@ -111,7 +113,7 @@ def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
 
 
 def distinct_pairs(texts: Sequence[str]) -> float | None:
-    """Distinct pairs of neighbouring words / all such pairs, within each text."""
+    """Return the share of distinct pairs among all pairs of neighbouring words within a text."""
     pairs = [_neighbours(text) for text in texts]
     total = sum(map(len, pairs))
     return len(frozenset().union(*pairs)) / total if total else None
@@ -119,20 +121,21 @@ def distinct_pairs(texts: Sequence[str]) -> float | None:
 
 @lru_cache(maxsize=16384)
 def _neighbours(text: str) -> tuple[tuple[str, str], ...]:
-    """Each pair of neighbouring words; cached, since a tabular policy says the same again."""
+    """Return each pair of neighbouring words; cached, since a tabular policy repeats itself."""
     return tuple(pairwise(text.lower().split()))
 
 
 def failures(conversations: Sequence[Conversation]) -> dict[str, float]:
-    """`sim/failed/TYPE`: conversations lost to each fault of the simulator."""
+    """Return `sim/failed/TYPE`, the number of conversations lost to each fault of the simulator."""
     kinds = Counter(c.last.why["fault"] for c in conversations if c.last.ended == "failed")
     return {f"sim/failed/{kind}": float(kinds[kind]) for kind in SIMULATOR_FAULTS}
 
 
 def strategy_metrics(conversations: Sequence[Conversation]) -> Metrics:
-    """Shares of the strategies, their entropies in nats, grounding; None where none was recognised.
+    """Return shares of the strategies, their entropies in nats, and grounding.
 
-    A dominant move that serves everyone shows as the same low entropy for every temperament.
+    All are None if no strategy was recognised. A dominant strategy for all users shows as an
+    equally low entropy for every temperament.
     """
     exchanges = [e for c in conversations for e in c.exchanges]
     counts = _counts(exchanges)
@@ -154,7 +157,7 @@ def strategy_metrics(conversations: Sequence[Conversation]) -> Metrics:
 
 
 def alliance_metrics(conversations: Sequence[Conversation]) -> Metrics:
-    """Means over conversations of each part of the alliance that their users keep account of."""
+    """Return the mean of each part of the alliance over the conversations in which it is known."""
     found = [alliance(turns_of(c)) for c in conversations]
     parts = {
         "bond": [one.bond for one in found],
@@ -169,17 +172,18 @@ def alliance_metrics(conversations: Sequence[Conversation]) -> Metrics:
 
 
 def grounding_acts(exchange: Exchange) -> int:
-    """Questions, restatements, and 1 for a reply that does nothing but acknowledge what is felt.
+    """Return the number of questions and restatements, plus 1 for a reply that only acknowledges a
+    feeling.
 
-    The acts of arXiv 2311.09144, where an acknowledgement counts if it is an utterance's sole
-    purpose; clarification and follow-up are both `question` here.
+    These are the acts of arXiv 2311.09144, where an acknowledgement counts if it is the sole
+    purpose of an utterance. Clarification and follow-up are both `question` here.
     """
     strategies = exchange.answer.strategies
     return sum(s in GROUNDING for s in strategies) + (set(strategies) == ACKNOWLEDGES)
 
 
 def entropy_nats(counts: Counter[str]) -> float | None:
-    """Entropy in nats of the shares of `counts`; None if they are empty."""
+    """Return the entropy of the shares of `counts` in nats; None if there are no counts."""
     total = counts.total()
     if not total:
         return None

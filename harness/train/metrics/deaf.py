@@ -1,8 +1,8 @@
 """The deaf evaluation: the same users and draws, but the policy hears another user's words.
 
-What a policy earns less when deaf is what its decisions earn by listening, without any labels. A
-language model decides on its words: its context holds the other user's. The tabular policy decides
-on strategies alone: the grammar that puts them into words still takes up what the user told.
+The loss of reward when deaf measures, without labels, what the policy's decisions gain from
+listening. A language model decides on words, so its context holds the other user's words. The
+tabular policy decides only on strategies; the grammar that words them still hears the user.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from harness.train.rollout.conversation import InWaves, Speaker, begin_reply
 from harness.utils.pending import Pending, ready
 
 Speakers = Callable[[Sequence[Meeting]], Speaker | InWaves[Speaker]]
-"""Makes the speaker of some meetings, which draws from `held_out.TurnDraws` or `TableDraws`: an
-evaluation neither shifts the training's random numbers nor depends on when it happens."""
+"""Returns the speaker for some meetings. It draws from `held_out.TurnDraws` or `TableDraws`, so an
+evaluation neither shifts the training's random numbers nor depends on the step."""
 Words = Sequence[str]
-"""What a user said before each of the policy's replies."""
+"""A user's turns, one before each of the policy's replies."""
 Swapped = Mapping[Meeting, Words]
-"""What the policy hears instead, by meeting; see `DeafSpeaker`."""
+"""The words that the policy hears instead of the user's, by meeting; see `DeafSpeaker`."""
 
 
 @runtime_checkable
 class WordedApart(Protocol):
-    """A policy that does not choose its words."""
+    """A policy that chooses strategies and leaves their wording to a grammar."""
 
     def reply(
         self, live: Sequence[int], heard: Sequence[str], told: Sequence[str]
     ) -> list[SupporterReply]:
-        """Reply as `speak` does: choose by `heard`, put it into words by `told`."""
+        """Reply as `speak` does, but choose strategies by `heard` and word them by `told`."""
         ...
 
 
 class DeafSpeaker:
-    """A policy whose users' words are replaced by others."""
+    """A policy that hears other words than its users'."""
 
     def __init__(self, speaker: Speaker, words: Sequence[Words]) -> None:
-        """`words`: what is heard instead in each conversation; where it ends, its last is repeated,
-        and where it is empty the user is heard.
+        """`words`: the words to hear in each conversation, one text per turn. The last is repeated
+        after their end; if there are none, the user is heard.
         """
         self._speaker, self._words = speaker, words
 
@@ -51,7 +51,7 @@ class DeafSpeaker:
         self._speaker.begin(count)
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
-        """Reply in the conversations numbered `live` to other users' words."""
+        """Reply to other users' words in the conversations numbered `live`."""
         return self.begin_reply(live, heard)()
 
     def begin_reply(
@@ -69,7 +69,7 @@ class DeafSpeaker:
 
 
 def speakers(hearing: Speakers, swapped: Swapped) -> Speakers:
-    """Makes the speakers of `hearing` deaf to their users: they hear what `swapped` has."""
+    """Return the speakers of `hearing`, but hearing the words of `swapped` instead of users'."""
 
     def deaf(held: Sequence[Meeting]) -> Speaker | InWaves[Speaker]:
         speaker, words = hearing(held), [swapped[meeting] for meeting in held]
@@ -82,10 +82,11 @@ def speakers(hearing: Speakers, swapped: Swapped) -> Speakers:
 
 
 def exchanged(heard: Mapping[Meeting, Words]) -> Swapped:
-    """The words of another user of the same level and repeat, for each meeting.
+    """Return, for each meeting, words of other users of the same level and repeat.
 
-    Before each reply they are those of the next user, round from the last to the first, who was
-    still there at that turn. They end where nobody else was, and are empty where nobody else spoke.
+    The words at a turn are those of the next user (after the last comes the first) whose
+    conversation reached that turn. They end at the first turn that no other user reached, and may
+    be empty.
     """
     together: dict[tuple[int, int], list[Meeting]] = {}
     for meeting in heard:
@@ -98,7 +99,7 @@ def exchanged(heard: Mapping[Meeting, Words]) -> Swapped:
 
 
 def _by_the_next(words: Sequence[Words]) -> list[list[str]]:
-    """`exchanged` for users who all meet the policy once."""
+    """Return `exchanged` for users of one level and repeat."""
     swapped: list[list[str]] = [[] for _ in words]
     for turn in range(max(map(len, words), default=0)):
         there = [user for user, own in enumerate(words) if len(own) > turn]

@@ -1,11 +1,11 @@
 """Splits of entropy: planning and execution, thinking and reply.
 
-Planning is where a reply opens a strategy, execution the rest of it, after the strategic grams of
-arXiv 2509.03646 (HICRA): n-grams that steer instead of carrying out, of which policies are said to
-lose their entropy at another time. Theirs are mined from solutions by clustering; here they are the
-openings, up to three words and before any slot, of the sentences by which supporters put a strategy
-(harness.policy.phrases) and some that models are fond of, at the beginning of a sentence. Other
-wordings count as execution.
+Planning tokens open a strategy in a reply; the rest of the reply is execution. This follows the
+strategic grams of arXiv 2509.03646 (HICRA), n-grams that steer rather than execute, at which
+policies are said to lose entropy at a different time. The paper mines them from solutions by
+clustering. Here they are the first words, up to three and before any slot, of the sentences by
+which supporters express a strategy (harness.policy.phrases), and some openings that models favour.
+They count only at the beginning of a sentence. Other wordings count as execution.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ MORE = (
     "i'm so sorry", "i'm sorry", "let's", "one thing", "remember that", "it's important",
     "you're not alone", "you are not",
 )  # fmt: skip
-"""Openings beside those of the phrases."""
+"""Openings in addition to those of the phrases."""
 
 
 def openings() -> tuple[str, ...]:
-    """Lower-case n-grams that open a strategy, the longest first."""
+    """Return the lower-case n-grams that open a strategy, the longest first."""
     plain = [phrase.split("{")[0] for own in PHRASES.values() for phrase in own]
     grams = {" ".join(re.findall(r"[\w']+", text.lower())[:WORDS]) for text in plain}
     return tuple(sorted(grams - {""} | set(MORE), key=lambda words: (-len(words), words)))
@@ -53,7 +53,7 @@ class Planning:
         self._pieces: dict[int, str] = {}
 
     def entropies(self, trace: TokenTrace, rows: Sequence[TokenRow]) -> Metrics:
-        """H in nats a token of both; None where there is no token. Thinking is neither.
+        """Return H in nats per token of planning and of execution; None without tokens.
 
         `trace` runs over the own tokens of `rows`, row by row.
         """
@@ -65,16 +65,17 @@ class Planning:
         }
 
     def classes(self, rows: Sequence[TokenRow]) -> dict[str, BoolArray]:
-        """Which own tokens of `rows`, row by row, are of which class; each is of one.
+        """Return the masks of the classes of the own tokens of `rows`, row by row.
 
-        planning, execution, and of a policy that thinks thinking.
+        The classes are planning, execution and, for a policy that thinks, thinking. They are
+        disjoint and cover all tokens.
         """
         plans, thoughts = np.concatenate([self.plans(row) for row in rows]), self._thoughts(rows)
         parts = {"planning": plans, "execution": ~plans & ~thoughts}
         return parts if self._chat.thought is None else parts | {"thinking": thoughts}
 
     def plans(self, row: TokenRow) -> BoolArray:
-        """Which of a row's own tokens open a strategy, shape (own tokens,)."""
+        """Return the mask of a row's own tokens that open a strategy, shape (own tokens,)."""
         ids, turns = np.array(row.ids), np.array(row.turn)
         opens: list[bool] = []
         for turn in range(1, turns.max() + 1):
@@ -106,10 +107,10 @@ class Planning:
 
 
 def thinking_entropies(trace: TokenTrace, rows: Sequence[TokenRow], end: int | None) -> Metrics:
-    """H in nats a token of thinking and of replies; None where there is no token.
+    """Return H in nats per token of thinking and of replies; None without tokens.
 
-    `trace` runs over the own tokens of `rows`, row by row; `end`: the token that ends thinking, or
-    None for a policy that does not think, which has no such columns.
+    `trace` runs over the own tokens of `rows`, row by row. `end`: the token that ends thinking;
+    None for a policy that does not think, whose result is empty.
     """
     if end is None:
         return {}
@@ -122,9 +123,9 @@ def thinking_entropies(trace: TokenTrace, rows: Sequence[TokenRow], end: int | N
 
 
 def is_thought(row: TokenRow, end: int) -> BoolArray:
-    """Which of a row's own tokens are thinking, shape (own tokens,).
+    """Return the mask of a row's own tokens that are thinking, shape (own tokens,).
 
-    In each turn those up to its last `end`; all of a turn that has none.
+    In each turn these are the tokens up to its last `end`, or all tokens if it has no `end`.
     """
     ids, turns = np.array(row.ids), np.array(row.turn)
     own, thinking = turns > 0, np.zeros(len(ids), bool)

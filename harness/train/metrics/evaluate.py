@@ -1,8 +1,8 @@
-"""Fixed evaluations: held-out users, and frozen prefixes, the same in every run at every level.
+"""Fixed evaluations with held-out users and frozen prefixes, the same in every run at every level.
 
-Held-out users measure the final emotion / 100, never what was reported to the trainer. H of a batch
-is taken over the states a run visits, and a hard user steers to other states: the prefixes, the
-same for every difficulty and seed, hold the states still.
+Held-out users measure the final emotion / 100, never the emotion reported to the trainer. H of a
+batch is averaged over the states that a run visits, which differ between difficulties. The frozen
+prefixes, the same for every difficulty and seed, keep the states fixed.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ OPENERS = 32
 MID_CONVERSATION = 32
 PREFIXES = OPENERS + MID_CONVERSATION
 PROBE_SEED = 20_260_102
-"""Seed of the prefixes' users and replies; no run has it."""
+"""Seed of the prefixes' users and replies, which no run uses."""
 LONGEST = 4
-"""Replies in the longest prefixes; the shortest mid-conversation ones have one."""
+"""Replies in the longest prefixes; the shortest prefixes in mid-conversation have one."""
 
 Watch = Callable[[int, int], None]
-"""Called before each slice with the conversations held so far and all of them; raises to stop."""
+"""Called before each slice with the numbers of conversations so far and in total; may raise to
+stop."""
 Timed = Callable[[str], AbstractContextManager[object]]
 
 
 def due(step: int, config: RunConfig) -> bool:
-    """Whether step `step` is evaluated: 1 unless eval.at_start is false, those that
-    trainer.eval_every sets after it, and the last.
+    """Return whether step `step` is evaluated: step 1 unless eval.at_start is false, every
+    trainer.eval_every steps after it, and the last step.
     """
     trainer = config.trainer
     if not trainer.evaluated_every or (step == 1 and not config.eval.at_start):
@@ -55,11 +56,13 @@ def due(step: int, config: RunConfig) -> bool:
 
 
 Keep = Callable[[Mapping[str, FloatArray]], None]
-"""Keeps the outcomes by `own` and named level, shape (users, repeats), nan where one was lost."""
+"""Stores outcomes by level (OWN or a name), shape (users, repeats), nan for lost conversations."""
 
 
 def keep_in(path: Path, step: int) -> Keep:
-    """Keeps the outcomes of the evaluation of `step` in the place of the one before."""
+    """Return a function that writes the outcomes of the evaluation at `step` to `path`, replacing
+    those of the last evaluation.
+    """
     return lambda by_level: outcomes_file.write(
         path, step, {name: final.tolist() for name, final in by_level.items()}
     )
@@ -67,24 +70,25 @@ def keep_in(path: Path, step: int) -> Keep:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one conversation of an evaluation came to."""
+    """The result of one conversation of an evaluation."""
 
     final: float
-    """Final emotion / 100; nan where the simulator failed."""
+    """Final emotion / 100; nan if the simulator failed."""
     strategies: tuple[tuple[str, ...], ...]
-    """Those recognised in each reply that was answered."""
+    """The strategies recognised in each reply that was answered."""
     heard: tuple[str, ...]
-    """The user's words before each reply."""
+    """The user's turn before each reply."""
 
 
 class Meet(Protocol):
-    """Has the conversations of an evaluation held, in whichever processes."""
+    """Holds the conversations of an evaluation, in this process or others."""
 
     def __call__(
         self, some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
     ) -> Mapping[Meeting, Result]:
-        """The results of some meetings; `instead`: what the policy hears in each, if not its user;
-        `watch`: see `Watch`.
+        """Return the results of some meetings.
+
+        `instead`: the words that the policy hears in place of its users'; None to hear the users.
         """
         ...
 
@@ -96,10 +100,10 @@ def evaluate(
     keep: Keep | None = None,
     timed: Timed = nullcontext,
 ) -> dict[str, float]:
-    """eval/*: the columns of yardsticks.columns at each level that is met, nan where not measured.
+    """Hold an evaluation and return eval/*, the metrics of `yardsticks.columns` at each level.
 
-    `timed`: a context for what is timed apart, "repeats" (all but the first conversation with each
-    user) and "deaf".
+    A metric that was not measured is nan. `timed`: a context for the parts that are timed
+    separately, "repeats" (all but the first conversation with each user) and "deaf".
     """
     everyone = meetings(config)
     first = [meeting for meeting in everyone if not meeting.repeat]
@@ -144,7 +148,7 @@ def _at_level(
     heard: Mapping[Meeting, Result],
     unheard: Mapping[Meeting, Result],
 ) -> yardsticks.LevelResults:
-    """What the conversations of level `number` came to."""
+    """Return the results of the conversations at level `number`."""
     here = {meeting: result for meeting, result in heard.items() if meeting.level == number}
     level = levels_of(config).every[number]
     deaf_finals = [unheard[meeting].final for meeting in here] if unheard else []
@@ -159,8 +163,8 @@ def _at_level(
 
 
 def anchors(config: RunConfig) -> dict[str, Mapping[str, Any] | None]:
-    """The shipped anchors of each level that is evaluated, by OWN and name; None of a level whose
-    listening_share nobody knows.
+    """Return the shipped anchors of each evaluated level, by OWN and name; None for a level without
+    anchors, whose listening_share is unknown.
     """
     levels = levels_of(config)
     names = {OWN: levels.own, **{name: n for n, name in enumerate(LEVELS) if n in levels.met}}
@@ -171,32 +175,32 @@ def anchors(config: RunConfig) -> dict[str, Mapping[str, Any] | None]:
 
 
 def lost_shares(values: Mapping[str, float | None], config: RunConfig) -> dict[str, float]:
-    """Share of an evaluation's conversations that were lost, by level, the run's own first."""
+    """Return the share of an evaluation's conversations that were lost by level, the own first."""
     names = {"its own": "eval/failed", **{name: f"eval/{name}/failed" for name in LEVELS}}
     held = held_at_a_level(config)
     return {name: (values.get(key) or 0.0) / held for name, key in names.items()}
 
 
 def held_at_a_level(config: RunConfig) -> int:
-    """Conversations of one evaluation at each level."""
+    """Return the number of conversations of one evaluation at each level."""
     return config.eval.users * config.eval.repeats
 
 
 def finals(
     config: RunConfig, speakers: Speakers, watch: Watch | None = None, size: int | None = None
 ) -> Mapping[int, FloatArray]:
-    """Final emotion / 100 of each conversation, by number of the level in `levels_of`.
+    """Return the final emotion / 100 of each conversation, by number of the level in `levels_of`.
 
-    Shapes (users, repeats), nan where the simulator failed.
+    Shapes (users, repeats), nan if the simulator failed.
     """
     results = meet_here(config, speakers, size)(meetings(config), None, watch)
     return by_level(list(results), [result.final for result in results.values()])
 
 
 def meet_here(config: RunConfig, speakers: Speakers, size: int | None = None) -> Meet:
-    """Holds conversations in this process, in slices, on which they do not depend.
+    """Return a `Meet` that holds conversations in this process, in slices.
 
-    `size`: conversations at a time, `held_out.at_once` if None.
+    `size`: conversations per slice, by default `held_out.at_once`; it does not change the results.
     """
     size = at_once(config) if size is None else size
     users = HeldOutUsers(config)
@@ -217,7 +221,7 @@ def meet_here(config: RunConfig, speakers: Speakers, size: int | None = None) ->
 
 
 class HeldOutUsers:
-    """The held-out users of the levels that a run is evaluated at, in this process."""
+    """The held-out users of a run's evaluated levels, in this process."""
 
     def __init__(self, config: RunConfig) -> None:
         levels = levels_of(config)
@@ -226,7 +230,7 @@ class HeldOutUsers:
     def meet(
         self, some: Sequence[Meeting], speaker: Speaker | InWaves[Speaker]
     ) -> list[Conversation]:
-        """Hold some conversations side by side, with the speaker that was made for them."""
+        """Hold some conversations side by side, with a speaker made for them."""
         here = sorted({meeting.level for meeting in some})
         owners = [here.index(meeting.level) for meeting in some]
         side_by_side = SideBySide([self._users[n] for n in here], owners)
@@ -248,7 +252,7 @@ class Prefix:
     """A conversation up to the policy's next reply."""
 
     turns: tuple[tuple[str, str], ...]
-    """(speaker, text), speaker being user or policy; the first and the last are the user's."""
+    """Pairs (speaker, text) with the speaker user or policy; the user has the first and last."""
     strategies: tuple[str, ...]
     """The strategy of each of the policy's replies."""
 
@@ -259,22 +263,22 @@ class Prefix:
 
 
 def prefix_numbers(count: int) -> tuple[range, range]:
-    """Numbers of the first `count` prefixes: the openings among them, and those with replies."""
+    """Return the numbers of the first `count` prefixes: the openings, then those with replies."""
     return range((count + 1) // 2), range(OPENERS, OPENERS + count // 2)
 
 
 def prefixes(count: int = PREFIXES) -> tuple[Prefix, ...]:
-    """The first `count` frozen prefixes: as many openings as ones in mid-conversation."""
+    """Return the first `count` frozen prefixes, half of them openings, half in mid-conversation."""
     openings, later = prefix_numbers(count)
     return tuple(_prefix(number) for number in (*openings, *later))
 
 
 @lru_cache(maxsize=PREFIXES)
 def _prefix(number: int) -> Prefix:
-    """Prefix `number`: an opening, or with one to LONGEST replies unless its user left earlier.
+    """Return prefix `number`: an opening, or one to LONGEST replies unless the user ended earlier.
 
-    Users have the code's default difficulty, medium, whatever conf/ says; replies come from the
-    phrase grammar, each with a strategy drawn uniformly.
+    Users have the default difficulty of DifficultyConfig (medium), whatever conf/ sets. Replies
+    come from the phrase grammar, each with a strategy drawn uniformly.
     """
     replies = 0 if number < OPENERS else 1 + (number - OPENERS) % LONGEST
     simulator = make(SimulatorConfig(), DifficultyConfig())

@@ -1,7 +1,7 @@
-"""The conversations of an evaluation: who is met, at which level, and with which random numbers.
+"""The conversations of an evaluation: their users, levels and random numbers.
 
-Draws are keyed by level, user, repeat and turn. So neither the number of users, nor the levels
-that are evaluated beside one, nor the slices that are run at a time, change a conversation.
+Random numbers are keyed by level, user, repeat and turn. A conversation therefore depends neither
+on the number of users, nor on the other levels that are evaluated, nor on the slices.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from harness.train.rollout.batch import streams
 from harness.train.rollout.conversation import shares
 
 SEED = 20_260_101
-"""Seed of the held-out users and of the draws against them; no run has it."""
+"""Seed of the held-out users and of the policy's draws with them, which no run uses."""
 BLOCK = 64
-"""Users of a level that draw from one generator, a row each, level after level."""
+"""Users of a level that share a generator, one row each, level after level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,23 @@ class Meeting:
     """One conversation with a held-out user."""
 
     level: int
-    """Number of the level among those of `levels_of`."""
+    """Number of the level in `levels_of`."""
     user: int
     repeat: int = 0
 
     @property
     def key(self) -> ConversationKey:
-        """The conversation's key: the same users, with the same draws, at every level."""
+        """The conversation's key, which gives the same users and user draws at every level."""
         return ConversationKey(SEED, 0, self.user, self.repeat, HELD_OUT)
 
     @property
     def row(self) -> int:
-        """Its row in its generator's numbers."""
+        """The row of this meeting in its generator's numbers."""
         return self.level * BLOCK + self.user % BLOCK
 
     @property
     def generator(self) -> tuple[int, ...]:
-        """What its generator's seed has beside the purpose; nothing for the first block."""
+        """The last part of the generator's seed; empty for first meetings in the first block."""
         block = self.user // BLOCK
         return (block, self.repeat) if block or self.repeat else ()
 
@@ -54,15 +54,15 @@ class Levels:
     """The levels that a run can be evaluated at, by number."""
 
     every: tuple[DifficultyConfig, ...]
-    """The named ones, then the run's own unless it is one of them but for its name."""
+    """The named levels, then the run's own unless it equals one of them except for its name."""
     own: int
-    """Number of the run's own."""
+    """Number of the run's own level."""
     met: tuple[int, ...]
-    """Numbers of those that are evaluated, ascending."""
+    """Numbers of the evaluated levels, ascending."""
 
 
 def levels_of(config: RunConfig) -> Levels:
-    """The levels of a run, with the turn cap of its evaluation."""
+    """Return the levels of a run, with the turn cap of its evaluation."""
     every = [_capped(config, getattr(config.levels, name)) for name in LEVELS]
     nameless = [replace(level, name="") for level in every]
     own = _capped(config, config.difficulty)
@@ -81,7 +81,7 @@ def _capped(config: RunConfig, level: DifficultyConfig) -> DifficultyConfig:
 
 
 def meetings(config: RunConfig) -> list[Meeting]:
-    """Every conversation of an evaluation, level by level, and there repeat by repeat."""
+    """Return all conversations of an evaluation, level by level and within it repeat by repeat."""
     size = config.eval
     return [
         Meeting(level, user, repeat)
@@ -92,26 +92,26 @@ def meetings(config: RunConfig) -> list[Meeting]:
 
 
 def at_once(config: RunConfig) -> int:
-    """Conversations that are held at a time: as many as a batch has, whose memory there is.
+    """Return the number of conversations held at a time: the batch size, which fits into memory.
 
-    A tabular policy keeps nothing of a conversation, and more at a time are faster.
+    A tabular policy needs hardly any memory and is faster with more.
     """
     size = config.trainer.conversations
     return max(size, 4 * BLOCK) if config.policy.kind == "tabular" else size
 
 
 def slots_of(held: Sequence[Meeting], slots: int) -> IntArray:
-    """The slot by which each user is met: another one in each repeat, so that `slots` repeats are
-    a set.
+    """Return the policy's slot in each meeting; it differs between repeats, so that `slots` repeats
+    with a user form a set.
     """
     return np.array([(m.user + m.repeat) % slots for m in held], dtype=np.int64)
 
 
 class TurnDraws:
-    """Uniforms of a language model in some meetings: a table at each turn.
+    """Uniform numbers for a language model in some meetings, one table per turn.
 
-    With served users a whole evaluation of one block falls into two ranges, each with generators
-    of its own; whoever speaks, and in however many waves, the numbers are those of the ranges.
+    With served users the rows of a block fall into two ranges, each with its own generators, so
+    that the numbers do not depend on the number of waves.
     """
 
     def __init__(self, config: RunConfig, held: Sequence[Meeting]) -> None:
@@ -119,7 +119,7 @@ class TurnDraws:
         self._held, self._turn = held, 0
 
     def random(self, shape: tuple[int, int]) -> FloatArray:
-        """The next turn's uniforms, shape (meetings, tokens)."""
+        """Return the next turn's uniforms, shape (meetings, tokens)."""
         self._turn += 1
         rows = []
         for meeting in self._held:
@@ -130,18 +130,18 @@ class TurnDraws:
 
 
 class TableDraws:
-    """Uniforms of a tabular policy in some meetings: one table for all turns."""
+    """Uniform numbers for a tabular policy in some meetings, one table for all turns."""
 
     def __init__(self, held: Sequence[Meeting]) -> None:
         self._held = held
 
     def random(self, shape: tuple[int, ...]) -> FloatArray:
-        """The uniforms, of a shape that begins with the number of meetings."""
+        """Return uniforms of shape (meetings, *shape[1:])."""
         return _table((((SEED, *m.generator), m.row) for m in self._held), shape[1:])
 
 
 def _table(rows: Iterable[tuple[tuple[int, ...], int]], shape: tuple[int, ...]) -> FloatArray:
-    """Rows of generators' tables, each told by seed and number."""
+    """Return rows of generators' tables; `rows`: the seed and the number of each row."""
     wanted = list(rows)
     by_seed: dict[tuple[int, ...], list[int]] = {}
     for place, (seed, _) in enumerate(wanted):
@@ -155,7 +155,7 @@ def _table(rows: Iterable[tuple[tuple[int, ...], int]], shape: tuple[int, ...]) 
 
 
 def by_level(held: Sequence[Meeting], finals: Sequence[float]) -> Mapping[int, FloatArray]:
-    """The meetings' outcomes by number of the level, shape (users, repeats)."""
+    """Return the meetings' outcomes by number of the level, shape (users, repeats)."""
     numbers = sorted({meeting.level for meeting in held})
     shape = (1 + max(m.user for m in held), 1 + max(m.repeat for m in held))
     outcomes = {number: np.full(shape, np.nan) for number in numbers}

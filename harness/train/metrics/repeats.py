@@ -1,8 +1,8 @@
-"""What several conversations with each of several users say of a policy.
+"""Statistics of repeated conversations with the same users.
 
-Pure functions of outcomes of shape (users, repeats), each 0 to 1, nan where one was lost. A user is
-met under the same persona every time, with other draws. A user whom none or too few of the
-conversations are known of is left out.
+These are pure functions of outcomes, shape (users, repeats), each 0 to 1, nan for lost
+conversations. A user has the same persona in every repeat, with other random numbers. Users with no
+or too few known conversations are left out.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ import numpy as np
 from harness.train.policy_gradient.advantages import FloatArray
 
 SUCCESS = 1.0
-"""The outcome of a conversation that succeeded: the user's emotion reached 100."""
+"""The outcome of a successful conversation, in which the user's emotion reached 100."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Two components of the variance of outcomes, and the error of their mean; nan if unknown."""
+    """Two variance components of outcomes, and the standard error of their mean; nan if unknown."""
 
     within_sd: float
     """Standard deviation of conversations with one user."""
     between_sd: float
     """Standard deviation of the users' expected outcomes."""
     se: float
-    """Standard error of the mean over all conversations, users being what is sampled."""
+    """Standard error of the mean over all conversations, with users as the sampling units."""
 
 
 def spread(outcomes: FloatArray) -> Spread:
-    """Expected mean squares of the one-way random model, outcome = mean + user + conversation.
+    """Estimate the components of the one-way random model, outcome = mean + user + conversation.
 
-    With k repeats each: within^2 is the variance about the users' means; between^2 = variance
-    of the users' means - within^2 / k, at least 0; se^2 = between^2 / users + within^2 / (users k).
-    With unlike numbers n of known conversations, N in all: between^2 = (mean square between -
-    within^2) / n0, where n0 = (N - sum n^2 / N) / (users - 1), and
-    se^2 = between^2 sum (n / N)^2 + within^2 / N (Searle, Linear Models, section 10.2).
-    With one repeat the components are unknown, and se is that of independent values.
+    The estimates come from expected mean squares. With k repeats each, within^2 is the variance
+    about the users' means; between^2 = variance of the users' means - within^2 / k, at least 0;
+    se^2 = between^2 / users + within^2 / (users k). With different numbers n of known
+    conversations, N in total: between^2 = (mean square between - within^2) / n0, where
+    n0 = (N - sum n^2 / N) / (users - 1), and se^2 = between^2 sum (n / N)^2 + within^2 / N (Searle,
+    Linear Models, section 10.2). With one repeat the components are unknown, and se is that of
+    independent values.
     """
     known = np.isfinite(outcomes)
     met = known.any(axis=1)
@@ -60,10 +61,11 @@ def spread(outcomes: FloatArray) -> Spread:
 
 
 def best_of(outcomes: FloatArray, k: int) -> float:
-    """Expected best of k conversations with one user, mean over users; nan where none has k.
+    """Return the expected best of k conversations with a user, averaged over users.
 
-    Unbiased from r >= k known ones: their order statistics x(1) <= ... <= x(r), weighted by the
-    chance that x(i) is the largest of k drawn without replacement, C(i - 1, k - 1) / C(r, k).
+    nan if no user has k known conversations. The estimate from r >= k of them is unbiased: the
+    order statistics x(1) <= ... <= x(r) are weighted by the probability that x(i) is the largest of
+    k drawn without replacement, C(i - 1, k - 1) / C(r, k).
     """
 
     def best(known: FloatArray) -> float:
@@ -75,8 +77,10 @@ def best_of(outcomes: FloatArray, k: int) -> float:
 
 
 def success_any(outcomes: FloatArray, k: int) -> float:
-    """Chance that one of k conversations with a user succeeds, mean over users; nan where none
-    has k: 1 - C(r - c, k) / C(r, k) with c successes of r, unbiased (pass@k, arXiv 2107.03374).
+    """Return the probability that at least one of k conversations with a user succeeds, averaged
+    over users; nan if no user has k known conversations.
+
+    Unbiased from c successes of r: 1 - C(r - c, k) / C(r, k) (pass@k, arXiv 2107.03374).
     """
 
     def chance(known: FloatArray) -> float:
@@ -87,8 +91,10 @@ def success_any(outcomes: FloatArray, k: int) -> float:
 
 
 def success_all(outcomes: FloatArray, k: int) -> float:
-    """Chance that all of k conversations with a user succeed, mean over users; nan where none
-    has k: C(c, k) / C(r, k) with c successes of r, unbiased (pass^k, arXiv 2406.12045).
+    """Return the probability that all of k conversations with a user succeed, averaged over users;
+    nan if no user has k known conversations.
+
+    Unbiased from c successes of r: C(c, k) / C(r, k) (pass^k, arXiv 2406.12045).
     """
 
     def chance(known: FloatArray) -> float:

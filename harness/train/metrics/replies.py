@@ -1,7 +1,7 @@
-"""A conversation reply by reply: what the user had just said, what was done, what was told.
+"""Metrics by reply: the user's turn before it, its strategies, and the facts in the answer.
 
-Facts and feelings are read off the user's words, as a listener would, so that they mean the same
-whichever simulator spoke them.
+Facts and feelings are recognised in the user's words, as a listener would, so that they mean the
+same for every simulator.
 """
 
 from __future__ import annotations
@@ -21,28 +21,27 @@ class Reply:
     """One reply of the policy that was answered."""
 
     strategies: tuple[str, ...]
-    """As the user recognised them."""
+    """The strategies that the user recognised."""
     after_feeling: bool
     """Whether the user had just spoken of a feeling."""
     wanted: bool | None
-    """Whether the user came for solving; None where that is not known, and while the user puts the
-    policy to the test."""
+    """Whether the user came for solving; None if unknown, and while the user tests the policy."""
     facts_told: int | None
-    """Facts in the answer; None where the conversation ended with it."""
+    """Number of facts in the answer; None if the conversation ended with it."""
 
     @property
     def solves(self) -> bool:
-        """Whether it suggests or informs."""
+        """Whether the reply suggests or informs."""
         return not SOLVING.isdisjoint(self.strategies)
 
     @property
     def asks(self) -> bool:
-        """Whether it asks something."""
+        """Whether the reply asks a question."""
         return "question" in self.strategies
 
 
 def replies(conversations: Iterable[Conversation]) -> Iterator[Reply]:
-    """Every reply of some conversations but those whose user could not answer."""
+    """Yield every reply of the conversations except those that the simulator failed to answer."""
     for conversation in conversations:
         after_feeling = told(conversation.opening.text)[1]
         wanted = wants_solving(conversation.opening)
@@ -58,8 +57,8 @@ def replies(conversations: Iterable[Conversation]) -> Iterator[Reply]:
 
 
 def reply_metrics(conversations: Sequence[Conversation]) -> Metrics:
-    """What asking is worth, and how often a feeling, a user who came for solving and one who did
-    not are met by it; None for what cannot be told.
+    """Return the facts gained by asking, and the share of replies that solve: after a feeling, for
+    users who came for solving, and for those who did not. None if not measured.
     """
     every = list(replies(conversations))
     asked, other = (_mean_told(every, asks) for asks in (True, False))
@@ -72,7 +71,7 @@ def reply_metrics(conversations: Sequence[Conversation]) -> Metrics:
 
 
 def _mean_told(every: Sequence[Reply], asks: bool) -> float | None:
-    """Facts told in answer to the replies that ask, or to the others."""
+    """Return the mean number of facts in answers to replies that ask, or to the others."""
     return mean_or_none(
         [r.facts_told for r in every if r.facts_told is not None and r.asks == asks]
     )

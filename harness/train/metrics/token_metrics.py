@@ -1,6 +1,6 @@
-"""Measures of a batch's tokens: entropies for its metrics row.
+"""Metrics of a batch's tokens: entropies for its metrics row.
 
-Keys are those of harness.records.metrics.MEASURED. What could not be measured is None.
+Keys are those of harness.records.metrics.MEASURED. A metric that could not be measured is None.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ TOP_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TokenTrace:
-    """The policy's own tokens (acts for tabular) of one batch; all arrays have shape (tokens,)."""
+    """The policy's own tokens (tabular: acts) of one batch; all arrays have shape (tokens,)."""
 
     entropy_nats: FloatArray
-    """Exact entropy at each token: sampling temperature, weights before the update."""
+    """Exact entropy at each token, at the sampling temperature and before the update."""
     entropy_t1_nats: FloatArray
-    """The same at temperature 1."""
+    """Exact entropy at temperature 1, before the update."""
     logp: FloatArray
     """Log-probability of the drawn token at the sampling temperature."""
     advantage: FloatArray
@@ -39,15 +39,15 @@ class TokenTrace:
 
     @property
     def mean_nats(self) -> float:
-        """Mean entropy of a token at the sampling temperature."""
+        """The mean entropy per token at the sampling temperature."""
         return float(self.entropy_nats.mean())
 
 
 def entropy_metrics(trace: TokenTrace, group_size: int) -> Metrics:
-    """H of the batch, its standard error, and how it is spread over conversations and turns.
+    """Return H of the batch, its standard error, and its distribution over conversations and turns.
 
-    Groups are the units of the error: the conversations of one share user and opening. The mean
-    adds up conversations, as it did before errors were by group, so that H keeps its last bit.
+    The error is clustered by group, whose conversations share user and opening. The mean is summed
+    by conversation, which keeps it bit-identical to older versions.
     """
     mean, _ = ratio_mean(trace.entropy_nats, trace.conversation)
     _, error = ratio_mean(trace.entropy_nats, trace.conversation // group_size)
@@ -72,10 +72,11 @@ def entropy_metrics(trace: TokenTrace, group_size: int) -> Metrics:
 
 
 def ratio_mean(values: FloatArray, cluster: IntArray) -> tuple[float | None, float | None]:
-    """Mean over all values and its standard error with whole clusters as the units.
+    """Return the mean over all values and its standard error clustered by `cluster`.
 
-    The mean is a ratio, sum of sums / sum of sizes; its error is the linearised one
-    (Cochran, Sampling Techniques, section 6.3) with m / (m - 1) for m clusters.
+    The mean is a ratio, sum of sums / sum of sizes. Its error is the linearised one (Cochran,
+    Sampling Techniques, section 6.3) with the factor m / (m - 1) for m clusters. Both are None
+    without values; the error is None for a single cluster.
     """
     if not len(values):
         return None, None
@@ -91,7 +92,9 @@ def ratio_mean(values: FloatArray, cluster: IntArray) -> tuple[float | None, flo
 
 
 def top_share(entropy_nats: FloatArray) -> float | None:
-    """Share of all entropy that the 20% of tokens with most hold; None where there is none."""
+    """Return the share of the total entropy at the 20% of tokens with the highest entropy; None if
+    the total is 0.
+    """
     total = float(entropy_nats.sum())
     if total <= 0:
         return None
@@ -100,7 +103,7 @@ def top_share(entropy_nats: FloatArray) -> float | None:
 
 
 def mean_or_none(values: Sequence[float] | NDArray[Any]) -> float | None:
-    """The mean of `values`; None if there are none."""
+    """Return the mean of `values`; None if there are none."""
     return float(np.mean(values)) if len(values) else None
 
 

@@ -1,4 +1,4 @@
-"""The conversations of a batch as the turns that are saved of it."""
+"""A batch's conversations as records of single turns, which are saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.conversation import Conversation, Exchange
 
 Common = Mapping[str, Any]
-"""Columns of TurnRecord -> their values in all turns of one conversation."""
+"""Values of the TurnRecord columns that all turns of one conversation share."""
 
 
 def turn_records(
@@ -26,10 +26,10 @@ def turn_records(
     advantages: FloatArray,
     trace: TokenTrace,
 ) -> list[TurnRecord]:
-    """Every turn of the batch.
+    """Return the records of every turn of the batch.
 
-    `rewards`: those in use, shape (conversations,), not finite for one that was lost;
-    `advantages`: shape (conversations, MAX_TURNS).
+    `rewards`: rewards in the configured mode, shape (conversations,), not finite for lost
+    conversations; `advantages`: shape (conversations, MAX_TURNS).
     """
     stride = MAX_TURNS + 1
     cell = trace.conversation * stride + trace.turn
@@ -48,7 +48,7 @@ def turn_records(
 
 
 def _common(conversation: Conversation, reward: float) -> Common:
-    """The columns that all turns of a conversation share."""
+    """Return the columns that all turns of a conversation share."""
     user = account.traits_of(conversation.opening)
     return {
         "group": conversation.key.group,
@@ -65,7 +65,7 @@ def _common(conversation: Conversation, reward: float) -> Common:
 
 
 def _earlier(conversation: Conversation, common: Common) -> list[TurnRecord]:
-    """The turns before the policy took over, which carry no gradient; the last is the opening."""
+    """Return the turns before `conversation.opening`, which carry no gradient."""
     if conversation.start is None:
         return []
     before, turn = None, conversation.start.opening
@@ -83,7 +83,7 @@ def _own(
     advantages: Sequence[float],
     entropies: Sequence[float | None],
 ) -> list[TurnRecord]:
-    """The opening, or what the policy took over with, its replies and the answers to them."""
+    """Return the turn that the policy first replies to, its replies, and their answers."""
     turn = conversation.opening
     records = [_user(common, 0, turn, _before_opening(conversation))]
     for number, (exchange, entropy) in enumerate(
@@ -97,7 +97,7 @@ def _own(
 
 
 def _before_opening(conversation: Conversation) -> UserTurn | None:
-    """The user's turn before the one that the policy took over with."""
+    """Return the user's turn before `conversation.opening`; None if there is none."""
     before = conversation.before
     if not before or conversation.start is None:
         return None
@@ -113,7 +113,7 @@ def _reply(
     entropy: float | None,
     advantage: float | None,
 ) -> TurnRecord:
-    """A reply to `turn`, with what its user heard in it."""
+    """Return the record of a reply to `turn`, with what the user recognised in it."""
     reply, answer = exchange.reply, exchange.answer
     return TurnRecord(
         **common,
@@ -131,7 +131,10 @@ def _reply(
 
 
 def _user(common: Common, number: int, turn: UserTurn, before: UserTurn | None) -> TurnRecord:
-    """A turn of the user, with what moved them since `before`, None for the opening."""
+    """Return the record of a user's turn, with the reasons for the change since `before`.
+
+    `before`: the user's previous turn; None for the opening.
+    """
     moved = None if before is None else account.moved_by(before, turn)
     return TurnRecord(
         **common,

@@ -1,6 +1,7 @@
-"""How much the words of a language model depend on the conversation, from cross-scored replies.
+"""How much a language model's words depend on the conversation, from cross-scored replies.
 
-All of it is in nats, and of a few frozen conversations: what words tell of which one it is.
+The measure is the information, in nats, that a reply gives about which of a few frozen
+conversations it belongs to.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from harness.train.policy_gradient.losses import BoolArray
 
 
 def token_information(log_p: FloatArray, own: int) -> FloatArray:
-    """What each token of a reply tells of the conversation, in nats, given the tokens before it.
+    """Return the information of each token of a reply about the conversation, given the tokens
+    before it, in nats, shape (tokens,).
 
-    `log_p`: of each token after each conversation, shape (conversations, tokens); `own`: the one
-    that the reply was drawn after. By the chain rule these are the terms log p(z_t | x, z_<t) -
-    log p(z_t | z_<t), the second under the mixture of all conversations, each weighed by how well
-    it fits the tokens before; they add up to the reply's part of `words_information`. A term may
-    be below 0.
+    `log_p`: log-probability of each token after each conversation, shape (conversations, tokens);
+    `own`: the conversation after which the reply was drawn. By the chain rule the terms are
+    log p(z_t | x, z_<t) - log p(z_t | z_<t), where the second is under the mixture of all
+    conversations, weighted by their likelihood of the tokens before. They sum to the reply's part
+    of `words_information`. A term may be negative.
     """
     zero = np.zeros((len(log_p), 1))
     before = np.concatenate([zero, np.cumsum(log_p, axis=1)], axis=1)
@@ -31,12 +33,13 @@ def token_information(log_p: FloatArray, own: int) -> FloatArray:
 
 
 def words_information(log_p: FloatArray) -> tuple[float, float]:
-    """I(words; conversation) in nats, and the share of replies whose own conversation fits best.
+    """Return I(words; conversation) in nats, and the share of replies whose own conversation fits
+    best.
 
-    `log_p`: log-probability of reply i after conversation j, shape (n, n), reply i being drawn
+    `log_p`: log-probability of reply i after conversation j, shape (n, n), where reply i was drawn
     after conversation i. I is the mean over i of log p_ii - log mean_j p_ij, unbiased for these n
-    conversations, equally likely, at most log n (arXiv 2604.06268). Of m conversations that fit a
-    reply equally well, its own counts for 1 / m: who says the same to everyone retrieves 1 / n.
+    equally likely conversations, and at most log n (arXiv 2604.06268). A reply that m conversations
+    fit best equally counts 1 / m: a policy that says the same to everyone scores 1 / n.
     """
     own, count = np.diagonal(log_p), len(log_p)
     most = log_p.max(axis=1)
@@ -49,13 +52,13 @@ def words_information(log_p: FloatArray) -> tuple[float, float]:
 def information_by_class(
     log_p: Sequence[FloatArray], classes: Mapping[str, Sequence[BoolArray]]
 ) -> dict[str, float]:
-    """The parts of I(words; conversation) by classes of tokens, in nats a reply.
+    """Return the parts of I(words; conversation) by classes of tokens, in nats per reply.
 
-    `log_p`: of each reply i, drawn after conversation i, the log-probability of its tokens after
-    every conversation, shape (conversations, tokens of i); `classes`: by name, which tokens of each
-    reply are of it. A class has the mean over replies of the sum of its `token_information`, 0
-    where no token is of it. Classes that part the tokens have parts that add up to the whole,
-    without bias as that is: no share is estimated.
+    `log_p`: for each reply i, drawn after conversation i, the log-probabilities of its tokens after
+    every conversation, shape (conversations, tokens of i); `classes`: by name, the mask of the
+    class's tokens in each reply. The part of a class is the mean over replies of the sum of its
+    tokens' `token_information`. The parts of disjoint classes that cover all tokens sum to I, and
+    are unbiased like I.
     """
     told = [token_information(own, number) for number, own in enumerate(log_p)]
     return {

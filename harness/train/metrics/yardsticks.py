@@ -1,6 +1,6 @@
-"""The columns of one level in an evaluation, by which a policy is judged.
+"""The metrics of one level in an evaluation.
 
-Keys are those of harness.records.metrics.EVALUATED; nan is what could not be measured.
+Keys are those of harness.records.metrics.EVALUATED. A metric that could not be measured is nan.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ class LevelResults:
     """The conversations of one level; the sequences run over them."""
 
     outcomes: FloatArray
-    """Final emotion / 100, shape (users, repeats); nan where the simulator failed."""
+    """Final emotion / 100, shape (users, repeats); nan if the simulator failed."""
     deaf: FloatArray
-    """That of the deaf policy, of any shape; empty if it was not evaluated."""
+    """Final emotion / 100 of the deaf policy, in any shape; empty if it was not evaluated."""
     strategies: Sequence[Strategies]
     intentions: Sequence[str | None]
-    """What each user came for; None where nobody knows."""
+    """What each user came for; None if unknown."""
     users: Sequence[int]
     share: Callable[[float], float]
-    """Share of what listening is worth at the level that a reward has."""
+    """Maps a reward to its share of what listening is worth at this level."""
 
 
 def columns(results: LevelResults) -> dict[str, float]:
-    """The level's values by column."""
+    """Return the level's metrics."""
     outcomes, parts = results.outcomes, repeats.spread(results.outcomes)
     reward = _known_mean(outcomes)
     return {
@@ -53,19 +53,19 @@ def columns(results: LevelResults) -> dict[str, float]:
 
 
 def listening_by_turn(results: LevelResults) -> dict[str, float]:
-    """The level's listening by reply number, as columns; none where no intention is known."""
+    """Return the level's listening by reply number; empty if no intention is known."""
     parts = listening_by_reply(*_known(results))
     return {f"listening/turn_{number}": nats for number, nats in enumerate(parts, 1)}
 
 
 def _listening(results: LevelResults) -> float:
-    """listening_nats among the users whose intention is known; nan if it is of none."""
+    """Return listening_nats among users whose intention is known; nan if there are none."""
     known = _known(results)
     return listening_nats(*known) if known[0] else math.nan
 
 
 def _known(results: LevelResults) -> tuple[list[Strategies], list[str], list[int]]:
-    """Strategies, intention and user of each conversation whose user's intention is known."""
+    """Return strategies, intentions and users of the conversations with a known intention."""
     known = [(n, intention) for n, intention in enumerate(results.intentions) if intention]
     return (
         [results.strategies[n] for n, _ in known],

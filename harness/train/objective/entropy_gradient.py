@@ -1,4 +1,4 @@
-"""The mean entropy of some tokens as a function of the weights: its values and its gradient."""
+"""The mean policy entropy at some tokens as a function of the weights: values and gradient."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.train.policy_gradient.advantages import FloatArray
 
 
 class EntropyOfTokens:
-    """The entropies of own tokens of fixed conversations by a model whose weights vary."""
+    """The policy entropy at the own tokens of fixed conversations, for changing weights."""
 
     def __init__(
         self,
@@ -36,14 +36,15 @@ class EntropyOfTokens:
         self._limit = limit or TokenLimit()
 
     def values(self, model: Any) -> FloatArray:
-        """Entropy of each token, nats, conversation by conversation, shape (tokens,)."""
+        """Return the entropy at each token in nats, in the order of the rows, shape (tokens,)."""
         values = own_entropies(model, self._ids, self._own, self._temperature, self._limit)
         every: FloatArray = torch.cat(values).double().cpu().numpy()
         return every
 
     def gradient(self, model: Any) -> list[Tensor]:
-        """The gradient of the mean by each weight that learns. The weights' `grad` must be None,
-        and is so again.
+        """Return the gradient of the mean by each trainable weight.
+
+        The weights' `grad` must be None before, and is None afterwards.
         """
 
         def forget() -> None:
@@ -61,7 +62,7 @@ class EntropyOfTokens:
             forget()
 
     def _backward(self, model: Any, part: Sequence[int]) -> None:
-        """Backward from the part's share of the mean; as the bonus of the loss, in pieces."""
+        """Backpropagate the part's share of the mean, in pieces like the loss's entropy bonus."""
         ids = padded([self._ids[i] for i in part], fill=0).to(model.device)
         own = padded([self._own[i] for i in part], fill=0).bool().to(model.device)
         states, head = own_states(model, ids, own), model.get_output_embeddings()
@@ -75,14 +76,15 @@ class EntropyOfTokens:
 
 
 def learning(model: Any) -> list[Tensor]:
-    """The weights that learn, in the model's order."""
+    """Return the trainable weights, in the model's order."""
     return [weight for weight in model.parameters() if weight.requires_grad]
 
 
 @contextmanager
 def moved(model: Any) -> Iterator[Callable[[Tensor], None]]:
-    """A context that yields what moves the weights that learn away from where they are, by a
-    vector of all of them; each call starts from there, and leaving restores their bits.
+    """Yield a function that sets the trainable weights to their initial values plus a flat vector.
+
+    Each call starts from the initial values. Leaving the context restores them bit by bit.
     """
     weights = learning(model)
     kept = [weight.detach().clone() for weight in weights]

@@ -1,8 +1,8 @@
-"""The loss of a batch on a language model, and the measures of its tokens before the update.
+"""The loss of a batch on a language model, and the log-probabilities and entropies of its tokens.
 
-Only the policy's own positions go through the head, micro-batch by micro-batch. The formulas are
-those of the algorithm and the remedies; backward starts here from the slope that they give each
-token, on the model's device. No piece of logits waits for the host.
+Only the policy's own positions go through the head, micro-batch by micro-batch. The algorithm and
+the remedies give each token a slope, from which backward starts here, on the model's device. No
+piece of logits is synchronised with the host.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Part:
     """Number of each token's conversation within the part."""
     conversations: int
     selection: TokenSelection
-    """On the same device."""
+    """The remedies' selection at these tokens, on the same device."""
     old_logp: Tensor | None
     engine_logp: Tensor | None
     value: ValueTerm | None
@@ -52,29 +52,29 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _PartResult:
-    """Measures of a part's tokens, shapes (tokens,), and sums over them."""
+    """Per-token results of a part, shapes (tokens,), and sums over its tokens."""
 
     columns: tuple[Tensor, Tensor, Tensor]
     """Log-probability, entropy, entropy at temperature 1."""
     sums: Tensor
-    """The part's share of the loss; tokens clipped from below, from above, and acted on by a
-    remedy. Shape (4,)."""
+    """The part's share of the loss, and its numbers of tokens clipped below, clipped above, and
+    acted on by a remedy; shape (4,)."""
 
 
 def accumulate_gradient(
     model: Any, batch: LossBatch, settings: LossSettings, limit: TokenLimit | None = None
 ) -> LossResult:
-    """Put the gradient of the loss over all own tokens of `batch` into the parameters' `grad`,
-    which must hold none.
+    """Compute the loss over all own tokens of `batch`, with its gradient in the parameters' `grad`.
 
-    Backward runs micro-batch by micro-batch, within `limit`, so that few activations are in memory
-    at once, and through the head in pieces, so that few logits are.
+    Raises ValueError if a parameter already has a `grad`. Backward runs micro-batch by micro-batch
+    within `limit`, and through the head in pieces, which limits the activations and logits in
+    memory.
     """
     if any(p.grad is not None for p in model.parameters()):
         raise ValueError("every parameter's grad must be None before a batch, got a tensor")
 
     def forget() -> None:
-        """What an interrupted pass has added to some parameters is no gradient of anything."""
+        """Drop the partial gradient that an interrupted pass has left."""
         for parameter in model.parameters():
             parameter.grad = None
 
@@ -92,8 +92,9 @@ def accumulate(
     parts: Sequence[list[int]],
     before_part: Callable[[], None] = lambda: None,
 ) -> LossResult:
-    """One pass over the batch, whose conversations are in `parts`; of an empty part the passes are
-    made with no conversation.
+    """Make one pass over the batch, part by part; `parts` holds conversation numbers.
+
+    An empty part makes a backward pass without a conversation, so that all ranks make equally many.
     """
     scored: list[Scored | None] = [None] * len(batch.ids)
     sums, count = _zeros(model), batch.tokens
@@ -119,10 +120,10 @@ def accumulate(
 def _part(
     batch: LossBatch, members: Sequence[int], tokens: Tensor, settings: LossSettings
 ) -> _Part:
-    """The own `tokens` of the conversations `members`, on the tokens' device."""
+    """Return the own `tokens` of the conversations `members`, on the tokens' device."""
 
     def moved(values: Array) -> Tensor:
-        """Numbers as float32, marks as they are."""
+        """Convert floats to float32 and keep masks and integers."""
         tensor = torch.from_numpy(values)
         return (tensor.float() if tensor.is_floating_point() else tensor).to(tokens.device)
 
@@ -145,7 +146,7 @@ def _part(
 
 
 def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettings) -> _PartResult:
-    """Backward from the loss of a part's tokens, drawn at `states`, to the parameters."""
+    """Backpropagate the loss of a part's tokens, drawn at `states`, to the parameters."""
     head = model.get_output_embeddings()
     leaf = states.detach().requires_grad_()
     columns: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -165,7 +166,7 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
         slope = weight * loss.policy.slope / settings.denominator
         added = None
         losses = weight * loss.policy.value
-        if loss.added is not None:  # of the distance to another policy, whoever drew the token
+        if loss.added is not None:  # remedies' terms are not importance-weighted
             added = counted * loss.added.slope / settings.denominator
             if chosen.factor is None:
                 slope, added = slope + added, None
@@ -194,15 +195,15 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
 
 
 def _zeros(model: Any) -> Tensor:
-    """Where a batch's loss and counts are summed: on the model's device, or the CPU for Apple's,
-    which has no float64.
+    """Return zeros to sum a batch's loss and counts in: on the model's device, or on the CPU for
+    MPS, which has no float64.
     """
     device = "cpu" if model.device.type == "mps" else model.device
     return torch.zeros(4, dtype=torch.float64, device=device)
 
 
 def _loss(logp: Tensor, part: _Part, at: slice, settings: LossSettings) -> RemedyLoss:
-    """The loss of the tokens `at`."""
+    """Return the loss of the tokens `at`."""
     tokens = LossTokens(
         logp,
         logp if part.old_logp is None else part.old_logp[at],
@@ -217,7 +218,9 @@ def _loss(logp: Tensor, part: _Part, at: slice, settings: LossSettings) -> Remed
 def _loss_of_whole_conversations(
     head: Any, states: Tensor, pieces: Sequence[slice], part: _Part, settings: LossSettings
 ) -> RemedyLoss:
-    """The loss of a part whose conversations the pieces cut: once more through the head."""
+    """Return the loss of a part whose conversations are cut by `pieces`, with another pass through
+    the head.
+    """
     logps = [
         log_probabilities(head_logits(head, states[at]), part.tokens[at], settings.temperature)
         for at in pieces
@@ -226,7 +229,7 @@ def _loss_of_whole_conversations(
 
 
 def _importance(logp: Tensor, part: _Part, at: slice) -> Tensor:
-    """The importance weight of each token, 1 without an engine."""
+    """Return the importance weight of each token; 1 if the model itself drew the tokens."""
     if part.engine_logp is None:
         return torch.ones_like(logp)
     old_logp = logp if part.old_logp is None else part.old_logp[at]
@@ -239,10 +242,10 @@ def _backward_logits(
     by_entropy: Tensor | None,
     *by_logp: tuple[Tensor, Tensor | None],
 ) -> None:
-    """Backward from d loss / d logp of the drawn tokens, and from H where it has a bonus.
+    """Backpropagate from the log-probabilities of the drawn tokens, and from H if it has a bonus.
 
-    `by_logp`: log-probabilities and their slopes, None to leave out. Through a log-softmax,
-    -p (log p + H) at log p is the gradient of H.
+    `by_logp`: pairs of log-probabilities and d loss / d logp; a pair with None is left out.
+    Through a log-softmax, -p (log p + H) at log p is the gradient of H.
     """
     pairs = [(logp, slope) for logp, slope in by_logp if slope is not None]
     outputs, slopes = [logp for logp, _ in pairs], [slope for _, slope in pairs]
@@ -254,14 +257,15 @@ def _backward_logits(
 
 
 def importance(trainer: Tensor, engine: Tensor) -> Tensor:
-    """Truncated importance weights of tokens that another distribution drew, shape (tokens,).
+    """Return truncated importance weights of tokens drawn by another distribution, shape (tokens,).
 
-    min(exp(trainer - engine), cap) of log-probabilities (Ionides, Truncated importance sampling,
-    2008), token by token: over a whole conversation the product would drop the long ones.
+    The weight of a token is min(exp(trainer - engine), MOST_IMPORTANCE), from its log-probabilities
+    (Ionides, Truncated importance sampling, 2008). A product over a whole conversation would
+    practically drop long conversations.
     """
     return (trainer - engine).exp().clamp(max=MOST_IMPORTANCE)
 
 
 def _by_size(columns: Sequence[Tensor], sizes: list[int]) -> list[tuple[Tensor, ...]]:
-    """Each column, cut into the tokens of each conversation."""
+    """Split each column by conversation; `sizes`: tokens of each."""
     return [torch.split(column, sizes) for column in columns]

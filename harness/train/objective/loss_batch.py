@@ -1,7 +1,4 @@
-"""What a language model learns from, and what its loss comes to: values that ranks exchange.
-
-The loss itself: `language_loss.py`.
-"""
+"""Inputs and results of a language model's loss (`language_loss.py`), which ranks exchange."""
 
 from __future__ import annotations
 
@@ -26,15 +23,15 @@ class LossBatch:
     own: list[list[bool]]
     """True at the policy's own tokens."""
     advantage: list[list[float]]
-    """One for each own token."""
+    """The advantage of each own token."""
     old_logp: list[Tensor] | None
     """Log-probabilities of the own tokens when they were drawn; None if the weights have not
     changed since."""
     engine_logp: list[list[float]] | None = None
-    """The same by the engine that drew them; None if that was the model itself."""
+    """Log-probabilities by the engine that drew the tokens; None if the model itself drew them."""
 
     def some(self, members: Sequence[int]) -> LossBatch:
-        """The batch of some of its conversations, which can be sent to another process."""
+        """Return a batch of the conversations `members` that can be sent to another process."""
         return LossBatch(
             [self.ids[i] for i in members],
             [self.own[i] for i in members],
@@ -44,7 +41,7 @@ class LossBatch:
         )
 
     def places(self, members: Sequence[int]) -> IntArray:
-        """The places of some conversations' own tokens among all of the batch's."""
+        """Return the indices of the own tokens of the conversations `members` in the batch."""
         every = np.split(np.arange(self.tokens), np.cumsum([sum(row) for row in self.own]))
         return np.concatenate([every[i] for i in members])
 
@@ -56,7 +53,7 @@ class LossBatch:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One conversation's own tokens under the weights before the update; shapes (own tokens,)."""
+    """Results at one conversation's own tokens, before the update; shapes (own tokens,)."""
 
     logp: Tensor
     entropy_nats: Tensor
@@ -65,7 +62,7 @@ class Scored:
     """At temperature 1."""
 
     def to(self, device: torch.device) -> Scored:
-        """The same on `device`."""
+        """Return a copy on `device`."""
         columns = self.logp, self.entropy_nats, self.entropy_t1_nats
         return Scored(*(column.to(device) for column in columns))
 
@@ -86,11 +83,11 @@ class LossResult:
 
 @dataclass(frozen=True, slots=True)
 class LossSettings:
-    """Everything beside the batch that determines its loss."""
+    """Everything except the batch that determines its loss."""
 
     stack: RemedyStack
     selection: TokenSelection
-    """Over the own tokens, conversation by conversation."""
+    """The remedies' selection at the own tokens, conversation by conversation."""
     temperature: float
     """The sampling temperature."""
     denominator: float
@@ -99,6 +96,6 @@ class LossSettings:
     """The loss of a critic that shares the policy's trunk; None without one."""
 
     def some(self, places: IntArray) -> LossSettings:
-        """The settings of a batch's own tokens at `places`: with the divisor of the whole."""
+        """Return the settings for the own tokens at `places`; the denominator stays as it is."""
         value = None if self.value is None else self.value.at(places)
         return replace(self, selection=self.selection.at(places), value=value)

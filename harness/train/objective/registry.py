@@ -1,4 +1,4 @@
-"""The algorithm and the remedies that a config names: our files, and those of plug-ins."""
+"""The algorithm and the remedies that a config names, from harness or from plug-ins."""
 
 from __future__ import annotations
 
@@ -34,40 +34,44 @@ ONE_ONLY: dict[Any, str] = {
 
 
 def algorithm_names() -> list[str]:
-    """Every algorithm: the names of the files in harness/train/algorithms, and of plug-ins."""
+    """Return all algorithms: the names of files in harness/train/algorithms, and of plug-ins."""
     return _names(algorithms, "algorithm")
 
 
 def remedy_names() -> list[str]:
-    """Every remedy: the names of the files in harness/train/remedies, and of plug-ins."""
+    """Return all remedies: the names of files in harness/train/remedies, and of plug-ins."""
     return _names(remedies, "remedy")
 
 
 def algorithm_class(name: str) -> type[Algorithm]:
-    """The class of an algorithm of `algorithm_names`. Raises ConfigError for a plug-in's item that
-    is none.
+    """Return the class of an algorithm of `algorithm_names`.
+
+    Raises ConfigError if a plug-in's item is no Algorithm.
     """
     item: type[Algorithm] = _class(algorithms, "algorithm", name, Algorithm)
     return item
 
 
 def remedy_class(name: str) -> type[Remedy]:
-    """The class of a remedy of `remedy_names`. Raises ConfigError likewise."""
+    """Return the class of a remedy of `remedy_names`.
+
+    Raises ConfigError if a plug-in's item is no Remedy.
+    """
     item: type[Remedy] = _class(remedies, "remedy", name, Remedy)
     return item
 
 
 def algorithm_of(config: RunConfig) -> Algorithm:
-    """The algorithm of `algorithm.kind` with its options.
+    """Return the algorithm of `algorithm.kind` with its options.
 
-    Raises ConfigError, naming the dotted key, for an unknown one or a value out of range.
+    Raises ConfigError, naming the dotted key, for an unknown algorithm or a value out of range.
     """
     ranges.one_of("algorithm.kind", config.algorithm.kind, algorithm_names())
     return options.build(algorithm_class(config.algorithm.kind), config.algorithm.options)
 
 
 def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
-    """The remedies in `config.remedy.methods`.
+    """Return the remedies in `config.remedy.methods`.
 
     Raises ConfigError, naming the dotted key, for an unknown remedy or key, a value out of range,
     or two remedies that exclude each other.
@@ -87,13 +91,14 @@ def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
 
 
 def ratio_shape(config: RunConfig) -> str | None:
-    """The remedy whose shape of the ratio takes the place of the algorithm's clip; None without."""
+    """Return the remedy that replaces the algorithm's clip, if any."""
     return next((r.name() for r in remedies_of(config) if isinstance(r, Ratio)), None)
 
 
 def reads_start_model(config: RunConfig) -> bool:
-    """Whether a language model's run has its start model read along; the served user, a model
-    itself, does not go by it. Raises ConfigError as `remedies_of` does.
+    """Return whether a language model's run scores replies under its start model.
+
+    Served users do not need these scores. Raises ConfigError as `remedies_of` does.
     """
     if config.policy.start_model == "always" or config.simulator.kind != "served":
         return True
@@ -102,7 +107,10 @@ def reads_start_model(config: RunConfig) -> bool:
 
 
 def with_all_options(config: RunConfig) -> RunConfig:
-    """The config with every key of its algorithm and its remedies. Raises ConfigError."""
+    """Return the config with all keys of its algorithm and remedies filled in.
+
+    Raises ConfigError for an unknown plug-in or option.
+    """
     algorithm, remedy = config.algorithm, config.remedy
     chosen = algorithm_class(algorithm.kind)
     methods = {
@@ -117,8 +125,8 @@ def with_all_options(config: RunConfig) -> RunConfig:
 
 
 def check(config: RunConfig) -> None:
-    """Raise ConfigError as the above do, where the algorithm or a remedy cannot run with `config`,
-    and where none of the remedies could ever act.
+    """Raise ConfigError if the algorithm or a remedy is invalid or cannot run with `config`, or if
+    no remedy could have any effect.
     """
     algorithm, chosen = algorithm_of(config), remedies_of(config)
     algorithm.check(config)
@@ -131,7 +139,7 @@ def check(config: RunConfig) -> None:
 
 
 def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunConfig) -> None:
-    """Raise ConfigError for a remedy, or an engine, that means nothing with the algorithm."""
+    """Raise ConfigError for a remedy or an engine that does not fit the algorithm."""
     kind = f"algorithm.kind={config.algorithm.kind}"
     for remedy in chosen:
         what = "redraws" if isinstance(remedy, Filling) else "leaves out"
@@ -167,7 +175,10 @@ def _files(package: ModuleType) -> list[str]:
 
 
 def _class(package: ModuleType, kind: str, name: str, base: type) -> Any:
-    """Our class of this name, else a plug-in's. Raises ConfigError for a plug-in that is none."""
+    """Return the class of this name from `package`, else from a plug-in.
+
+    Raises ConfigError for a plug-in's item that is no `base`.
+    """
     if name in _files(package):
         return getattr(importlib.import_module(f"{package.__name__}.{name}"), kind.upper())
     item = options.plug_in(kind, name, base)

@@ -1,4 +1,4 @@
-"""What a run's remedies carry from step to step, and its file in a checkpoint."""
+"""The state that a run's remedies carry from step to step, and its file in a checkpoint."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ FILE = "remedy.json"
 
 
 def begin(config: RunConfig, checkpoint: Path | None) -> RemedyStack:
-    """The stack at the start of a run, or as saved in `checkpoint`. Raises ConfigError, and
-    DataError for a checkpoint that lacks what the remedies carry.
+    """Return the stack at the start of a run, or as saved in `checkpoint`.
+
+    Raises ConfigError for invalid remedies and DataError for a checkpoint without their state.
     """
     algorithm, remedies = registry.algorithm_of(config), registry.remedies_of(config)
     stack = RemedyStack(algorithm, config.algorithm, remedies)
@@ -33,10 +34,10 @@ def begin(config: RunConfig, checkpoint: Path | None) -> RemedyStack:
 
 
 def _read(path: Path) -> tuple[float, dict[str, State]]:
-    """The coefficient and the states that `save` wrote. Raises DataError."""
+    """Return the coefficient and the states that `save` wrote. Raises DataError."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-        every = saved.get("states", {})  # which checkpoints of older versions lack
+        every = saved.get("states", {})  # checkpoints of older versions lack it
         states: dict[str, State] = {
             name: {key: _finite(x) for key, x in every[name].items()} for name in every
         }
@@ -52,7 +53,7 @@ def _finite(value: object) -> float:
 
 
 def advanced(stack: RemedyStack, entropy_nats: float, selection: TokenSelection) -> RemedyStack:
-    """The stack after a step with this selection, whose H before the update was `entropy_nats`."""
+    """Return the stack after a step; `entropy_nats`: H before the step's update."""
     stack, bonus = replace(stack, states=selection.states), stack.bonus
     if bonus is None:
         return stack
@@ -61,13 +62,12 @@ def advanced(stack: RemedyStack, entropy_nats: float, selection: TokenSelection)
 
 
 def save(stack: RemedyStack, folder: Path) -> None:
-    """Write to `folder` what `begin` reads; nothing if the config determines everything."""
+    """Write the remedies' state to `folder` for `begin`; nothing if they carry none."""
     if _carries(stack):
         states = {name: dict(state) for name, state in stack.states.items()}
         text = json.dumps({"coefficient": stack.coefficient, "states": states})
-        atomic.write_text(folder / FILE, text, durable=False)  # which the checkpoint sees to
+        atomic.write_text(folder / FILE, text, durable=False)  # the checkpoint syncs it
 
 
 def _carries(stack: RemedyStack) -> bool:
-    """Whether a remedy carries anything from step to step."""
     return any(isinstance(remedy, Bonus | Adaptive) for remedy in stack.remedies)

@@ -1,4 +1,4 @@
-"""What remedies choose of a step's tokens, and the loss that they make of them."""
+"""The remedies' selection among a step's tokens, and the resulting loss."""
 
 from __future__ import annotations
 
@@ -13,30 +13,33 @@ from harness.train.policy_gradient.remedy_roles import Added, State
 
 @dataclass(frozen=True, slots=True)
 class TokenSelection:
-    """The remedies' choice for a step, made before its first update; arrays of shape (tokens,)."""
+    """The remedies' per-token settings of a step, chosen before its first update.
+
+    Arrays have shape (tokens,).
+    """
 
     weight: Array
     """Factor of each token's policy-gradient term."""
     chosen: Array
-    """The tokens that a remedy picked out."""
+    """The tokens that a remedy selected."""
     touched: Array
     """Tokens of conversations that were redrawn or penalised by a remedy."""
     terms: tuple[Array, ...]
-    """For each remedy that adds a term, the number it goes by at each token."""
+    """For each remedy that adds a term, its prepared input at each token."""
     bonus: Array | float = 0.0
-    """Coefficient of H, at each token or at all."""
+    """Coefficient of H, per token or the same for all."""
     lost: Array | None = None
     """Tokens of conversations without a reward, which carry no gradient; None if there are none."""
     shift: Array | None = None
-    """What is added to each advantage; None if no remedy adds any."""
+    """The number added to each advantage; None if no remedy adds any."""
     factor: Array | None = None
     """Factor of the logits in each token's policy-gradient term; None if all are 1."""
     states: Mapping[str, State] = field(default_factory=dict)
-    """The numbers of each remedy that carries some, by its name."""
+    """The state of each remedy that carries one, by its name."""
     progress: float = 0.0
     """Share of the run's steps before this one."""
     prepared: tuple[Array, ...] = ()
-    """What the algorithm goes by at each token, chosen with the rest."""
+    """The arrays that the algorithm's `prepare` returned."""
 
     @property
     def has_bonus(self) -> bool:
@@ -50,11 +53,11 @@ class TokenSelection:
         return ones if self.lost is None else ones * ~self.lost
 
     def at(self, places: slice | IntArray) -> TokenSelection:
-        """The selection of the tokens at `places`."""
+        """Return the selection of the tokens at `places`."""
         return self.map(lambda column: column[places])
 
     def map(self, convert: Callable[[Array], Array]) -> TokenSelection:
-        """The selection with each of its arrays converted, as from numpy to a device."""
+        """Return the selection with all arrays converted, for example from numpy to a device."""
 
         def maybe(column: Array | None) -> Array | None:
             return None if column is None else convert(column)
@@ -78,21 +81,21 @@ class RemedyLoss:
     """A loss with remedies, and the tokens whose loss differs from the algorithm's own."""
 
     policy: TokenLoss
-    """The policy-gradient term: what an importance weight multiplies."""
+    """The policy-gradient term, which importance weights multiply."""
     added: Added | None
     """The sum of the terms that remedies add; None if none does."""
     acted: Array
-    """Shape (tokens,)."""
+    """The tokens whose loss differs, shape (tokens,)."""
 
     @property
     def loss(self) -> TokenLoss:
-        """Both terms together."""
+        """The sum of both terms."""
         if self.added is None:
             return self.policy
         value, slope = self.policy.value + self.added.value, self.policy.slope + self.added.slope
         return replace(self.policy, value=value, slope=slope)
 
     def at(self, places: slice) -> RemedyLoss:
-        """The loss of the tokens at `places`."""
+        """Return the loss of the tokens at `places`."""
         added = self.added and Added(self.added.value[places], self.added.slope[places])
         return RemedyLoss(self.policy.at(places), added, self.acted[places])

@@ -1,7 +1,7 @@
-"""A critic's loss as part of a language model's, where the two share the model's trunk.
+"""A critic's loss as part of a language model's loss, for a critic that shares the model's trunk.
 
-The critic is one linear map of hidden states, and learns with an optimiser and a rate of its own.
-Here its loss, with the map held, sends a gradient back through the hidden states into the policy.
+The critic is a linear map of hidden states with its own optimiser and rate. Here its loss, with the
+map held fixed, sends a gradient back through the hidden states into the policy.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from harness.train.policy_gradient.critic import value_losses
 
 @dataclass(frozen=True, slots=True)
 class ValueTerm:
-    """The critic's loss over the own tokens of a batch; arrays have shape (tokens,) but `head`."""
+    """The critic's loss over a batch's own tokens; arrays except `head` have shape (tokens,)."""
 
     head: FloatArray
     """The critic's weights with the bias last, shape (hidden + 1,)."""
     before: Array
     """The critic's value before each token, under the weights that drew the batch."""
     target: Array
-    """What it learns to expect there; nan where the critic values nothing, or nobody rewards."""
+    """The critic's target at each token; nan where it has no value or there is no reward."""
     clip: float | None
     """How far a value may move on one batch before its loss is clipped; None for no limit."""
     scale: float
-    """The coefficient of the loss in the policy's, over the number of targets of the whole batch:
-    of the same scale on every rank and in every micro-batch."""
+    """The coefficient of the loss in the policy's loss, divided by the number of targets in the
+    whole batch; the same on every rank and in every micro-batch."""
 
     def at(self, places: IntArray) -> ValueTerm:
-        """The term of the tokens at `places`."""
+        """Return the term of the tokens at `places`."""
         return replace(self, before=self.before[places], target=self.target[places])
 
     def backward(self, states: Tensor) -> Tensor:
-        """Add the term's gradient to `states.grad`; return the term, a number.
+        """Add the term's gradient to `states.grad` and return the term, a scalar.
 
         `states`: the hidden states that the tokens were drawn from, a leaf of shape
-        (tokens, hidden). The critic reads them at unit length.
+        (tokens, hidden). The critic normalises them to unit length.
         """
         at = torch.from_numpy(np.flatnonzero(np.isfinite(self.target))).to(states.device)
         head, before, target = (

@@ -1,4 +1,4 @@
-"""Rules by which remedies move a number towards an entropy: what several of them share."""
+"""Rules shared by remedies that adapt a coefficient to the policy entropy."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from harness.train.policy_gradient.remedy_roles import Adaptive, State, StepToke
 
 
 def start_entropy(state: State, step: StepTokens) -> float:
-    """H of the first step in nats, from the state since then or from this step's tokens."""
+    """Return H of the first step in nats: from `state`, or in the first step from its tokens."""
     assert step.entropy_nats is not None
     return state.get("start_nats", float(step.entropy_nats.mean()))
 
 
 @dataclass(frozen=True)
 class Doubling(Adaptive, ABC):
-    """A coefficient that doubles and halves towards a share of the first step's H.
+    """A coefficient that is doubled or halved each step to hold H at a share of its first value.
 
-    As the controller of REPO does (arXiv 2603.11682; NovaSky-AI/SkyRL, examples repo_r). A subclass
-    declares its fields, with ranges of its own.
+    The rule is REPO's controller (arXiv 2603.11682; NovaSky-AI/SkyRL, examples repo_r). A subclass
+    declares the fields again, each with its own range.
     """
 
     zeta: float
@@ -55,7 +55,7 @@ class Doubling(Adaptive, ABC):
         return {"zeta": zeta, "start_nats": start}
 
     def _moved(self, zeta: float, sign: float) -> float:
-        """The coefficient a step further towards `sign`, 1 to raise H and -1 to lower it."""
+        """Return the coefficient moved one step towards `sign`: 1 to raise H, -1 to lower it."""
         along = sign * zeta
         if along > 0:
             along = min(self.most, max(self.least, 2 * along))

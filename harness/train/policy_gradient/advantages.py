@@ -1,4 +1,4 @@
-"""From rewards to advantages: a conversation against the rest of its group (arXiv 2402.03300)."""
+"""Advantages from rewards, compared within groups of conversations (arXiv 2402.03300)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 TINY = 1e-6
-"""Keeps plain division (a floor of 0) finite; far below the 0.05 lattice of rewards."""
+"""Keeps a division finite where the floor is 0; far below the rewards' resolution of 0.05."""
 
 
 def group_means(rewards: FloatArray, group_size: int) -> FloatArray:
-    """Mean of the known rewards of each group, shape (groups,); nan where none is known."""
+    """Return the mean of each group's known rewards, shape (groups,); nan where none is known."""
     known, values = _known(rewards, group_size)
     count = known.sum(axis=1)
     return np.where(count > 0, values.sum(axis=1) / np.maximum(count, 1), np.nan)
 
 
 def group_stds(rewards: FloatArray, group_size: int) -> FloatArray:
-    """Population standard deviation of each group's known rewards, shape (groups,).
+    """Return the population standard deviation of each group's known rewards, shape (groups,).
 
-    Exactly 0 where they are all equal, nan where none is known.
+    It is exactly 0 where all rewards are equal, and nan where none is known.
     """
     known, values = _known(rewards, group_size)
     means = group_means(rewards, group_size)
@@ -39,12 +39,12 @@ def group_stds(rewards: FloatArray, group_size: int) -> FloatArray:
 def group_relative(
     rewards: FloatArray, group_size: int, std_floor: float | None, std_over: str = "group"
 ) -> FloatArray:
-    """Advantages, shape (n,), of rewards of shape (n,) in which groups are consecutive.
+    """Return advantages, shape (n,), for rewards of shape (n,) in which groups are consecutive.
 
     A missing reward (nan) is left out of its group's baseline and gets advantage 0.
-    `std_floor`: divide by max(std, floor); 0 = by std alone; None = no division, as in
-    arXiv 2503.20783, section 3.2. `std_over`: the std of the group's rewards, or of all of the
-    batch's, as in arXiv 2508.08221.
+    `std_floor`: divide by max(std, floor); 0 divides by the std alone; None does not divide, as in
+    arXiv 2503.20783, section 3.2. `std_over`: `group` for the std of the group's rewards, `batch`
+    for that of all rewards of the batch, as in arXiv 2508.08221.
     """
     known, values = _known(rewards, group_size)
     means, stds = group_means(rewards, group_size), group_stds(rewards, group_size)
@@ -59,9 +59,10 @@ def group_relative(
 
 
 def leave_one_out(rewards: FloatArray, group_size: int) -> FloatArray:
-    """Each reward minus the mean of the others of its group, shape (n,); groups are consecutive.
+    """Return each reward minus the mean of the others in its group, shape (n,).
 
-    A missing reward (nan) is nobody's baseline and gets 0, as does one that is alone in its group.
+    Groups are consecutive. A missing reward (nan) is left out of the baselines and gets 0, as does
+    the only known reward of a group.
     """
     known = _known(rewards, group_size)[0]
     count = known.sum(axis=1, keepdims=True)
@@ -74,23 +75,25 @@ def leave_one_out(rewards: FloatArray, group_size: int) -> FloatArray:
 def permuted_within_groups(
     advantages: FloatArray, known: NDArray[np.bool_], group_size: int, rng: np.random.Generator
 ) -> FloatArray:
-    """The null control: each group's rows of `advantages`, shape (n, turns), dealt out at random.
+    """Return `advantages`, shape (n, turns), with the rows of each group permuted: a null control.
 
-    A row stays whole, so that the turns of one conversation keep what they have in common. Those
-    without a reward, where `known`, shape (n,), is False, take no part.
+    Whole rows are permuted, so the advantages of one conversation stay together. Conversations
+    without a reward, where `known`, shape (n,), is False, keep their row.
     """
     groups = len(advantages) // group_size
     order = rng.permuted(np.tile(np.arange(group_size), (groups, 1)), axis=1)
     source = (order + group_size * np.arange(groups)[:, None]).ravel()
-    # group by group there are as many known rows to deal as known places to deal them to
+    # each group has as many known rows as known places, so the boolean indexing stays within groups
     source[known], source[~known] = source[known[source]], np.flatnonzero(~known)
     dealt: FloatArray = advantages[source]
     return dealt
 
 
 def partners(count: int, group_size: int) -> IntArray:
-    """For each of `count` conversations one with another user, shape (count,): that at its place in
-    the next group. In a batch of one group it is the next conversation, with the same user.
+    """Return for each of `count` conversations the index of one with another user, shape (count,).
+
+    This is the conversation at the same place in the next group. A batch of one group has no other
+    user; the index is then that of the next conversation.
     """
     apart = group_size if count > group_size else 1
     return (np.arange(count) + apart) % count
@@ -103,20 +106,21 @@ def _known(rewards: FloatArray, group_size: int) -> tuple[NDArray[np.bool_], Flo
 
 
 def token_covariances(logp: FloatArray, advantage: FloatArray) -> FloatArray:
-    """Each token's share of the covariance, shape (tokens,), whose mean is the covariance."""
+    """Return each token's term of the covariance, shape (tokens,); their mean is the covariance."""
     shares: FloatArray = (logp - logp.mean()) * (advantage - advantage.mean())
     return shares
 
 
 def covariance(logp: FloatArray, advantage: FloatArray) -> float | None:
-    """Over a batch's tokens; None where there is none."""
+    """Return the covariance over a batch's tokens; None for a batch without tokens."""
     return float(token_covariances(logp, advantage).mean()) if len(logp) else None
 
 
 def top_means(values: FloatArray, owner: IntArray, share: float) -> FloatArray:
-    """The mean of each owner's `share` largest values, one at least, shape (owners,).
+    """Return the mean of each owner's `share` of largest values (at least one), shape (owners,).
 
-    `owner`: whose each value is, from 0, shape of `values`; each has one or more.
+    `owner`: the owner of each value, numbered from 0, in the shape of `values`. Every owner has at
+    least one value.
     """
     order = np.lexsort((-values, owner))
     counts = np.bincount(owner)
@@ -128,7 +132,7 @@ def top_means(values: FloatArray, owner: IntArray, share: float) -> FloatArray:
 
 
 def top(values: FloatArray, share: float) -> FloatArray:
-    """1 at the `share` of tokens with the largest values, at least one of them; 0 elsewhere."""
+    """Return 1 at the `share` of tokens with the largest values (at least one), 0 elsewhere."""
     count = max(1, int(share * len(values)))
     marks = np.zeros(len(values))
     marks[np.argsort(-values, kind="stable")[:count]] = 1.0

@@ -1,10 +1,10 @@
-"""A critic: what reward to expect of an action, from what the policy read before it. An action is a
-reply, or a token where the algorithm has a value at each.
+"""A critic: the reward to expect from an action, given what the policy read before it. An action is
+a reply, or a token for algorithms with token values.
 
-It has parameters, an optimiser and metrics of its own, and shares nothing with the policy but its
-features: those of the tabular policy's observations, a language model's hidden state at the last
-token before. Nothing here sends a gradient back through them; `objective/value_term.py` does, where
-an algorithm asks for it.
+The critic has its own parameters, optimiser and metrics, and shares only features with the policy:
+the features of the tabular policy's observation, or a language model's hidden state at the token
+before the action. No gradient flows back through the features here; `objective/value_term.py` sends
+one if the algorithm asks for it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from harness.train.policy_gradient.arrays import Array, namespace
 
 BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
 MOST_ERROR = 1e3
-"""Most mean square error on a batch, before or after learning from it, in squares of the rewards'
-size, or of 1 if they are smaller: at sane rates it is below 1, and beyond this the advantages are
-those of noise."""
+"""Largest mean squared error allowed on a batch, before or after learning from it, relative to
+max(1, mean squared target). At sane learning rates the error is below 1; beyond this limit the
+advantages would be noise."""
 EMPTY: FloatArray = np.zeros((3, 0))
 CRITIC_RATE = "algorithm.options.critic_rate"
 
 
 class Critic(Protocol):
-    """A critic between two steps; values in, values out."""
+    """An immutable critic between two steps: learning returns a new one."""
 
     @property
     def clip(self) -> float | None:
@@ -40,18 +40,21 @@ class Critic(Protocol):
         ...
 
     def head(self, width: int) -> FloatArray:
-        """The weights of `width` features with the bias last, shape (width + 1,)."""
+        """Return the weights of `width` features with the bias last, shape (width + 1,)."""
         ...
 
     def values(self, features: FloatArray) -> FloatArray:
-        """The expected reward of each action, shape (actions,), from (actions, features)."""
+        """Return the expected reward of each action, shape (actions,).
+
+        `features`: shape (actions, features).
+        """
         ...
 
     def fitted(self, features: FloatArray, targets: FloatArray) -> Critic:
-        """The critic after learning from one batch; `targets`: shape (actions,).
+        """Return the critic after learning from one batch; `targets`: shape (actions,).
 
-        Raises DivergedError where it is not finite after that, or far from any reward before or
-        after.
+        Raises DivergedError if its state is not finite afterwards, or if its values before or after
+        are far from the targets.
         """
         ...
 
@@ -60,25 +63,26 @@ class Critic(Protocol):
         ...
 
     def restored(self, folder: Path) -> Critic:
-        """The critic as `save` wrote it. Raises DataError for a file that is missing or damaged."""
+        """Return the critic that `save` wrote. Raises DataError for a missing or damaged file."""
         ...
 
 
 @dataclass(frozen=True)
 class LinearCritic:
-    """A weight a feature and a bias, learnt by Adam on the mean squared error.
+    """A linear critic: one weight per feature and a bias, fitted by Adam to the mean squared error.
 
-    With `clip` the loss of a value is max((v - target)^2, (v_clipped - target)^2) / 2, v_clipped
-    being within `clip` of the value before the batch (PPO's, as in arXiv 2006.05990):
-    a value that has gone so far towards its target learns no more from this batch.
+    With `clip` the loss of a value is max((v - target)^2, (v_clipped - target)^2) / 2, where
+    v_clipped is v limited to within `clip` of the value before the batch (PPO's value clipping, as
+    in arXiv 2006.05990). A value that has moved that far towards its target learns no more from
+    this batch.
     """
 
     rate: float
     passes: int
     """Updates on each batch."""
     state: FloatArray
-    """Weights with the bias last, and Adam's two moments of each: shape (3, features + 1). Without
-    columns before the first batch."""
+    """Weights (the bias last) and Adam's first and second moments, shape (3, features + 1); shape
+    (3, 0) before the first batch."""
     updates: int = 0
     clip: float | None = None
     key: str = CRITIC_RATE
@@ -88,7 +92,7 @@ class LinearCritic:
     def start(
         cls, rate: float, passes: int, clip: float | None = None, key: str = CRITIC_RATE
     ) -> LinearCritic:
-        """A critic that expects 0 of every reply."""
+        """Return a critic that expects 0 from every action."""
         return cls(rate, passes, EMPTY, clip=clip, key=key)
 
     def head(self, width: int) -> FloatArray:
@@ -102,7 +106,7 @@ class LinearCritic:
     def fitted(self, features: FloatArray, targets: FloatArray) -> LinearCritic:
         x, (weights, first, second) = _with_bias(features), self._state_for(features.shape[1])
         updates, before = self.updates, x @ weights
-        with np.errstate(all="ignore"):  # what is not finite is said below
+        with np.errstate(all="ignore"):  # non-finite numbers raise below
             for _ in range(self.passes):
                 errors = value_slopes(x @ weights, before, targets, self.clip)
                 gradient = x.T @ errors / len(targets)
@@ -112,7 +116,7 @@ class LinearCritic:
                 size = np.sqrt(second / (1 - BETA2**updates)) + EPSILON
                 weights = weights - self.rate * first / (1 - BETA1**updates) / size
             state = np.stack([weights, first, second])
-            # what it now knows by heart may say nothing of the next batch, nor of this one before
+            # a critic that fits this batch well can still have been far off before the fit
             errors_after = {
                 count: float(((predicted - targets) ** 2).mean())
                 for count, predicted in ((updates, x @ weights), (self.updates, before))
@@ -160,7 +164,7 @@ class LinearCritic:
 
 
 def value_losses(values: Array, before: Array, targets: Array, clip: float | None) -> Array:
-    """The loss of each value, shape (actions,); `before`: the values before the batch."""
+    """Return the loss of each value, shape (actions,); `before`: the values before the batch."""
     errors = (values - targets) ** 2
     if clip is not None:
         held = before + (values - before).clip(-clip, clip)
@@ -171,7 +175,7 @@ def value_losses(values: Array, before: Array, targets: Array, clip: float | Non
 def value_slopes(
     values: FloatArray, before: FloatArray, targets: FloatArray, clip: float | None
 ) -> FloatArray:
-    """d `value_losses` / d value, shape (actions,)."""
+    """Return the derivative of `value_losses` by the values, shape (actions,)."""
     slopes = values - targets
     if clip is None:
         return slopes
@@ -181,12 +185,12 @@ def value_slopes(
 
 
 def fit_metrics(values: FloatArray, targets: FloatArray) -> dict[str, float | None]:
-    """How well a critic's values, taken before it learnt from a batch, foretold its rewards.
+    """Return how well a critic's values predicted a batch's targets before it learnt from them.
 
-    Explained variance is 1 - var(target - value) / var(target): 0 for a constant, below 0 for
-    worse than that; None where all targets are equal.
+    Explained variance is 1 - var(target - value) / var(target): 0 for constant values, negative
+    for worse ones, None if all targets are equal.
     """
-    # the variance of equal numbers need not be 0 in floating point
+    # in floating point the variance of equal numbers need not be 0
     errors, differ = targets - values, targets.min() < targets.max()
     return {
         "value/mean": float(values.mean()),

@@ -1,7 +1,7 @@
 """Losses as functions of log-probabilities, with their gradients (clipped: arXiv 2402.03300).
 
-A loss here is a value and a slope a token; what they are divided by is the caller's. Each formula
-stands once, for numpy and for torch: the language model is trained on the slopes as they are.
+A loss is a value and a slope per token; the caller divides by the denominator. Each formula is
+written once for numpy and torch, and the language model is trained on these slopes.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from harness.train.policy_gradient.arrays import Array, namespace, sums_by
 BoolArray = NDArray[np.bool_]
 
 MOST_IMPORTANCE = 3.0
-"""No token of an engine weighs more, however much likelier the trainer finds it (TRL's default)."""
+"""Upper bound on the importance weight of a token drawn by a separate engine (TRL's default)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossTokens:
-    """Tokens to learn from, and whose they are; arrays have shape (tokens,)."""
+    """Tokens to learn from and their conversations; arrays have shape (tokens,)."""
 
     logp: Array
     """Log-probabilities under the current weights, at the sampling temperature."""
     old_logp: Array
-    """The same under the weights that drew the tokens."""
+    """Log-probabilities under the weights that drew the tokens."""
     advantage: Array
     conversation: Array
-    """Number of the conversation that each token is of, from 0."""
+    """The conversation of each token, numbered from 0."""
     conversations: int
-    """How many there are; one of them may have no token here."""
+    """Number of conversations, including those without a token here."""
     prepared: tuple[Array, ...] = ()
-    """What the algorithm's `prepare` made of the step's whole batch, at these tokens."""
+    """The arrays that the algorithm's `prepare` returned for the whole batch, at these tokens."""
 
     @property
     def lengths(self) -> Array:
-        """How many tokens each token's conversation has here, shape (tokens,)."""
+        """The number of tokens here of each token's conversation, shape (tokens,)."""
         ones = namespace(self.logp).ones_like(self.logp)
         return sums_by(ones, self.conversation, self.conversations)[self.conversation]
 
     def mean_by_conversation(self, values: Array) -> Array:
-        """The mean of `values` over each token's conversation, shape (tokens,).
+        """Return the mean of `values` over each token's conversation, shape (tokens,).
 
-        So that a loss can hold ratios of whole sequences; such an algorithm says
-        `by_conversation`, and then gets all tokens of a conversation at once.
+        Losses with ratios of whole sequences use it. Their algorithm sets `by_conversation`, so
+        that its loss gets all tokens of a conversation at once.
         """
         sums = sums_by(values, self.conversation, self.conversations)
         return sums[self.conversation] / self.lengths
@@ -66,19 +66,19 @@ class TokenLoss:
 
     @classmethod
     def without_clip(cls, value: Array, slope: Array) -> Self:
-        """A loss in which no ratio is bounded."""
+        """Return a loss in which no ratio is clipped."""
         nowhere = namespace(value).zeros_like(value) != 0
         return cls(value, slope, nowhere, nowhere)
 
     def at(self, places: slice) -> TokenLoss:
-        """The loss of the tokens at `places`."""
+        """Return the loss of the tokens at `places`."""
         return TokenLoss(
             self.value[places], self.slope[places], self.low[places], self.high[places]
         )
 
 
 def clipped(logp: Array, old_logp: Array, advantage: Array, low: float, high: float) -> TokenLoss:
-    """-min(r A, clip(r, 1 - low, 1 + high) A), r = exp(logp - old_logp), of each token."""
+    """Return -min(r A, clip(r, 1 - low, 1 + high) A) of each token, r = exp(logp - old_logp)."""
     xp = namespace(logp)
     ratio = xp.exp(logp - old_logp)
     below = (advantage < 0) & (ratio < 1 - low)
@@ -88,19 +88,19 @@ def clipped(logp: Array, old_logp: Array, advantage: Array, low: float, high: fl
 
 
 def unclipped(logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
-    """-r A of each token."""
+    """Return -r A of each token, r = exp(logp - old_logp)."""
     xp = namespace(logp)
     loss = -xp.exp(logp - old_logp) * advantage
     return TokenLoss.without_clip(loss, loss)
 
 
 def imitating(logp: Array, weight: Array) -> TokenLoss:
-    """-w log p of each token: cross-entropy, whoever drew them."""
+    """Return -w log p of each token, the cross-entropy, for tokens drawn by any policy."""
     return TokenLoss.without_clip(-weight * logp, -weight)
 
 
 def shaped(logp: Array, advantage: Array, shaping: float) -> TokenLoss:
-    """-A p / (p + shaping) of each token, whoever drew it (arXiv 2506.03106)."""
+    """Return -A p / (p + shaping) of each token, drawn by any policy (arXiv 2506.03106)."""
     xp = namespace(logp)
     p = xp.exp(logp)
     value, slope = p / (p + shaping), shaping * p / (p + shaping) ** 2
@@ -115,11 +115,11 @@ def kept_in_value_only(
     high: tuple[float, float],
     dual_clip: float,
 ) -> TokenLoss:
-    """A clip that lets the gradient through: beyond a bound the ratio is held there in value, and
-    its slope is what it would be there.
+    """Return a clipped loss that keeps its gradient: beyond a bound the loss takes the value that
+    it has at the bound, and the slope that it has there.
 
-    `low`, `high`: a bound, as its distance from 1, and the weight of what lies beyond it. A token
-    with A < 0 and r > `dual_clip` loses dual_clip |A|, without a slope (arXiv 1912.09729).
+    `low`, `high`: a bound, as its distance from 1, and a factor for tokens beyond it. A token with
+    A < 0 and r > `dual_clip` has the loss dual_clip |A| and no slope (arXiv 1912.09729).
     """
     xp = namespace(logp)
     ratio = xp.exp(logp - old_logp)

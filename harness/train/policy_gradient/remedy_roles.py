@@ -1,9 +1,9 @@
 """The roles a remedy can play in a step; the remedies themselves are in harness.train.remedies.
 
-Whatever depends on the whole batch is chosen once a step, before its first update, from the
-log-probabilities of the weights that drew the tokens. The authors' codes choose anew in every
-micro-batch and update, where the chosen share depends on how the batch is split over devices
-(PRIME-RL/Entropy-Mechanism-of-RL, issue 20).
+Everything that depends on the whole batch is chosen once a step, before its first update, from the
+log-probabilities of the weights that drew the tokens. The authors' implementations choose anew in
+every micro-batch and update, so that the chosen share depends on how the batch is split over
+devices (PRIME-RL/Entropy-Mechanism-of-RL, issue 20).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import BoolArray, TokenLoss
 
 State: TypeAlias = Mapping[str, float]
-"""Numbers that a remedy carries from step to step, by name; none before the first."""
+"""Numbers that a remedy carries from step to step, by name; empty before the first step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,41 +30,39 @@ class StepTokens:
     """A step's tokens before its first update; arrays have shape (tokens,)."""
 
     logp: FloatArray
-    """Under the weights that drew them, at the sampling temperature."""
+    """Log-probabilities under the weights that drew the tokens, at the sampling temperature."""
     advantage: FloatArray
     entropy_nats: FloatArray | None
-    """None unless a remedy needs it."""
+    """The policy entropy at each token in nats; None unless a remedy needs it."""
     start_logp: FloatArray | None
-    """Under the start policy; None unless a remedy needs it."""
+    """Log-probabilities under the start policy; None unless they are needed."""
     rng: np.random.Generator
-    """Keyed by this step alone, so that a resumed run draws the same."""
+    """A generator seeded for this step alone, so that a resumed run draws the same numbers."""
     touched: BoolArray | None = None
     """Tokens of conversations that were redrawn or penalised by a remedy."""
     lost: BoolArray | None = None
     """Tokens of conversations without a reward."""
     conversation: IntArray | None = None
-    """The conversation of each token, from 0; None for one conversation alone."""
+    """The conversation of each token, numbered from 0; None if there is only one conversation."""
     turn: IntArray | None = None
-    """The reply of each token in its conversation, from 1."""
+    """The number of each token's reply in its conversation, from 1."""
     group: IntArray | None = None
-    """The group of each token, from 0; None where groups are not compared."""
+    """The group of each token, numbered from 0; None if groups are not compared."""
     spread: FloatArray | None = None
-    """Standard deviation of the rewards of each token's group; None where groups are not compared.
-    """
+    """Standard deviation of the rewards of each token's group; None if groups are not compared."""
     planning: BoolArray | None = None
     """Tokens that open a strategy; None unless a remedy needs them."""
     mean_discriminant: FloatArray | None = None
-    """sum p^2 (log p + H) over what could have been drawn instead; None unless a remedy needs it.
-    """
+    """sum p^2 (log p + H) over the vocabulary at each token; None unless a remedy needs it."""
     mismatched_ratio: FloatArray | None = None
-    """The log-ratio to the start policy of another conversation's replies, read after the words of
-    each conversation, shape (conversations,); None unless the algorithm needs it."""
+    """The log-ratio to the start policy of another conversation's replies in the context of each
+    conversation, shape (conversations,); None unless the algorithm needs it."""
     spoken_again: BoolArray | None = None
-    """Tokens drawn after a critique; None where groups stay as they were drawn."""
+    """Tokens drawn after a critique; None if groups stay as they were drawn."""
     progress: float = 0.0
     """Share of the run's steps before this one: 0 in the first, 1 in the last."""
     state: State = field(default_factory=dict)
-    """The numbers of the remedy that is asked, where it carries some."""
+    """The numbers carried by the remedy that receives this object, if any."""
 
     @property
     def owners(self) -> IntArray:
@@ -79,10 +77,9 @@ class StepTokens:
         return np.ones(len(self.logp), bool) if self.lost is None else ~self.lost
 
     def length_weights(self) -> FloatArray:
-        """(mean length of the rewarded conversations) / (length of its own), of each token.
+        """Return (mean length of rewarded conversations) / (length of its conversation) per token.
 
-        With these a mean over the batch's tokens is one over its conversations, each counting alike
-        whatever its length.
+        With these weights a mean over the batch's tokens becomes a mean over its conversations.
         """
         lengths = np.bincount(self.owners)
         rewarded = np.unique(self.owners[self.rewarded])
@@ -92,7 +89,7 @@ class StepTokens:
 
     @property
     def reply(self) -> IntArray:
-        """The reply of each token among all of the batch, from 0, shape (tokens,)."""
+        """The reply of each token, numbered from 0 over the whole batch, shape (tokens,)."""
         assert self.conversation is not None
         assert self.turn is not None
         pairs = np.stack([self.conversation, self.turn])
@@ -101,18 +98,17 @@ class StepTokens:
 
 @dataclass(frozen=True)
 class Remedy(Options):
-    """A remedy's numbers; a subclass plays one or more of the roles below."""
+    """A remedy's config keys; a subclass plays one or more of the roles below."""
 
     chooses: ClassVar[bool] = False
-    """Whether it picks out tokens once a step."""
+    """Whether it selects tokens once a step."""
     needs_entropies: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     needs_groups: ClassVar[bool] = False
-    """Whether it goes by groups of conversations: refused where the algorithm compares none."""
+    """Whether it depends on groups of conversations; refused if the algorithm compares none."""
     needs_negative: ClassVar[bool] = False
-    """Whether it treats negative advantages and positive ones unlike: refused where the algorithm
-    gives none, since it would then only stop or shrink all that is learnt.
-    """
+    """Whether it treats negative and positive advantages differently; refused if the algorithm has
+    no negative ones, since the remedy would then only stop or shrink the whole update."""
     needs_planning: ClassVar[bool] = False
     needs_distribution: ClassVar[bool] = False
     """Whether it needs `StepTokens.mean_discriminant`: one more pass of a language model."""
@@ -123,42 +119,42 @@ class Remedy(Options):
 
     @classmethod
     def name(cls) -> str:
-        """The remedy's name: that of its file."""
+        """Return the remedy's name, which is the name of its file."""
         return cls.__module__.rpartition(".")[2]
 
     def check(self, config: RunConfig) -> None:
-        """Raise ConfigError, naming a key, where the remedy cannot run with `config` at all."""
+        """Raise ConfigError, naming a key, if the remedy cannot run with `config` at all."""
 
     def idle(self, config: RunConfig) -> str | None:
-        """Why the remedy cannot act in a run of `config`, naming a key; None if it can."""
+        """Return why the remedy has no effect with `config`, naming a key; None if it has one."""
         return None
 
 
 class Adaptive(Remedy, ABC):
-    """Carries numbers from step to step; a checkpoint keeps them."""
+    """Carries numbers from step to step, which are saved in checkpoints."""
 
     needs_entropies: ClassVar[bool] = True
 
     @abstractmethod
     def observed(self, state: State, step: StepTokens) -> State:
-        """The numbers for a step, from those of the step before and the tokens it will learn from.
+        """Return the numbers for a step, from the previous step's numbers and this step's tokens.
 
         The other roles find them in `StepTokens.state`.
         """
 
     def at(self, state: State) -> Self:
-        """The remedy of a step with these numbers; another than itself only if it is a Ratio."""
+        """Return the remedy with these numbers applied; only a Ratio returns another object."""
         return self
 
 
 class Ratio(Remedy, ABC):
-    """Shapes the policy-gradient term. With one update a batch every ratio is 1, and all shapes
+    """Shapes the policy-gradient term. With one update per batch every ratio is 1, and all shapes
     are the same.
     """
 
     @abstractmethod
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
-        """The loss of each token, shapes (tokens,), in numpy or in torch as the arrays are."""
+        """Return the loss of each token, shapes (tokens,), in the library of the arrays."""
 
     def idle(self, config: RunConfig) -> str | None:
         if config.trainer.updates_per_batch > 1:
@@ -176,7 +172,7 @@ class Weights:
     weight: FloatArray
     """Factor of the policy-gradient term."""
     chosen: BoolArray
-    """The tokens that were picked out."""
+    """The tokens that were selected."""
 
 
 class Weight(Remedy, ABC):
@@ -186,7 +182,7 @@ class Weight(Remedy, ABC):
 
     @abstractmethod
     def weigh(self, step: StepTokens) -> Weights:
-        """The weights of a step, chosen before its first update."""
+        """Return the weights of a step, chosen before its first update."""
 
 
 class Shift(Remedy, ABC):
@@ -194,19 +190,19 @@ class Shift(Remedy, ABC):
 
     @abstractmethod
     def shift(self, step: StepTokens) -> FloatArray:
-        """What is added to the advantages of a step, shape (tokens,)."""
+        """Return the numbers to add to a step's advantages, shape (tokens,)."""
 
 
 class Sharpening(Remedy, ABC):
     """Multiplies the logits from which a token was drawn, in the policy-gradient term alone.
 
-    The term's slope is then that of log softmax(factor * logits) at the token, while ratios and
-    what is drawn from stay as they are.
+    The term's slope is then that of log softmax(factor * logits) at the token. Ratios and the
+    sampling distribution stay as they are.
     """
 
     @abstractmethod
     def factors(self, step: StepTokens) -> FloatArray:
-        """The factor of each token's logits, above 0 and 1 where nothing is changed."""
+        """Return the factor of each token's logits, above 0; 1 changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,23 +219,24 @@ class Term(Remedy, ABC):
 
     @abstractmethod
     def prepare(self, step: StepTokens) -> FloatArray:
-        """The number of each token that `term` goes by, shape (tokens,); chosen once a step."""
+        """Return the per-token input of `term`, shape (tokens,), computed once a step."""
 
     @abstractmethod
     def term(self, logp: Array, old_logp: Array, prepared: Array) -> Added:
-        """The term at the current log-probabilities, in numpy or in torch as the arrays are;
-        `prepared` as returned by `prepare`.
+        """Return the term at the current log-probabilities, in the library of the arrays.
+
+        `prepared`: as returned by `prepare`.
         """
 
 
 class Filling(Remedy, ABC):
-    """Redraws groups whose rewards are all equal; refused where the algorithm compares none."""
+    """Redraws groups whose rewards are all equal; refused if the algorithm compares no groups."""
 
     needs_groups: ClassVar[bool] = True
 
     @abstractmethod
     def most_tries(self) -> int:
-        """Most times that a group is drawn in one step."""
+        """Return how often a group is drawn in one step at most."""
 
 
 class Penalty(Remedy, ABC):
@@ -247,7 +244,7 @@ class Penalty(Remedy, ABC):
 
     @abstractmethod
     def penalties(self, tokens: FloatArray, limit: int) -> FloatArray:
-        """The penalty of each reply, 0 or below, shape of `tokens`.
+        """Return the penalty of each reply, 0 or negative, in the shape of `tokens`.
 
         `tokens`: length of each reply; `limit`: the longest reply allowed.
         """
@@ -258,28 +255,28 @@ class Bonus(Remedy, ABC):
 
     @abstractmethod
     def start(self) -> float:
-        """The coefficient before the first step."""
+        """Return the coefficient before the first step."""
 
     @abstractmethod
     def applied(self, coefficient: float, entropy_nats: float) -> float:
-        """The factor of H in this step; `entropy_nats`: H before its updates."""
+        """Return the factor of H in this step; `entropy_nats`: H before its updates."""
 
     @abstractmethod
     def next(self, coefficient: float, entropy_nats: float) -> float:
-        """The coefficient of the next step."""
+        """Return the coefficient of the next step."""
 
     def scheduled(self, progress: float) -> Self:
-        """The bonus at a share of the run's steps, 0 in the first and 1 in the last: itself, unless
-        it has a schedule.
+        """Return the bonus at `progress`, the share of the run's steps before this one: itself,
+        unless it has a schedule.
         """
         return self
 
 
 class TokenBonus(Remedy, ABC):
-    """Subtracts coefficient * H at each token, with a coefficient of its own."""
+    """Subtracts coefficient * H at each token, with a coefficient per token."""
 
     needs_entropies: ClassVar[bool] = True
 
     @abstractmethod
     def coefficients(self, step: StepTokens) -> FloatArray:
-        """The factor of H at each token in a step, shape (tokens,); below 0 it lowers H."""
+        """Return the factor of H at each token, shape (tokens,); a negative one lowers H."""

@@ -1,4 +1,4 @@
-"""A batch's rewards, and how those of conversations and of turns become one advantage a reply."""
+"""A batch's rewards, and how conversation and turn rewards become one advantage per reply."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from harness.train.policy_gradient.advantages import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """A batch's rewards; nan where a conversation has none, and for turns that did not happen."""
+    """A batch's rewards; nan for conversations without one and for turns that did not happen."""
 
     total: FloatArray
-    """Each conversation's reward in the mode in use, shape (conversations,)."""
+    """Each conversation's reward in the configured mode, shape (conversations,)."""
     shared: FloatArray
     """The part that all replies of a conversation share, shape (conversations,)."""
     per_turn: FloatArray | None
-    """Each reply's own part, shape (conversations, MAX_TURNS), or each token's, (conversations,
-    tokens), where the critic has a value at each; None if there is none."""
+    """Each reply's own part, shape (conversations, MAX_TURNS), or with token values each token's,
+    (conversations, tokens); None if rewards have no such part."""
     mix: float
     """Weight of `per_turn` against `shared`."""
     turn_sums: FloatArray | None = None
-    """What a conversation's `per_turn` adds up to, shape (conversations,); None as `per_turn`."""
+    """The sum of each conversation's `per_turn`, shape (conversations,); None without it."""
     replies: IntArray | None = None
-    """How many replies of the policy's own each conversation has, or tokens as above, shape
-    (conversations,); None for MAX_TURNS in each."""
+    """Number of the policy's replies (with token values: tokens) in each conversation, shape
+    (conversations,); None if each has MAX_TURNS."""
     credit: float | None = None
-    """What one of `per_turn`, against its turn's mean, adds to the advantage that all replies
-    share; None where `mix` blends the two."""
+    """Coefficient of the turns' own advantages when they are added to the shared advantage; None if
+    `mix` blends the two."""
     return_mix: float = 0.0
-    """Weight of what a reply and all later ones have, against what the reply alone has."""
+    """Weight of a reply's return (its own part and all later ones) against its own part alone."""
     qualities: FloatArray | None = None
-    """What else each conversation is worth, shape (conversations, qualities); None where no
-    algorithm goes by it."""
+    """Scores of each conversation on several qualities, shape (conversations, qualities); None if
+    the algorithm does not need them."""
 
     @classmethod
     def of(
@@ -47,9 +47,9 @@ class Rewards:
         mix: float = 1.0,
         turn_sums: FloatArray | None = None,
     ) -> Self:
-        """The rewards of these parts, whose blend by `mix` is the total; shapes as above.
+        """Return rewards whose total is the blend of `shared` and `turn_sums` by `mix`.
 
-        `turn_sums` are computed from `per_turn` unless they are given.
+        Shapes are as above; `turn_sums` defaults to the sums of `per_turn`.
         """
         if per_turn is None:
             return cls(shared, shared, None, 0.0)
@@ -59,22 +59,22 @@ class Rewards:
 
 
 Advantages = Callable[[FloatArray], FloatArray]
-"""From one column of rewards, shape (conversations,), nan where there is none, to advantages."""
+"""Maps one column of rewards, shape (conversations,), nan for missing ones, to advantages."""
 
 
 def by_reply(
     rewards: Rewards, normalised: Advantages, centred: Advantages | None = None
 ) -> FloatArray:
-    """Advantages of each reply, shape (conversations, MAX_TURNS).
+    """Return the advantage of each reply, shape (conversations, MAX_TURNS).
 
-    `centred`: the same without a division; `normalised` itself where that divides by nothing. A
-    conversation's shared reward counts for all its replies; each turn's own
-    reward is compared with the same turn of others, those that got so far: turn-level advantages,
-    as in arXiv 2505.11821 (v1), whose turns are known to be two. What a reply does to later turns
-    is left to the shared part, but for `return_mix` (arXiv 2603.06194). Parts are normalised before
-    they are mixed, as rewards of different spread should be (arXiv 2601.05242), so that a mix of 0
-    is `terminal` and a mix of 1 is `turns`. With `credit` turns are centred and added (arXiv
-    2606.15532).
+    `normalised` turns a column of rewards into advantages; `centred` does so without a division and
+    defaults to `normalised`. A conversation's shared reward counts for all its replies. The own
+    reward of a turn is compared with the same turn of the other conversations that reached it:
+    turn-level advantages as in arXiv 2505.11821 (v1), which has exactly two turns. The effect of a
+    reply on later turns is left to the shared part, except with `return_mix` (arXiv 2603.06194).
+    The parts are normalised before they are mixed, as rewards of different spread should be (arXiv
+    2601.05242): a mix of 0 is `terminal`, a mix of 1 is `turns`. With `credit` the turns are
+    centred and added (arXiv 2606.15532).
     """
     advantages = np.repeat(normalised(rewards.shared)[:, None], MAX_TURNS, axis=1)
     if rewards.per_turn is None:
@@ -85,7 +85,7 @@ def by_reply(
 
 
 def _by_turn(rewards: Rewards, compared: Advantages) -> FloatArray:
-    """Each reply's own advantage, shape (conversations, MAX_TURNS)."""
+    """Return each reply's advantage from `per_turn`, shape (conversations, MAX_TURNS)."""
     per_turn = np.asarray(rewards.per_turn)
     own = np.stack([compared(column) for column in per_turn.T], axis=1)
     if not rewards.return_mix:
@@ -95,11 +95,11 @@ def _by_turn(rewards: Rewards, compared: Advantages) -> FloatArray:
 
 
 def returns(per_turn: FloatArray) -> FloatArray:
-    """The sum of each reply's part and all later ones, without discount; nan as in `per_turn`."""
+    """Return the undiscounted sum of each reply's part and all later ones; nan as in `per_turn`."""
     sums = np.nancumsum(per_turn[:, ::-1], axis=1)[:, ::-1]
     return np.where(np.isfinite(per_turn), sums, np.nan)
 
 
 def blend(first: FloatArray, second: FloatArray, weight: float) -> FloatArray:
-    """(1 - weight) first + weight second; `first` itself where the weight is 0."""
+    """Return (1 - weight) first + weight second; `first` itself if the weight is 0."""
     return (1 - weight) * first + weight * second if weight else first

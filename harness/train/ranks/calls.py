@@ -1,6 +1,6 @@
-"""Rank 0's calls of the other ranks: asked of all, then taken one by one.
+"""Rank 0's calls to the other ranks: sent to all, after which the results are received in order.
 
-A rank that is gone, or does not answer, is named, whatever rank 0 waits in.
+An error names the rank whose process has ended or that does not answer, whatever rank 0 waits for.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from harness.train.ranks.roll_call import RollCall
 from harness.train.ranks.worker import POLL_S, Call, RankLost, Worker, first_gone
 
 Ended = Callable[[Exception], None]
-"""Ends the process by an error."""
+"""Ends the process with an error."""
 
 
 class Calls:
-    """The calls of a run's other ranks; of a run of one rank there are none."""
+    """The calls to a run's other ranks; a run of one rank has none."""
 
     def __init__(
         self,
@@ -32,9 +32,9 @@ class Calls:
         longest_s: float = float("inf"),
         roll_call: RollCall | None = None,
     ) -> None:
-        """`ended` is called from a thread where a rank is gone and rank 0 waits in torch; None to
-        look for none. `longest_s`: how long torch waits for tensors of others. `roll_call`: says
-        which of several ranks is waited for.
+        """`ended` is called from a thread if a rank's process has ended while rank 0 waits in
+        torch; None to skip this check. `longest_s`: torch's timeout for tensors of other ranks.
+        `roll_call`: finds out which of several ranks does not take part.
         """
         self.others, self._ended, self._longest_s = others, ended, longest_s
         self._roll_call = roll_call
@@ -43,14 +43,16 @@ class Calls:
 
     @property
     def waits_for(self) -> str | None:
-        """`rank 2 of 4` while its result is waited for, or if a roll call finds it silent or
-        behind; `ranks 1 to 3` while tensors travel, and none of them can be told apart.
+        """The ranks that rank 0 waits for, or None.
+
+        `rank 2 of 4` while its result is awaited, or if a roll call finds it silent or behind;
+        `ranks 1 to 3` during a transfer of tensors if no single rank can be identified.
         """
         missing = [] if self._roll_call is None else self._roll_call.missing()
         return self._named(missing) or self._waits_for()
 
     def _named(self, ranks: Sequence[int]) -> str:
-        """What those of `ranks` whose processes run are doing; empty where there are none."""
+        """Describe those of `ranks` whose processes run; empty if there are none."""
         workers = [self.others[rank - 1] for rank in ranks]
         return " and ".join(worker.doing for worker in workers if worker.exit_code is None)
 
@@ -65,8 +67,10 @@ class Calls:
         by_rank: Sequence[tuple[Any, ...] | None],
         otherwise: str | None = None,
     ) -> None:
-        """Send each rank but the first its arguments; None for a rank that has nothing to do, which
-        is asked for `otherwise`, if for anything.
+        """Call `method` on every rank except rank 0 with the rank's arguments.
+
+        A rank whose arguments are None is called with the method `otherwise` instead, or not at all
+        if that is None.
         """
         self._asked, self._taken = [], []
         for worker, arguments in zip(self.others, by_rank[1:], strict=True):
@@ -77,11 +81,11 @@ class Calls:
             self._asked.append(worker)
 
     def ask_others(self, method: str, *arguments: Any) -> None:
-        """Send all ranks but the first the same arguments."""
+        """Call `method` on all ranks except rank 0 with the same arguments."""
         self.ask(method, [None, *([arguments] * len(self.others))])
 
     def take(self) -> list[Any]:
-        """The values of those that were asked, rank by rank."""
+        """Wait for the results of the last calls and return them, rank by rank."""
         for worker in self._asked[len(self._taken) :]:
             self._waits_for = partial(getattr, worker, "doing")
             self._taken.append(self._received(worker))
@@ -93,15 +97,16 @@ class Calls:
         try:
             return worker.receive(self._none_is_gone)
         except RankLost as error:
-            gone = first_gone(self.others)  # which it may have waited for
+            gone = first_gone(self.others)  # the lost rank may have waited for it
             if gone is None:
                 raise
             raise self._cause(gone) from error
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """A context for other calls where answers are still to come, as while conversations are
-        drawn. They are waited for, and `take` returns them afterwards.
+        """Return a context for further calls while results are pending, as during a rollout.
+
+        The pending results are received first; `take` returns them after the context.
         """
         asked = self._asked
         taken = self.take()
@@ -110,8 +115,10 @@ class Calls:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Raise RankLost, with the rank, where tensors cannot travel since one is gone, or takes
-        no part; or the error that it ended with.
+        """Return a context for transfers of tensors.
+
+        If a rank has ended or does not take part, it raises RankLost with that rank, or the error
+        that ended the rank.
         """
         of = f"rank 1 of {self.size}" if self.size == 2 else f"ranks 1 to {self.size - 1}"
         self._waits_for, began = (lambda: of), time.monotonic()
@@ -132,7 +139,7 @@ class Calls:
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
-        """As `watching`, while ranks draw in step, for however long."""
+        """Return a context like `watching` without a timeout, in which ranks draw together."""
         try:
             with self._watched():
                 yield
@@ -143,8 +150,10 @@ class Calls:
             raise
 
     def _cause(self, gone: Worker) -> Exception:
-        """What ends the run since a rank is gone: the error that it raised on purpose, or, if torch
-        ended it, that another is silent, for which it has waited long enough.
+        """Return the error that ends the run because the process of `gone` has ended.
+
+        This is the rank's own error, unless torch ended it while it waited for a silent rank; then
+        it is the loss of the silent rank.
         """
         cause = gone.cause()
         has_said = isinstance(cause, HarnessError) and not isinstance(cause, RankLost)
@@ -159,7 +168,7 @@ class Calls:
         return lost
 
     def _none_is_gone(self) -> None:
-        """Raise what has ended a rank: others, in step with it, would wait for it."""
+        """Raise the error of a rank that has ended, since ranks that draw with it would wait."""
         if any(worker.exit_code is not None for worker in self.others):
             gone = first_gone(self.others)
             assert gone is not None
@@ -167,8 +176,9 @@ class Calls:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """A context in which a thread looks for ranks that are gone: where torch does not notice,
-        as over NCCL, the run is ended from there.
+        """Return a context in which a thread watches for ranks whose processes have ended.
+
+        If torch does not notice it, as with NCCL, the thread ends the run.
         """
         if self._ended is None:
             yield
@@ -187,7 +197,7 @@ class Calls:
                 if not over.wait(ENDS_WITHIN_S):
                     gone = first_gone(self.others)
                     assert gone is not None
-                    cause = self._cause(gone)  # which can take as long as a roll call
+                    cause = self._cause(gone)  # can take as long as a roll call
                     if not over.is_set():
                         ended(cause)
                 return

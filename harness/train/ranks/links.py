@@ -1,7 +1,7 @@
-"""Tensors between the ranks of a run: gradients to rank 0, weights from it.
+"""Transfers of tensors between the ranks of a run: gradients to rank 0, weights from it.
 
-Over a process group of the run's own: torch's default group is accelerate's and vLLM's, unless
-weights are sharded or vLLM has them in parts.
+They use a separate process group. Torch's default group is left to accelerate and vLLM, unless
+weights are sharded or vLLM uses tensor parallelism.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from torch import Tensor
 
 LEADER = 0
 BUCKET = 2**24
-"""Numbers that travel together, 64 MB of fp32: each transfer has a fixed cost."""
+"""Numbers per transfer (64 MB in fp32), since each transfer has a fixed cost."""
 LOOPBACK = "127.0.0.1"
 POLL_S = 0.001
 FOUND_WITHIN_S = 600.0
 """Longest wait for rank 0's store."""
 ROUND_S = 30 * 24 * 3600.0
-"""Longest wait in a round of a group, whose other ranks may wait for their users."""
+"""Longest wait in a round of a group, in which other ranks may wait for their users."""
 LINKED_WITHIN_S = 600.0
-"""Longest wait of one rank for the others' tensors, all of which are at hand by then."""
+"""Longest wait of a rank for the others' tensors, which are ready when the transfer begins."""
 
 
 class TransferTimeout(Exception):
-    """Another rank has taken no part in a transfer for too long."""
+    """Another rank has not taken part in a transfer in time."""
 
 
 @dataclass(frozen=True)
 class Rendezvous:
-    """Where all ranks of a run find each other for their tensors."""
+    """The address of torch's store, through which the ranks of a run find each other."""
 
     folder: str = ""
-    """Empty and private, for the ranks of one machine; empty text for those of several nodes."""
+    """A private, initially empty folder for the ranks of one machine; "" for several nodes."""
     host: str = ""
     port: int = 0
-    """Of torch's store, on rank 0's node; anyone who reaches it could meddle, as with torchrun."""
+    """Port of torch's store on rank 0's node. As with torchrun, access to it is not protected."""
     address: str = LOOPBACK
-    """Where this rank is reached by the others."""
+    """Address at which the others reach this rank."""
 
     def store(self, name: str, size: int) -> Any:
-        """A store for one process group. Raises RuntimeError."""
+        """Return a store for one process group. Raises RuntimeError."""
         if self.folder:
             return dist.FileStore(str(Path(self.folder) / name), size)
         later = timedelta(seconds=FOUND_WITHIN_S)
@@ -59,9 +59,9 @@ class Rendezvous:
 
 
 def store_of_nodes(host: str, address: str) -> tuple[Any, Rendezvous]:
-    """Open rank 0's store for ranks of several nodes, for as long as it is kept.
+    """Open rank 0's store for the ranks of several nodes; it lasts as long as the returned object.
 
-    `host`: rank 0's node, as the others name it; `address`: at which they reach it.
+    `host`: name of rank 0's node for the others; `address`: address at which they reach it.
     """
     later = timedelta(seconds=FOUND_WITHIN_S)
     store = dist.TCPStore("0.0.0.0", 0, is_master=True, wait_for_workers=False, timeout=later)
@@ -69,10 +69,10 @@ def store_of_nodes(host: str, address: str) -> tuple[Any, Rendezvous]:
 
 
 class Links:
-    """One rank's ends of the links; made by all ranks at once.
+    """The transfers from the view of one rank; all ranks create it together.
 
-    While tensors travel this checks that they still do: NCCL between GPUs of a machine does not
-    notice that a process is gone.
+    A transfer is polled while it runs, since NCCL between GPUs of one machine does not notice the
+    end of a process.
     """
 
     def __init__(
@@ -84,26 +84,29 @@ class Links:
         timeout_s: float,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`where`: where the ranks find each other, NCCL's only when tensors first travel;
-        `timeout_s`: how long one waits for the others; `check`: called repeatedly while tensors
-        travel, raises where that is in vain. Raises RuntimeError.
+        """`where`: the ranks' rendezvous; with NCCL they connect at the first transfer.
+        `timeout_s`: longest wait for the other ranks. `check`: called repeatedly during transfers;
+        may raise to give up.
+
+        Raises RuntimeError if the ranks do not find each other.
         """
         self.timeout_s, self._check = timeout_s, check
         self._where, self._rank, self._size, self._device = where, rank, size, device
         self._world: Any = None
-        later = timedelta(seconds=2 * timeout_s)  # so that what is told is that none took part
+        later = timedelta(seconds=2 * timeout_s)  # so that TransferTimeout comes first
         self._group = _group(where.store("ranks", size), rank, size, device, later, where.address)
 
     def world(self) -> Any:
-        """A mesh of all ranks over torch's default group, which is made: FSDP2 takes no other, and
-        vLLM finds its ranks in it. Raises RuntimeError.
+        """Return a device mesh of all ranks over torch's default group, which is created here.
+
+        FSDP2 and vLLM's tensor parallelism need the default group. Raises RuntimeError.
         """
         if self._world is not None:
             return self._world
         store = self._where.store("world", self._size)
         backend = "nccl" if self._device == "cuda" else "gloo"
         on_loopback = self._where.address == LOOPBACK
-        if on_loopback:  # it listens where the machine's name leads, unless
+        if on_loopback:  # else gloo listens at the machine's name
             os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
         dist.init_process_group(
             backend,
@@ -116,17 +119,17 @@ class Links:
         return self._world
 
     def mates(self, size: int) -> GroupLinks:
-        """The group of `size` neighbouring ranks that this one is in. Raises RuntimeError."""
+        """Return this rank's group of `size` neighbouring ranks. Raises RuntimeError."""
         first = self._rank // size * size
         store, later = self._where.store(f"ranks-{first}", size), timedelta(seconds=ROUND_S)
         group = _group(store, self._rank - first, size, "cpu", later, self._where.address)
         return GroupLinks(group, self._check)
 
     def gather_gradient(self, model: Any) -> None:
-        """Add every rank's gradient up in rank 0's `grad`; the other ranks' is None afterwards.
+        """Sum the gradients of all ranks in rank 0's `grad`; it is None afterwards on the others.
 
-        Raises RuntimeError if a rank is lost, TransferTimeout if one takes no part, and what
-        `check` raises.
+        Raises RuntimeError if a rank is lost, TransferTimeout if one does not take part, and the
+        errors of `check`.
         """
         options = dist.ReduceOptions()
         options.rootRank, options.reduceOp = LEADER, dist.ReduceOp.SUM
@@ -140,8 +143,9 @@ class Links:
 
     @torch.no_grad()
     def share_weights(self, model: Any, every: bool) -> None:
-        """Give every rank rank 0's weights: those that learn, or `every` one. Raises as
-        `gather_gradient` does.
+        """Send rank 0's weights to all ranks: the trainable ones, or all if `every`.
+
+        Raises as `gather_gradient` does.
         """
         options = dist.BroadcastOptions()
         options.rootRank = LEADER
@@ -149,7 +153,7 @@ class Links:
         self._together(weights, lambda flat: self._group.broadcast(flat, options))
 
     def _together(self, tensors: Sequence[Tensor], travel: Callable[[list[Tensor]], Any]) -> None:
-        """Let tensors travel in buckets, in place."""
+        """Transfer tensors in buckets, in place."""
         for bucket in _buckets(tensors):
             flat = torch.cat([tensor.reshape(-1) for tensor in bucket])
             self._arrived(travel([flat]))
@@ -162,13 +166,13 @@ class Links:
 
 
 class GroupLinks:
-    """One rank's end of the links within a group of neighbouring ranks."""
+    """Transfers within a group of neighbouring ranks, from the view of one rank."""
 
     def __init__(self, group: Any, check: Callable[[], None]) -> None:
         """`check`: see `Links`."""
         self._group, self._check = group, check
         self.rounds = 0
-        """How often this rank has begun to gather."""
+        """Number of calls of `gather` that this rank has begun."""
 
     @property
     def place(self) -> int:
@@ -181,7 +185,10 @@ class GroupLinks:
         return int(self._group.size())
 
     def gather(self, value: Any) -> list[Any]:
-        """What each rank of the group gives, in their order. Raises as `Links.gather_gradient`."""
+        """Return the values of all ranks of the group, in order.
+
+        Raises as `Links.gather_gradient`.
+        """
         self.rounds += 1
         own = torch.frombuffer(bytearray(pickle.dumps(value)), dtype=torch.uint8)
         sizes = [int(size) for size in self._all(torch.tensor([own.numel()]))]
@@ -197,8 +204,10 @@ class GroupLinks:
 
 
 def mates_of(links: Links, size: int) -> GroupLinks | None:
-    """A rank's group of `size`, whose engine finds it in torch's default group; None for one rank
-    alone. All ranks call it. Raises RuntimeError.
+    """Return a rank's group of `size` for an engine with tensor parallelism; None for size 1.
+
+    It also creates torch's default group, in which the engine finds its ranks. All ranks must call
+    it. Raises RuntimeError.
     """
     if size == 1:
         return None
@@ -207,8 +216,10 @@ def mates_of(links: Links, size: int) -> GroupLinks | None:
 
 
 def arrived(work: Any, group: Any, check: Callable[[], None], timeout_s: float) -> None:
-    """Wait for a transfer. The device waits for it only once it is over: a transfer that never
-    ends would keep it from copying what is to be saved.
+    """Wait for a transfer; `check` is called meanwhile and may raise. Raises TransferTimeout.
+
+    The device's stream waits only for a completed transfer. One that never ended would block later
+    copies of the tensors to be saved.
     """
     until = time.monotonic() + timeout_s
     try:
@@ -224,15 +235,17 @@ def arrived(work: Any, group: Any, check: Callable[[], None], timeout_s: float) 
 
 
 def _give_up(group: Any) -> None:
-    """Leave a transfer that never ends behind. The group is never freed: what frees it waits for
-    the transfer, and the process could not end.
+    """Abandon a transfer that never ends.
+
+    The group is never freed, since freeing it would wait for the transfer and keep the process from
+    ending.
     """
     group.abort()
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    """Tensors of one data type, in order, as many as BUCKET takes or a larger one alone."""
+    """Yield runs of tensors of one dtype, with at most BUCKET numbers or a single tensor."""
     bucket: list[Tensor] = []
     for tensor in tensors:
         full = sum(t.numel() for t in bucket) + tensor.numel() > BUCKET
@@ -245,12 +258,12 @@ def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
 
 
 def _loopback() -> str:
-    """The interface of this machine alone, `lo` or `lo0`."""
+    """Return the name of the loopback interface, `lo` or `lo0`."""
     return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
 
 
 def _group(store: Any, rank: int, size: int, device: str, timeout: timedelta, address: str) -> Any:
-    """NCCL between GPUs, else gloo, which listens at `address` alone."""
+    """Return a process group: NCCL for GPUs, else gloo, which listens only at `address`."""
     if device == "cuda":
         return dist.ProcessGroupNCCL(store, rank, size, timeout)
     options = dist.ProcessGroupGloo._Options()

@@ -50,8 +50,9 @@ def main() -> int:
 
 
 def found(run: Path, step: SlurmStep) -> Place:
-    """Where rank 0 of this step listens, once it does. Raises StoppedError after a while, and where
-    its process ends before.
+    """Wait for rank 0 of this step and return the place where it listens.
+
+    Raises StoppedError after JOINED_WITHIN_S, or if rank 0's process ends before.
     """
     until = time.monotonic() + JOINED_WITHIN_S
     while time.monotonic() < until:
@@ -71,10 +72,10 @@ def found(run: Path, step: SlurmStep) -> Place:
 
 
 def help_at(place: Place, node: int) -> int:
-    """Do what rank 0 says until it has no more to say; the exit code."""
+    """Carry out rank 0's orders until it sends `end`, and return the exit code."""
     own = call(place, Hello(node))
     for number in process.STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # Slurm sends them to all nodes: rank 0 obeys
+        signal.signal(number, signal.SIG_IGN)  # Slurm sends them to all nodes; only rank 0 reacts
     connection, ranks = connection_of(own), dict[int, subprocess.Popen[bytes]]()
     told: set[int] = set()
     try:
@@ -102,7 +103,7 @@ def help_at(place: Place, node: int) -> int:
 def _start(
     place: Place, node: int, run: str, numbers: tuple[int, ...]
 ) -> dict[int, subprocess.Popen[bytes]]:
-    """This node's ranks, each on a GPU of its own if the node has leased any."""
+    """Start this node's ranks, each on its own GPU if the node has leased any."""
     cards = [card for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]
     started = {}
     for place_here, rank in enumerate(numbers):
@@ -117,7 +118,7 @@ def _start(
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """A rank ends by itself once its connections are closed."""
+    """Wait for a rank, which ends by itself once its connections are closed; kill it if late."""
     try:
         child.wait(rank_process.ENDS_WITHIN_S)
     except subprocess.TimeoutExpired:

@@ -1,8 +1,9 @@
-"""The other nodes of a run: how rank 0 and they find each other, and their ranks' processes.
+"""The other nodes of a run: how they and rank 0 find each other, and the processes of their ranks.
 
-Rank 0 listens, and writes where to a file in the run's folder, which all nodes see, with a key that
-only the run's owner can read. On each other node a helper (`node.py`) calls; it starts that node's
-ranks, hands each its own two connections to rank 0, and says how each ended.
+Rank 0 listens, and writes its address to a file in the run's folder, which all nodes share, with a
+key that only the run's owner can read. On each other node a helper (`node.py`) connects to it. The
+helper starts that node's ranks, gives each its two connections to rank 0, and reports how each
+ended.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from harness.train.ranks.worker import RankLost, Worker, connection_of
 from harness.utils.slurm_step import SlurmStep
 
 JOINED_WITHIN_S = 600.0
-"""Longest wait of one node for the others: a cluster starts them together."""
+"""Longest wait of a node for the others, which a cluster starts at the same time."""
 IDLE_S, PROBE_S, PROBES = 10, 5, 3
-"""A node that is gone without a word is noticed after IDLE_S + PROBES * PROBE_S."""
+"""TCP keep-alive; a silent loss of a node is noticed after IDLE_S + PROBES * PROBE_S seconds."""
 GONE = -1
 """Exit code of a rank whose node cannot be reached."""
 POLL_S = 0.1
 
 
 def keep_alive(own: socket.socket) -> socket.socket:
-    """Have the kernel notice a node that is gone, and send small messages at once."""
+    """Set TCP keep-alive, which notices the loss of a node, and send small messages at once."""
     own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     options = {"TCP_KEEPIDLE": IDLE_S, "TCP_KEEPINTVL": PROBE_S, "TCP_KEEPCNT": PROBES}
     options |= {"TCP_USER_TIMEOUT": 1000 * (IDLE_S + PROBES * PROBE_S), "TCP_NODELAY": 1}
@@ -48,28 +49,28 @@ def keep_alive(own: socket.socket) -> socket.socket:
 
 @dataclass(frozen=True)
 class Hello:
-    """What a helper says first on a connection."""
+    """A helper's first message on a connection."""
 
     node: int
     rank: int | None = None
-    """Whose connection it is; None for the helper's own."""
+    """The rank that the connection is for; None for the helper's own."""
     purpose: str = "node"
     """node, calls or asks."""
 
 
 class Node:
-    """Another node, as rank 0 has it."""
+    """Another node, from the view of rank 0."""
 
     def __init__(self, name: str, own: socket.socket) -> None:
         self.name, self._socket = name, own
         self._connection = connection_of(own)
         self.codes: dict[int, int] = {}
-        """Exit codes of its ranks that have ended."""
+        """Exit codes of the node's ranks that have ended."""
         self.is_gone = False
         threading.Thread(target=self._listen, daemon=True).start()
 
     def send(self, *message: Any) -> None:
-        """Tell the helper. A node that is gone is found out about by those who wait for it."""
+        """Send a message to the helper; errors are ignored, since callers check `is_gone`."""
         with contextlib.suppress(OSError):
             self._connection.send(message)
 
@@ -81,7 +82,7 @@ class Node:
         self.is_gone = True
 
     def end(self) -> None:
-        """Let the helper end, and its ranks."""
+        """Let the helper and its ranks end."""
         self.send("end")
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -115,10 +116,10 @@ class FarProcess(Process):
 
 
 class Nodes:
-    """The other nodes of a run, all of which have called."""
+    """The other nodes of a run, all of which have connected."""
 
     def __init__(self, run: Path, step: SlurmStep) -> None:
-        """Wait for their helpers. Raises StoppedError, with their names, if some do not call."""
+        """Wait for the helpers. Raises StoppedError, naming the nodes, if some do not connect."""
         self._run, self._step, self.host = run, step, step.master
         self._server = socket.create_server(("", 0), backlog=256)
         self._key = secrets.token_hex(32)
@@ -128,7 +129,7 @@ class Nodes:
         write(run, Place(step.name, step.master, self._server.getsockname()[1], self._key))
         self.others: dict[int, Node] = {}
         self.own = ""
-        """This node's address, as the others reach it."""
+        """Address at which the others reach this node."""
         try:
             self._gather()
         except BaseException:
@@ -136,12 +137,12 @@ class Nodes:
             raise
 
     def _accept(self) -> None:
-        """Take calls, each in a thread: one that says nothing keeps no other waiting."""
+        """Accept connections, each in its own thread so that a silent one delays no other."""
         with contextlib.suppress(OSError):  # closed
             while True:
                 try:
                     theirs, _ = self._server.accept()
-                except ConnectionAbortedError:  # one that called and was gone
+                except ConnectionAbortedError:  # the peer has disconnected again
                     continue
                 threading.Thread(target=self._greet, args=(theirs,), daemon=True).start()
 
@@ -171,7 +172,7 @@ class Nodes:
                 self.others[hello.node] = Node(self._step.nodes[hello.node], theirs)
 
     def workers(self, node: int, ranks: Sequence[int], of: int) -> Iterator[Worker]:
-        """Have a node start some of the run's `of` ranks. Raises RankLost."""
+        """Let a node start some of the run's `of` ranks and yield them. Raises RankLost."""
         other = self.others[node]
         other.send("start", str(self._run), tuple(ranks))
         for rank in ranks:
@@ -180,7 +181,7 @@ class Nodes:
             yield Worker(self._run, rank, of, process, *ends)
 
     def _called(self, rank: int, purpose: str, process: FarProcess) -> socket.socket:
-        """A rank's connection, once its helper has made it."""
+        """Wait for a rank's connection from its helper and return it. Raises RankLost."""
         until = time.monotonic() + JOINED_WITHIN_S
         while (rank, purpose) not in self._waiting:
             if process.poll() is not None or time.monotonic() > until:
@@ -204,9 +205,9 @@ class Nodes:
 
 
 def call(place: Place, hello: Hello) -> socket.socket:
-    """A connection to rank 0, which has heard who calls.
+    """Connect to rank 0, authenticate and send `hello`.
 
-    Raises OSError, EOFError, AuthenticationError.
+    Raises OSError, EOFError or AuthenticationError.
     """
     own = keep_alive(socket.create_connection((place.host, place.port), timeout=JOINED_WITHIN_S))
     try:
@@ -222,7 +223,7 @@ def call(place: Place, hello: Hello) -> socket.socket:
 
 
 def local_address(connection: Connection) -> str | None:
-    """This node's address on a connection to another; None on one within a machine."""
+    """Return this node's address on a connection to another node; None within one machine."""
     with socket.socket(fileno=connection.fileno()) as own:
         try:
             return str(own.getsockname()[0]) if own.family == socket.AF_INET else None

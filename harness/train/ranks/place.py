@@ -1,4 +1,4 @@
-"""The file in a run's folder by which its nodes find the first; no torch is imported here."""
+"""The file in a run's folder by which its nodes find rank 0, without an import of torch."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from harness.utils import slurm_step
 
 @dataclass(frozen=True)
 class Place:
-    """Where rank 0 listens, or that it never will."""
+    """The address where rank 0 listens, or the fact that it has ended."""
 
     step: str
-    """The start of the step that it is for; see SlurmStep.name."""
+    """The Slurm step that this belongs to; see SlurmStep.name."""
     host: str = ""
     port: int = 0
     key: str = ""
-    """What both ends prove that they know."""
+    """The shared secret for authentication."""
     ended: str = ""
     """How the first node's process ended; empty while it lives."""
 
 
 def place_file(run: Path) -> Path:
-    """The file that says where rank 0 of a run listens."""
+    """Return the path of the file with the address of a run's rank 0."""
     return run / ".scratch" / "nodes.json"
 
 
 def write(run: Path, place: Place) -> None:
-    """Raises StorageError."""
+    """Write `place`, readable by the owner only. Raises StorageError."""
     file = place_file(run)
     with atomic.storage(file):
         file.parent.mkdir(mode=0o700, exist_ok=True)
@@ -41,16 +41,16 @@ def write(run: Path, place: Place) -> None:
 
 
 def read(run: Path) -> Place | None:
-    """What the file says; None where there is none, or it is another version's."""
+    """Return the file's content; None if there is none or it is from another version."""
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
         return Place(**json.loads(place_file(run).read_text()))
     return None
 
 
 def tell_ended(run: RunFolder, how: str) -> None:
-    """Tell nodes that have not found the first one yet that its process ended.
+    """Tell nodes that have not found rank 0 yet that its process has ended.
 
-    Does nothing for a run on one node, one that cannot be read, and a folder that is full.
+    Does nothing for a run on one node, and if the config cannot be read or the file not be written.
     """
     with contextlib.suppress(HarnessError):
         nodes = run_folder.read_config(run).trainer.nodes

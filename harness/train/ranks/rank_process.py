@@ -1,4 +1,4 @@
-"""The process of a rank but the first: started, waited for, and ended."""
+"""The process of a rank other than rank 0."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from pathlib import Path
 
 MODULE = "harness.train.loop.rank"
 ENDS_WITHIN_S = 5.0
-"""Most time for a rank that is no longer needed, or has just been lost, to be gone."""
+"""Longest wait for the process of a rank to end."""
 
 
 class Process(ABC):
     """The process of a rank, on this node or another."""
 
     where = ""
-    """` on node n2`; empty for this one."""
+    """` on node n2`; empty on this node."""
 
     @abstractmethod
     def poll(self) -> int | None:
-        """Its exit code, -N if signal N ended it; None while it runs."""
+        """Return the exit code, -N if signal N ended it; None while it runs."""
 
     @abstractmethod
     def wait(self, timeout_s: float) -> bool:
-        """Wait for its end; whether it has ended."""
+        """Wait for the end of the process and return whether it has ended."""
 
     @abstractmethod
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
 
     def how_ended(self) -> str:
-        """`killed by signal 9`, and where; of one that has not ended, that it is out of reach."""
+        """Return how the process ended and where, as `killed by signal 9 on node n2`."""
         code = self.poll()
         if code is None:
             return f"no longer to be reached{self.where}"
@@ -66,7 +66,7 @@ def start_process(
 ) -> subprocess.Popen[bytes]:
     """Start a rank with its ends of its two connections to rank 0; it ends with this process.
 
-    `card`: the GPU that it has, as CUDA_VISIBLE_DEVICES takes it.
+    `card`: the rank's GPU, as a value of CUDA_VISIBLE_DEVICES.
     """
     words = [sys.executable, "-P", "-m", MODULE]
     words += [str(calls.fileno()), str(asks.fileno()), str(os.getpid()), str(run)]
@@ -74,7 +74,7 @@ def start_process(
         words,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": card},
         pass_fds=[calls.fileno(), asks.fileno()],
-        process_group=0,  # a terminal's Ctrl-C is rank 0's to obey
+        process_group=0,  # only rank 0 handles Ctrl-C
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),  # stdout is for the run's events
     )

@@ -1,7 +1,7 @@
-"""Weights that no rank holds whole in an update, as rank 0 has them; see trainer.shard.
+"""Weights sharded over the ranks during updates (trainer.shard), from the view of rank 0.
 
-TRL's optimiser steps rank 0's parts. Whenever it steps, saves or loads, the other ranks do what
-belongs to theirs, so that a checkpoint's files are those of a run of one rank.
+TRL's optimiser steps rank 0's shards. Whenever it steps, saves or loads, the other ranks do the
+same with their shards, so a checkpoint has the same files as that of a run of one rank.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ State = dict[str, Any]
 
 
 class ShardedWeights:
-    """The parts of all ranks."""
+    """The shards of all ranks."""
 
     def __init__(self, own: Work, links: Links, calls: Calls) -> None:
-        """Part the learner's weights, which all ranks have."""
+        """Shard the learner's weights, which all ranks have."""
         self._calls = calls
         calls.ask_others("shard")
         with calls.watching():
@@ -35,7 +35,9 @@ class ShardedWeights:
         calls.take()
 
     def made(self, make_optimiser: Callable[[Any], Any]) -> Any:
-        """The optimiser, an AdamW, that is made of the model of rank 0's parts."""
+        """Return the optimiser (AdamW) that `make_optimiser` makes for rank 0's shards, with hooks
+        for the other ranks.
+        """
         self._shards.optimiser = optimiser = make_optimiser(self._shards.model)
         optimiser.register_step_pre_hook(lambda *_: self._begin_step())
         optimiser.register_step_post_hook(lambda *_: self._end_step())
@@ -45,7 +47,7 @@ class ShardedWeights:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """A context in which each rank's learner has all weights, and its judge, to be read."""
+        """Return a context in which each rank's learner and judge have all weights, to be read."""
         if self._shards.is_whole:
             yield
             return
@@ -55,8 +57,9 @@ class ShardedWeights:
 
     @contextmanager
     def exact(self) -> Iterator[None]:
-        """A context in which rank 0's learner has the weights that are to be saved, on the CPU;
-        also within `whole`, and while others still draw.
+        """Return a context in which rank 0's learner has all weights unrounded on the CPU, to save.
+
+        It also works within `whole`, and while other ranks still draw.
         """
         asked = [(rank == 0,) for rank in range(self._calls.size)]
         with self._calls.aside():
@@ -65,17 +68,18 @@ class ShardedWeights:
             yield
 
     def learn(self, parts: Sequence[tuple[LossBatch, LossSettings]]) -> list[LossResult]:
-        """Put the gradient of the loss over all ranks' parts into that of the weights' parts.
+        """Compute the gradient of the loss over all ranks' parts of a batch in the shards' `grad`.
 
-        All ranks make equally many forward and backward passes: each gathers weights from all.
+        All ranks make equally many forward and backward passes, since each pass gathers weights
+        from all ranks.
         """
         cuts = [self._shards.cut([len(row) for row in batch.ids]) for batch, _ in parts]
         tasks = zip(parts, as_many(cuts), strict=True)
         return self._together("learn", [(*part, cut) for part, cut in tasks])
 
     def clip(self, most: float) -> float:
-        """Clip the gradient to a norm of `most`, as torch.nn.utils.clip_grad_norm_ does; the norm
-        that it had.
+        """Clip the gradient to the norm `most` as torch.nn.utils.clip_grad_norm_ does, and return
+        its norm before.
         """
         norm = math.sqrt(sum(self._together("square")))
         by = most / (norm + 1e-6) if math.isfinite(norm) else 1.0
@@ -84,7 +88,7 @@ class ShardedWeights:
         return norm
 
     def _begin_step(self) -> None:
-        """Let the other ranks step their parts, as the optimiser of rank 0 is about to."""
+        """Let the other ranks step their shards, as the optimiser of rank 0 is about to do."""
         self._calls.ask_others("shards", "step", self._shards.rate)
 
     def _end_step(self) -> None:
@@ -92,7 +96,7 @@ class ShardedWeights:
         self._calls.take()
 
     def _whole_state(self, _optimiser: Any, state: State) -> State | None:
-        """A state with whole moments, on the CPU; None where there are none yet."""
+        """Return the state with whole moments on the CPU; None before the first step."""
         if not state["state"]:
             return None
         names = self._shards.names()
@@ -102,7 +106,7 @@ class ShardedWeights:
         return whole_state(state, whole)
 
     def _parted_state(self, _optimiser: Any, state: State) -> State | None:
-        """A saved state with rank 0's parts of the moments; the other ranks load theirs."""
+        """Return a saved state with rank 0's shards of the moments; other ranks load theirs."""
         saved = [state["state"][n] for n in sorted(state["state"])]
         if not saved:
             return None
@@ -115,7 +119,7 @@ class ShardedWeights:
         return state | {"state": moments}
 
     def _together(self, method: str, by_rank: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
-        """What each rank's `Shards` return of a method that all call at once; by rank."""
+        """Call a method of `Shards` on all ranks together and return the results by rank."""
         arguments: Sequence[tuple[Any, ...]] = by_rank or [()] * self._calls.size
         self._calls.ask("shards", [(method, *some) for some in arguments])
         with self._calls.watching():
@@ -124,8 +128,9 @@ class ShardedWeights:
 
 
 def whole_state(state: State, moments: Sequence[Mapping[str, Tensor]]) -> State:
-    """An optimiser's state with whole moments, parameter by parameter, and counts of its own: the
-    next step raises the optimiser's.
+    """Return an optimiser's state with whole moments for each parameter.
+
+    Step counts are copied, since the optimiser's next step would change them in place.
     """
     steps = [{"step": state["state"][n]["step"].clone()} for n in range(len(moments))]
     whole = zip(steps, moments, strict=True)
@@ -133,6 +138,6 @@ def whole_state(state: State, moments: Sequence[Mapping[str, Tensor]]) -> State:
 
 
 def as_many(cuts: Sequence[list[list[int]]]) -> list[list[list[int]]]:
-    """Each rank's micro-batches, with empty ones at the end where others have more."""
+    """Return each rank's micro-batches, padded with empty ones to the same number."""
     most = max(map(len, cuts))
     return [[*cut, *([[]] * (most - len(cut)))] for cut in cuts]

@@ -1,8 +1,8 @@
-"""One rank's parts of the weights, their gradients and moments, where none holds them whole.
+"""One rank's shards of the weights, gradients and moments.
 
-FSDP2 (torch's `fully_shard`) gathers a layer's weights for as long as the layer computes, and gives
-each rank its part of the gradient's sum. Conversations are drawn with whole weights, in the model
-that the run began with: gathering each layer for each token would be thousands of transfers a turn.
+FSDP2 (torch's `fully_shard`) gathers a layer's weights while the layer computes, and gives each
+rank its shard of the summed gradient. Conversations are drawn with whole weights in the original
+model, since gathering each layer for each token would be thousands of transfers per turn. See
 docs/decisions/2026-11-26-sharded-weights.md.
 """
 
@@ -27,37 +27,39 @@ from harness.train.ranks.links import Links
 from harness.train.ranks.work import Work, rounded_to
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
-"""Of a weight, in AdamW's state."""
+"""Keys of a weight's moments in AdamW's state."""
 
 
 class Shards:
-    """A rank's parts. All ranks call the methods that gather or scatter, together."""
+    """A rank's shards. All ranks must call the methods that gather or scatter together."""
 
     def __init__(self, work: Work, links: Links) -> None:
-        """Part the learner's weights, which are the same on all ranks; the learner is left without,
-        until `gather`. Raises RuntimeError.
+        """Shard the learner's weights, which are the same on all ranks.
+
+        The learner has no weights until `gather`. Raises RuntimeError.
         """
         self._work, self._learner = work, work.learner
         mesh, self._dtype = links.world(), rounded_to(work.config.policy, work.learner.device.type)
         self._judge = None if work.judge is None else Parked(work.judge, mesh, self._dtype)
         self.model = sharded(work.learner, mesh)
-        """Computes gradients; its parameters are parts."""
+        """The model that computes gradients; its parameters are shards."""
         self._parts = dict(self.model.named_parameters())
         self._linear = linear_weights(work.learner)
         self.optimiser: Any = None
-        """Steps the parts; rank 0's is TRL's."""
+        """The optimiser of the shards; on rank 0 it is TRL's."""
         self.is_whole = True
-        """Whether the learner has its weights."""
+        """Whether the learner has all weights."""
         self.release()
 
     def make_optimiser(self) -> None:
-        """Make that of a rank but the first, with the settings of TRL's."""
+        """Make the optimiser of a rank other than rank 0, with the settings of TRL's."""
         self.optimiser = adamw(self.model, self._work.config.algorithm)
 
     @torch.no_grad()
     def gather(self) -> None:
-        """Give the learner, and the judge, all weights to be read, one weight at a time; those of
-        linear layers rounded as the forward passes round them.
+        """Give the learner and the judge all weights, one weight at a time.
+
+        Weights of linear layers are rounded as forward passes round them.
         """
         whole = dict(self._learner.named_parameters())
         for name, part in self._parts.items():
@@ -68,7 +70,7 @@ class Shards:
         self.is_whole = True
 
     def release(self) -> None:
-        """Take the weights away again."""
+        """Free the learner's and the judge's weights."""
         emptied(self._learner)
         if self._judge is not None:
             self._judge.release()
@@ -76,7 +78,7 @@ class Shards:
 
     @torch.no_grad()
     def exact(self, keep: bool = False) -> dict[str, Tensor]:
-        """All weights as they are, one after the other, on the CPU; nothing unless `keep`."""
+        """Gather all weights unrounded, one by one, and return them on the CPU if `keep`."""
         kept = {}
         for name, part in self._parts.items():
             whole = part.full_tensor()
@@ -86,7 +88,7 @@ class Shards:
 
     @contextmanager
     def holding(self, weights: Mapping[str, Tensor]) -> Iterator[None]:
-        """A context in which the learner has these weights, to be saved."""
+        """Return a context in which the learner has the given weights."""
         parameters = dict(self._learner.named_parameters())
         before = {name: parameters[name].data for name in weights}
         try:
@@ -98,23 +100,23 @@ class Shards:
                 parameters[name].data = data
 
     def cut(self, lengths: Sequence[int]) -> list[list[int]]:
-        """The conversations of each forward and backward, by number; see `TokenLimit.cut`."""
+        """Return the conversation numbers of each micro-batch; see `TokenLimit.cut`."""
         with self._work.precision():
             return self._work.limit.cut(self.model, lengths)
 
     def learn(
         self, batch: LossBatch, settings: LossSettings, cut: Sequence[list[int]]
     ) -> LossResult:
-        """Put this rank's part of the gradient over all ranks' batches into the parts' `grad`.
+        """Compute this rank's shard of the gradient over all ranks' batches in the shards' `grad`.
 
-        `cut`: this rank's micro-batches, as many as the others have; the last may be empty. Raises
-        ShardedOutOfMemory.
+        `cut`: this rank's micro-batches, as many as on other ranks; the last ones may be empty.
+        Raises ShardedOutOfMemory.
         """
         self.model.train(computes_again(self.model))
         return self._work.learn_cut(self.model, batch, settings, cut)
 
     def square(self) -> float:
-        """The sum of the squares of this rank's part of the gradient."""
+        """Return the sum of squares of this rank's shard of the gradient."""
         squares = [grad.to_local().double().square().sum() for grad in self._grads()]
         return float(torch.stack(squares).sum())
 
@@ -124,12 +126,12 @@ class Shards:
         return float(self.optimiser.param_groups[0]["lr"])
 
     def scale(self, by: float) -> None:
-        """Multiply this rank's part of the gradient."""
+        """Multiply this rank's shard of the gradient."""
         for grad in self._grads():
             grad.to_local().mul_(by)
 
     def step(self, rate: float) -> None:
-        """Step the weights of this rank's part, and forget the gradient."""
+        """Step this rank's shard of the weights and free the gradient."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
@@ -140,14 +142,14 @@ class Shards:
         self.model.zero_grad(set_to_none=True)
 
     def names(self) -> list[str]:
-        """The parameters in the order of this rank's optimiser."""
+        """Return the parameters' names in the order of this rank's optimiser."""
         by_part = {id(part): name for name, part in self._parts.items()}
         groups = self.optimiser.param_groups
         return [by_part[id(part)] for group in groups for part in group["params"]]
 
     @torch.no_grad()
     def moments(self, names: Sequence[str], keep: bool = False) -> list[dict[str, Tensor]]:
-        """The whole moments of the parameters `names`, on the CPU; nothing unless `keep`."""
+        """Gather the moments of the parameters `names` and return them on the CPU if `keep`."""
         kept = []
         for name in names:
             state = self.optimiser.state[self._parts[name]]
@@ -160,8 +162,9 @@ class Shards:
     def parted(
         self, names: Sequence[str], whole: Sequence[Mapping[str, Tensor]] | None = None
     ) -> list[dict[str, Tensor]]:
-        """This rank's parts of rank 0's moments of the parameters `names`; `whole`: those, which
-        rank 0 has.
+        """Scatter rank 0's moments of the parameters `names` and return this rank's shards.
+
+        `whole`: the moments on rank 0; None on other ranks.
         """
 
         def part(like: Any, given: Tensor) -> Any:
@@ -177,7 +180,7 @@ class Shards:
         return parts
 
     def take_moments(self, names: Sequence[str], steps: Sequence[float]) -> None:
-        """Take this rank's parts of rank 0's moments, after `steps` steps of each parameter."""
+        """Load this rank's shards of rank 0's moments; `steps`: step count of each parameter."""
         taken = dict(zip(names, self.parted(names), strict=True))
         for name, count in zip(names, steps, strict=True):
             taken[name]["step"] = torch.tensor(count)
@@ -190,19 +193,20 @@ class Shards:
 
 
 class Parked:
-    """A model that only reads, of which a rank has a part while nobody does."""
+    """A frozen model that is sharded while it is not used."""
 
     def __init__(self, model: Any, mesh: Any, dtype: torch.dtype | None) -> None:
-        """Part a model that all ranks have; `dtype`: what forward passes round linear weights to,
-        in which they are kept. The model is left without, until `gather`.
+        """Shard a model that all ranks have; it has no weights until `gather`.
+
+        `dtype`: the dtype that forward passes round linear weights to, and in which they are kept.
         """
         self._model, linear = model, linear_weights(model)
         self._parts: dict[str, Any] = {}
         for name, parameter in model.named_parameters():
             kept = parameter.data.to(dtype) if dtype and name in linear else parameter.data
-            # each rank takes its part of what it has, so nothing travels
+            # each rank takes its shard of its own copy, without communication
             part = distribute_tensor(kept, mesh, [Shard(0)], src_data_rank=None)
-            # of its own storage: a view would keep the whole
+            # clone: a view would keep the whole tensor in memory
             self._parts[name] = DTensor.from_local(
                 part.to_local().clone(), mesh, part.placements, shape=part.shape,
                 stride=part.stride(),
@@ -216,13 +220,13 @@ class Parked:
             parameter.data = gathered(self._parts[name])
 
     def release(self) -> None:
-        """Take the model's weights away."""
+        """Free the model's weights."""
         emptied(self._model)
 
 
 def linear_weights(model: Any) -> frozenset[str]:
-    """The parameters that forward passes in another data type round: weights of linear layers, but
-    not the head's, whose logits are computed in float32.
+    """Return the parameters that forward passes in a lower precision round: the weights of linear
+    layers except the head, whose logits are computed in float32.
     """
     head = model.get_output_embeddings()
     linear = [
@@ -234,19 +238,19 @@ def linear_weights(model: Any) -> frozenset[str]:
 
 
 def gathered(part: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """A whole weight from all ranks' parts, rounded before it travels if `dtype` is given."""
+    """Return a whole weight from all ranks' shards, rounded before the transfer if `dtype`."""
     whole: Tensor = (part if dtype is None else part.to(dtype)).full_tensor()
     return whole
 
 
 def emptied(model: Any) -> None:
-    """Leave a model without weights: they are one number, nan, in the old shape."""
+    """Replace a model's weights by a single nan, expanded to their shape."""
     for parameter in model.parameters():
         parameter.data = parameter.data.new_full((1,), math.nan).expand(parameter.shape)
 
 
 def adamw(model: Any, config: AlgorithmConfig) -> torch.optim.AdamW:
-    """An optimiser with the settings that `trl_adapter.arguments` has."""
+    """Return an optimiser with the settings of `trl_adapter.arguments`."""
     return torch.optim.AdamW(
         model.parameters(),
         lr=config.learning_rate,
@@ -258,18 +262,18 @@ def adamw(model: Any, config: AlgorithmConfig) -> torch.optim.AdamW:
 
 
 def sharded(learner: Any, mesh: Any) -> Any:
-    """A model of the learner's layers over parts of its weights, without a copy of them."""
+    """Return a copy of the learner with sharded weights, without copying the weights."""
     shared = {id(p): torch.nn.Parameter(p.data, p.requires_grad) for p in learner.parameters()}
     model = copy.deepcopy(learner, shared)
     for block in huggingface.blocks(model):
         fully_shard(block, mesh=mesh)
     fully_shard(model, mesh=mesh, reshard_after_forward=False)
     for module in model.modules():
-        if isinstance(module, FSDPModule):  # gradients are of sums, not of means
+        if isinstance(module, FSDPModule):  # sum gradients over ranks, no mean
             module.set_gradient_divide_factor(1.0)
             module.set_force_sum_reduction_for_comms(True)
     decoder = model.get_decoder()
-    model.decode = lambda **given: decoder(**given)  # the head's weight is gathered with it
+    model.decode = lambda **given: decoder(**given)  # gathers the head's weight too
     register_fsdp_forward_method(model, "decode")
     model.get_decoder = lambda: model.decode
     return model

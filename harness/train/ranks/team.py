@@ -1,7 +1,7 @@
 """The ranks of a run as one: work is split among them and their results are joined.
 
-A run of one rank is a team without others. What is returned is in the order of what was asked, as
-if one rank had done it all.
+A run of one rank is a team without others. Results are in the order of the requests, as if one rank
+had done all the work.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Team:
-    """Rank 0 with its own work, and the others."""
+    """Rank 0 with its own work and the calls to other ranks."""
 
     def __init__(self, own: Work, calls: Calls | None = None, links: Links | None = None) -> None:
-        """`calls` and `links`: those of rank 0; None if there are no others."""
+        """`calls` and `links`: rank 0's; None if there are no other ranks."""
         self.own, self._links, self._met = own, links, False
         self._calls = Calls(()) if calls is None else calls
         self._sharded: ShardedWeights | None = None
@@ -44,17 +44,17 @@ class Team:
 
     @property
     def is_sharded(self) -> bool:
-        """Whether each rank has a part of the weights; the learner has them in `whole` alone."""
+        """Whether the weights are sharded; the learner then has all weights only in `whole`."""
         return self._sharded is not None
 
     @property
     def others_cpu_s(self) -> float:
-        """CPU time that the other ranks' processes have taken."""
+        """CPU time of the other ranks' processes in seconds."""
         return sum(worker.cpu_s for worker in self._calls.others)
 
     @contextmanager
     def awake(self) -> Iterator[None]:
-        """A context in which conversations are drawn, with rank 0's current weights."""
+        """Return a context in which all ranks can draw with rank 0's current weights."""
         self.share_weights()
         with self.whole():
             self._calls.ask_others("wake")
@@ -65,34 +65,37 @@ class Team:
             self._calls.take()
 
     def shard(self, make_optimiser: Callable[[Any], Any]) -> Any:
-        """Part the weights among the ranks, as trainer.shard=full has it. Returns the optimiser,
-        which `make_optimiser` makes of a model of rank 0's parts, and which moves all ranks'.
+        """Shard the weights over the ranks (trainer.shard=full) and return the optimiser.
+
+        `make_optimiser` makes it for rank 0's shards; its steps move the shards of all ranks.
+        Raises ValueError without other ranks.
         """
         if self._links is None:
             raise ValueError("sharded weights need other ranks, got none")
-        from harness.train.ranks.sharded import ShardedWeights  # and torch's FSDP2
+        from harness.train.ranks.sharded import ShardedWeights  # imports FSDP2
 
         self.share_weights()
         self._sharded = ShardedWeights(self.own, self._links, self._calls)
         return self._sharded.made(make_optimiser)
 
     def whole(self) -> AbstractContextManager[None]:
-        """A context in which each rank's learner has all weights, to be read."""
+        """Return a context in which each rank's learner has all weights, to be read."""
         return nullcontext() if self._sharded is None else self._sharded.whole()
 
     def exact(self) -> AbstractContextManager[None]:
-        """A context in which rank 0's learner has the weights that are to be saved."""
+        """Return a context in which rank 0's learner has all weights, to be saved."""
         return nullcontext() if self._sharded is None else self._sharded.exact()
 
     def clipped(self, most: float) -> float | None:
-        """Clip the gradient, of which each rank has a part, and return the norm that it had. None,
-        with nothing done, where rank 0 has it whole.
+        """Clip a sharded gradient to the norm `most` and return its norm before.
+
+        If rank 0 has the whole gradient, do nothing and return None.
         """
         return None if self._sharded is None else self._sharded.clip(most)
 
     def share_weights(self) -> None:
-        """Give the other ranks rank 0's weights, unless each has parts of its own: at first all,
-        then those that learn.
+        """Send rank 0's weights to the other ranks, unless they are sharded: all weights the first
+        time, later the trainable ones.
         """
         if self._links is None or self._sharded is not None:
             return
@@ -105,7 +108,7 @@ class Team:
     def draw(
         self, curriculum: CurriculumState, step: int, attempt: int, groups: Sequence[int]
     ) -> Drawn:
-        """The conversations of some groups of a step, group by group."""
+        """Draw the conversations of some groups of a step, group by group."""
         asked = [
             Draw(curriculum, step, attempt, tuple(groups), own) if own else None
             for own in shares(len(groups), self.size)
@@ -113,12 +116,12 @@ class Team:
         return self._by_all("draw", asked)
 
     def redraw(self, asked: Redraw) -> Drawn:
-        """What becomes of conversations that are spoken again, in their order."""
+        """Draw the continuations of conversations that are refined, in their order."""
         parts = [asked.some(own) if own else None for own in shares(len(asked.keys), self.size)]
         return self._by_all("redraw", parts)
 
     def _by_all(self, method: str, by_rank: Sequence[Draw | Redraw | None]) -> Drawn:
-        """What all ranks draw, each its own part, None where it has none."""
+        """Let every rank draw its part and join the results; a rank with None draws nothing."""
         asked = [None if part is None else (part,) for part in by_rank]
         parts = self._drawn(method, asked, asked[0])
         return Drawn(
@@ -129,7 +132,10 @@ class Team:
     def _drawn(
         self, method: str, by_rank: Sequence[tuple[Any, ...] | None], own: tuple[Any, ...] | None
     ) -> list[Any]:
-        """What the ranks that have something to draw return; `own`: rank 0's arguments."""
+        """Return the results of the ranks that have something to draw.
+
+        `own`: rank 0's arguments, or None.
+        """
         self._calls.ask(method, by_rank, "listen" if self._in_groups else None)
         values = []
         with self._in_step():
@@ -141,12 +147,12 @@ class Team:
 
     @property
     def _in_groups(self) -> bool:
-        """Whether ranks draw their turns in groups, each of which has the engine's weights once."""
+        """Whether ranks draw their turns in groups that share an engine by tensor parallelism."""
         return self.own.config.trainer.engine_tensor_parallel > 1
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """A context in which rank 0 draws by itself; the ranks of its group draw with it."""
+        """Return a context in which only rank 0 holds conversations; its group draws with it."""
         if self._in_groups:
             self._calls.ask_others("listen")
         with self._in_step(), self.own.engine.speaking():
@@ -156,8 +162,9 @@ class Team:
 
     @contextmanager
     def _in_step(self) -> Iterator[None]:
-        """A context in which rank 0 draws its part: where another rank of its group has ended, the
-        error is that rank's.
+        """Return a context in which rank 0 draws its part.
+
+        If another rank of its group ends meanwhile, it raises that rank's error.
         """
         if not self._in_groups:
             yield
@@ -170,8 +177,9 @@ class Team:
             raise
 
     def meeting(self, size: int | None = None) -> evaluate.Meet:
-        """Holds the conversations of an evaluation: `size` at a time, as many as a batch has if
-        None, by all ranks together.
+        """Return a `Meet` that holds an evaluation's conversations on all ranks, `size` at a time.
+
+        `size`: by default `held_out.at_once`.
         """
         size = at_once(self.own.config) if size is None else size
         each = max(1, size // self.size)
@@ -195,7 +203,7 @@ class Team:
         return meet
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
-        """Put the gradient of the loss over a batch into the learner's `grad` of rank 0."""
+        """Compute the loss over a batch, with its gradient in the `grad` of rank 0's learner."""
         if self._links is None:
             return self.own.learn(batch, settings)
         parts = by_tokens([len(row) for row in batch.ids], self.size)
@@ -214,7 +222,9 @@ class Team:
     def log_probabilities(
         self, ids: Sequence[list[int]], own: Sequence[list[bool]]
     ) -> list[Tensor]:
-        """Log-probabilities of each conversation's own tokens at the sampling temperature."""
+        """Return the log-probabilities of each conversation's own tokens at the sampling
+        temperature.
+        """
         parts = by_tokens([len(row) for row in ids], self.size)
         asked = [([ids[i] for i in part], [own[i] for i in part]) for part in parts]
         with self.whole():
@@ -229,11 +239,11 @@ class Team:
         return [by_row[i] for i in range(len(ids))]
 
     def _ask_limited(self, method: str, by_rank: Sequence[tuple[Any, ...]]) -> None:
-        """As `Calls.ask`, with what one rank may read at once, which is rank 0's to say."""
+        """Call `Calls.ask` with rank 0's limit of tokens at once as the first argument."""
         self._calls.ask(method, [(self.own.limit.most, *arguments) for arguments in by_rank])
 
     def _take_limited(self) -> list[Any]:
-        """As `Calls.take`; none reads more at once than a rank on which memory ran out."""
+        """Call `Calls.take`, and adopt the lower limit of a rank on which memory ran out."""
         taken: list[Limited] = self._calls.take()
         for worker, limited in zip(self._calls.others, taken, strict=True):
             if limited.most is not None:
@@ -242,7 +252,7 @@ class Team:
 
 
 def by_tokens(lengths: Sequence[int], parts: int) -> list[list[int]]:
-    """Conversations, by number, in parts that have about as many tokens each."""
+    """Divide conversations, by number, into parts with about equally many tokens."""
     members: list[list[int]] = [[] for _ in range(parts)]
     tokens = [0] * parts
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -258,7 +268,7 @@ def _joined(
     results: Sequence[LossResult],
     device: torch.device,
 ) -> LossResult:
-    """The result of a batch from those of its parts, which have its denominator."""
+    """Return the result of a batch from those of its parts, which use the batch's denominator."""
     scored: dict[int, Scored] = {}
     counts = [sum(sum(batch.own[i]) for i in part) for part in parts]
     for part, result in zip(parts, results, strict=True):

@@ -42,38 +42,38 @@ from harness.train.rollout.uniforms import RolloutUniforms
 
 
 def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
-    """A context in which forward passes compute in `policy.dtype`; on a CPU in float32."""
+    """Return a context in which forward passes compute in `policy.dtype`; on a CPU in float32."""
     dtype = rounded_to(policy, device)
     return torch.autocast(device, dtype=dtype, enabled=dtype is not None)
 
 
 def rounded_to(policy: PolicyConfig, device: str) -> torch.dtype | None:
-    """The data type that `precision` rounds weights of linear layers to; None for none."""
+    """Return the dtype that `precision` rounds weights of linear layers to; None for none."""
     dtype: torch.dtype = getattr(torch, policy.dtype)
     return None if dtype == torch.float32 or device == "cpu" else dtype
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Some of the groups that are drawn at once."""
+    """A request to draw some of the groups that all ranks draw together."""
 
     curriculum: CurriculumState
     step: int
     attempt: int
-    """How often groups of this step were drawn before."""
+    """Number of earlier draws in this step."""
     groups: tuple[int, ...]
-    """The numbers of all that are drawn at once, whoever draws them."""
+    """Numbers of all groups that are drawn together, on any rank."""
     own: range
-    """Places in `groups` of those to draw."""
+    """Indices in `groups` of the groups to draw on this rank."""
 
 
 @dataclass(frozen=True)
 class Redraw:
-    """Conversations of a step that are spoken again at once, one of a group at most."""
+    """A request to continue refined conversations of a step, at most one per group."""
 
     step: int
     groups: int
-    """Of the batch."""
+    """Number of groups of the batch."""
     chosen: tuple[int, ...]
     """The group of each conversation."""
     keys: tuple[ConversationKey, ...]
@@ -81,7 +81,7 @@ class Redraw:
     so_far: tuple[Begun, ...]
 
     def some(self, own: range) -> Redraw:
-        """Those at the places `own`."""
+        """Return the request for the conversations at the places `own`."""
         at = slice(own.start, own.stop)
         parts = self.chosen[at], self.keys[at], self.starts[at], self.so_far[at]
         return Redraw(self.step, self.groups, *parts)
@@ -89,7 +89,7 @@ class Redraw:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Conversations in words and in tokens."""
+    """Conversations as texts and as tokens."""
 
     conversations: list[Conversation]
     trajectories: list[TokenTrajectory]
@@ -97,7 +97,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Limited:
-    """What a rank has computed, and how many tokens of a batch it reads at once by now."""
+    """A rank's result, and its current limit of tokens at once."""
 
     value: Any
     most: int | None
@@ -105,39 +105,39 @@ class Limited:
 
 @dataclass(frozen=True)
 class Work:
-    """A rank's models and engine, and what it does with them.
+    """A rank's models and engine, and the work it does with them.
 
-    What it returns does not depend on how the work is shared: conversation by conversation, its
-    numbers differ from those of another rank by rounding alone.
+    Results do not depend on the division of work: for each conversation, the numbers of different
+    ranks differ only by rounding.
     """
 
     config: RunConfig
     learner: Any
     judge: Any
-    """See `loop.start.StartModels`; None to leave its judgement out."""
+    """The start model that scores replies (`loop.start.StartModels`); None for no scores."""
     chat: Chat
     engine: Engine
     limit: TokenLimit = field(default_factory=TokenLimit)
-    """How much of a batch passes through the learner at once."""
+    """The limit of tokens in one pass through the learner."""
 
     @contextmanager
     def awake(self) -> Iterator[None]:
-        """A context in which conversations are drawn, with the learner's current weights."""
-        self.learner.eval()  # where memory is saved in training, no keys and values would be kept
+        """Return a context in which the engine draws with the learner's current weights."""
+        self.learner.eval()  # activation checkpointing in train mode would disable the cache
         with self.precision(), self.engine.awake():
             yield
 
     def precision(self) -> AbstractContextManager[Any]:
-        """See `precision`."""
+        """Return the context of `precision` for this rank's policy and device."""
         return precision(self.config.policy, self.learner.device.type)
 
     def listen(self) -> None:
-        """Hold no conversation while other ranks do."""
+        """Take part in the drawing of other ranks without a conversation of its own."""
         with self.engine.speaking():
             pass
 
     def draw(self, asked: Draw) -> Drawn:
-        """The conversations of the groups `asked.own`."""
+        """Draw the conversations of the groups `asked.own`."""
         size = self.config.algorithm.group_size
         whole, rows = len(asked.groups) * size, range(asked.own.start * size, asked.own.stop * size)
         speakers = []
@@ -151,7 +151,7 @@ class Work:
         return Drawn(conversations, [t for speaker in speakers for t in speaker.trajectories])
 
     def redraw(self, asked: Redraw) -> Drawn:
-        """What becomes of conversations that are spoken again; trajectories hold all of each."""
+        """Draw the continuations of refined conversations, with trajectories of the whole."""
         rng = rng_of(self.config, asked.step, REFINEMENT_STREAM)
         draws = GroupUniforms(rng, asked.groups, asked.chosen)
         policy, so_far = self.config.policy, asked.so_far
@@ -168,7 +168,7 @@ class Work:
         size: int,
         watch: evaluate.Watch | None = None,
     ) -> Mapping[Meeting, Result]:
-        """The results of some conversations of an evaluation, `size` at a time; see
+        """Return the results of some conversations of an evaluation, `size` at a time; see
         `evaluate.Meet`.
         """
         meet = evaluate.meet_here(self.config, self.held_out_speakers, size)
@@ -176,13 +176,13 @@ class Work:
             return meet(some, instead, watch)
 
     def held_out_speakers(self, held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
-        """The speakers of some held-out conversations, one for each wave."""
+        """Return the speakers of some held-out conversations, one for each wave."""
         parts = self._parts(len(held))
         draws = [TurnDraws(self.config, held[part.start : part.stop]) for part in parts]
         return InWaves([self._speaker(drawn) for drawn in draws])
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
-        """Put the gradient of the loss over a batch into the learner's `grad`."""
+        """Compute the loss over a batch, with its gradient in the learner's `grad`."""
         self.learner.train(computes_again(self.learner))  # after `awake`'s eval()
         with self.precision():
             return accumulate_gradient(self.learner, batch, settings, self.limit)
@@ -190,8 +190,8 @@ class Work:
     def learn_cut(
         self, model: Any, batch: LossBatch, settings: LossSettings, parts: Sequence[list[int]]
     ) -> LossResult:
-        """Put the gradient of the loss over a batch into the `grad` of `model`, whose weights are
-        sharded, in the micro-batches `parts`. Raises ShardedOutOfMemory.
+        """Compute the loss over a batch in the micro-batches `parts`, with its gradient in the
+        `grad` of `model`, whose weights are sharded. Raises ShardedOutOfMemory.
         """
         with self.precision():
             try:
@@ -205,13 +205,15 @@ class Work:
     def log_probabilities(
         self, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]]
     ) -> list[Tensor]:
-        """Log-probabilities of each conversation's own tokens at the sampling temperature."""
+        """Return the log-probabilities of each conversation's own tokens at the sampling
+        temperature.
+        """
         with self.precision():
             temperature = self.config.policy.temperature
             return own_log_probabilities(self.learner, ids, own, temperature, self.limit)
 
     def _parts(self, count: int) -> list[range]:
-        """The waves of `count` conversations."""
+        """Return the ranges of `count` conversations, one per wave."""
         return shares(count, waves(self.config, count, self.engine.together))
 
     def _speaker(self, draws: Uniforms) -> LanguageSpeaker:

@@ -1,7 +1,7 @@
-"""Another rank, as rank 0 has it: calls of its work, and their results.
+"""Another rank, from the view of rank 0: calls of its work, and their results.
 
-Calls and results travel as pickles over a pair of sockets that no other process has; over another
-pair, what the rank asks of rank 0 within a call, as its served users' answers.
+Calls and results are sent as pickles over a private pair of sockets. Over another pair the rank
+makes requests to rank 0 during a call, for example for its served users' answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness.train.ranks.rank_process import (
 
 POLL_S = 0.05
 WAITING_S = 0.2
-"""Seconds between looks at other things while a result is waited for."""
+"""Seconds between calls of the checks while a result is awaited."""
 Explained = Callable[[Exception], HarnessError | None]
 
 
@@ -42,28 +42,28 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call came to."""
+    """The result of a call."""
 
     value: Any = None
     error: HarnessError | None = None
     bug: str | None = None
-    """Of any other exception: its type, its message and its traceback."""
+    """Type, message and traceback of any other exception."""
     exit_code: int = 0
-    """That of the rank's process, where an error ends it."""
+    """Exit code of the rank's process if an error ends it."""
     cpu_s: float = 0.0
     """CPU time of the rank's process so far."""
 
 
 class RankLost(StoppedError):
-    """A rank's process is gone: the run ends, and can be resumed."""
+    """A rank's process has ended, which ends the run; the run can be resumed."""
 
 
 class RankError(Exception):
-    """A bug in another rank; its traceback is a note of this."""
+    """A bug in another rank; the rank's traceback is added as a note."""
 
 
 def started_here(run: Path, rank: int, of: int, card: str = "") -> Worker:
-    """A rank on this node; `card`: see `start_process`."""
+    """Start a rank on this node; `card`: see `start_process`."""
     calls, their_calls = socket.socketpair()
     asks, their_asks = socket.socketpair()
     with their_calls, their_asks:
@@ -72,7 +72,7 @@ def started_here(run: Path, rank: int, of: int, card: str = "") -> Worker:
 
 
 class Worker:
-    """A rank but the first, as rank 0 has it."""
+    """A rank other than rank 0, from the view of rank 0."""
 
     def __init__(
         self,
@@ -89,29 +89,29 @@ class Worker:
         self._sockets = (asks, calls)
         self._connection = connection_of(calls)
         self.asks = connection_of(asks)
-        """Where the rank asks for what rank 0 alone may do."""
+        """Connection for the rank's requests to rank 0."""
         self.waiting: Callable[[], None] = lambda: None
-        """Called now and then while a result is waited for; raises what ends the run."""
+        """Called every WAITING_S seconds while a result is awaited; may raise to end the run."""
         self.users_awaited: Callable[[], int] = lambda: 0
-        """Number of served users whom the rank waits for."""
+        """Returns the number of served users that the rank waits for."""
 
     @property
     def name(self) -> str:
-        """`rank 1 of 2`, and its node if that is another than rank 0's."""
+        """`rank 1 of 2`, with the node if it is not rank 0's."""
         return f"rank {self.rank} of {self._of}{self._process.where}"
 
     def send(self, call: Call) -> None:
-        """Ask for a call. Raises RankLost if the process is gone."""
+        """Send a call. Raises RankLost if the process has ended."""
         try:
             self._connection.send_bytes(pickle.dumps(call))
         except OSError as error:
             raise self.lost() from error
 
     def receive(self, check: Callable[[], None] = lambda: None) -> Any:
-        """Wait for the value of the last call; `check` is called meanwhile, and may raise.
+        """Wait for the value of the last call; `check` is called meanwhile and may raise.
 
-        Raises the HarnessError that it raised, RankError for any other exception, and RankLost if
-        the process is gone.
+        Raises the HarnessError of the call, RankError for any other exception, and RankLost if the
+        process has ended.
         """
         try:
             while not self._connection.poll(WAITING_S):
@@ -131,8 +131,8 @@ class Worker:
         return answer.value
 
     def cause(self) -> Exception:
-        """The error that ends the run since this rank's process is gone: the one that it answered
-        at the end, if it did.
+        """Return the error that ends the run because this rank's process has ended: the error of
+        its last answer, if there is one, else RankLost.
         """
         if self._connection.poll():
             try:
@@ -143,27 +143,27 @@ class Worker:
 
     @property
     def exit_code(self) -> int | None:
-        """That of its process, -N if signal N ended it; None while it runs."""
+        """Exit code of the process, -N if signal N ended it; None while it runs."""
         return self._process.poll()
 
     @property
     def doing(self) -> str:
-        """Its number, and the users whom it waits for: `rank 1 of 2, which waits for 3 users`."""
+        """The rank and the users it waits for, as `rank 1 of 2, which waits for 3 users`."""
         users = self.users_awaited()
         what = f", which waits for {users} user{'s'[: users > 1]}" if users else ""
         return f"{self.name}{what}"
 
     def check_alive(self) -> None:
-        """Raise RankLost if the process is gone."""
+        """Raise RankLost if the process has ended."""
         if self.exit_code is not None:
             raise self.lost()
 
     def lost_touch(self, ranks: str) -> RankLost:
-        """The error that ends the run since `ranks` run, and do nothing."""
+        """Return the error for `ranks` that run but do not take part in a transfer."""
         return self._ended(f"{ranks} taking no part in a transfer")
 
     def lost(self) -> RankLost:
-        """The error that ends the run since this rank is gone."""
+        """Return the error for the end of this rank's process."""
         self._process.wait(ENDS_WITHIN_S)
         return self._ended(f"rank {self.rank} of {self._of} {self._process.how_ended()}")
 
@@ -174,8 +174,8 @@ class Worker:
         )
 
     def end(self) -> None:
-        """Let the process end; it is killed if it takes too long."""
-        for own in self._sockets:  # a thread may wait for the rank to ask
+        """Let the process end; kill it if it takes too long."""
+        for own in self._sockets:  # a thread may wait for the rank's requests
             with contextlib.suppress(OSError):
                 own.shutdown(socket.SHUT_RDWR)
             own.close()
@@ -185,13 +185,15 @@ class Worker:
 
 
 def connection_of(own: socket.socket) -> Connection:
-    """Both ends' messages over a socket, which stays the caller's."""
+    """Return a message connection over a duplicate of the socket, which the caller keeps."""
     return Connection(os.dup(own.fileno()))
 
 
 def first_gone(workers: Sequence[Worker]) -> Worker | None:
-    """The worker whose process has ended, waited for a little. Of several the one that a signal
-    killed, if any, else the lowest exit code: the others ended because it was gone, with 75.
+    """Wait up to ENDS_WITHIN_S for a worker whose process has ended and return it, or None.
+
+    Of several, it is the one with the lowest exit code, which is negative after a signal. The
+    others ended with 75 because that one was gone.
     """
     until = time.monotonic() + ENDS_WITHIN_S
     while time.monotonic() < until:
@@ -208,10 +210,10 @@ def serve(
     explained: Explained,
     ends_by_error: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Answer calls by the methods of `rank` until rank 0 is gone or closes the connection.
+    """Answer calls with the methods of `rank` until rank 0 has ended or closes the connection.
 
-    `explained`: a library's exception as ours, None for a bug; `ends_by_error`: whether the process
-    ends by one, so that others do not wait for it in torch.
+    `explained`: turns a library's exception into a HarnessError, None for a bug. `ends_by_error`:
+    returns whether an error ends the process, so that others do not wait for it in torch.
     """
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -232,5 +234,5 @@ def _answer(rank: object, call: Call, explained: Explained) -> Answer:
             return Answer(error=ours, exit_code=ours.exit_code, cpu_s=time.process_time())
         what = " ".join(f"{type(error).__name__}: {error}".split())
         bug = f"{what}\n{traceback.format_exc()}"
-        code = StoppedError.exit_code if isinstance(error, RuntimeError) else 1  # another is gone
+        code = StoppedError.exit_code if isinstance(error, RuntimeError) else 1  # a rank is gone
         return Answer(bug=bug, exit_code=code, cpu_s=time.process_time())

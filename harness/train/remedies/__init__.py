@@ -1,1 +1,1 @@
-"""One file a remedy; policy_gradient/remedy_roles.py says what it may do."""
+"""Remedies, one per file; policy_gradient/remedy_roles.py has the roles they can play."""

@@ -1,13 +1,14 @@
 """ADAPO: the upper bound of the ratio's clip is moved towards a target of entropy.
 
--min(r A, clip(r, 1 - clip_low, 1 + e) A); e grows where H is below the target and shrinks where it
-is above (arXiv 2603.11682, section on ADAPO: its theorem 2 bounds a step's H by (1 - clip_low) H
-and (1 + e) H). The target is H of the first step, as in the paper. A fixed e of 0.28 is DAPO, by
-which H of a 32B model grew by 298% there, with ADAPO by 102%.
+-min(r A, clip(r, 1 - clip_low, 1 + e) A). The bound e grows while H is below the target and shrinks
+while it is above (arXiv 2603.11682, section on ADAPO: its theorem 2 bounds a step's H by
+(1 - clip_low) H and (1 + e) H). The target is H of the first step, as in the paper. A fixed e of
+0.28 is DAPO, with which H of the paper's 32B model grew by 298%, and by 102% with ADAPO.
 
-The paper's text could not be read, and there is no code by the authors; notes on the paper give the
-direction and the target, and say of its controllers that they double and halve. Ours are `factor`,
-the bounds `least` and `most`, and where e starts: DAPO's. It does nothing with one update a batch.
+The paper's text was not accessible, and the authors released no code. Notes on the paper give the
+direction and the target, and say that its controllers double and halve. `factor`, the bounds
+`least` and `most`, and the initial e, which is DAPO's, are choices made here. ADAPO has no effect
+with one update per batch.
 """
 
 from dataclasses import dataclass, replace

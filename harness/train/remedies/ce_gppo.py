@@ -2,9 +2,10 @@
 
 -beta_low (1 - clip_low) r / sg(r) A where A < 0 and r < 1 - clip_low, -beta_high (1 + clip_high)
 r / sg(r) A where A > 0 and r > 1 + clip_high, else -r A (arXiv 2509.20712, section 3; sg = stop
-gradient). The first holds entropy up when it is small, the second when it is large. Defaults are
-those of the paper's 1.5B model; it has beta_low 0.75 at 7B, and the authors' code (Kwai-Klear/
-CE-GPPO) falls back to 0.25. `dual_clip` is the code's. Nothing happens with one update a batch.
+gradient). The first term keeps entropy up if beta_low is small, the second if beta_high is large.
+The defaults are those of the paper's 1.5B model; the 7B model has beta_low 0.75, and the authors'
+code (Kwai-Klear/CE-GPPO) defaults to 0.25. `dual_clip` is taken from that code. CE-GPPO has no
+effect with one update per batch.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,13 @@
 """Clip_B: bad tokens whose punishment would cost the most entropy give no gradient.
 
-Left out are tokens with A < 0 and S - mean(S) < -mu sd(S), S = p (log p + H), mean and sd over the
-step's tokens (arXiv 2602.03392; agentscope-ai/Trinity-RFT, clipb_advantage.py; mu 2.5). S is minus
-the first-order change of H where the token's logit is raised: to push down a rare token, with S <
-0, lowers H. Tokens with A > 0 are all kept. In the authors' code what is left out does not count in
-the loss's denominator; here it does, so that the rest keeps its gradient and `remedy/acted` is the
-share left out. It can act with one update a batch, and is chosen once a step. It does nothing while
-no such S is that far out; mu 2.5 is of a model's vocabulary, for tabular acts set 1.
+It drops tokens with A < 0 and S - mean(S) < -mu sd(S), where S = p (log p + H) and mean and sd are
+over the step's tokens (arXiv 2602.03392; agentscope-ai/Trinity-RFT, clipb_advantage.py; mu 2.5).
+S is minus the first-order change of H when the token's logit is raised: pushing down a rare token,
+with S < 0, lowers H. All tokens with A > 0 are kept. In the authors' code dropped tokens do not
+count in the loss's denominator. Here they do, so that the gradient of the others is unchanged, and
+`remedy/acted` is the dropped share. Tokens are chosen once a step, and Clip_B also acts with one
+update per batch. It has no effect while no S is that far from the mean. mu 2.5 suits a model's
+vocabulary; for tabular acts set 1.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weigh
 
 @dataclass(frozen=True)
 class ClipB(Weight):
-    """How far from the mean a token is left out."""
+    """The threshold at which tokens are dropped."""
 
     needs_entropies: ClassVar[bool] = True
     needs_negative: ClassVar[bool] = True

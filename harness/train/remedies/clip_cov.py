@@ -1,12 +1,13 @@
 """Clip-Cov: a few tokens of high covariance, drawn at random, give no gradient.
 
-max(1, floor(share * N)) of the tokens with low <= Cov_i / sd(A) <= high, Cov_i = (log p_i - mean)
-(A_i - mean) (arXiv 2505.22617, equations 11 and 12; share 2e-4, band 1 to 5). The paper's band is
-absolute, for advantages of unit spread; here it is in units of their standard deviation, since
-with smaller ones Clip-Cov would never act. The ratio stays clipped, at 0 and 2 as in the authors'
-scripts (issue 16), which the paper does not say. At the paper's share a batch of 400 acts loses
-one. It acts with one update a batch too; the tokens are then chosen once for all updates of a step,
-where the authors choose anew in each and leave out what PPO has clipped.
+It drops max(1, floor(share * N)) of the tokens with low <= Cov_i / sd(A) <= high, where
+Cov_i = (log p_i - mean) (A_i - mean) (arXiv 2505.22617, equations 11 and 12; share 2e-4, band 1 to
+5). The paper's band is absolute, for advantages of unit spread. Here it is in units of their
+standard deviation, since with smaller advantages Clip-Cov would never act. The ratio stays clipped,
+at 0 and 2 as in the authors' scripts (issue 16), which the paper does not mention. At the paper's
+share a batch of 400 acts loses one. Clip-Cov also acts with one update per batch. Its tokens are
+chosen once for all updates of a step; the authors choose anew in each update and exclude tokens
+that PPO has clipped.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from harness.train.policy_gradient.remedy_roles import Ratio, StepTokens, Weight
 
 @dataclass(frozen=True)
 class ClipCov(Weight, Ratio):
-    """Which share of the band's tokens is left out, and the ratio's wide clip."""
+    """The share of tokens to drop, their covariance band, and the ratio's wide clip."""
 
     share: Annotated[float, Between(0, 1)] = 2e-4
     """Share of the tokens that are left out."""
@@ -46,7 +47,7 @@ class ClipCov(Weight, Ratio):
             )
 
     def idle(self, config: object) -> None:
-        """It can always act."""
+        """Return None, since Clip-Cov also acts with one update per batch."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)

@@ -1,7 +1,7 @@
 """Clip-higher: the upper bound of the ratio's clip is raised, so that unlikely words may grow.
 
 -min(r A, clip(r, 1 - clip_low, 1 + clip_high) A) with clip_high > clip_low (DAPO, arXiv
-2503.14476, section 3.1; its bounds 0.2 and 0.28). It does nothing with one update a batch.
+2503.14476, section 3.1; its bounds 0.2 and 0.28). It has no effect with one update per batch.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from harness.train.policy_gradient.remedy_roles import Ratio
 
 @dataclass(frozen=True)
 class ClipHigher(Ratio):
-    """PPO's clip with bounds of its own."""
+    """PPO's clip with separate bounds."""
 
     clip_low: Annotated[float, Between(0, 1)] = 0.2
     """Lower bound of the ratio: at 1 - clip_low."""

@@ -1,12 +1,12 @@
 """Clip_V: as Clip_B, with each token's S compared to what it is on average at its own place.
 
-Left out are tokens with A < 0 and D > mu sd(D), D = E S - S, S = p (log p + H) and E S = sum p^2
-(log p + H) over the vocabulary there; at most `share` of all, but one, those of largest D (arXiv
-2602.03392; agentscope-ai/Trinity-RFT, clipv_advantage.py; mu 8.5 and 1e-4 by its default_args, 2 in
-its constructor). sd is around the mean of D, the threshold is not centred, as there. As in clip_b,
-what is left out still counts in the denominator, which it does not in the authors' code. E S needs
-the whole distribution: one more pass of a language model over the batch. It can act with one update
-a batch; where no D is that far out it does nothing.
+It drops tokens with A < 0 and D > mu sd(D), where D = E S - S, S = p (log p + H) and
+E S = sum p^2 (log p + H) over the vocabulary; at most max(1, floor(share * N)) tokens, those with
+the largest D (arXiv 2602.03392; agentscope-ai/Trinity-RFT, clipv_advantage.py; mu 8.5 and 1e-4 in
+its default_args, mu 2 in its constructor). As there, sd is around the mean of D, but the threshold
+is not centred. As in clip_b, dropped tokens still count in the denominator, unlike in the authors'
+code. E S needs the whole distribution, which costs a language model another pass over the batch.
+Clip_V also acts with one update per batch. It has no effect while no D is that large.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weigh
 
 @dataclass(frozen=True)
 class ClipV(Weight):
-    """How far out a token is left out, and how many are at most."""
+    """The threshold at which tokens are dropped, and their largest share."""
 
     needs_entropies: ClassVar[bool] = True
     needs_negative: ClassVar[bool] = True

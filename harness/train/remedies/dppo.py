@@ -1,14 +1,14 @@
 """DPPO: a token is left out once its probability, not its ratio, has moved far enough.
 
--r A, but 0 where A > 0 and p - p_old > high, or A < 0 and p_old - p > low (binary total variation,
-arXiv 2602.04879; 0.2 and 0.2 as in SkyRL and verl's `dppo_tv`; prime-rl trains with it). A clip of
-the ratio at 1.2 stops a token of p_old 0.01 at 0.012; this one lets it rise to 0.21. In slope a
-ratio above `cap` counts as `cap`: verl's code has sg(min(r, 20)) log p.
+The loss is -r A, but 0 where A > 0 and p - p_old > high, or A < 0 and p_old - p > low (binary total
+variation, arXiv 2602.04879; 0.2 and 0.2 as in SkyRL and verl's `dppo_tv`; prime-rl trains with it).
+A clip of the ratio at 1.2 stops a token with p_old 0.01 at 0.012; DPPO lets it rise to 0.21. A
+ratio above `cap` counts as `cap` in the slope: verl's code has sg(min(r, 20)) log p.
 
-The authors' codes (sail-sg/Stable-RL; verl) compare with the probability of the engine that drew
-the token, so that their mask also sees the engine's rounding; here p_old is the trainer's own, and
-the engine is corrected for by its importance weight. With one update a batch p is p_old and nothing
-happens. The variant by binary KL is not here.
+The authors' implementations (sail-sg/Stable-RL; verl) compare with the probability of the engine
+that drew the token, so their mask includes the engine's rounding. Here p_old is the trainer's own,
+and an importance weight corrects for the engine. With one update per batch p equals p_old, so DPPO
+has no effect. The variant with binary KL is not implemented.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,11 @@
 """Dynamic sampling: a batch holds only groups whose rewards differ.
 
-Groups without variance are drawn again with other users, up to `tries` times in all (DAPO, arXiv
-2503.14476, section 3.2; 10 as in the authors' scripts, which then end the run; here the rest stays,
-with advantage 0). The authors draw whole batches anew and keep what fills one; here only what is
-missing is drawn again. H and R are those of the batch that is learned from, so R of a hard level
-looks better than it is: compare eval/reward. Nothing happens where every group has variance.
+Groups without variance are drawn again with other users, up to `tries` times in total (DAPO, arXiv
+2503.14476, section 3.2; 10 as in the authors' scripts, which then end the run; here the remaining
+groups stay, with advantage 0). The authors draw whole new batches and keep as many groups as fill
+one; here only the missing groups are drawn again. H and R describe the batch that is learned from,
+so R of a hard level looks better than it is: compare eval/reward instead. Dynamic sampling has no
+effect if every group has variance.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,12 @@
 """Entrocraft: which half of the advantages is learned from keeps H within a band that moves.
 
-Where H is above the band only tokens with A > 0 give a gradient, which lowers H; below it only
-those with A < 0, which raises it; within, all do. Both bounds go linearly from start to end over
-the run (arXiv 2604.26326; lblaoke/entrocraft, estimator grpo_range_linear: 0.6 to 0.4 and 0.7 to
-0.5 nats a token, for Qwen3-4B). H is exact here, of the step's tokens before its updates; the
-loss's denominator counts the tokens left out, too. It can act with one update a batch, and does
-nothing while H is within the band. The bounds are nats: a tabular act starts at 1.9, where these
-numbers are a collapse to aim at.
+While H is above the band, only tokens with A > 0 give a gradient, which lowers H; while it is
+below, only tokens with A < 0, which raises it; within the band, all do. Both bounds move linearly
+over the run (arXiv 2604.26326; lblaoke/entrocraft, estimator grpo_range_linear: 0.6 to 0.4 and 0.7
+to 0.5 nats per token, for Qwen3-4B). H is exact here, at the step's tokens before its updates. The
+loss's denominator also counts the dropped tokens. Entrocraft also acts with one update per batch,
+and has no effect while H is within the band. The bounds are in nats: tabular acts start at an
+entropy of 1.9, for which these defaults would aim at a collapse.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Entrocraft(Weight):
                 )
 
     def band(self, progress: float) -> tuple[float, float]:
-        """Lower and upper bound of H after a share of the run, in nats."""
+        """Return the lower and upper bound of H after a share `progress` of the run, in nats."""
         lower = self.lower_start + progress * (self.lower_end - self.lower_start)
         return lower, self.upper_start + progress * (self.upper_end - self.upper_start)
 

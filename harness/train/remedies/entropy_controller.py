@@ -1,12 +1,12 @@
 """Adaptive entropy control: an entropy bonus that is on while H is at or below a target.
 
-Step k subtracts c_k H where H_k <= target, else nothing; then c grows by `delta` where H_k <=
-target, and shrinks by it elsewhere, within [0, most] (Skywork-OR1, arXiv 2505.22312, section 4; its
-target 0.2 nats a token, delta 1e-4, most 0.005). Its code estimates H by the mean of -log p of the
-tokens drawn; here H is exact, before the update. With `target_end` the target goes linearly from
-`target` to it over the run, as the bands of Entrocraft do (arXiv 2604.26326), which holds H there
-by other means: entrocraft. Nothing happens until H has come down to the target, which an act's
-entropy of 1.9 nats may never do.
+Step k subtracts c_k H if H_k <= target, else nothing. Then c grows by `delta` if H_k <= target and
+shrinks by it otherwise, within [0, most] (Skywork-OR1, arXiv 2505.22312, section 4; its target 0.2
+nats per token, delta 1e-4, most 0.005). The authors' code estimates H by the mean of -log p of the
+drawn tokens; here H is exact, before the update. With `target_end` the target moves linearly from
+`target` to `target_end` over the run, like the band of Entrocraft (arXiv 2604.26326; see
+entrocraft). The controller has no effect until H has fallen to the target, which the entropy of
+tabular acts, 1.9 nats at the start, may never do.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from harness.train.policy_gradient.remedy_roles import Bonus
 
 @dataclass(frozen=True)
 class EntropyController(Bonus):
-    """The target, and how the coefficient is moved."""
+    """The target, and how the coefficient changes."""
 
     needs_entropies: ClassVar[bool] = True
     target: Annotated[float, Between(0, 20)] = 0.2

@@ -1,17 +1,19 @@
 """ERA: good replies of low entropy are learned from as if they had been surer still.
 
-Where A > 0 and the mean H of the top 20% of a reply's tokens is below `low`, its logits are
-multiplied by `factor` in the loss; above `high` they are divided by it (arXiv 2510.08549; xtqqwq/
-ERA-LLM, dp_actor.py). The slope is that of log softmax(factor * logits), which hardly moves a token
-that is likely already. The authors' thresholds are 0.45 and 3 nats, of Qwen2.5-Math-7B; here they
-are multiples of the same mean over the first step's replies, with defaults of ours, since nats of
-another model mean nothing. factor 2 is theirs.
+Where A > 0 and the mean H over the 20% of a reply's tokens with the highest entropy is below `low`,
+the reply's logits are multiplied by `factor` in the loss; above `high` they are divided by it
+(arXiv 2510.08549; xtqqwq/ERA-LLM, dp_actor.py). The slope is that of log softmax(factor * logits),
+which hardly changes tokens that are already likely. The authors' thresholds are 0.45 and 3 nats for
+Qwen2.5-Math-7B. Here they are multiples of the same mean over the first step's replies, since
+thresholds in nats do not transfer between models; the defaults are chosen here. factor 2 is the
+authors'.
 
-Ours: the top 20% are of a reply, theirs of a conversation's one response; H is of the weights that
-drew the tokens, for all updates of a step; the ratio stays that of the probabilities drawn from.
-The authors make one update a batch and may keep only the 20 likeliest words (their `topk`), which
-is left out, as is the paper's rescaling of A (their `adv_scale`, off in their script). It can act
-with one update a batch, and does nothing until a reply's H has left the range.
+Differences: the 20% are taken per reply, where the authors have one response per conversation. H is
+that of the weights that drew the tokens, for all updates of a step, and the ratio is that of the
+sampling probabilities. The authors make one update per batch and can restrict logits to the 20
+likeliest words (`topk`), which is not implemented, nor is the paper's rescaling of A (`adv_scale`,
+off in their script). ERA also acts with one update per batch, and has no effect until a reply's H
+has left the range.
 """
 
 from dataclasses import dataclass
@@ -28,7 +30,7 @@ TOP_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Era(Adaptive, Sharpening):
-    """The range of a reply's entropy, relative to the start, and the factor outside."""
+    """The range of a reply's entropy relative to the first step, and the factor outside of it."""
 
     chooses: ClassVar[bool] = True
     low: Annotated[float, Between(0, 1)] = 0.7

@@ -1,11 +1,12 @@
 """Forking tokens: only the tokens of highest entropy give a gradient.
 
-The top `share` of the step's tokens by entropy before the update (arXiv 2506.01939, equation 4;
-20%). There are two normalisations. The loss here is the sum over the tokens that are kept, divided
-by their number, as in the authors' code (Shenzhi-Wang/Beyond-the-80-20-Rule-RLVR). The paper's
-equation divides it by the number of all tokens, and so does TRL's `top_entropy_quantile`: that is
-`normalise_by_all`, and makes the gradient 1 / share smaller at an equal rate. Both codes take the
-share in each micro-batch, here it is of the step. It can always act.
+Kept are the top `share` of the step's tokens by entropy before the update (arXiv 2506.01939,
+equation 4; 20%). There are two normalisations. By default the loss is the mean over the kept
+tokens, as in the authors' code (Shenzhi-Wang/Beyond-the-80-20-Rule-RLVR). With `normalise_by_all`
+the sum over the kept tokens is divided by the number of all tokens, as in the paper's equation and
+TRL's `top_entropy_quantile`; this makes the gradient smaller by the factor `share` at an equal
+rate. Both implementations take the share of each micro-batch; here it is taken of the step. The
+remedy always has an effect.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weigh
 
 @dataclass(frozen=True)
 class ForkingTokens(Weight):
-    """Which share is kept, and what the loss is a mean over."""
+    """The share of tokens to keep, and the denominator of the loss."""
 
     needs_entropies: ClassVar[bool] = True
     share: Annotated[float, Between(0, 1)] = 0.2

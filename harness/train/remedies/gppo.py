@@ -1,11 +1,11 @@
 """GPPO: tokens beyond the clip's bounds keep a gradient, that of the bound.
 
 max(-A r, -A clip(r, (1 - clip_low) r / sg(r), (1 + clip_high) r / sg(r))), sg = stop gradient
-(arXiv 2508.07629, section 3.3): the value is that of clipped PPO; the slope is -(1 + clip_high) A
+(arXiv 2508.07629, section 3.3). The value is that of clipped PPO. The slope is -(1 + clip_high) A
 where A > 0 and r > 1 + clip_high, -(1 - clip_low) A where A < 0 and r < 1 - clip_low, else -r A.
-The bound `dual_clip`, A < 0 and r > 3, is in the authors' code (suu990901/KlearReasoner), not in
-the paper's formula; their supervised loss on correct samples is left out. Nothing happens with one
-update a batch.
+The bound `dual_clip`, for A < 0 and r > 3, is in the authors' code (suu990901/KlearReasoner) but
+not in the paper's formula. The authors' supervised loss on correct samples is not implemented. GPPO
+has no effect with one update per batch.
 """
 
 from dataclasses import dataclass

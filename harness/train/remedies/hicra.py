@@ -1,12 +1,12 @@
 """HICRA: what opens a strategy gains more where it went well and loses less where it did not.
 
-A' = A + alpha |A| for planning tokens, A for others (arXiv 2509.03646, v2; alpha 0.2, A without a
-standard deviation there: algorithm=dr_grpo). No code of the authors is released. Theirs are spans
-of n-grams mined from correct solutions by clustering; here they are those of entropy/planning: the
-openings of sentences by which supporters put a strategy, up to three words. It can act with one
-update a batch. With policy=tabular it is refused: an act is the choice of a strategy and nothing
-else, so every token would be a planning token. It does nothing to a model that opens no sentence
-so.
+A' = A + alpha |A| for planning tokens, A for others (arXiv 2509.03646, v2; alpha 0.2; its A is not
+divided by a standard deviation: algorithm=dr_grpo). The authors released no code. Their planning
+tokens are spans of n-grams mined from correct solutions by clustering. Here they are the planning
+tokens of entropy/planning: the first words, up to three, of sentences by which supporters express a
+strategy. HICRA also acts with one update per batch. It is refused with policy=tabular, where an act
+is nothing but the choice of a strategy, so every token would be a planning token. It has no effect
+on a model that never opens a sentence this way.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weigh
 
 @dataclass(frozen=True)
 class Hicra(Weight):
-    """How much planning tokens gain."""
+    """The gain of planning tokens."""
 
     needs_planning: ClassVar[bool] = True
     alpha: Annotated[float, Between(0, 1)] = 0.2

@@ -2,9 +2,10 @@
 
 -r A for all tokens, without a clip, plus coefficient * |log p - log p_old| at the max(1, floor(
 share * N)) tokens with the largest Cov_i = (log p_i - mean)(A_i - mean) (arXiv 2505.22617,
-equations 13 and 14). Defaults of its 7B model; 32B has share 2e-4. The authors' code names the
-share as a percent, and takes the absolute log-ratio where the paper writes a divergence; they are
-chosen once a step here. With one update a batch the log-ratio is 0 and nothing happens (issue 1).
+equations 13 and 14). The defaults are those of its 7B model; the 32B model has share 2e-4. The
+authors' code states the share in percent, and uses the absolute log-ratio where the paper writes a
+divergence. Here the tokens are chosen once a step. With one update per batch the log-ratio is 0 and
+KL-Cov has no effect (issue 1).
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,13 @@
 """Reference KL: a term keeps the policy near the start policy, at every token.
 
-coefficient * k3, k3 = exp(d) - d - 1 with d = log p_start - log p (GRPO, arXiv 2402.03300, equation
-4; its coefficient 0.04). In value this estimates KL(policy || start); the mean of its slope 1 -
-exp(d) is the gradient of KL(start || policy). With `unbiased` the term is r k3, r = p / p_old
-(DeepSeek-V3.2, arXiv 2512.02556; the default of TRL 1.16, `use_bias_correction_kl`), whose slope is
--r d: the mean of that is the gradient of KL(policy || start), with one update a batch too. An
-importance weight for the engine that drew the tokens multiplies neither, as in TRL. The sweep of
-arXiv 2505.22617 (0.001 to 0.1) found entropy steadied and reward lowered. At step 1 the policy is
-the start and nothing happens.
+The term is coefficient * k3, k3 = exp(d) - d - 1 with d = log p_start - log p (GRPO, arXiv
+2402.03300, equation 4; its coefficient 0.04). Its value estimates KL(policy || start), but the mean
+of its slope 1 - exp(d) is the gradient of KL(start || policy). With `unbiased` the term is r k3,
+r = p / p_old (DeepSeek-V3.2, arXiv 2512.02556; the default of TRL 1.16, `use_bias_correction_kl`).
+Its slope is -r d, whose mean is the gradient of KL(policy || start), also with one update per
+batch. As in TRL, neither is multiplied by an importance weight for the engine that drew the tokens.
+In the sweep of arXiv 2505.22617 (0.001 to 0.1) the term stabilised entropy and lowered reward. At
+step 1 the policy is the start policy and the term has no effect.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from harness.train.policy_gradient.remedy_roles import Added, StepTokens, Term
 
 @dataclass(frozen=True)
 class ReferenceKl(Term):
-    """The weight of the term, and which gradient it has."""
+    """The weight of the term, and the choice of its gradient."""
 
     needs_start: ClassVar[bool] = True
     coefficient: Annotated[float, Between(0, 1e6)] = 0.04

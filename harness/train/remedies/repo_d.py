@@ -1,16 +1,16 @@
 """REPO-D: likely tokens lose advantage in proportion to the entropy that the step would cost.
 
-A' = A - beta L, L = log p + H, with beta = -zeta dH, dH = -mean(A L p): the first-order change of H
-by the step's own gradient (arXiv 2603.11682, theorem 1). A step that would lower H takes from what
-was likely and gives to what was rare, whatever its advantage. zeta is moved as REPO-R's is.
+A' = A - beta L, where L = log p + H, beta = -zeta dH, and dH = -mean(A L p) is the first-order
+change of H by the step's own gradient (arXiv 2603.11682, theorem 1). In a step that would lower H,
+likely tokens lose advantage and rare tokens gain, whatever their advantage. zeta changes as in
+REPO-R.
 
-The paper's text could not be read. That A' = A - beta L and dH are its own is in notes on it; that
-REPO-D sets beta to zeta dH, with zeta clipped between bounds and doubled or halved towards a
-target, is in the reviews of its submission (ICLR 2026). Ours: dH is that of the batch, since it is
-not said whether the paper's is one a batch or one a state; the sign, so that zeta above 0 raises H;
-the default of `most`. L is centred exactly at each token, by its H before the update, and taken
-from the weights that drew the tokens, for all updates of a step. It can act with one update a
-batch.
+The paper's text was not accessible. Notes on it give A' = A - beta L and dH; the reviews of its
+submission (ICLR 2026) say that REPO-D sets beta to zeta dH, with zeta clipped between bounds and
+doubled or halved towards a target. Chosen here: dH is that of the batch, since the sources do not
+say whether it is per batch or per state; the sign, so that a positive zeta raises H; and the
+default of `most`. L is centred exactly at each token, by its H before the update, and uses the
+weights that drew the tokens, for all updates of a step. REPO-D also acts with one update per batch.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from harness.train.policy_gradient.remedy_roles import Shift, StepTokens
 
 @dataclass(frozen=True)
 class RepoD(Doubling, Shift):
-    """The coefficient at the start, and within what it doubles and halves."""
+    """The initial coefficient, and the bounds within which it doubles and halves."""
 
     zeta: Annotated[float, Between(-1e6, 1e6)] = 1e-3
     """Factor of the expected loss of entropy in the first step."""

@@ -1,18 +1,19 @@
 """REPO-R: an advantage is rescaled by how likely its token was, so that rare ones count for more.
 
-A' = A (1 - zeta log p), not below 0, where A > 0; A (1 + zeta log p), not above 0, where A < 0
-(arXiv 2603.11682, appendix D.2; SkyRL's `trainer.algorithm.repo`). It is A - beta L with beta =
-zeta |A|; log p stands in for the centred L, as in SkyRL. With zeta above 0 rare good tokens are
-strengthened and rare bad ones are let off, which raises H; below 0 it lowers H.
+A' = A (1 - zeta log p), at least 0, where A > 0; A (1 + zeta log p), at most 0, where A < 0
+(arXiv 2603.11682, appendix D.2; SkyRL's `trainer.algorithm.repo`). This is A - beta L with
+beta = zeta |A| and log p in place of the centred L, as in SkyRL. A positive zeta strengthens rare
+good tokens and weakens the penalty of rare bad ones, which raises H; a negative zeta lowers H.
 
-In a step whose H is below the target zeta doubles, or halves if it is negative; above the target it
-is the other way round. Its size stays within [least, most], and where it would halve below `least`
-its sign changes. Paper and SkyRL: least 1e-4, most 0.05; SkyRL starts at 0.001. The paper's target
-is the start's entropy: `target_share` is in units of H at the first step; SkyRL's is absolute (0.3
-nats). Not the paper's: log p is of the weights that drew the tokens, for all updates of a step,
-where SkyRL takes it anew in each; H is exact. There is no code by the authors; the paper was read
-in notes on it and in SkyRL's documentation. It can act with one update a batch. At `most` 0.05 it
-changes the slope of a tabular act, which has log p of about -2, by a tenth.
+In a step whose H is below the target, zeta doubles, or halves if it is negative; above the target
+it does the opposite. Its size stays within [least, most]; where it would halve below `least`, its
+sign changes. Paper and SkyRL have least 1e-4 and most 0.05; SkyRL starts at 0.001. The paper's
+target is the initial entropy, so `target_share` is a multiple of H at the first step; SkyRL's
+target is absolute (0.3 nats). Unlike in the paper, log p is that of the weights that drew the
+tokens for all updates of a step (SkyRL recomputes it in each), and H is exact. The authors released
+no code; notes on the paper and SkyRL's documentation were the sources. REPO-R also acts with one
+update per batch. With `most` 0.05 it changes the slope of a tabular act, whose log p is about -2,
+by a tenth.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weigh
 
 @dataclass(frozen=True)
 class RepoR(Doubling, Weight):
-    """The coefficient at the start, and within what it doubles and halves."""
+    """The initial coefficient, and the bounds within which it doubles and halves."""
 
     zeta: Annotated[float, Between(-100, 100)] = 1e-3
     """Coefficient of log p in the first step."""

@@ -1,14 +1,15 @@
 """SNR filter: groups whose rewards differ little are left out of the step.
 
-Kept are the fewest groups, by falling standard deviation of their rewards, whose sum of these
-reaches `share` of the batch's, less `slack`; groups without any are left out (RAGEN-2, arXiv
-2604.06268; RAGEN's `rollout_filter`, top_p linear: 0.9 and 0.01). The paper speaks of the variance;
-`reward_variance` in the code is the standard deviation, which is used here: of the population,
-where theirs divides by n - 1, so that sums differ by one factor. If rewards differ by less than
-`slack` in all, nothing is kept, as there, and the step teaches nothing. The loss is a mean over
-what is kept, as in the authors' code, where the groups are gone; with `normalise_by_all` over all
-tokens. What was drawn is drawn: it costs as much as before (dynamic_sampling draws again). It needs
-an algorithm that compares groups. It can act with one update a batch, and not with one group.
+Groups are kept in falling order of the standard deviation of their rewards until the sum of these
+reaches `share` of the batch's sum, minus `slack`; groups with none are dropped (RAGEN-2, arXiv
+2604.06268; RAGEN's `rollout_filter`, top_p linear: 0.9 and 0.01). The paper speaks of the variance,
+but `reward_variance` in its code is the standard deviation, which is used here: of the population,
+where the code divides by n - 1, so that sums differ by a constant factor. If all rewards together
+differ by less than `slack`, nothing is kept, as in the code, and the step learns nothing. The loss
+is a mean over the kept tokens, as in the authors' code, which removes the other groups; with
+`normalise_by_all` it is divided by the number of all tokens. No groups are drawn again, unlike in
+dynamic_sampling. The filter needs an algorithm that compares groups. It also acts with one update
+per batch, but not with a single group.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weigh
 
 @dataclass(frozen=True)
 class SnrFilter(Weight):
-    """How much of the batch's spread is kept, and what the loss is a mean over."""
+    """The share of the batch's spread to keep, and the denominator of the loss."""
 
     needs_groups: ClassVar[bool] = True
     share: Annotated[float, Between(0, 1)] = 0.9
@@ -53,7 +54,7 @@ class SnrFilter(Weight):
         return Weights(kept / float(kept[step.rewarded].mean()), ~kept)
 
     def keeps(self, spread: FloatArray) -> BoolArray:
-        """Which groups are kept, by the standard deviations of their rewards, shape (groups,)."""
+        """Return the mask of kept groups, by the standard deviations of their rewards."""
         order = np.argsort(-spread, kind="stable")
         before = np.cumsum(spread[order]) - spread[order]
         kept = np.zeros(len(spread), bool)

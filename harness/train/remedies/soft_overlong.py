@@ -1,11 +1,11 @@
 """Soft overlong punishment: replies that come near the token limit earn less.
 
-0 up to L - C tokens, then (L - C - tokens) / C down to -1 at L, L = policy.max_turn_tokens and
-C = buffer * L (DAPO, arXiv 2503.14476, equation 13; its buffer is 4096 of 20480). The paper adds
-this to rewards of -1 and 1; rewards here span 1, hence the weight of one half. It counts for the
-advantages only, as the mean over a conversation's replies, or for each reply where replies earn
-alone; `reward` is without it. It can do nothing to tabular, which has no tokens, nor where no reply
-comes near the limit.
+The punishment is 0 up to L - C tokens, then (L - C - tokens) / C down to -1 at L, where
+L = policy.max_turn_tokens and C = buffer * L (DAPO, arXiv 2503.14476, equation 13; its buffer is
+4096 of 20480). The paper adds it to rewards of -1 and 1; rewards here span 1, hence the weight of
+one half. It enters the advantages only: as the mean over a conversation's replies, and for each
+reply where replies have their own rewards. `reward` does not contain it. It has no effect on
+tabular, which has no tokens, and none if no reply comes near the limit.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from harness.train.policy_gradient.remedy_roles import Penalty
 
 @dataclass(frozen=True)
 class SoftOverlong(Penalty):
-    """Where the punishment begins, and how much it weighs."""
+    """Where the punishment begins, and its weight."""
 
     buffer: Annotated[float, Between(0.001, 1)] = 0.2
     """Share of the token limit below it in which the punishment grows."""

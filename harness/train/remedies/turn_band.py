@@ -1,14 +1,15 @@
 """Turn band: a bonus for entropy holds each turn's H near what it has been in that turn.
 
-H_k, the mean entropy of the tokens of turn k, against its mean over all steps before: below `low`
-times that, coefficient * H is subtracted from the loss at the turn's tokens; above `high` times, it
-is added; within, nothing. This is EPO's idea (arXiv 2509.22576), bands of 0.8 to 1.2 of a history,
-with a slope. EPO's published code adds a constant 0.1 to the loss of each token outside the band
-(verl/workers/actor/dp_actor.py, generate_entropy_penalty), and a constant has no gradient: what
-trains there is its plain bonus of 0.001, our entropy_bonus. So the slope is ours, and so are the
-history by turns and the mean over all earlier steps; EPO weighs its penalty by the step. H is
-exact. It can act with one update a batch. In the first step there is no history, and while H falls
-slowly the history falls with it and nothing happens.
+H_k, the mean entropy of the tokens of turn k, is compared with its mean over all earlier steps.
+Below `low` times this history, coefficient * H is subtracted from the loss at the turn's tokens;
+above `high` times, it is added; in between, nothing. This is EPO's idea (arXiv 2509.22576), a band
+of 0.8 to 1.2 of a history, but with a gradient. EPO's published code adds a constant 0.1 to the
+loss of each token outside the band (verl/workers/actor/dp_actor.py, generate_entropy_penalty),
+which has no gradient; only its plain bonus of 0.001, here entropy_bonus, has an effect. The
+gradient, the history by turns and the mean over all earlier steps are therefore choices made here;
+EPO weights its penalty by the step. H is exact. Turn band also acts with one update per batch. In
+the first step there is no history. While H falls slowly, the history falls with it, and the remedy
+has no effect.
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ class TurnBand(Adaptive, TokenBonus):
     """Factor of H in the loss of a turn outside the band."""
 
     def observed(self, state: State, step: StepTokens) -> State:
-        """With this step's means beside those of the steps before; see `_taken_in`."""
+        """Return the history of earlier steps with this step's means added as `now_TURN`."""
         now = {f"now_{turn}": mean for turn, mean in _turn_means(step).items()}
         return {**_taken_in(state), **now}
 
@@ -49,7 +50,7 @@ class TurnBand(Adaptive, TokenBonus):
 
 
 def _turn_means(step: StepTokens) -> dict[int, float]:
-    """Mean entropy of each turn's tokens, in nats."""
+    """Return the mean entropy of each turn's tokens, in nats."""
     assert step.turn is not None
     assert step.entropy_nats is not None
     turns = np.unique(step.turn).tolist()
@@ -57,8 +58,8 @@ def _turn_means(step: StepTokens) -> dict[int, float]:
 
 
 def _taken_in(state: State) -> dict[str, float]:
-    """The history with the means of the step before, `now_TURN`, taken into it: `mean_TURN` over
-    `count_TURN` steps.
+    """Return the history, `mean_TURN` over `count_TURN` steps, updated with the last step's means
+    `now_TURN`.
     """
     taken = {name: value for name, value in state.items() if not name.startswith("now_")}
     for name, value in state.items():

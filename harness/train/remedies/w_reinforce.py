@@ -1,11 +1,11 @@
 """W-REINFORCE: what went well counts for less than what went badly.
 
 The policy-gradient term of tokens with A > 0 is multiplied by `positive` (arXiv 2506.01347, section
-5; 0.1 as in the authors' code, TianHongZXY/RLVR-Decomposed): punishing what is wrong spreads
-probability over all else, rewarding what is right takes it from there. The paper's rewards are 1
-and -1 without a baseline; here it is the sign of the group-relative advantage. It can always act,
-but with an algorithm whose advantages are never negative it is refused: there it would be a smaller
-rate and nothing else.
+5; 0.1 as in the authors' code, TianHongZXY/RLVR-Decomposed). Punishing wrong answers spreads
+probability over all others, while rewarding right ones concentrates it. The paper's rewards are 1
+and -1 without a baseline; here the sign is that of the advantage. The remedy always has an effect.
+It is refused for algorithms without negative advantages, where it would only be a smaller learning
+rate.
 """
 
 from dataclasses import dataclass

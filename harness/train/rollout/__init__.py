@@ -1,1 +1,1 @@
-"""Conversations between a policy and simulated users, for every rung of policy."""
+"""Conversations between a policy and simulated users, for every kind of policy."""

@@ -1,7 +1,4 @@
-"""A step's batch of conversations: who is in it, its rollout and its filling.
-
-The same for every rung of policy.
-"""
+"""A step's batch of conversations for every kind of policy: its users, rollout and redraws."""
 
 from __future__ import annotations
 
@@ -34,30 +31,32 @@ from harness.train.rollout.rewards import compute_rewards
 from harness.utils.pending import Pending, gathered, then
 
 ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM, REFINEMENT_STREAM = 1, 2, 3, 4
-"""Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
+"""Random streams within a step. Each is keyed by seed and step, so no step depends on another's."""
 
 
 def groups_of(config: RunConfig) -> range:
-    """Numbers of a batch's groups."""
+    """Return the numbers of a batch's groups."""
     return range(config.trainer.conversations // config.algorithm.group_size)
 
 
 def keys_of(
     config: RunConfig, step: int, groups: Sequence[int] | None = None
 ) -> list[ConversationKey]:
-    """Keys of the conversations of step `step`, group by group; `groups`: all if None."""
+    """Return the keys of step `step`'s conversations, group by group; `groups`: all if None."""
     numbers, samples = groups or groups_of(config), range(config.algorithm.group_size)
     return [ConversationKey(config.seed, step, g, sample) for g in numbers for sample in samples]
 
 
 WAVES = 2
-"""Where an engine draws for one wave at a time: more of them are each drawn more slowly."""
+"""Waves for an engine that draws for one wave at a time; more and smaller waves draw slower."""
 
 
 def waves(config: RunConfig, count: int, together: bool) -> int:
-    """Number of speakers that share `count` conversations: 1 unless the users take their time.
+    """Return the number of waves that `count` conversations are divided into; 1 unless users are
+    served.
 
-    `together`: whether the engine draws for all at once; each conversation then goes on by itself.
+    `together`: whether the engine draws for all waves at once. By default each conversation is then
+    a wave of its own.
     """
     if config.simulator.kind != "served":
         return 1
@@ -65,19 +64,20 @@ def waves(config: RunConfig, count: int, together: bool) -> int:
 
 
 def streams(config: RunConfig) -> int:
-    """Number of random streams that a batch draws from, each for a range of its conversations; two
-    with served users, however many waves there are.
+    """Return the number of random streams of a batch, each for a range of its conversations.
+
+    It is two with served users, whatever the number of waves.
     """
     return min(2, config.trainer.conversations) if config.simulator.kind == "served" else 1
 
 
 def stream_of(config: RunConfig, attempt: int, part: int) -> int:
-    """The number of a range's random stream when groups are drawn for the n-th time, n from 0."""
+    """Return the number of the random stream of range `part` in draw `attempt`, both from 0."""
     return attempt * streams(config) + part
 
 
 def rng_of(config: RunConfig, step: int, stream: int, wave: int = 0) -> np.random.Generator:
-    """A generator that depends on seed, step, purpose and wave alone."""
+    """Return a generator that depends only on seed, step, stream and wave."""
     return np.random.default_rng([config.seed, step, stream, *([wave] if wave else [])])
 
 
@@ -88,10 +88,11 @@ def rollout_groups(
     groups: Sequence[int] | None = None,
     temperament: str | None = None,
 ) -> list[Conversation]:
-    """Draw the conversations of step `step`, each group at the level the curriculum gives it.
+    """Draw the conversations of step `step`, each group at its level in the curriculum.
 
-    `groups`: all of the batch's, or others in their places: g + n * (groups of a batch) for g.
-    `temperament`: of all users; None for those of the levels.
+    `groups`: numbers of the groups to draw; None for all of the batch. Number
+    g + n * (groups of a batch) is the n-th redraw of group g. `temperament`: the temperament of all
+    users; None for the temperaments of the levels.
     """
     config, keys = state.config, keys_of(state.config, step, groups)
     by_group = [_of_temperament(task, temperament) for task in group_tasks(state, step)]
@@ -112,7 +113,7 @@ def _of_temperament(task: GroupTask, temperament: str | None) -> GroupTask:
 
 
 def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulator:
-    """A simulator whose n-th conversation is at the n-th level."""
+    """Return a simulator whose n-th conversation is at the n-th of `levels`."""
     objects = {id(level): level for level in levels}.values()
     distinct = list({repr(level): level for level in objects}.values())
     simulators = [make(config.simulator, level) for level in distinct]
@@ -124,7 +125,7 @@ def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulat
 def _labelled(
     conversation: Conversation, level: DifficultyConfig, config: RunConfig
 ) -> Conversation:
-    """The conversation with its level and its user's temperament, for the record."""
+    """Return the conversation with its level and its user's temperament recorded."""
     start = conversation.start
     key = start.key if start else conversation.key
     temperament = temperament_of(key, level, config.simulator)
@@ -132,30 +133,30 @@ def _labelled(
 
 
 RolloutOnce = Callable[[int, Sequence[int]], list[Conversation]]
-"""Draws the groups of these numbers, for the n-th time within a step, n from 0."""
+"""Draws the conversations of numbered groups; its first argument counts a step's draws, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilledBatch:
-    """A batch after its filling, and where its conversations come from."""
+    """A batch after its redraws, and the origin of its conversations."""
 
     conversations: list[Conversation]
     source: list[tuple[int, int]]
-    """For each conversation, the draw that it is from and its number in that draw."""
+    """For each conversation, the draw it comes from and its number in that draw."""
     groups_drawn: int
-    """Groups drawn in all."""
+    """Number of groups drawn in total."""
 
     @property
     def redrawn(self) -> BoolArray:
-        """The conversations that replace others, shape (conversations,)."""
+        """The mask of conversations from a redraw, shape (conversations,)."""
         return np.array([attempt > 0 for attempt, _ in self.source])
 
 
 def fill(rollout_once: RolloutOnce, config: RunConfig, most_tries: int) -> FilledBatch:
     """Draw a step's groups; redraw those with equal rewards (arXiv 2503.14476, section 3.2).
 
-    A group is drawn up to `most_tries` times in all, at the n-th draw as group
-    g + n * (groups of a batch). A group without variance in the last draw stays, with advantage 0.
+    A group g is drawn up to `most_tries` times in total, in draw n (from 0) as group
+    g + n * (groups of a batch). A group without variance in its last draw stays, with advantage 0.
     """
     size = config.algorithm.group_size
     count = config.trainer.conversations // size
@@ -178,14 +179,14 @@ def fill(rollout_once: RolloutOnce, config: RunConfig, most_tries: int) -> Fille
 class SideBySide:
     """Several simulators as one, so that conversations at different levels share a batch.
 
-    Conversation i belongs to simulator `owners[i]`; each turn's state remembers whose it is.
+    Conversation i belongs to simulator `owners[i]`, which the state of each turn records.
     """
 
     def __init__(self, simulators: Sequence[UserSimulator], owners: Sequence[int]) -> None:
         self._simulators, self._owners = simulators, owners
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """One opening for each of `owners`."""
+        """Return one opening for each of `owners`."""
         turns: list[UserTurn | None] = [None] * len(keys)
         for number, simulator in enumerate(self._simulators):
             mine = [i for i, owner in enumerate(self._owners) if owner == number]
@@ -196,13 +197,13 @@ class SideBySide:
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
-        """Each reply answered by the simulator that its conversation belongs to."""
+        """Return the answer to each reply, from the simulator that its conversation belongs to."""
         return self.ask(turns, replies)()
 
     def ask(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> Pending[list[UserTurn]]:
-        """The same as a function to be waited on: the users of all simulators answer at once."""
+        """Return the answers as `answer` does, to be waited for; all simulators answer at once."""
         owned: list[list[int]] = []
         asked: list[Pending[list[UserTurn]]] = []
         for number, simulator in enumerate(self._simulators):

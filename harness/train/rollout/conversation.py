@@ -1,10 +1,10 @@
-"""Conversations between a policy and a simulated user, for every rung of policy.
+"""Conversations between a policy and a simulated user, for every kind of policy.
 
-A `Speaker` turns the users' words into replies; `rollout` runs all conversations of a batch turn
-by turn and drops those that have ended. Several speakers can share a batch in waves: while the
-users of one think, another speaks, and where an engine draws for all who ask at the time, they
-speak at once. A rung keeps its own traces (acts, token ids, caches) and never sees emotion,
-intention or anything else a person could not hear.
+A `Speaker` turns the users' words into replies. `rollout` runs all conversations of a batch turn
+by turn and drops those that have ended. Several speakers can share a batch in waves: one speaks
+while the users of another are answering, and several speak at once if the engine can draw for all
+of them. Each kind of speaker keeps its own traces (acts, token ids, caches) and never sees emotion,
+intention or anything else that a person could not hear.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class StartState:
-    """A conversation up to the point where a policy takes it over."""
+    """A conversation up to the point from which a policy continues it."""
 
     key: ConversationKey
-    """Key of the conversation that it was, whose user it has."""
+    """Key of the original conversation, which determines the user."""
     opening: UserTurn
     exchanges: tuple[Exchange, ...]
 
@@ -49,11 +49,11 @@ class StartState:
 
     @property
     def heard(self) -> list[str]:
-        """The user's words before their last turn."""
+        """The texts of the user's turns before the last one."""
         return [turn.text for turn in (self.opening, *(e.answer for e in self.exchanges))][:-1]
 
     def until(self, replies: int) -> StartState:
-        """The same, cut after so many replies."""
+        """Return the state cut after `replies` replies."""
         return replace(self, exchanges=self.exchanges[:replies])
 
 
@@ -66,11 +66,11 @@ class Conversation:
     """The turn that the policy first replies to."""
     exchanges: tuple[Exchange, ...]
     temperament: str | None = None
-    """The user's, for the record; the policy sees neither this nor the level."""
+    """The user's temperament, for the record; the policy sees neither this nor the level."""
     level: str | None = None
     """Name of the difficulty."""
     start: StartState | None = None
-    """The state that the policy took over; None if it had the whole conversation."""
+    """The state from which the policy continued; None if it held the whole conversation."""
 
     @property
     def last(self) -> UserTurn:
@@ -79,17 +79,17 @@ class Conversation:
 
     @property
     def before(self) -> tuple[Exchange, ...]:
-        """The exchanges before the policy took over."""
+        """The exchanges before the policy's first reply."""
         return self.start.exchanges if self.start else ()
 
     def until(self, replies: int) -> StartState:
-        """The conversation before the policy's own reply number `replies`, from 0."""
+        """Return the conversation before the policy's own reply number `replies`, from 0."""
         begun = self.start or StartState(self.key, self.opening, ())
         return replace(begun, exchanges=(*begun.exchanges, *self.exchanges[:replies]))
 
     @property
     def reward(self) -> float:
-        """Final emotion as reported to the trainer / 100."""
+        """The final emotion as reported to the trainer, divided by 100."""
         return self.last.reported_emotion / 100
 
 
@@ -101,35 +101,35 @@ class Speaker(Protocol):
         ...
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
-        """Reply in the conversations numbered `live`; `heard`: their users' last words."""
+        """Reply in the conversations numbered `live`; `heard`: their users' last turns."""
         ...
 
 
 @runtime_checkable
 class ConcurrentSpeaker(Speaker, Protocol):
-    """A policy whose replies can take time, in which the caller may do other things."""
+    """A policy whose replies can be pending, so that the caller can do other work meanwhile."""
 
     def begin_reply(
         self, live: Sequence[int], heard: Sequence[str]
     ) -> Pending[list[SupporterReply]]:
-        """Begin to reply as `speak` does; what is not Awaited has been said on return."""
+        """Begin to reply as `speak` does; a result that is not Awaited is ready on return."""
         ...
 
 
 def begin_reply(
     speaker: Speaker, live: Sequence[int], heard: Sequence[str]
 ) -> Pending[list[SupporterReply]]:
-    """Begin to reply; a speaker that is not concurrent has spoken on return."""
+    """Begin to reply; the replies of a speaker that is not concurrent are ready on return."""
     if isinstance(speaker, ConcurrentSpeaker):
         return speaker.begin_reply(live, heard)
     return ready(speaker.speak(live, heard))
 
 
 class Successor(Speaker, Protocol):
-    """A policy that can continue a conversation of another."""
+    """A policy that can continue conversations begun by another."""
 
     def take_over(self, starts: Sequence[StartState]) -> None:
-        """Take in the conversations so far, one for each of `begin`'s."""
+        """Read the conversations so far, one for each conversation of `begin`."""
         ...
 
 
@@ -138,20 +138,20 @@ S = TypeVar("S", bound=Speaker, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class InWaves(Generic[S]):
-    """Speakers that share a batch, each with a range of its conversations.
+    """Speakers that share a batch, each with a fixed range of its conversations.
 
-    The ranges are fixed by number, so that replies do not depend on how long a user takes.
+    The ranges are fixed so that replies do not depend on how long a user takes.
     """
 
     speakers: Sequence[S]
 
     def shares(self, count: int) -> list[range]:
-        """Each speaker's range of `count` conversations."""
+        """Return each speaker's range of `count` conversations."""
         return shares(count, len(self.speakers))
 
 
 def shares(count: int, waves: int) -> list[range]:
-    """The ranges of `count` conversations that so many waves have."""
+    """Divide `count` conversations into `waves` ranges of nearly equal size."""
     return [range(count * n // waves, count * (n + 1) // waves) for n in range(waves)]
 
 
@@ -176,7 +176,7 @@ def take_over(
     keys: Sequence[ConversationKey],
     starts: Sequence[StartState],
 ) -> list[Conversation]:
-    """Continue from `starts` to the end, one conversation per key; what follows is drawn anew."""
+    """Continue from `starts` to the end, one conversation per key, with new random numbers."""
     speakers = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
     openings = [_rekeyed(start.last_turn, key) for start, key in zip(starts, keys, strict=True)]
     waves = []
@@ -189,7 +189,7 @@ def take_over(
 
 
 def _rekeyed(turn: UserTurn, key: ConversationKey) -> UserTurn:
-    """`turn` in conversation `key`: the random numbers of a state are keyed by its conversation."""
+    """Return `turn` with its state in conversation `key`, which keys the user's random numbers."""
     return turn.with_state(replace(turn.state, key=key))
 
 
@@ -215,7 +215,7 @@ class _Wave:
         current: Sequence[UserTurn],
         replies: Sequence[SupporterReply],
     ) -> _Step:
-        """Put the replies to the users, whose turns are `current`."""
+        """Send the replies to the users, whose turns are `current`."""
         return _Step(ask(simulator, current, replies), partial(self._hear, simulator, replies))
 
     def _hear(
@@ -224,7 +224,7 @@ class _Wave:
         replies: Sequence[SupporterReply],
         answers: Sequence[UserTurn],
     ) -> _Step | None:
-        """Record the exchanges; a conversation whose user has ended it is live no more."""
+        """Record the exchanges, drop conversations that their users have ended, and speak again."""
         for i, reply, answer in zip(self.live, replies, answers, strict=True):
             self.exchanges[i].append(Exchange(reply, answer))
             self._current[i] = answer
@@ -234,7 +234,7 @@ class _Wave:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What a wave waits for, replies or answers, and what it does with them: its next step."""
+    """The replies or answers that a wave waits for, and the function that handles them."""
 
     pending: Pending[Any]
     go_on: Callable[[Any], _Step | None]
@@ -246,10 +246,10 @@ def _run(
     keys: Sequence[ConversationKey],
     openings: Sequence[UserTurn],
 ) -> list[Conversation]:
-    """Let each wave speak as soon as its users have answered, and ask them as soon as it has.
+    """Run the waves concurrently: each goes on as soon as its replies or answers are ready.
 
-    A wave has its own speaker, users, draws and conversations, so the order changes no result but
-    by the rounding of an engine that draws for several waves at once.
+    A wave has its own speaker, users, random numbers and conversations. The order therefore changes
+    no result, except by rounding in an engine that draws for several waves at once.
     """
     waiting = [wave.speak(simulator) for wave in waves if wave.live]
     while waiting:

@@ -1,11 +1,11 @@
-"""What the policy is told of a conversation that went badly, and from where it speaks again.
+"""Critiques of a conversation that went badly, and the reply from which it is continued anew.
 
-A critique names replies that were heard and strategies that were played. It is never given the
-user's intention; `reason` has from the simulator's account only which part weighed most.
+A critique names replies that were heard and strategies that were played, and never reveals the
+user's intention; `reason` takes from the simulator's account only the part that weighed most.
 
-A language model reads it as words after the user's last, for one reply alone: a model of English a
-note that quotes what it had said, policy=tiny, which knows the users' words alone, what a user says
-of such a reply.
+A language model reads the critique after the user's last turn, for one reply only. A model of
+English reads a note that quotes its former reply. policy=tiny knows only the users' vocabulary and
+reads what a user would say about such a reply.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OF_THE_REPLY = (
     "coldness",
     "puzzled",
 )
-"""Parts by which a reply can lower the mood; mood, momentum, user and a test were there before."""
+"""Parts by which a reply can lower the mood; mood, momentum, user and test precede the reply."""
 HEARD_BADLY = frozenset(CHANGES.index(change) for change in ("worse", "puzzled"))
 _SENTENCE = re.compile(r"[.?!\s]*[^.?!]+[.?!]*")
 PLAYED = {
@@ -51,7 +51,7 @@ NOTES = {
     "puzzled": "They did not understand it.",
     None: "They felt worse, and nothing in it explains why.",
 }
-"""By the part of the simulator's account that lowered the mood most; None where none did."""
+"""Notes by the part of the simulator's account that lowered the mood most; None: no part did."""
 SPOKEN = {
     "repetition": "That is the same again.",
     "confusion": "I did not tell you that.",
@@ -62,14 +62,14 @@ SPOKEN = {
     "puzzled": "I do not follow you.",
     None: "",
 }
-"""The same as users put it, but for what depends on the strategy."""
+"""The same notes in users' words, except for the parts whose wording depends on the strategy."""
 COST_MOST = "That does not make it any easier."
 
 
 def most_costly(conversation: Conversation) -> int | None:
-    """Number of the reply, from 0, by which the emotion fell most, the first where several are.
+    """Return the number of the reply, from 0, after which the emotion fell most; the first of ties.
 
-    None where no reply lowered it. The change is the simulator's own, without reward noise.
+    None if no reply lowered it. The change is the simulator's own, without reward noise.
     """
     changes = [exchange.answer.change or 0 for exchange in conversation.exchanges]
     least = min(changes)
@@ -79,13 +79,13 @@ def most_costly(conversation: Conversation) -> int | None:
 def blamed(
     critique: str, conversation: Conversation, reply: int, played: Sequence[str]
 ) -> frozenset[str]:
-    """The strategies that a critique of reply number `reply` speaks against.
+    """Return the strategies that a critique of reply number `reply` discourages.
 
-    `played`: the policy's strategies up to that reply, the last being its own. none: nothing is
-    told. score: that the reply cost most, which blames its strategy. reaction: the user's answer,
-    which blames it where the policy hears worse or puzzled. reason: what lowered the mood most in
-    the simulator's account of the reply; that it did not suit blames its strategy, that it was worn
-    by use all that were played, and anything else, or that it was bad luck, none.
+    `played`: the policy's strategies up to and including that reply. By `critique`:
+    none: no strategies. score: the reply's strategy. reaction: the reply's strategy if the policy
+    hears worse or puzzled in the user's answer. reason: depends on the part that lowered the mood
+    most in the simulator's account; an unsuitable reply discourages its strategy, a worn-out one
+    all strategies played, and any other part, or none, no strategies.
     """
     own, answer = frozenset(played[-1:]), conversation.exchanges[reply].answer
     if critique == "score":
@@ -101,7 +101,7 @@ def blamed(
 
 
 def worst_part(conversation: Conversation, reply: int) -> str | None:
-    """The part of the simulator's account of a reply that lowered the mood most; None if none."""
+    """Return the part of a reply's account that lowered the mood most; None if none did."""
     turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
     effects = account.moved_by(turns[reply], turns[reply + 1]).effects
     parts = {part: effects.get(part, 0.0) for part in OF_THE_REPLY}
@@ -112,10 +112,10 @@ def worst_part(conversation: Conversation, reply: int) -> str | None:
 def told(
     critique: str, conversation: Conversation, reply: int, played: Sequence[str], in_english: bool
 ) -> str:
-    """What follows the user's last words before reply number `reply`, from 0, is drawn again.
+    """Return the text of the critique, to append to the user's turn before reply number `reply`.
 
-    Nothing for `none`. `played`: strategies up to that reply, as the user heard them. `in_english`:
-    a note in brackets; else words of a user.
+    Empty for `none`. `played`: strategies up to that reply, as the user heard them. `in_english`:
+    whether it is a note in brackets rather than a user's words.
     """
     if critique == "none":
         return ""
@@ -134,13 +134,13 @@ def told(
 
 
 def first_sentence(text: str) -> str:
-    """The sentence in which a user says how a reply was taken."""
+    """Return the first sentence, in which a user says how a reply was taken."""
     found = _SENTENCE.match(text)
     return (found.group() if found else text).strip()
 
 
 def _spoken(part: str | None, strategy: str) -> str:
-    """What a user says of a reply of `strategy` that failed by `part`."""
+    """Return what a user says of a reply of `strategy` that failed by `part`."""
     if part == "worth":
         return LINES[f"fall.{strategy}"][ANYBODY][0]
     return LINES["more_of"][strategy][0] if part == "fatigue" else SPOKEN[part]

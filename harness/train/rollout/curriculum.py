@@ -1,7 +1,7 @@
 """The curriculum: each group's level at each step, and the state its conversations start from.
 
-All of it follows from seed, step and group, except the current difficulty of `adaptive`, which is
-saved in the checkpoints.
+Everything follows from seed, step and group, except the current difficulty of `adaptive`, which
+checkpoints save.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from harness.train.rollout.conversation import Conversation, StartState, rollout
 
 FILE = "curriculum.json"
 HARDEST = 100.0
-"""The difficulty index runs from 0, easy, over 50, medium, to 100, hard."""
+"""The difficulty index runs from 0 (easy) over 50 (medium) to 100 (hard)."""
 LIBRARY_SIZE = 128
-"""Conversations of the attentive reference with training users, before the first step."""
+"""Number of conversations of the attentive reference with training users before the first step."""
 FEWEST = 16
-"""If fewer succeed, those that end highest are taken instead."""
+"""Smallest library; if fewer conversations succeed, those with the highest emotion are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class CurriculumState:
 
     config: RunConfig
     ladder: tuple[DifficultyConfig, ...]
-    """easy, medium and hard in this run; empty if it trains at its own level alone."""
+    """easy, medium and hard as configured in this run; empty if it trains at a single level."""
     starts: tuple[StartState, ...]
-    """Successful conversations to take over; `reverse` only."""
+    """Successful conversations to start from; `reverse` only."""
     difficulty: float = 0.0
     """0-100; `adaptive` only."""
 
@@ -51,11 +51,11 @@ class GroupTask:
 
     level: DifficultyConfig
     start: StartState | None = None
-    """None: one of the step's own users, from the opening."""
+    """None: a user of the step, from the opening."""
 
 
 def begin(config: RunConfig, checkpoint: Path | None) -> CurriculumState:
-    """The state at the start of a run, or as saved in `checkpoint`."""
+    """Return the state at the start of a run, or as saved in `checkpoint`."""
     kind = config.curriculum.kind
     ladder = level_ladder(config.difficulty, config.levels) if kind in CLIMBS else ()
     state = CurriculumState(config, ladder, start_library(config) if kind == "reverse" else ())
@@ -66,14 +66,14 @@ def begin(config: RunConfig, checkpoint: Path | None) -> CurriculumState:
 
 
 def save(state: CurriculumState, folder: Path) -> None:
-    """Write to `folder` what `begin` reads; nothing if all of it can be computed again."""
+    """Write to `folder` the state that `begin` cannot compute again, if any."""
     if state.config.curriculum.kind == "adaptive":
         text = json.dumps({"difficulty": state.difficulty})
-        atomic.write_text(folder / FILE, text, durable=False)  # which the checkpoint sees to
+        atomic.write_text(folder / FILE, text, durable=False)  # the checkpoint syncs it
 
 
 def group_tasks(state: CurriculumState, step: int) -> list[GroupTask]:
-    """The task of each group of step `step`."""
+    """Return the task of each group of step `step`."""
     config = state.config
     groups = range(config.trainer.conversations // config.algorithm.group_size)
     if state.starts:
@@ -84,10 +84,10 @@ def group_tasks(state: CurriculumState, step: int) -> list[GroupTask]:
 
 
 def advanced(state: CurriculumState, conversations: Sequence[Conversation]) -> CurriculumState:
-    """The state after a step: AdaRFT's update of the target difficulty (arXiv 2504.05520).
+    """Return the state after a step: AdaRFT's update of the target difficulty (arXiv 2504.05520).
 
-    T <- clip(T + rate tanh(sensitivity (R - target)), 0, 100), R the mean final emotion as
-    reported / 100, whatever the reward in use. Unmoved where no conversation has a reward.
+    T <- clip(T + rate tanh(sensitivity (R - target)), 0, 100), where R is the mean reported final
+    emotion / 100, whatever the reward mode. T stays if no conversation has a reward.
     """
     rewards = np.array([c.reward for c in conversations])
     known = rewards[np.isfinite(rewards)]
@@ -101,7 +101,7 @@ def advanced(state: CurriculumState, conversations: Sequence[Conversation]) -> C
 def metrics(
     state: CurriculumState, conversations: Sequence[Conversation]
 ) -> dict[str, float | None]:
-    """The curriculum's columns of a step's row; `state`: before the step."""
+    """Return the curriculum's columns of a step's row; `state`: before the step."""
     kind = state.config.curriculum.kind
     shares = {
         f"curriculum/level_share/{name}": float(np.mean([c.level == name for c in conversations]))
@@ -116,14 +116,14 @@ def metrics(
 
 
 def _rung(state: CurriculumState, step: int, group: int) -> int:
-    """Index into the ladder."""
+    """Return the index of a group's level in the ladder."""
     settings, seed = state.config.curriculum, state.config.seed
     u = uniforms("level", seed, step, group)[0]
     if settings.kind == "staged":
         medium, hard = stages(settings, state.config.trainer.steps)
         return (step >= medium) + (step >= hard)
     if settings.kind == "adaptive":
-        # between two rungs the nearer gets the larger share, so that the mean is the difficulty
+        # draw one of the two neighbouring levels such that the expected level is the difficulty
         below, share = divmod(state.difficulty / HARDEST * (len(LEVELS) - 1), 1)
         return int(below) + (u < share)
     weights = (settings.weight_easy, settings.weight_medium, settings.weight_hard)
@@ -131,9 +131,9 @@ def _rung(state: CurriculumState, step: int, group: int) -> int:
 
 
 def stages(settings: CurriculumConfig, steps: int) -> tuple[int, int]:
-    """First step at medium and at hard: thirds of the run by default.
+    """Return the first steps at medium and at hard, which by default divide the run into thirds.
 
-    If one is configured, the other halves what lies before or after it.
+    If only one is configured, the other halves the part of the run before or after it.
     """
     medium = settings.medium_from or ((settings.hard_from or 2 * steps // 3 + 1) + 1) // 2
     hard = settings.hard_from or medium + max(0, steps + 1 - medium) // 2
@@ -141,7 +141,9 @@ def stages(settings: CurriculumConfig, steps: int) -> tuple[int, int]:
 
 
 def _reverse(state: CurriculumState, step: int, group: int) -> GroupTask:
-    """R3's slide (arXiv 2402.05808): from late states of what went well back to the beginning."""
+    """Return a start state for R3 (arXiv 2402.05808), which moves over the run from late states of
+    successful conversations back to the opening.
+    """
     settings, config = state.config.curriculum, state.config
     whole = settings.whole_from
     if whole is None:
@@ -154,7 +156,7 @@ def _reverse(state: CurriculumState, step: int, group: int) -> GroupTask:
 
 
 class AttentiveSpeaker:
-    """The attentive reference in conversation; every draw is keyed by conversation and turn."""
+    """The attentive reference as a speaker; random numbers are keyed by conversation and turn."""
 
     def __init__(self, keys: Sequence[ConversationKey]) -> None:
         self._keys = keys
@@ -165,7 +167,7 @@ class AttentiveSpeaker:
         self._said: list[list[str]] = [[] for _ in range(count)]
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
-        """The reference's reply in each conversation of `live`."""
+        """Return the reference's reply in each conversation of `live`."""
         replies = []
         for i, words in zip(live, heard, strict=True):
             self._heard[i].append(words)
@@ -177,9 +179,9 @@ class AttentiveSpeaker:
 
 
 def start_library(config: RunConfig) -> tuple[StartState, ...]:
-    """The successes among LIBRARY_SIZE conversations at the run's level, or the FEWEST best.
+    """Return the successes among LIBRARY_SIZE conversations at the run's level, or the FEWEST best.
 
-    Never empty. Depends on seed and level alone, so that a resumed run has the same.
+    The result is never empty. It depends only on seed and level, so a resumed run has the same.
     """
     keys = [ConversationKey(config.seed, 0, group, 0) for group in range(LIBRARY_SIZE)]
     everything = rollout(make(config.simulator, config.difficulty), AttentiveSpeaker(keys), keys)

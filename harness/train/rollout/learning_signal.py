@@ -1,4 +1,4 @@
-"""From the rewards of a step's batch to the advantages of its actions, with the critic's help."""
+"""Advantages of a batch's actions from its rewards and the critic's values."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ NO_CRITIC: dict[str, float | None] = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """A batch's actions as a critic sees them: replies, or the tokens of them. Arrays have one
-    entry an action.
+    """The actions that a critic values: a batch's replies or tokens. Arrays have one entry per
+    action.
     """
 
     conversation: IntArray
     place: IntArray
     """Number of the action among the policy's own in its conversation, from 0."""
     features: FloatArray
-    """What the policy read before the action, shape (actions, features)."""
+    """The policy's features before the action, shape (actions, features)."""
     reply: IntArray | None = None
-    """The reply that each token is of, from 0, where tokens are in order, conversation by
-    conversation; None where an action is a reply."""
+    """The reply of each token, from 0; None if actions are replies. Tokens are in order,
+    conversation by conversation."""
 
     @property
     def most(self) -> int:
-        """The most actions that a conversation of the batch has; MAX_TURNS of replies."""
+        """The largest number of actions in a conversation of the batch; for replies MAX_TURNS."""
         return MAX_TURNS if self.reply is None else int(self.place.max(initial=0)) + 1
 
     def table(self, values: FloatArray, conversations: int) -> FloatArray:
-        """Values of actions as a row a conversation, shape (conversations, `most`).
+        """Return the actions' values with one row per conversation, shape (conversations, `most`).
 
-        After its last action a conversation keeps that action's value; without one it has 0.
+        Entries after the last action repeat its value; a conversation without actions has 0.
         """
         table = np.full((conversations, self.most), np.nan)
         table[self.conversation, self.place] = values
@@ -57,7 +57,7 @@ class Actions:
         return table
 
     def rewards(self, rewards: Rewards) -> Rewards:
-        """The rewards with a column an action: what a reply earns, its last token earns."""
+        """Return the rewards with one column per action; a reply's goes to its last token."""
         if self.reply is None:
             return rewards
         conversations, per_turn = len(rewards.total), None
@@ -72,9 +72,9 @@ class Actions:
         return replace(rewards, per_turn=per_turn, replies=tokens)
 
     def mean_by_reply(self, advantages: FloatArray, conversations: int) -> FloatArray:
-        """The mean over each reply's tokens, shape (conversations, MAX_TURNS), 0 where no reply is.
+        """Return the mean over each reply's tokens, shape (conversations, MAX_TURNS).
 
-        `advantages`: shape (actions,).
+        It is 0 where there is no reply. `advantages`: shape (actions,).
         """
         assert self.reply is not None
         cell = self.conversation * MAX_TURNS + self.reply
@@ -87,16 +87,19 @@ class Actions:
 
 @dataclass(frozen=True, slots=True)
 class CriticBatch:
-    """What a critic learns from a batch, once the batch's row is on disk."""
+    """A critic and the batch that it learns from once the batch's row is on disk."""
 
     critic: Critic
     features: FloatArray
-    """Of the actions with a reward, shape (actions, features)."""
+    """Features of the actions with a reward, shape (actions, features)."""
     targets: FloatArray
-    """What it learns to expect of them, shape (actions,)."""
+    """The critic's targets for these actions, shape (actions,)."""
 
     def fitted_critic(self, where: str) -> Critic:
-        """The critic after it. Raises DivergedError that begins with `where`."""
+        """Return the critic after learning from the batch.
+
+        Raises DivergedError with a message that begins with `where`.
+        """
         if not len(self.targets):
             return self.critic
         try:
@@ -107,27 +110,28 @@ class CriticBatch:
 
 @dataclass(frozen=True, slots=True)
 class ActionValues:
-    """What a critic expected of each action before it learnt from the batch; shapes (actions,)."""
+    """A critic's value of each action before it learns from the batch; shapes (actions,)."""
 
     before: FloatArray
     target: FloatArray
-    """What it learns to expect; nan where a conversation has no reward."""
+    """The critic's targets; nan for conversations without a reward."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearningSignal:
-    """What a batch teaches."""
+    """The advantages of a batch, and what its critic learns from it."""
 
     advantages: FloatArray
-    """Of each reply, shape (conversations, MAX_TURNS); its tokens' mean where these differ."""
+    """Advantage of each reply, shape (conversations, MAX_TURNS); the mean over its tokens if these
+    differ."""
     token_advantages: FloatArray | None
-    """Of each own token, shape (tokens,); None where a reply's tokens share its advantage."""
+    """Advantage of each own token, shape (tokens,); None if all tokens of a reply share one."""
     critic_batch: CriticBatch | None
-    """For the critic; None without one."""
+    """The batch for the critic to learn from; None without a critic."""
     values: ActionValues | None
-    """The critic's; None without one."""
+    """The critic's values and targets; None without a critic."""
     metrics: dict[str, float | None]
-    """The critic's columns, None without one, and those of the algorithm's own."""
+    """The critic's metrics (None without a critic) and the algorithm's own."""
 
 
 def learning_signal(
@@ -138,10 +142,10 @@ def learning_signal(
     config: RunConfig,
     step: int,
 ) -> LearningSignal:
-    """The advantages of a batch, by a critic that has not learnt from it yet.
+    """Return the advantages of a batch, from a critic that has not learnt from it yet.
 
-    `actions`: needed with a critic. For a null control whole conversations change places, within
-    their group where the algorithm has groups, else within the batch.
+    `actions`: required with a critic. For a null control the advantages of whole conversations are
+    permuted, within groups if the algorithm has groups and otherwise within the batch.
     """
     values, critic_batch, of_actions, metrics = None, None, None, dict(NO_CRITIC)
     earned = rewards
@@ -169,10 +173,11 @@ def learning_signal(
 
 
 def denominator(algorithm: Algorithm, config: RunConfig, tokens: int) -> float:
-    """The divisor of the summed loss of a batch with `tokens` tokens that carry a gradient.
+    """Return the divisor of a batch's summed loss; `tokens`: number of tokens with a gradient.
 
-    Their number (arXiv 2503.14476, section 3.3), or the most that the batch could have: a
-    constant, so that a long reply's tokens weigh no less (arXiv 2503.20783, section 3.2).
+    It is `tokens` (arXiv 2503.14476, section 3.3), or the largest number of tokens that a batch
+    could have: a constant, so that tokens of long replies weigh no less (arXiv 2503.20783,
+    section 3.2).
     """
     if algorithm.denominator(config.algorithm) == "tokens":
         return tokens

@@ -11,17 +11,18 @@ from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.conversation import Conversation, Exchange
 
 GROUNDING = frozenset(("question", "restate", "reflect"))
-"""Strategies that make sure of what was meant."""
+"""Strategies that check what the user meant."""
 LONGEST = 20.0
-"""Words a reply from which on a conversation counts as not short at all."""
+"""Mean words per reply from which on shortness is 0."""
 QUALITIES = ("reward", "without solving", "grounding", "shortness")
 
 
 def qualities(conversations: Sequence[Conversation], rewards: FloatArray) -> FloatArray:
-    """QUALITIES of each conversation, each from 0 to 1 as `rewards` are, shape (conversations, 4).
+    """Return the QUALITIES of each conversation, each from 0 to 1, shape (conversations, 4).
 
-    `rewards`: in the mode in use, shape (conversations,), nan where a conversation has none; its
-    row is nan. The others are shares of replies, and 1 - words a reply / LONGEST, at least 0.
+    `rewards`: rewards in the configured mode, shape (conversations,); where one is nan, the whole
+    row is nan. "without solving" and "grounding" are shares of replies; "shortness" is
+    max(0, 1 - mean words per reply / LONGEST).
     """
     rows = [_of(conversation.exchanges) for conversation in conversations]
     table = np.column_stack([rewards, np.array(rows)])

@@ -1,8 +1,8 @@
-"""Which conversations are spoken again, and from where: the worst of each group, before its most
-costly reply (arXiv 2506.03106).
+"""The choice of conversations to refine: the worst of each group is continued anew from its most
+costly reply on (arXiv 2506.03106).
 
-The same for every rung of policy; what is drawn then is in tabular_refinement.py and
-language_refinement.py.
+This part is the same for every kind of policy; tabular_refinement.py and language_refinement.py
+draw the new replies.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from harness.train.rollout.conversation import Conversation, StartState
 NOT_REFINED: dict[str, float | None] = dict.fromkeys(
     ("refined/groups", "refined/replies", "refined/gain", "refined/failed")
 )
-"""Columns of a run whose groups stay as they were drawn."""
+"""Metrics of a run that refines no groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a conversation is taken over."""
+    """The point from which a conversation is continued anew."""
 
     conversation: int
-    """Its number in the batch."""
+    """Number of the conversation in the batch."""
     reply: int
-    """The policy's own reply that is spoken again, from 0."""
+    """Number of the first of the policy's own replies to draw again, from 0."""
     played: tuple[str, ...]
-    """The policy's strategies up to that reply."""
+    """The policy's strategies up to and including that reply."""
 
 
 def cuts_of(
@@ -41,10 +41,10 @@ def cuts_of(
     played: Sequence[Sequence[str]],
     group_size: int,
 ) -> list[Cut]:
-    """Where the worst conversation of each group is taken over, the first where several are.
+    """Return the cut of the worst conversation of each group; of several worst, the first.
 
-    `played`: the strategy of each reply of each conversation. A group without a reward, or in whose
-    worst conversation no reply lowered the emotion, has none.
+    `played`: the strategy of each reply of each conversation. A group has no cut if it has no
+    reward, or if no reply in its worst conversation lowered the emotion.
     """
     cuts = []
     for first in range(0, len(conversations), group_size):
@@ -61,34 +61,38 @@ def cuts_of(
 def begin_again(
     conversations: Sequence[Conversation], cuts: Sequence[Cut], group_size: int
 ) -> tuple[list[ConversationKey], list[StartState]]:
-    """Keys and starts of what is spoken again: of the users' draws, a sample beyond the group's."""
+    """Return keys and start states of the continuations.
+
+    Their sample numbers follow the group's, so that the users draw new random numbers.
+    """
     old = [conversations[cut.conversation] for cut in cuts]
     keys = [replace(c.key, sample=c.key.sample + group_size) for c in old]
     return keys, [c.until(cut.reply) for c, cut in zip(old, cuts, strict=True)]
 
 
 def joined(old: Conversation, cut: Cut, new: Conversation) -> Conversation:
-    """The conversation as it was until the cut, and as it went on then."""
+    """Return the conversation `old` up to the cut, followed by the exchanges of `new`."""
     return replace(old, key=new.key, exchanges=(*old.exchanges[: cut.reply], *new.exchanges))
 
 
 class GroupUniforms:
-    """Uniforms of some groups, which do not depend on which the others are."""
+    """Uniform numbers for chosen groups; a group's numbers do not depend on the other choices."""
 
     def __init__(self, rng: np.random.Generator, groups: int, chosen: Sequence[int]) -> None:
         self._rng, self._groups, self._chosen = rng, groups, list(chosen)
 
     def random(self, shape: tuple[int, ...], /) -> FloatArray:
-        """A row, of shape `shape[1:]`, a group, of which those that are chosen are used."""
+        """Draw a row of shape `shape[1:]` for every group and return the rows of those chosen."""
         return self._rng.random((self._groups, *shape[1:]))[self._chosen]
 
 
 def metrics(
     cuts: Sequence[Cut], groups: int, replies: int, before: FloatArray, after: FloatArray
 ) -> dict[str, float | None]:
-    """The columns of a batch of so many groups, in which `replies` were drawn again.
+    """Return the metrics of a refined batch.
 
-    `before`, `after`: the rewards of the whole batch, nan where a served user was lost.
+    `groups`: number of groups; `replies`: number of replies drawn again; `before`, `after`: the
+    rewards of the whole batch, nan where a served user failed.
     """
     again = np.array([cut.conversation for cut in cuts], dtype=np.int64)
     gains = (after - before)[again]

@@ -1,6 +1,6 @@
-"""Rewards of conversations: for their end, their course, each turn, or both, or as a plug-in says.
+"""Rewards of conversations: for the final emotion, the changes, a mix, or as a plug-in defines.
 
-Evaluations do not use them: they go by the users' own emotion, whatever is rewarded.
+Evaluations do not use these rewards. They measure the users' own emotion, whatever is rewarded.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from harness.train.rollout.qualities import qualities
 
 @dataclass(frozen=True)
 class Reward(Options, ABC):
-    """What a mode of reward= gives for conversations. A plug-in's fields are `reward.options`."""
+    """The reward of a `reward.mode`. The fields of a plug-in's class are `reward.options`."""
 
     @abstractmethod
     def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
-        """The rewards of a batch: nan where a conversation failed, whose `reward` is nan.
+        """Return the rewards of a batch; nan for failed conversations, whose `reward` is nan.
 
-        They depend on the conversations alone, so that a resumed run gets the same.
+        They must depend only on the conversations, so that a resumed run gets the same.
         """
 
     @classmethod
@@ -43,13 +43,13 @@ class Reward(Options, ABC):
 
     @classmethod
     def configured(cls, config: RewardConfig) -> Self:
-        """The reward as the config has it. Raises ConfigError for options that do not fit."""
+        """Return the reward with the config's options. Raises ConfigError for invalid options."""
         return options.build(cls, config.options)
 
 
 @dataclass(frozen=True)
 class Terminal(Reward):
-    """The final emotion as reported / 100."""
+    """The reported final emotion / 100."""
 
     def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
         return Rewards.of(_ends(conversations))
@@ -65,7 +65,7 @@ class Delta(Reward):
 
 @dataclass(frozen=True)
 class Mixed(Reward):
-    """The final emotion, and the change by each reply."""
+    """A mix of the final emotion and the change by each reply."""
 
     mix: Annotated[float, Between(0, 1)] = 1.0
     """Weight of the changes."""
@@ -81,7 +81,7 @@ class Mixed(Reward):
 
 @dataclass(frozen=True)
 class TurnCredit(Reward):
-    """The final emotion; each reply's change counts against the mean of its turn."""
+    """The final emotion, plus each reply's change relative to the mean change of its turn."""
 
     credit: Annotated[float, Between(0, 1000)] = 15.0
     """What a change by 100 adds to the advantage (arXiv 2606.15532 has 15)."""
@@ -98,7 +98,7 @@ class TurnCredit(Reward):
 
 @dataclass(frozen=True)
 class Warmth(Reward):
-    """Mean kindness of the replies, 0 to 1: a trait of what is said, whoever hears it."""
+    """Mean kindness of the replies, 0 to 1: a trait of the replies, independent of the user."""
 
     def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
         kind = _table(
@@ -111,7 +111,7 @@ class Warmth(Reward):
 
 @dataclass(frozen=True)
 class WorkingAlliance(Reward):
-    """Mean of bond, goal and task, 0 to 1, as far as the user keeps account of them."""
+    """Mean of bond, goal and task, 0 to 1, as far as they are known of the user."""
 
     def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
         found = [alliance(turns_of(c)).mean for c in conversations]
@@ -120,7 +120,7 @@ class WorkingAlliance(Reward):
 
 
 def turns_of(conversation: Conversation) -> list[UserTurn]:
-    """The user's turns, from the one that the policy first replies to."""
+    """Return the user's turns, from the first one that the policy replies to."""
     return [conversation.opening, *(e.answer for e in conversation.exchanges)]
 
 
@@ -133,11 +133,11 @@ OURS: Mapping[str, type[Reward]] = {
     "warmth": Warmth,
     "alliance": WorkingAlliance,
 }
-"""By mode; `turns` is a mix of the changes alone."""
+"""Rewards by mode; `turns` is `mixed` with a weight of 1 for the changes."""
 
 
 def make(config: RewardConfig) -> Reward:
-    """The reward of `reward.mode`. Raises ConfigError for options that do not fit."""
+    """Return the reward of `reward.mode`. Raises ConfigError for invalid options."""
     kind: type[Reward] = OURS.get(config.mode) or options.plug_in("reward", config.mode, Reward)
     return kind.configured(config)
 
@@ -145,7 +145,9 @@ def make(config: RewardConfig) -> Reward:
 def compute_rewards(
     conversations: Sequence[Conversation], reward: RewardConfig, with_qualities: bool = False
 ) -> Rewards:
-    """The rewards of `reward.mode`, of which solving replaces the share `reward.solution_bias`."""
+    """Return the rewards of `reward.mode`, with the share `reward.solution_bias` replaced by a
+    reward for suggesting and informing.
+    """
     rewards, bias = make(reward).rewards(conversations), reward.solution_bias
     replies = np.array([len(c.exchanges) for c in conversations], dtype=np.int64)
     if bias:
@@ -155,7 +157,7 @@ def compute_rewards(
 
 
 def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float) -> Rewards:
-    """The rewards, of which solving replaces the share `bias`."""
+    """Return the rewards, with the share `bias` replaced by one for suggesting and informing."""
     solved = _solution_shares(conversations)
     shared = blend(rewards.shared, solved, bias)
     if rewards.per_turn is None:
@@ -166,9 +168,9 @@ def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float
 
 
 def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:
-    """The rewards that advantages go by when replies are penalised; `total` is left as it is.
+    """Return the rewards from which advantages are computed when replies are penalised.
 
-    `penalties`: shape (conversations, MAX_TURNS), nan where there was no reply.
+    `total` stays as it is. `penalties`: shape (conversations, MAX_TURNS), nan without a reply.
     """
     per_turn = None if rewards.per_turn is None else rewards.per_turn + penalties
     shared = rewards.shared + np.nanmean(penalties, axis=1)
@@ -176,7 +178,7 @@ def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:
 
 
 def card(reward: RewardConfig) -> dict[str, Any]:
-    """The reward in the measurement card: runs of different rewards are not pooled."""
+    """Return the reward's part of the measurement card; different rewards are not pooled."""
     return {
         "mode": reward.mode,
         "mix": reward.mix,
@@ -193,16 +195,17 @@ def _ends(conversations: Sequence[Conversation]) -> FloatArray:
 
 
 def _gains(conversations: Sequence[Conversation]) -> FloatArray:
-    """Final minus start, so that `_gains` is what `turn_changes` add up to."""
+    """Return final minus initial emotion / 100, which is the sum of `turn_changes`."""
     openings = np.array([c.opening.reported_emotion / 100 for c in conversations])
     gains: FloatArray = _ends(conversations) - openings
     return gains
 
 
 def turn_changes(conversations: Sequence[Conversation]) -> FloatArray:
-    """Change of the reported emotion / 100 by each reply, shape (conversations, MAX_TURNS).
+    """Return the change of the reported emotion / 100 by each reply, shape (conversations,
+    MAX_TURNS).
 
-    They sum to final minus start: a user who leaves falls to 0 by the last reply.
+    A row sums to final minus initial emotion; a user who leaves falls to 0 at the last reply.
     """
 
     def changes(conversation: Conversation) -> FloatArray:
@@ -214,23 +217,23 @@ def turn_changes(conversations: Sequence[Conversation]) -> FloatArray:
 
 
 def kindness(strategies: Sequence[str]) -> float:
-    """Mean kindness of what was recognised in a reply, 0 to 1; 0 where nothing was."""
+    """Return the mean kindness of a reply's recognised strategies, 0 to 1; 0 if there are none."""
     return sum(KINDNESS[strategy] for strategy in strategies) / max(len(strategies), 1)
 
 
 def solves(exchange: Exchange) -> bool:
-    """Whether a reply suggests or informs, as its user recognised it."""
+    """Return whether the user recognised a suggestion or information in the reply."""
     return not SOLVING.isdisjoint(exchange.answer.strategies)
 
 
 def _solution_shares(conversations: Sequence[Conversation]) -> FloatArray:
-    """Share of each conversation's replies that suggest or inform, shape (conversations,)."""
+    """Return the share of each conversation's replies that solve, shape (conversations,)."""
     shares: FloatArray = np.nansum(_solution_turns(conversations), axis=1)
     return shares
 
 
 def _solution_turns(conversations: Sequence[Conversation]) -> FloatArray:
-    """1 / replies of the conversation for each that solves: a row sums to its share of them."""
+    """Return 1 / (number of replies) for each reply that solves; a row sums to their share."""
     return _table(
         conversations,
         lambda c: np.array([float(solves(e)) for e in c.exchanges]) / max(len(c.exchanges), 1),
@@ -240,7 +243,7 @@ def _solution_turns(conversations: Sequence[Conversation]) -> FloatArray:
 def _table(
     conversations: Sequence[Conversation], of: Callable[[Conversation], FloatArray]
 ) -> FloatArray:
-    """One row a conversation; nan after its end, and throughout where it has no reward."""
+    """Return `of` each conversation as a row; nan after its end, or throughout without a reward."""
     table = np.full((len(conversations), MAX_TURNS), np.nan)
     for row, conversation in zip(table, conversations, strict=True):
         if np.isfinite(conversation.reward):

@@ -1,4 +1,4 @@
-"""The tabular policy's worst conversations, spoken again after a critique."""
+"""Refinement of the tabular policy's worst conversations, continued anew after a critique."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 
 LOWERED_NATS = 2.0
-"""By how much a critique lowers the log-probability of a strategy before it is normalised."""
+"""How much a critique lowers a strategy's log-probability, before normalisation."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefinedBatch:
-    """What is learnt from: the batch as drawn, but for what was spoken again."""
+    """The batch to learn from: as drawn, except for the refined conversations."""
 
     conversations: list[Conversation]
     acts: Acts
     spoken_again: BoolArray | None
-    """The acts drawn after a critique, shape (acts,); None where groups stay as drawn."""
+    """The mask of acts drawn after a critique, shape (acts,); None if nothing is refined."""
     metrics: dict[str, float | None]
 
 
@@ -43,10 +43,10 @@ def refine(
     step: int,
     before_turn: Callable[[], None] = lambda: None,
 ) -> RefinedBatch:
-    """Speak the worst conversation of each group again, from its most costly reply on.
+    """Continue the worst conversation of each group anew, from its most costly reply on.
 
-    `critique`: as `Algorithm.refines_by` says; with None the batch stays as it is. The user's draws
-    are keyed by a sample of its own, beyond the group's; the policy's by step and group.
+    `critique`: as returned by `Algorithm.refines_by`; None leaves the batch as it is. The user's
+    random numbers are keyed by a sample number beyond the group's, the policy's by step and group.
     """
     if critique is None:
         return RefinedBatch(conversations, acts, None, refinement.NOT_REFINED)
@@ -75,7 +75,7 @@ def refine(
 
 
 def strategies_played(acts: Acts, conversations: int) -> list[list[str]]:
-    """The strategy of each reply of each conversation."""
+    """Return the strategy of each reply of each conversation."""
     table = np.zeros((conversations, int(acts.reply.max()) + 1), dtype=np.int64)
     table[acts.conversation, acts.reply] = acts.act
     counts = np.bincount(acts.conversation, minlength=conversations)
@@ -83,19 +83,19 @@ def strategies_played(acts: Acts, conversations: int) -> list[list[str]]:
 
 
 def blamed(critique: str, conversations: Sequence[Conversation], cut: Cut) -> frozenset[str]:
-    """The strategies that a critique of a cut's reply speaks against."""
+    """Return the strategies that a critique of a cut's reply discourages."""
     return critiques.blamed(critique, conversations[cut.conversation], cut.reply, cut.played)
 
 
 def lowered(by_cut: Sequence[frozenset[str]]) -> FloatArray:
-    """What is added to the log-probabilities, shape (conversations, strategies)."""
+    """Return the numbers to add to the log-probabilities, shape (conversations, strategies)."""
     return np.array([[-LOWERED_NATS * (s in names) for s in STRATEGIES] for names in by_cut])
 
 
 def _spliced(
     acts: Acts, new: Acts, cuts: Sequence[Cut], conversations: int
 ) -> tuple[Acts, BoolArray]:
-    """The acts before the cuts and those after them, and which are the latter."""
+    """Return the acts before the cuts joined with the new ones, and the mask of the new ones."""
     at = np.full(conversations, np.iinfo(np.int64).max)
     at[[cut.conversation for cut in cuts]] = [cut.reply for cut in cuts]
     kept = acts.reply < at[acts.conversation]

@@ -1,4 +1,4 @@
-"""The tabular policy in conversation, and the record of what it did."""
+"""The tabular policy as a speaker, and the record of its acts."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.conversation import StartState
 
 WORDING_DRAWS = 8
-"""Uniform draws that one reply may use for its wording, beside one for its strategy."""
+"""Uniform numbers per reply for its wording, in addition to one for its strategy."""
 
 RECEPTION: FloatArray = np.array(reception())
-"""By which the policy's belief learns from how its replies are taken: the attentive reference's."""
+"""The attentive reference's table by which the belief learns from how users take replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acts:
-    """The policy's acts in a batch of conversations; arrays have one entry a reply."""
+    """The policy's acts in a batch of conversations; arrays have one entry per reply."""
 
     seen: Observations
     act: IntArray
@@ -54,7 +54,7 @@ class Uniforms(Protocol):
 
 
 class TabularSpeaker:
-    """The policy in conversation. Conversation i draws from row i of a table made in `begin`."""
+    """The policy as a speaker. Conversation i uses row i of a table of uniforms made in `begin`."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class TabularSpeaker:
         told: FloatArray | None = None,
         slot: IntArray | None = None,
     ) -> None:
-        """`before_turn`: called before each turn of all live conversations; raises to stop.
+        """`before_turn`: called before each turn of all live conversations; may raise to stop.
 
-        `told`: what is added to the log-probabilities of each conversation's first reply, shape
-        (conversations, strategies); the record has none of it. `slot`: of each conversation, shape
-        (conversations,); None for the n-th modulo their number, as sets lie in a batch.
+        `told`: numbers added to the log-probabilities of each conversation's first reply, shape
+        (conversations, strategies); the recorded acts do not contain them. `slot`: the slot of each
+        conversation, shape (conversations,); None for n modulo the number of slots.
         """
         self._policy, self._temperature, self._rng = policy, temperature, rng
         self._before_turn, self._told, self._slot = before_turn, told, slot
@@ -84,20 +84,20 @@ class TabularSpeaker:
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
 
     def take_over(self, starts: Sequence[StartState]) -> None:
-        """Continue conversations of another, as if the policy had held them."""
+        """Continue conversations of another policy as if this one had held them."""
         self._known = [listen(start.heard) for start in starts]
         self._said = [{e.reply.text for e in start.exchanges} for start in starts]
         for number, start in enumerate(starts):
             self._memory = put(self._memory, np.array([number]), _remembered(start))
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
-        """Choose a strategy for each conversation in `live` and put it into words."""
+        """Choose a strategy for each conversation in `live` and word it."""
         return self.reply(live, heard, told=heard)
 
     def reply(
         self, live: Sequence[int], heard: Sequence[str], told: Sequence[str]
     ) -> list[SupporterReply]:
-        """Reply as `speak` does: choose by `heard`, put it into words by what was `told`."""
+        """Reply as `speak` does, but choose strategies by `heard` and word them by `told`."""
         self._before_turn()
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
         memory = having_heard(part(self._memory, mine), heard, RECEPTION)
@@ -119,7 +119,7 @@ class TabularSpeaker:
         return replies
 
     def _sentence(self, number: int, strategy: str, draw: Draw) -> str:
-        """A reply in conversation `number`."""
+        """Return the text of a reply in conversation `number`."""
         if not OBSERVATIONS[self._policy.observation].takes_up:
             return say(strategy, self._known[number], draw)
         text = take_up(strategy, self._known[number], self._said[number], draw)
@@ -127,7 +127,7 @@ class TabularSpeaker:
         return text
 
     def acts(self) -> Acts:
-        """All acts since `begin`."""
+        """Return all acts since `begin`."""
         seen, act, conversation = zip(*self._log, strict=True)
         features = np.concatenate([s.features for s in seen])
         reply = np.repeat(np.arange(len(act)), [len(a) for a in act])
@@ -137,7 +137,9 @@ class TabularSpeaker:
 
 
 def gathered(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
-    """The acts of a batch; conversation n is number `source[n][1]` of `by_try[source[n][0]]`."""
+    """Return the acts of a batch in which conversation n is number `source[n][1]` of
+    `by_try[source[n][0]]`.
+    """
     if len(by_try) == 1:
         return by_try[0]
     place = {at: n for n, at in enumerate(source)}
@@ -159,7 +161,10 @@ def _joined(parts: Sequence[Any], name: str) -> NDArray[Any]:
 
 
 def _remembered(start: StartState) -> Memory:
-    """What the policy would remember before the user's last turn; `other` for no strategy."""
+    """Return the policy's memory before the user's last turn.
+
+    A reply without a recognised strategy counts as `other`.
+    """
     played = [(e.answer.strategies or ("other",))[-1] for e in start.exchanges]
     if not played:
         return nothing_heard(1)

@@ -1,4 +1,4 @@
-"""The random numbers that a wave of conversations draws its tokens by."""
+"""The uniform numbers by which a wave of conversations draws its tokens."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.train.rollout.conversation import shares
 
 
 class RolloutUniforms:
-    """Uniforms of the conversations `mine` among the `count` of a batch, a table at each turn.
+    """Uniform numbers of the conversations `mine` among the `count` of a batch, one table per turn.
 
-    A batch has a fixed number of streams, each for a range of its conversations, so that what a
-    conversation draws does not depend on how many waves there are.
+    A batch has a fixed number of random streams, each for a range of its conversations, so that a
+    conversation's numbers do not depend on the number of waves.
     """
 
     def __init__(self, config: RunConfig, step: int, attempt: int, count: int, mine: range) -> None:
@@ -27,6 +27,6 @@ class RolloutUniforms:
         ]
 
     def random(self, shape: tuple[int, int], /) -> FloatArray:
-        """The next turn's uniforms, shape (conversations of this wave, tokens)."""
+        """Return the next turn's uniforms, shape (conversations of this wave, tokens)."""
         tables = [draw((rows, shape[1])) for rows, draw in self._streams]
         return np.concatenate(tables)[self._mine.start : self._mine.stop]

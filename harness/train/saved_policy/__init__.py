@@ -1,1 +1,1 @@
-"""The policies of a run, at its start and at its checkpoints, talking with held-out users."""
+"""The policies of a run, at its start and its checkpoints, in conversation with held-out users."""

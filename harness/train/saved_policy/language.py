@@ -1,8 +1,8 @@
-"""The language model of a run, and what it says without any user.
+"""The language model of a run, and its replies and scores without a simulated user.
 
-Its weights are those of a checkpoint, or those that the run began with. A reply is scored by its
-own tokens at temperature 1: mean log-probability a token, so that a longer one is not less likely
-for its length alone. A model that thinks is scored after an empty thought.
+The weights are those of a checkpoint or of the start model. The score of a reply is the mean
+log-probability of its tokens at temperature 1, so that longer replies are not penalised for their
+length. A thinking model is scored after an empty thought.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.saved_policy.policy import Divergence, Held, Turns
 
 SEED = 20_260_303
-"""Of the draws for replies; no run has it."""
+"""Seed of the draws for replies, which no run uses."""
 AT_ONCE = 32
-"""Replies that are drawn side by side."""
+"""Number of replies that are drawn together."""
 THINK, NO_THOUGHT = "<think>", "\n\n</think>\n\n"
 
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model that speaks by itself, whichever engine drew its run's conversations."""
+    """A language model with fixed weights, as its own engine whatever engine its run used."""
 
     config: RunConfig
     work: Work
 
     @classmethod
     def of(cls, config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedModel:
-        """Load the model. See `loading.load`."""
+        """Load the model; arguments and errors as in `loading.load`."""
         config = _here(config)
         torch.set_num_threads(config.trainer.threads)
         device = starts.device_of(config)
@@ -60,7 +60,7 @@ class SavedModel:
             )
         learner = models.learner
         if weights is not None:
-            if not config.policy.lora_rank:  # both at once may be more than there is room for
+            if not config.policy.lora_rank:  # both may not fit into memory
                 models, learner = replace(models, learner=None), None
             learner = _trained(config.policy, learner, weights, device)
         engine = Transformers(learner)
@@ -83,7 +83,7 @@ class SavedModel:
 
 
 def _here(config: RunConfig) -> RunConfig:
-    """The config for one process of this machine: with one GPU, or without where there is none."""
+    """Return the config for one process on this machine: on one GPU, or in float32 on the CPU."""
     config = config.on_ranks(1)
     if config.trainer.gpus and torch.cuda.is_available():
         return config
@@ -92,7 +92,7 @@ def _here(config: RunConfig) -> RunConfig:
 
 
 def _trained(policy: PolicyConfig, learner: Any, saved: Path, device: str) -> Any:
-    """The learner with the weights that a checkpoint saved; of adapters `learner` has the rest."""
+    """Return the learner with a checkpoint's weights; saved adapters are put into `learner`."""
     if policy.kind == "tiny":
         return tiny.load_model(saved, device)
     if policy.lora_rank:
@@ -108,7 +108,7 @@ def _moved(trajectory: TokenTrajectory) -> Divergence:
 
 @dataclass(frozen=True)
 class ModelWords:
-    """The words of one model."""
+    """The replies and scores of one model."""
 
     model: Any
     chat: Chat
@@ -116,9 +116,9 @@ class ModelWords:
     policy: PolicyConfig
 
     def replies(self, openings: Sequence[str]) -> list[str]:
-        """One reply to each opening, drawn at the policy's temperature.
+        """Draw one reply to each opening at the policy's temperature.
 
-        The draws for an opening depend on its place alone: another policy has the same.
+        The random numbers depend only on the opening's index, and are the same for every policy.
         """
         said: list[str] = []
         for first in range(0, len(openings), AT_ONCE):
@@ -134,7 +134,9 @@ class ModelWords:
 
     @torch.no_grad()
     def scores(self, turns: Turns, options: Sequence[str]) -> list[float]:
-        """Mean log-probability a token of each option as the reply to `turns`, in nats."""
+        """Return the mean log-probability per token of each option as the reply to `turns`, in
+        nats.
+        """
         ids = [self.chat.words(option) for option in options]
         states, rows = self._states(self._prompt(turns), ids)
         tokens = torch.tensor([token for option in ids for token in option], device=states.device)
@@ -145,9 +147,10 @@ class ModelWords:
     def _states(
         self, prompt: Sequence[int], options: Sequence[Sequence[int]]
     ) -> tuple[Tensor, list[int]]:
-        """Hidden states from which each option's tokens are drawn, option by option.
+        """Return the hidden states from which each option's tokens are drawn, and their numbers.
 
-        What all prompts begin with is read once, the rest of the prompt once for all options.
+        The common beginning of all prompts is read once, and the rest of the prompt once for all
+        options.
         """
         decoder, device = self.model.get_decoder(), self.model.device
         cache, shared = copy.deepcopy(self._frame), len(self.chat.first[0])
@@ -163,7 +166,7 @@ class ModelWords:
 
     @cached_property
     def _frame(self) -> Any:
-        """Keys and values of what the chat template puts before the user's first words."""
+        """Keys and values of the chat template before the user's first words; None without one."""
         first = self.chat.first[0]
         if not first:
             return None
@@ -177,7 +180,7 @@ class ModelWords:
 
     @cached_property
     def _no_thought(self) -> list[int]:
-        """Ids of an empty thought, which some templates have begun already."""
+        """Ids of an empty thought; some templates already open it."""
         before = self.chat.tokenizer.decode(self.chat.first[1]).rstrip()
         text = NO_THOUGHT if before.endswith(THINK) else f"{THINK}{NO_THOUGHT}"
         ids: list[int] = self.chat.tokenizer.encode(text, add_special_tokens=False)

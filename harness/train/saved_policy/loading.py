@@ -1,4 +1,4 @@
-"""A policy out of a run, of whatever kind its config says; the tabular one is here."""
+"""Loading a run's policy of any kind, and the saved tabular policy."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from harness.train.saved_policy.policy import Divergence, Held, SavedPolicy
 
 
 def load(config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedPolicy:
-    """A policy with the weights of a run's checkpoint, or with None those that the run began with.
+    """Load a run's policy with the weights of a checkpoint, or of the start for None.
 
-    `weights`: of a language model the folder that the libraries saved, of a tabular policy the
-    checkpoint.
-    `start_sum`: the sha256 of the run's start model, None where none is recorded. Raises
-    ConfigError if the start model cannot be had or is another, and for what is no checkpoint of
-    this policy.
+    `weights`: a language model's saved folder, or a tabular policy's checkpoint. `start_sum`: the
+    sha256 of the run's start model; None if it is not recorded.
+
+    Raises ConfigError if the start model is unavailable or different, or cannot take the saved
+    weights, and DataError for a tabular checkpoint of another policy.
     """
     if config.policy.kind == "tabular":
         return SavedTabular.of(config, weights)
@@ -36,7 +36,7 @@ def load(config: RunConfig, weights: Path | None, start_sum: str | None) -> Save
 
 @dataclass(frozen=True)
 class SavedTabular:
-    """A table of logits that speaks through the phrase grammar."""
+    """A tabular policy with fixed weights, which speaks through the phrase grammar."""
 
     config: RunConfig
     policy: TabularPolicy
@@ -44,7 +44,7 @@ class SavedTabular:
 
     @classmethod
     def of(cls, config: RunConfig, checkpoint: Path | None) -> SavedTabular:
-        """Load the table. Raises DataError for what is none of this policy."""
+        """Load the table. Raises DataError for a checkpoint of another policy."""
         start = tabular.start_policy(config)
         policy = start if checkpoint is None else tabular.load(checkpoint, start)
         return cls(config, policy, start)

@@ -1,4 +1,4 @@
-"""What a policy out of a run is asked for, whatever its kind."""
+"""The interface of a run's saved policy, for every kind of policy."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from harness.train.metrics.held_out import Meeting, at_once, meetings
 from harness.train.rollout.conversation import Conversation
 
 Watch = Callable[[int, int], None]
-"""Called before each slice with the conversations held so far and all of them."""
+"""Called before each slice with the numbers of conversations so far and in total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """How far a policy is from the one that its run began with, in one conversation."""
+    """The divergence of a policy from its run's start policy in one conversation."""
 
     nats: float
-    """Sum over its units of KL(policy || start): of a tabular policy exactly, of a language model
-    by log p - log p_start of the tokens drawn, which has the same mean."""
+    """Sum over units of KL(policy || start): exact for a tabular policy; for a language model the
+    sum of log p - log p_start of the drawn tokens, which has the same expectation."""
     units: int
-    """Acts of a tabular policy, tokens of a language model."""
+    """Number of acts of a tabular policy, or of tokens of a language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +36,28 @@ class Held:
     conversation: Conversation
     divergence: Divergence
     choice: tuple[float, ...] = ()
-    """What the policy itself, asked afterwards, takes the user to have come for: a score of each
-    intention. Nothing where it was not asked, or has no words of its own.
+    """The policy's score of each intention of the user, when asked afterwards; empty if it was not
+    asked or does not choose words.
     """
 
 
 Turns = Sequence[tuple[str, str]]
-"""(speaker, text), `user` first and last, `policy` between."""
+"""Pairs (speaker, text); `user` and `policy` alternate, and `user` has the first and last turn."""
 
 
 class Words(Protocol):
-    """What a policy says, or how likely it is to say given words, without any user."""
+    """Replies of a policy and scores of given replies, without a simulated user."""
 
     def replies(self, openings: Sequence[str]) -> list[str]:
-        """One reply to each opening, drawn at the policy's temperature; every policy is given the
-        same random numbers.
+        """Draw one reply to each opening at the policy's temperature, with the same random numbers
+        for every policy.
         """
         ...
 
     def scores(self, turns: Turns, options: Sequence[str]) -> list[float]:
-        """Mean log-probability a token of each option as the reply to `turns`, in nats."""
+        """Return the mean log-probability per token of each option as the reply to `turns`, in
+        nats.
+        """
         ...
 
 
@@ -64,25 +66,25 @@ class SavedPolicy(Protocol):
 
     @property
     def words(self) -> Words | None:
-        """None of a policy that chooses strategies and leaves the words to a grammar."""
+        """The policy's words; None for a policy that only chooses strategies."""
         ...
 
     @property
     def config(self) -> RunConfig:
-        """How it speaks, and the evaluation that is asked for."""
+        """The config of the policy and of the requested evaluation."""
         ...
 
     def speaking(self) -> AbstractContextManager[object]:
-        """A context in which it speaks."""
+        """Return the context in which conversations are held."""
         ...
 
     def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
-        """Some conversations, held side by side; the draws are those of an evaluation."""
+        """Hold some conversations side by side, with the random numbers of an evaluation."""
         ...
 
 
 def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:
-    """Every conversation of the evaluation that `saved.config` asks for."""
+    """Hold every conversation of the evaluation in `saved.config`."""
     every, size, users = meetings(saved.config), at_once(saved.config), HeldOutUsers(saved.config)
     held: list[Held] = []
     keeping = kept_replies.kept() if saved.config.simulator.kind == "scripted" else nullcontext()
@@ -95,5 +97,5 @@ def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:
 
 
 def of_size(config: RunConfig, users: int, repeats: int) -> RunConfig:
-    """The config with another size of evaluation."""
+    """Return the config with another size of evaluation."""
     return replace(config, eval=replace(config.eval, users=users, repeats=repeats))

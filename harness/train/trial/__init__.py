@@ -1,1 +1,1 @@
-"""A short trial of a policy on a device, with made-up conversations: memory, speed, precision."""
+"""A short trial of a policy on a device, on artificial conversations: memory, speed, precision."""

@@ -1,7 +1,8 @@
 """Measures a policy on this machine's device: precision, engine, memory and speed.
 
-The order keeps what is measured apart: memory and speed with nothing loaded but what a run has, the
-engine after one update, precision last, for which the model is loaded once more in float32.
+The order keeps the measurements independent: first memory and speed, with only a run's models
+loaded; then the engine after one update; last the precision, for which the model is loaded again in
+float32.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ from harness.train.warm_start import start_model
 from harness.utils import safe_text
 
 ON_A_CPU = Size(conversations=8, turns=2, turn_tokens=16)
-"""The most that is talked without a GPU, so that a trial takes a minute."""
+"""Largest size of a trial without a GPU, so that it takes a minute."""
 COMPARED = 8
-"""Conversations whose precision and gap are measured."""
+"""Number of conversations whose precision and engine gap are measured."""
 FULL_RATE, ADAPTER_RATE = 1e-4, 1e-2
-"""Learning rates of the one update: far more than a run's, so that stale weights would show."""
+"""Learning rates of the single update, far larger than a run's so that stale weights would show."""
 
 
 def size_on(device: str, config: RunConfig) -> Size:
-    """What is talked on this device: a run's longest step, less of it on a CPU."""
+    """Return the size of a trial on `device`: a run's longest step, or less on a CPU."""
     full = full_size(config)
     if device != "cpu":
         return full
@@ -67,7 +68,7 @@ def size_on(device: str, config: RunConfig) -> Size:
 def measure(config: RunConfig) -> Trial:
     """Measure the policy of `config` on the device that it asks for.
 
-    Raises ConfigError for a model that cannot be used, DeviceError where it does not fit.
+    Raises ConfigError for a model that cannot be used, DeviceError if it does not fit.
     """
     try:
         with tempfile.TemporaryDirectory() as scratch:
@@ -84,7 +85,7 @@ def _measure(config: RunConfig, scratch: Path) -> Trial:
     torch.set_num_threads(config.trainer.threads)
     size = size_on(device, config)
     models = start.load(config, device)
-    if device == "cpu":  # as start.load computes there
+    if device == "cpu":  # as start.load does
         config = replace(config, policy=replace(config.policy, dtype="float32"))
     rate = ADAPTER_RATE if config.policy.lora_rank else FULL_RATE
     optimiser = optimiser_of(config, models, rate)
@@ -122,7 +123,7 @@ def _measure(config: RunConfig, scratch: Path) -> Trial:
 
 
 def _allocated(device: str) -> int:
-    """Bytes that torch has allocated on the GPU; 0 on a CPU."""
+    """Return the bytes that torch has allocated on the GPU; 0 on a CPU."""
     return torch.cuda.memory_allocated() if device == "cuda" else 0
 
 
@@ -142,7 +143,11 @@ def _gap(
     size: Size,
     first: tuple[list[TokenTrajectory], Tensor, Tensor],
 ) -> EngineGap:
-    """The gap before the update, from what was drawn then, and in a few conversations after it."""
+    """Return the engine's gap before the update, and in a few conversations after it.
+
+    `first`: the trajectories drawn before the update, and the trainer's log-probabilities of their
+    tokens before and after it.
+    """
     trajectories, before, stale = first
     few = replace(size, conversations=min(size.conversations, COMPARED), turns=1)
     woken = Clock().over(lambda: _awake(engine))
@@ -163,7 +168,7 @@ def _awake(engine: Engine) -> None:
 
 
 def _hung(why: str) -> None:
-    """End the process: nothing can interrupt an engine that hangs."""
+    """End the process, since nothing else can interrupt an engine that hangs."""
     safe_text.say(f"the trial ended {why}")
     os._exit(StoppedError.exit_code)
 
@@ -171,8 +176,9 @@ def _hung(why: str) -> None:
 def _phases(
     config: RunConfig, prompt_tokens: int, taken: Sequence[Measured[Any]]
 ) -> tuple[PhaseMemory, ...]:
-    """The estimate of a run's longest step beside what was taken; vLLM's own share apart, which is
-    not torch's.
+    """Return the estimated and measured memory of a run's longest step, without vLLM's share.
+
+    Empty unless policy.kind is hf.
     """
     if config.policy.kind != "hf":
         return ()
@@ -189,7 +195,7 @@ def _phases(
 def _logp(
     config: RunConfig, models: StartModels, trajectories: Sequence[TokenTrajectory]
 ) -> Tensor:
-    """The trainer's log-probabilities of the first conversations' own tokens."""
+    """Return the trainer's log-probabilities of own tokens in the first COMPARED conversations."""
     learner: Any = models.learner
     ids, own = _rows(trajectories)
     with precision(config.policy, learner.device.type):
@@ -204,7 +210,7 @@ def _rows(
 
 
 def _drawn(trajectories: Sequence[TokenTrajectory]) -> Tensor:
-    """The engine's log-probabilities of the tokens that it drew."""
+    """Return the engine's log-probabilities of the tokens that it drew."""
     return torch.tensor([logp for t in trajectories for logp in t.logp])
 
 
@@ -215,7 +221,7 @@ def _apart(one: Tensor, other: Tensor) -> float:
 def _precision(
     config: RunConfig, device: str, trajectories: Sequence[TokenTrajectory]
 ) -> Precision:
-    """Both precisions of the start policy on what it said."""
+    """Return the difference between float32 and bfloat16 at the own tokens of `trajectories`."""
     model, (ids, own) = _in_float32(config, device), _rows(trajectories)
     temperature = config.policy.temperature
     entropies, logps = [], []
@@ -233,7 +239,7 @@ def _precision(
 
 
 def _in_float32(config: RunConfig, device: str) -> Any:
-    """The start policy with weights of float32 and without adapters."""
+    """Load the start policy with float32 weights and without adapters."""
     if config.policy.kind == "tiny":
         return tiny.load_model(start_model.ensure(config.policy), device)
     whole = replace(config.policy, lora_rank=0, dtype="float32")

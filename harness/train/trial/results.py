@@ -1,4 +1,4 @@
-"""What a trial of a policy on this machine's device measures."""
+"""The results of a trial of a policy on this machine's device."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from harness.train.trial.step import Size
 
 @dataclass(frozen=True)
 class Precision:
-    """The start policy's own tokens, computed in float32 and in bfloat16; nats a token."""
+    """The start policy's own tokens, computed in float32 and in bfloat16; nats per token."""
 
     entropy: float
-    """In float32."""
+    """Mean entropy in float32."""
     entropy_gap: float
-    """Mean of bfloat16 minus float32."""
+    """Mean difference of entropies, bfloat16 minus float32."""
     logp_gap: float
-    """Mean distance between the two log-probabilities of a token."""
+    """Mean absolute difference between the two log-probabilities of a token."""
     largest_logp_gap: float
 
 
 @dataclass(frozen=True)
 class EngineGap:
-    """Mean distance in nats between an engine's log-probability of a token and the trainer's."""
+    """Mean absolute difference in nats between an engine's and the trainer's log-probabilities."""
 
     engine: str
     sleeps: bool
     before: float
-    """With the weights that the trial began with."""
+    """The difference with the initial weights."""
     after: float
-    """After an update, and after its weights were sent."""
+    """The difference after an update whose weights were sent to the engine."""
     stale: float
-    """What an engine that still had the old weights would show."""
+    """The difference that an engine with the old weights would have after the update."""
     send_s: float
     """Seconds to wake the engine and send the weights."""
 
@@ -43,7 +43,7 @@ class PhaseMemory:
     name: str
     estimated: int
     peak: int | None
-    """As torch's allocator counts it; None without a GPU."""
+    """Peak in torch's allocator; None without a GPU."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Gpu:
     name: str
     memory_bytes: int
     cuda: str
-    """Version that torch was built for."""
+    """The CUDA version that torch was built for."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What was measured on one device."""
+    """The measurements on one device."""
 
     device: str
     """cpu or cuda."""
@@ -69,7 +69,7 @@ class Trial:
     engine: EngineGap
     phases: tuple[PhaseMemory, ...]
     rollout_tokens_per_s: float
-    """The policy's own tokens."""
+    """Own tokens of the policy per second, as in `training_tokens_per_s`."""
     training_tokens_per_s: float
     seconds: float
-    """Of the whole trial, the loading of models included."""
+    """Duration of the whole trial, including the loading of models."""

@@ -1,7 +1,7 @@
-"""A step of a policy with made-up users: conversations as long as they can be, and one update.
+"""A step of a policy with artificial users: conversations of the greatest length, and one update.
 
-What a run does on its device is done here by the same functions; only the users, the rewards and
-TRL's loop around it are left out.
+The work on the device is done by the same functions as in a run; only the users, the rewards and
+TRL's loop are left out.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
 WORDS = "I do not know what to do about it."
 STEP = 0
-"""Of no run: those count from 1."""
+"""A step number that no run has, since runs count from 1."""
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much is talked in a trial."""
+    """The size of a trial's conversations."""
 
     conversations: int
     turns: int
@@ -46,27 +46,26 @@ class Size:
 
 @dataclass(frozen=True)
 class Measured(Generic[Result]):
-    """What a phase returned and took."""
+    """The result of a phase with its time and memory."""
 
     value: Result
     seconds: float
     peak_bytes: int | None
-    """None where no memory was measured."""
+    """None if memory was not measured."""
 
 
 class Meter(Protocol):
-    """Measures the peak of a device's memory over a piece of work."""
+    """Measures time and, if possible, peak memory of some work."""
 
     def over(self, work: Callable[[], Result]) -> Measured[Result]:
-        """Do the work."""
+        """Do the work and return its result with the measurements."""
         ...
 
 
 class Clock:
-    """Measures the time alone."""
+    """Measures only time."""
 
     def over(self, work: Callable[[], Result]) -> Measured[Result]:
-        """Do the work."""
         began = time.monotonic()
         value = work()
         return Measured(value, time.monotonic() - began, None)
@@ -74,14 +73,13 @@ class Clock:
 
 @dataclass(frozen=True)
 class CudaMeter:
-    """Measures time and memory of a GPU, as torch's allocator counts what is in use."""
+    """Measures time and the GPU memory in use, as counted by torch's allocator."""
 
     engine_bytes: int = 0
-    """What an engine of its own has allocated, and is left out: vLLM's weights and cache. torch
-    counts them while vLLM sleeps, too, though the GPU has their memory back."""
+    """Bytes to subtract: vLLM's weights and cache. torch counts them even while vLLM sleeps and the
+    GPU's memory is free."""
 
     def over(self, work: Callable[[], Result]) -> Measured[Result]:
-        """Do the work."""
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         began = time.monotonic()
@@ -92,20 +90,20 @@ class CudaMeter:
 
 
 def full_size(config: RunConfig) -> Size:
-    """The size of a run's longest step."""
+    """Return the size of a run's longest step."""
     turns = conversation_length.most_turns(config)
     return Size(config.trainer.conversations, turns, config.policy.max_turn_tokens)
 
 
 def trained_size(config: RunConfig, size: Size) -> Size:
-    """The part of `size` that a run learns from: its evaluations may have longer conversations."""
+    """Return the part of `size` that a run learns from; evaluations may have more turns."""
     return replace(size, turns=min(size.turns, config.difficulty.turn_cap))
 
 
 def rollout(
     config: RunConfig, models: StartModels, engine: Engine, size: Size
 ) -> list[TokenTrajectory]:
-    """Conversations with users who say always the same, none of which ends before its time."""
+    """Hold conversations of full length with users who always say the same."""
     policy = replace(config.policy, max_turn_tokens=size.turn_tokens)
     chat = endless(models.chat)
     heard = _words(chat)
@@ -121,13 +119,13 @@ def rollout(
 
 
 def endless(chat: Chat) -> Chat:
-    """`chat` with a turn that ends by another special token, which a model hardly says."""
+    """Return `chat` with another special token as the end of a turn, which a model hardly draws."""
     others = [id_ for id_ in chat.tokenizer.all_special_ids if id_ != chat.end]
     return replace(chat, end=others[-1] if others else len(chat.tokenizer) - 1)
 
 
 def _words(chat: Chat) -> str:
-    """A user's message that takes as many tokens as the estimate gives one."""
+    """Return a user's message of about the length that the memory estimate assumes."""
     said = WORDS
     while len(chat.following(f"{said} {WORDS}")) <= conversation_length.USER_TOKENS:
         said = f"{said} {WORDS}"
@@ -135,7 +133,7 @@ def _words(chat: Chat) -> str:
 
 
 def optimiser_of(config: RunConfig, models: StartModels, rate: float) -> Any:
-    """AdamW as a run has it, with its two moments in memory from the start."""
+    """Return AdamW with a run's settings and its two moments already in memory."""
     learning = [p for p in models.learner.parameters() if p.requires_grad]
     algorithm = config.algorithm
     made = torch.optim.AdamW(
@@ -148,7 +146,7 @@ def optimiser_of(config: RunConfig, models: StartModels, rate: float) -> Any:
     )
     for parameter in learning:
         parameter.grad = torch.zeros_like(parameter)
-    made.step()  # of gradients that are 0, and leaves the weights as they are
+    made.step()  # zero gradients: allocates the moments, keeps the weights
     made.zero_grad()
     return made
 
@@ -156,7 +154,7 @@ def optimiser_of(config: RunConfig, models: StartModels, rate: float) -> Any:
 def learn(
     config: RunConfig, models: StartModels, trajectories: list[TokenTrajectory], optimiser: Any
 ) -> LossResult:
-    """One update on conversations whose rewards are random."""
+    """Make one update on conversations with random advantages."""
     learner: Any = models.learner
     learner.train(micro_batches.computes_again(learner))
     limit = micro_batches.begin(config.trainer, None)
@@ -175,12 +173,12 @@ def _batch(
     trajectories: list[TokenTrajectory],
     limit: TokenLimit,
 ) -> tuple[LossBatch, Any]:
-    """The conversations as a loss takes them, and the loss that the config asks for."""
+    """Return the conversations as a batch, and the settings of the configured loss."""
     stack = remedy_state.begin(config, None)
     count, turns = len(trajectories), max(max(t.row.turn) for t in trajectories)
     advantages = np.random.default_rng(STEP).standard_normal((count, turns))
     untouched, rewarded = np.zeros(count, bool), np.ones(count, bool)
-    spread = np.ones(count)  # of rewards that were not earned
+    spread = np.ones(count)  # there are no rewards
     batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded, spread)
     planning = Planning(models.chat)
     both = models.learner, planning, limit, models.judge

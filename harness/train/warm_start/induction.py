@@ -1,11 +1,11 @@
-"""Weights of a new model that copies before it is trained: induction heads, put in by hand.
+"""Initial weights with hand-made induction heads, so that a new model can copy before training.
 
-A head of the first layer attends to the token before (others to the one before that, and so on)
-and writes its code beside the token's own. The heads of the last layer look for places whose
-token before, by that code, is the token at hand, and say what stands there (the induction heads of
-arXiv 2209.11895). Trained models find this circuit late and small ones hardly at all; begun with
-it, a model has only to learn what to copy. Layers stay those of the library: these are start
-values, and all of them are trained.
+A head of the first layer attends to the previous token (others to the one before it, and so on)
+and writes the code of that token beside the token's own. The heads of the last layer attend to
+places whose previous token, by that code, equals the current token, and output the token at that
+place (the induction heads of arXiv 2209.11895). Models learn this circuit late, and small models
+hardly at all; with it a model only has to learn what to copy. The layers are the library's: only
+their initial values are set, and all are trained.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import torch
 from torch import Tensor
 
 EMBEDDING = 0.1
-"""Standard deviation of embeddings: nearly orthogonal rows of length about 1."""
+"""Standard deviation of embeddings, which gives nearly orthogonal rows of length about 1."""
 SHARED = 0.5
-"""Length of the part that all embeddings share: what attention by position alone reads."""
+"""Length of the component that all embeddings share, which attention by position reads."""
 WRITTEN = 0.2
-"""Size of a code that is written beside the token's own, by dimension."""
+"""Scale per dimension of the code that is written beside the token's own."""
 BY_POSITION = (0.5, 0.3, 0.1, 0.1)
-"""Weights of the fastest rotations in attention by position, whose sum is 1."""
+"""Weights of the fastest rotations in attention by position; their sum is 1."""
 SLOW = 0.005
-"""Fastest rotation, in radians a token, by which content is compared over a conversation."""
+"""Upper limit, in radians per token, of the rotations that compare content over a distance."""
 SHARP_POSITION, SHARP_CONTENT, SAID, LOUD = 1.7, 2.0, 2.0, 3.0
-"""Scales of the norms of queries and keys, of what is copied, and of the last norm."""
+"""Scales of the query and key norms (by position, by content), the copied token, the last norm."""
 
 
 def put_in(model: Any, seed: int) -> None:
-    """Set the embeddings and the first and last attention of a Qwen3 model of two or more layers.
+    """Set the embeddings and the first and last attention of a Qwen3 model with induction heads.
 
-    A model of one layer is left as it is, since no head can read what another wrote, and so is one
+    A model of one layer is left as it is, since no head could read what another wrote, as is one
     with heads of fewer than eight dimensions. There must be as many key and value heads as heads.
     """
     config = model.config
@@ -66,20 +66,20 @@ def put_in(model: Any, seed: int) -> None:
 
 
 def _rotations(config: Any) -> Tensor:
-    """Radians a token of each pair of a head's dimensions, fastest first."""
+    """Return the rotations of a head's pairs of dimensions in radians per token, fastest first."""
     half = config.head_dim // 2
     theta: float = config.rope_parameters["rope_theta"]
     return torch.pow(theta, -torch.arange(half) / half)
 
 
 def _embed(weight: Tensor, shared: Tensor, generator: torch.Generator) -> None:
-    """Random rows, apart from one direction in which all are alike."""
+    """Set random rows that share one component."""
     weight.copy_(torch.randn(weight.shape, generator=generator) * EMBEDDING)
     weight -= (weight @ shared)[:, None] * shared - SHARED * shared
 
 
 def _attend(attention: Any, rows: slice, tokens: int, shared: Tensor, rotations: Tensor) -> None:
-    """Make a head attend to the token so many tokens before, whatever it is."""
+    """Make a head attend to the token `tokens` places before, whatever it is."""
     half = len(rotations)
     query, key = torch.zeros(2 * half), torch.zeros(2 * half)
     for pair, weight in enumerate(BY_POSITION):
@@ -91,7 +91,7 @@ def _attend(attention: Any, rows: slice, tokens: int, shared: Tensor, rotations:
 
 
 def _write(attention: Any, begin: int, own: Tensor, place: Tensor) -> None:
-    """Make the head whose rows begin there write the attended token's code into `place`."""
+    """Make the head whose rows start at `begin` write the attended token's code into `place`."""
     count = len(place)
     attention.v_proj.weight[begin : begin + count] = own[:count]
     attention.o_proj.weight[:, begin : begin + count] = WRITTEN * place.T
@@ -100,10 +100,10 @@ def _write(attention: Any, begin: int, own: Tensor, place: Tensor) -> None:
 def _matching(
     head: int, size: int, rotations: Tensor, own: Tensor, before: list[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Queries and keys that match what stands before a place with what stands here.
+    """Return queries and keys that match the tokens before a place with the current tokens.
 
-    The first head compares one token, the others two or three, which tell apart the places that a
-    common word has. Only dimensions that turn slowly compare content over a distance.
+    The first head compares one token; the others compare two or three, to distinguish the places
+    after a common word. Only slowly rotating dimensions can compare content over a distance.
     """
     slow = [pair for pair, speed in enumerate(rotations.tolist()) if speed < SLOW]
     slow += [pair + size // 2 for pair in slow]

@@ -1,10 +1,10 @@
-"""Dialogues retold about other things, so that a model takes words up instead of remembering.
+"""Dialogues retold about other matters, so that a model learns to copy rather than to memorise.
 
-There are few training users. A model that only met them would answer `my exam` with what it
-knows of the exam's user. So most dialogues are retold: what the user tells, the topic and the
-feelings become others, made of words and shapes drawn at random, and the same wherever they are
-said. The only way to fill a slot is then to copy from the conversation, which also works for
-users never met. Words that do not exist teach to copy words from their pieces.
+There are few training users. A model trained only on them would answer `my exam` with what it
+remembers of the exam's user. Therefore most dialogues are retold: the user's facts, topic and
+feelings are replaced by others, made of random words and patterns, consistently within a dialogue.
+The only way to fill a slot is then to copy from the conversation, which also works for new users.
+Invented words teach the model to copy words piece by piece.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.words import FUNCTION_WORDS
 
 MADE_UP = 0.15
-"""Share of exchanged words that are exchanged for a word that does not exist."""
+"""Share of replaced words that are replaced by an invented word."""
 SCRAMBLED = 0.3
-"""Share of sentences in which function words are exchanged as well."""
+"""Share of sentences in which function words are replaced as well."""
 OWN_TOPIC = 0.3
-"""Share of topics that are a training user's, with words exchanged; the others are put together."""
+"""Share of topics made by rewording a training user's; the others are built from random words."""
 _MORE_WORDS = """
     boss manager teacher neighbour friend colleague landlord trainer captain lawyer client nurse
     coach priest father mother sister brother husband wife son daughter aunt uncle cousin
@@ -52,14 +52,14 @@ _BEGINNINGS = "b c d f g h j k l m n p r s t v w br ch cl cr dr fl gr pl pr sh s
 _MIDDLES = "a e i o u ai ea ee oo ou"
 _ENDS = "b ck d g l m n p r s t x nd ng nt rd st er ing ed ly"
 _SYLLABLE = (tuple(_BEGINNINGS.split()), tuple(_MIDDLES.split()), (*_ENDS.split(), *[""] * 6))
-"""What a syllable begins with, its vowel, and what it ends with, if anything."""
+"""Possible beginnings, vowels and ends of a syllable; the end may be empty."""
 _WORD = re.compile(r"[A-Za-z]+")
 
 
 def retold(
     turns: Sequence[str], persona: Persona, rng: np.random.Generator, share: float
 ) -> list[str]:
-    """The dialogue as if another user had come with other matters, in this share of calls."""
+    """Return the dialogue retold about other matters, or unchanged in 1 - `share` of calls."""
     if rng.random() >= share:
         return list(turns)
     swap: dict[str, str] = {}
@@ -81,7 +81,7 @@ def retold(
 
 
 def _another_sentence(voice: str, is_fact: bool, rng: np.random.Generator) -> str:
-    """A reworded sentence that supporters take up (a fact) or do not, as `voice` says it."""
+    """Return a reworded sentence in `voice` that supporters take up (`is_fact`) or do not."""
     while True:
         scrambled = rng.random() < SCRAMBLED
         text = _reworded(_one_of(_sentences(is_fact), rng), rng.random(), scrambled, rng)
@@ -91,7 +91,7 @@ def _another_sentence(voice: str, is_fact: bool, rng: np.random.Generator) -> st
 
 
 def _another_topic(rng: np.random.Generator) -> str:
-    """A topic in at most six words: a training user's reworded, or words put together."""
+    """Return a topic that fits TOPIC_SHAPE: a training user's reworded, or random words."""
     while True:
         if rng.random() < OWN_TOPIC:
             topic = _reworded(_one_of(_topics(), rng), rng.random(), False, rng)
@@ -104,7 +104,7 @@ def _another_topic(rng: np.random.Generator) -> str:
 
 
 def _noun_phrase(rng: np.random.Generator) -> str:
-    """One or two words after a word like `my`, or after none."""
+    """Return one or two random words, mostly after a word like `my`."""
     words = [_another_word(rng) for _ in range(1 + (rng.random() < 0.3))]
     return " ".join([_one_of(_OWNERS, rng), *words]).strip()
 
@@ -114,7 +114,7 @@ def _another_feeling(rng: np.random.Generator) -> str:
 
 
 def _reworded(text: str, share: float, scrambled: bool, rng: np.random.Generator) -> str:
-    """`text` with this share of its content words exchanged; where scrambled, of all words."""
+    """Return `text` with a share of its content words replaced; if `scrambled`, of all words."""
 
     def other(found: re.Match[str]) -> str:
         word = found.group()
@@ -132,7 +132,7 @@ def _another_word(rng: np.random.Generator) -> str:
 
 
 def made_up(rng: np.random.Generator) -> str:
-    """A word of one or two syllables that can be spoken and need not exist."""
+    """Return an invented, pronounceable word of one or two syllables."""
     count = 1 + int(rng.random() * 2)
     return "".join(_one_of(part, rng) for _ in range(count) for part in _SYLLABLE)
 
@@ -142,7 +142,7 @@ def _one_of(values: Sequence[str], rng: np.random.Generator) -> str:
 
 
 def carries(word: str) -> bool:
-    """Whether `word` is a content word that supporters do not say anyway."""
+    """Return whether `word` is a content word that does not occur in supporters' phrases."""
     return word.lower() not in FUNCTION_WORDS and word.lower() not in _phrase_words()
 
 
@@ -156,7 +156,7 @@ def _phrase_words() -> frozenset[str]:
 
 @lru_cache(maxsize=2)
 def _sentences(is_fact: bool) -> list[str]:
-    """What training users tell, without the stop: what supporters take up, or do not."""
+    """Return training users' sentences without the full stop, facts or not."""
     told = (s.text.rstrip(".") for person in PERSONAS[TRAIN] for s in person.tellable)
     return [text for text in told if bool(listen([text]).facts) == is_fact]
 
@@ -168,7 +168,7 @@ def _topics() -> list[str]:
 
 @lru_cache(maxsize=1)
 def content_words() -> list[str]:
-    """The words that retold dialogues are made of, but for made-up ones."""
+    """Return the words used in retold dialogues, except for invented ones."""
     texts = (*_sentences(True), *_sentences(False), *_topics(), _MORE_WORDS)
     return sorted({w for text in texts for w in _WORD.findall(text) if carries(w)})
 

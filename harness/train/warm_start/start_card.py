@@ -22,11 +22,11 @@ from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 from harness.train.warm_start.training_rows import SEED, USERS
 
 CONVERSATIONS = 32
-"""With each kind of user."""
+"""Number of conversations with each kind of user."""
 
 
 def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
-    """H at temperature 1, the mix of strategies, and shares of replies with certain properties."""
+    """Return H at temperature 1, the shares of strategies, and shares of replies by property."""
     policy = replace(policy, temperature=1.0)
     conversations, trajectories = _rollout(model, chat, policy, TRAIN)
     strangers, _ = _rollout(model, chat, policy, HELD_OUT)
@@ -44,7 +44,7 @@ def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
 
 
 def summary(card: dict[str, Any]) -> str:
-    """The card in one line."""
+    """Return the card in one line."""
     mix = "  ".join(f"{name} {share:.2f}" for name, share in card["strategies"].items())
     return (
         f"H {card['entropy_nats']:.3f} nats a token, {card['recognised']:.0%} of replies "
@@ -66,7 +66,7 @@ def _strategies(conversations: Sequence[Conversation]) -> dict[str, Any]:
 def _rollout(
     model: Any, chat: Chat, policy: PolicyConfig, split: str
 ) -> tuple[list[Conversation], list[TokenTrajectory]]:
-    """Conversations with users of all kinds, in words and in tokens."""
+    """Hold conversations with users of all kinds and return their texts and tokens."""
     conversations: list[Conversation] = []
     trajectories: list[TokenTrajectory] = []
     for number, users in enumerate(USERS):
@@ -79,7 +79,7 @@ def _rollout(
 
 
 def _heard(conversations: Sequence[Conversation]) -> list[tuple[Exchange, list[str]]]:
-    """Each reply with all that its user had said before it."""
+    """Return each reply with the user's turns before it."""
     return [
         (e, [c.opening.text, *(before.answer.text for before in c.exchanges[:n])])
         for c in conversations
@@ -88,7 +88,7 @@ def _heard(conversations: Sequence[Conversation]) -> list[tuple[Exchange, list[s
 
 
 def _slots_heard(conversations: Sequence[Conversation]) -> dict[str, float | None]:
-    """Share of slots that hold something this user said, by slot; null where none was filled."""
+    """Return by slot the share of fillings taken from the user's words; None without a filling."""
     right: dict[str, list[bool]] = {name: [] for name in ("topic", "clause", "feeling")}
     for exchange, heard in _heard(conversations):
         for name, fits in slots(exchange.reply.text, heard):
@@ -97,7 +97,7 @@ def _slots_heard(conversations: Sequence[Conversation]) -> dict[str, float | Non
 
 
 def _replies(conversations: Sequence[Conversation]) -> dict[str, float]:
-    """Shares of replies; `faithful`: grammatical, and its slots hold what the user said."""
+    """Return shares of replies; `faithful`: grammatical, with slots from the user's words."""
     replies = _heard(conversations)
     return {
         "recognised": float(np.mean([bool(e.answer.strategies) for e, _ in replies])),
@@ -109,7 +109,7 @@ def _replies(conversations: Sequence[Conversation]) -> dict[str, float]:
 
 
 def _likelihood(trajectories: Sequence[TokenTrajectory]) -> dict[str, Any]:
-    """Mean length of replies, and quantiles of their mean negative log-likelihood a token."""
+    """Return the mean length of replies, and quantiles of their mean -log p per token."""
     means = []
     for trajectory in trajectories:
         turns = np.array([turn for turn in trajectory.row.turn if turn])

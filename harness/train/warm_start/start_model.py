@@ -1,9 +1,9 @@
 """The start model of policy=tiny: built once from the phrase grammar, then taken from a cache.
 
-The cache is a user folder ($HARNESS_CACHE, else the XDG cache); an entry's name is a hash of all
-that determines it. An entry appears whole, by one rename, and two runs never build it at once. It
-is checked before each use: one that differs from its manifest, or that another user could have
-written, is reported, set aside and built again.
+The cache is a user folder ($HARNESS_CACHE, else the XDG cache). An entry's name is a hash of
+everything that determines it. Entries are created atomically by a rename, and never by two runs at
+once. Before each use an entry is checked: if it differs from its manifest, or another user could
+have written it, it is reported, set aside and built again.
 `python -m harness.train.warm_start.start_model [POLICY_AS_JSON]` builds it ahead of a sweep.
 """
 
@@ -32,21 +32,22 @@ if TYPE_CHECKING:
     from harness.train.rollout.conversation import Conversation
 
 MOST_DIALOGUES = 3600
-"""A longer warm start reads these more than once; a shorter one generates as many as it reads."""
+"""Most dialogues that are generated; a longer warm start repeats them."""
 DIALOGUES_A_STEP = 8
 CONSTANT = 0.3
-"""Share of the steps of talking after which the rate falls."""
+"""Share of the steps after which the rate falls, in the second part of the training."""
 WEIGHTS_SEED = 1
 SAY_EVERY_S = 10.0
 VERSION = 2
-"""Version of the training: one more whenever the same policy gets other weights."""
+"""Version of the training, increased whenever the same policy gets different weights."""
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 LOADED = ("model.safetensors", "tokenizer.json")
-"""The files that determine the frozen judge's numbers."""
+"""The files that determine the frozen start model's scores."""
 
 
 def ensure(policy: PolicyConfig) -> Path:
-    """The folder of `policy`'s start model (weights, tokenizer, card.json), built if necessary.
+    """Return the folder of `policy`'s start model (weights, tokenizer, card.json), built if
+    necessary.
 
     Raises StorageError if the cache cannot be written.
     """
@@ -55,17 +56,17 @@ def ensure(policy: PolicyConfig) -> Path:
 
 
 def entry(policy: PolicyConfig) -> Path:
-    """The folder of `policy`'s start model, built or not."""
+    """Return the folder of `policy`'s start model, whether built or not."""
     return user_folders.cache() / f"start-{key(policy)}"
 
 
 def is_built(policy: PolicyConfig) -> bool:
-    """Whether the start model is in the cache, and as it was written there."""
+    """Return whether the start model is in the cache and matches its manifest."""
     return cache_entry.is_sound(entry(policy), LOADED)
 
 
 def key(policy: PolicyConfig) -> str:
-    """16 hex digits of all that determines the start model."""
+    """Return a hash, 16 hex digits, of everything that determines the start model."""
     own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
     own |= {f: getattr(policy, f) for f in TOLD if getattr(policy, f) != getattr(PLAIN, f)}
     users = [level.knobs() for level in training_rows.USERS]  # with the defaults of config.py
@@ -87,12 +88,12 @@ SHAPE = (
 )
 """Keys of `policy` that determine weights and tokenizer."""
 TOLD = ("warm_start_strategies", "warm_start_retold")
-"""Keys of `policy` that determine what it is told; in a name where they are not PLAIN's, so that
-models built before they existed keep theirs."""
+"""Keys of `policy` that determine the training texts. They enter the hash only if they differ from
+PLAIN, so that models built before these keys existed keep their names."""
 
 
 def _build(policy: PolicyConfig, folder: Path) -> None:
-    """Generate, train, measure, and only then put the model into the cache."""
+    """Generate texts, train and measure the model, and put it into the cache."""
     from harness.policy import tiny
     from harness.policy.chat import chat_of
     from harness.train.warm_start import induction, supervised
@@ -127,7 +128,7 @@ def _train(
     chat: Chat,
     progress: Progress,
 ) -> float:
-    """Train first to say back, then to talk; returns the last loss in nats."""
+    """Train first to repeat the user's words, then to converse; return the last loss in nats."""
     from harness.train.warm_start import supervised, training_rows
 
     rate, before, loss = policy.warm_start_learning_rate, 0, 0.0
@@ -153,7 +154,7 @@ class Progress:
         print("warm start: building the start model, once", file=sys.stderr, flush=True)
 
     def after(self, before: int) -> Callable[[int, float], None]:
-        """`tell` for a training that so many steps precede."""
+        """Return `tell` for a training that is preceded by `before` steps."""
         return lambda step, loss: self.tell(before + step, loss)
 
     def tell(self, step: int, loss: float) -> None:
@@ -171,19 +172,19 @@ class Progress:
 
 
 def problem(entry: Path) -> str | None:
-    """The fault of a cache entry, as FILE: RULE, GIVEN; None if it may be used."""
+    """Return the fault of a cache entry as FILE: RULE, GIVEN; None if it may be used."""
     return cache_entry.problem(entry, LOADED)
 
 
 def sum_of(entry: Path) -> str:
-    """sha256, hex, over the manifest's lines of LOADED. Raises DataError."""
+    """Return the hex sha256 over the manifest's lines of LOADED. Raises DataError."""
     return cache_entry.sum_of(entry, LOADED)
 
 
 def main() -> int:
     """Build the start model of the policy given as JSON (default: the default policy).
 
-    A second argument is the process with which this one ends.
+    The optional second argument is the id of a process with which this one ends.
     """
     process.keep_private()
     if len(sys.argv) > 2:

@@ -1,8 +1,8 @@
 """Supervised training of the tiny policy: Muon on the matrices, AdamW on the rest.
 
-Muon (arXiv 2502.16982) makes the warm start a matter of minutes: after as many steps AdamW is far
-from fluent. Each batch is two halves, each computed by one thread and summed in a
-fixed order: the weights do not depend on how many cores there are.
+With Muon (arXiv 2502.16982) the warm start takes minutes; with AdamW the model is far from fluent
+after as many steps. Each batch has two halves, which are computed by one thread each and summed in
+a fixed order, so that the weights do not depend on the number of cores.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from torch import Tensor
 from harness.train.engines.scoring import by_length, log_probabilities, own_logits, padded
 
 SORTED_AT_ONCE = 8
-"""Batches filled from one sorted stretch of the stream."""
+"""Number of batches that are formed together, by sorting their rows by length."""
 WARM_UP, LAST = 15, 0.02
-"""Steps of rising rate; share of the rate that is left in the end where it falls."""
+"""Steps with a rising rate, and the smallest share of the rate while it falls."""
 MAX_GRAD_NORM = 1.0
 LAST_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedRow:
-    """A text as a model reads it."""
+    """A text as tokens with weights in the loss."""
 
     ids: list[int]
     own: list[bool]
-    """Whether a token is the policy's, to be counted in the loss that is reported."""
+    """Whether a token is the policy's; only these count in the reported loss."""
     weight: list[float]
-    """Of each token in the loss that is minimised."""
+    """Weight of each token in the minimised loss."""
 
     def extend(self, ids: Sequence[int], weight: float, own: bool = False) -> None:
         """Append tokens of one weight."""
@@ -50,19 +50,19 @@ Report = Callable[[int, float], None]
 
 @dataclass(frozen=True, slots=True)
 class TrainingSchedule:
-    """Steps, rates and weights of a supervised training."""
+    """Steps, rate and batch size of a supervised training."""
 
     steps: int
     rate: float
     batch: int
-    """Rows of one step."""
+    """Rows per step."""
     constant_until: float
     """Share of the steps after which the rate falls linearly."""
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread, since another number sums products in another order."""
+    """Compute on one thread, since the number of threads changes the order of sums."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -76,7 +76,7 @@ def fit(
 ) -> float:
     """Train `model` in place on `rows`, repeated as often as needed.
 
-    Returns the mean loss of the policy's own tokens over the last steps, in nats.
+    Return the mean loss of the policy's own tokens over the last LAST_STEPS steps, in nats.
     """
     optimisers = _optimisers(model, schedule.rate)
     parameters = list(model.parameters())
@@ -100,7 +100,9 @@ def fit(
 def _gradient(
     model: Any, parameters: list[Tensor], rows: Sequence[WeightedRow]
 ) -> tuple[float, int, tuple[Tensor, ...], float]:
-    """Summed loss of own tokens, their number, the weighted sum's gradient, and its weight."""
+    """Return the summed loss of own tokens, their number, the gradient of the weighted sum over all
+    tokens, and the sum of weights.
+    """
     ids = padded([row.ids for row in rows], fill=0)
     real = padded([[1] * len(row.ids) for row in rows], fill=0).bool()
     own = padded([row.own for row in rows], fill=0)[:, 1:][real[:, 1:]].bool()
@@ -115,7 +117,7 @@ def _gradient(
 
 
 def _batches(rows: Sequence[WeightedRow], size: int, seed: int) -> Iterator[list[WeightedRow]]:
-    """Endless batches of rows of similar length, so that there is little padding."""
+    """Yield endless batches of rows of similar length, so that there is little padding."""
     rng = np.random.default_rng(seed)
     while True:
         order = rng.permutation(len(rows)).tolist()

@@ -1,8 +1,8 @@
-"""Texts of the warm start: dialogues of simulated users, most of them about other things.
+"""Texts of the warm start: dialogues with simulated users, most of them retold.
 
-The users are answered by an undecided supporter, who speaks through the phrase grammar. In the
-dialogues that come first, the replies are replaced by others that say more of the user's words
-back: half of their tokens are copied, where it is a third of an undecided supporter's.
+An undecided supporter answers the users through the phrase grammar. In the first part of the warm
+start, the replies are replaced by others that repeat more of the user's words: half of their tokens
+are copied, against a third of the undecided supporter's.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ USERS = (
     DifficultyConfig(disclosure="hint", acceptance="reasonable"),
     DifficultyConfig(disclosure="never", acceptance="goal_fit"),
 )
-"""Users of all kinds, as in the code whatever conf/ says: every run starts from one model."""
+"""Users of all kinds, independent of conf/, so that every run starts from the same model."""
 PLAIN = PolicyConfig()
 """The keys of the warm start at their defaults."""
 SEED = 20_260_103
-"""Seed of the warm start's users and replies; no run has it."""
+"""Seed of the warm start's users and replies, which no run uses."""
 AT_ONCE = 100
-"""Dialogues with users of one kind before the next kind."""
+"""Number of dialogues with one kind of user before the next kind."""
 TELLINGS = 6
-"""Dialogues that are made of one conversation, each about other matters."""
+"""Number of dialogues made from one conversation, each about other matters."""
 USER_WEIGHT = 0.2
-"""Weight of the user's tokens in the loss: most of what users tell cannot be foreseen."""
+"""Weight of the user's tokens in the loss, small since most of them cannot be predicted."""
 SLOT_WEIGHT = 1.5
-"""Weight of tokens that a reply takes from the user's words: the fewest, and the hardest."""
+"""Weight of tokens that a reply copies from the user's words, which are few and hard to learn."""
 
 
 class GrammarSpeaker:
-    """An undecided supporter: any strategy, now and then two, rarely something poor."""
+    """An undecided supporter: random strategies, sometimes two, and rarely a poor reply."""
 
     def __init__(self, rng: np.random.Generator, width: str = PLAIN.warm_start_strategies) -> None:
-        """`width`: of the strategies that it knows well, as policy.warm_start_strategies."""
+        """`width`: the strategies that it knows well, as policy.warm_start_strategies."""
         self._rng, self._width = rng, width
 
     def begin(self, count: int) -> None:
@@ -52,7 +52,7 @@ class GrammarSpeaker:
         self._heard: list[list[str]] = [[] for _ in range(count)]
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
-        """A random reply in each conversation of `live`."""
+        """Return a random reply in each conversation of `live`."""
         replies = []
         for i, words in zip(live, heard, strict=True):
             self._heard[i].append(words)
@@ -62,7 +62,7 @@ class GrammarSpeaker:
 
 
 def generate(count: int) -> list[list[str]]:
-    """`count` dialogues with training users of all three kinds, most of them retold."""
+    """Return `count` dialogues with training users of all three kinds, most of them retold."""
     return retell(conversations(-(-count // TELLINGS)), count)
 
 
@@ -72,10 +72,10 @@ def retell(
     saying_back: bool = False,
     policy: PolicyConfig = PLAIN,
 ) -> list[list[str]]:
-    """`count` dialogues, each conversation told several times if there are fewer.
+    """Return `count` dialogues; fewer conversations are told several times each.
 
-    With `saying_back`, the replies are replaced by others that say back what the user said.
-    `policy`: its share of retold dialogues, and the strategies of those replies.
+    With `saying_back`, the replies are replaced by others that repeat the user's words. `policy`
+    sets the share of retold dialogues and the strategies of these replies.
     """
     rng = np.random.default_rng([SEED, saying_back])
     tellings = -(-count // len(conversations))
@@ -91,7 +91,10 @@ def retell(
 
 
 def conversations(count: int, width: str = PLAIN.warm_start_strategies) -> list[Conversation]:
-    """`count` conversations with training users of all three kinds; `width`: of GrammarSpeaker."""
+    """Hold `count` conversations with training users of all three kinds.
+
+    `width`: as in GrammarSpeaker.
+    """
     held: list[Conversation] = []
     for batch in range(-(-count // AT_ONCE)):
         users = make(SimulatorConfig(), USERS[batch % len(USERS)])
@@ -102,13 +105,13 @@ def conversations(count: int, width: str = PLAIN.warm_start_strategies) -> list[
 
 
 def texts(conversation: Conversation) -> list[str]:
-    """The turns of a conversation, the user's first and the policy's last."""
+    """Return the turns of a conversation, from the user's first to the policy's last."""
     turns = [text for e in conversation.exchanges for text in (e.reply.text, e.answer.text)]
     return [conversation.opening.text, *turns[:-1]]
 
 
 def to_row(turns: Sequence[str], chat: Chat) -> WeightedRow:
-    """The ids of a whole dialogue; user and policy take turns, and the policy has the last."""
+    """Return the tokens and weights of a dialogue, in which user and policy alternate."""
     row = WeightedRow([], [], [])
     for number, text in enumerate(turns):
         if number % 2:

@@ -128,7 +128,7 @@ class _Speaker:
         return Told((_capital(line.format(**values)),), closed=closed, lines=(line,))
 
     def offered(self, question: Question, rises: bool) -> Told:
-        """Return the response to an offer or a proposal, with a related sentence if there is one."""
+        """Return the response to an offer or proposal, with a related sentence if there is one."""
         taken, declined = _TAKEN[question.kind]
         first = self.line(taken if rises else declined)
         index = self._best(question, question.subject, near=False)
@@ -179,7 +179,7 @@ class _Speaker:
         return Told((*begins, f"I feel {own}.", *more), index, lines=first.lines)
 
     def sentence(self, question: Question, rises: bool) -> Told | None:
-        """Return an answer with an untold sentence, after yes or no if needed; None if none fits."""
+        """Return an answer with an untold sentence, after yes or no if due; None if none fits."""
         subject = question.subject
         index = self._best(question, subject, near=True)
         if index is None:

@@ -8,8 +8,8 @@ language models).
 
 A language model is also asked for its own choice: eight fixed sentences, one per intention, are
 scored in place of its last reply. The score of the same sentence after a greeting is subtracted,
-because some sentences are more likely in any context (as in Zhao et al., arXiv 2102.09690). Chance
-level is 1 in 8, and the listener above is the upper bound.
+because some sentences are more likely in any context (as in Zhao et al., arXiv 2102.09690). The
+chance level is 1 in 8; the listener above is the upper reference.
 """
 
 from __future__ import annotations

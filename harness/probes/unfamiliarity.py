@@ -112,7 +112,7 @@ def _parts(
 
 
 def _persona(one: Held, level: DifficultyConfig, simulator: SimulatorConfig) -> str | None:
-    """The name of the user's persona; None of a plug-in's users."""
+    """Return the name of the user's persona; None for users without a built-in persona."""
     if simulator.kind not in OURS:
         return None
     user = user_of(one.meeting.key, level, simulator)

@@ -14,7 +14,7 @@ from harness.utils.pending import Pending, ready
 from harness.utils.record import changed, record
 
 TRAIN, HELD_OUT = "train", "held_out"
-"""The two sides of the split of personas."""
+"""The two splits of the personas."""
 
 
 @record
@@ -53,16 +53,17 @@ class UserTurn:
     text: str
     """In the turn that ends a conversation: last words, which no policy reads, or empty."""
     emotion: int
-    """0-100, after this turn."""
+    """Emotion after this turn, 0-100."""
     change: int | None
     """Change of emotion that the reply caused; None at the opening."""
     reported_emotion: float
-    """As reported to the trainer, with difficulty.reward_noise and reward_flips; nan if failed."""
+    """Emotion as reported to the trainer, with difficulty.reward_noise and reward_flips; nan if the
+    conversation failed."""
     ended: str | None
     """None while the conversation goes on, else success, left, cap or failed. After failed, the
     simulator could not answer and `why["fault"]` gives the reason."""
     strategies: tuple[str, ...]
-    """Recognised in the reply, in order; empty at the opening."""
+    """Strategies recognised in the reply, in order; empty at the opening."""
     flagged: bool
     """True if the user judged that the reply is not language."""
     why: Mapping[str, float | str]

@@ -71,7 +71,7 @@ class Hearing:
     reader: str
 
     def to_json(self) -> dict[str, object]:
-        """Return the value of esconv.json."""
+        """Return the content of esconv.json."""
         return asdict(self)
 
 

@@ -56,7 +56,7 @@ class Told:
     refused: bool = False
     """True if the user refused; no need follows then."""
     reaction: bool = False
-    """True if the first sentence replaces the reaction, such as yes or no to a proposal."""
+    """True if the first sentence is a yes or no that a shown reaction already expresses."""
     lines: tuple[str, ...] = field(default=())
     """The lines used, as worded in the data files."""
 

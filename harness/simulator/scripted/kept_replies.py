@@ -55,7 +55,7 @@ def add(rows: Iterable[tuple[str, str]]) -> None:
 
 @contextlib.contextmanager
 def kept(fewest_new: int = FEWEST_NEW) -> Iterator[None]:
-    """Return a context that uses the cache, and at its end saves at least `fewest_new` new rows."""
+    """Return a context that uses the cache, and saves new rows if at least `fewest_new`."""
     with contextlib.suppress(HarnessError, OSError):
         _KEPT.rows.update(_read(_entry()))
     _KEPT.keeps = True

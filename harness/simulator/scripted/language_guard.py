@@ -80,7 +80,7 @@ def _shape(text: str) -> Fault | None:
         return None
     if _TIGHT_STOP.match(text) and text[1].isalpha():
         return Fault("spacing", "a stop before the first word")
-    joined = len(_JOINED.findall(_SITE.sub("", text))) > 1  # once is a slip of the keyboard
+    joined = len(_JOINED.findall(_SITE.sub("", text))) > 1  # one alone is a typing error
     is_odd = joined or _ODD_STOPS.search(text)
     return Fault("spacing", "no space after a stop") if is_odd else None
 

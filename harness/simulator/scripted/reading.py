@@ -114,7 +114,7 @@ PICK_UP_SHARE, FEWEST_SHARED = 0.6, 2
 KIND_FROM = 0.85
 """P(caring) from which a dismissive wording is taken as negated: `You're not overreacting.`"""
 FACT_LOG_ODDS = -1.5
-"""Log-odds of hurt for a sentence that restates a fact, which is mostly meant well."""
+"""Added to the log-odds of hurt of a sentence that restates a fact, which is mostly meant well."""
 OTHERS_SHARE, MOST_EXCUSED, MOST_ADDED = 0.8, 1.0, 6.0
 """Share of the other sentences' log-odds that is added to the most hurtful sentence's, and the most
 that they can take off or add: kindness beside cruelty does not undo it."""
@@ -245,7 +245,7 @@ def takes_up(stems: frozenset[str], told: frozenset[str]) -> bool:
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return the facts that a sentence with `stems` speaks of, as (persona index, number)."""
+    """Return the facts that a sentence with `stems` takes up, as (persona index, number)."""
     shared = Counter(chain.from_iterable([_FACTS_BY_STEM.get(stem, ()) for stem in stems]))
     several = [fact for fact, count in shared.items() if count >= FEWEST_SHARED]
     return [(whose, n) for whose, n in several if takes_up(stems, FACT_STEMS[whose][n])]

@@ -45,7 +45,7 @@ SPAN = re.compile(
 )
 """Words of a sentence that says since when or for how long."""
 LEAST_FIT = 0.9
-"""A sentence answers if its score exceeds this: a matching topic or one named thing suffices."""
+"""A sentence answers if its score exceeds this; one named thing scores 1, a topic 1 or more."""
 
 
 def _by_topic(persona: Persona) -> dict[str, tuple[int, ...]]:

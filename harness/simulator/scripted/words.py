@@ -172,7 +172,7 @@ def asks(sentence: str) -> bool:
 
 
 def begins_as_question(sentence: list[str]) -> bool:
-    """Return whether words begin as only a question does: `Do you ...`, `What happened ...`."""
+    """Return whether the words begin like a question: `Do you ...`, `What happened ...`."""
     first, second, third = (*sentence, "", "", "")[:3]
     if first in _AUXILIARIES:
         return second in _SUBJECTS

@@ -170,9 +170,9 @@ def _strength(signs: Iterable[Found], *cues: str) -> float:
 def _act(sentence: Sentence, signs: Sequence[Found], shares: Sequence[float]) -> str | None:
     """Return the act of a sentence, or None.
 
-    A question mark decides, except for a likely suggestion. Otherwise an act scores its strategy's
-    probability plus its cues, earlier cues more. Without a cue, the most probable strategy gives
-    its default act.
+    A question mark decides, except for a likely suggestion. Otherwise an act with cues scores its
+    strategy's probability plus its cues, earlier cues more, and competes with the default act of
+    the most probable strategy.
     """
     share = dict(zip(STRATEGIES, shares, strict=False))
     if sentence.asks and share["suggest"] < CERTAIN:

@@ -91,9 +91,9 @@ class EndpointClient:
     def start(
         self, conversations: Sequence[Coroutine[Any, Any, T]], join: Callable[[list[T]], list[R]]
     ) -> Awaited[list[R]]:
-        """Start all conversations at once, from any thread, and return a handle to await.
+        """Start all conversations at once, from any thread; calling the result waits for them.
 
-        Its value is `join` of their results. By then their answers are on disk.
+        The call returns `join` of their results. By then their answers are on disk.
         """
 
         async def together() -> list[R]:

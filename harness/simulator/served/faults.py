@@ -169,7 +169,7 @@ class RetryBudget:
         """Return whether `fault` ends the request. Raises EndpointError.
 
         After an outage the count restarts. If the probe is answered, the request gets one more
-        round of tries, because the endpoint may have just come back.
+        try, because the endpoint may have just come back.
         """
         if self.made < allowed_tries(fault.kind, self._retries):
             return False

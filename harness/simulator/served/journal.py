@@ -57,7 +57,7 @@ class Journal:
                 atomic.write_bytes(path, _lines(self._step.values()))
 
     def find(self, digest: str) -> Entry | None:
-        """Return the entry of a digest; the current step's takes precedence, as in a replay."""
+        """Return the entry of a digest, the current step's first, so that a replay finds it."""
         return self._step.get(digest) or self._openings.get(digest)
 
     def add(self, digest: str, request: Request, content: str | None, fault: str | None) -> Entry:

@@ -39,7 +39,7 @@ from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.simulator.state import State
 
 INTENTION_EVERY = 8
-"""Acceptance by intention is measured in every so many contexts."""
+"""Acceptance by intention is measured in one of this many contexts."""
 
 
 @dataclass(frozen=True)

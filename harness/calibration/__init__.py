@@ -1,8 +1,8 @@
-"""Measures how demanding a level's users are: a level goes in, its difficulty card comes out."""
+"""Measures how demanding the users of a difficulty level are; the result is a difficulty card."""
 
 from pathlib import Path
 
 SHIPPED = Path(__file__).with_name("cards")
-"""The cards of the named levels as shipped."""
+"""Folder of the shipped cards of the named levels."""
 VERSION = 4
-"""Version of what a difficulty card measures: one more where the same user gets another card."""
+"""Version of difficulty cards. Increase it whenever the same user gets a different card."""

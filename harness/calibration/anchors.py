@@ -1,13 +1,13 @@
-"""Anchors of a level: what marked policies earn and how far they listen, to measure others by.
+"""Anchors of a level: reward and listening of four policies that others are compared with.
 
-    random      a fluent supporter with strategies at random
-    deaf        the best schedule: a strategy for each turn, whatever the user says
+    random      a fluent supporter with random strategies
+    deaf        the best schedule: a fixed strategy for each turn, whatever the user says
     attentive   the reference that listens
-    optimum     who knows the user and sees their state
+    optimum     the best policy that knows the user and sees their state
 
-Schedule and optimum are those of the strategy game. All but the optimum are spoken to held-out
-users and earn what any policy is evaluated by: the users' own final emotion / 100. The game leaves
-out how replies are worded and read, and what it says of a schedule is up to .03 too high.
+Schedule and optimum are those of the strategy game. All but the optimum talk to held-out users, and
+their reward is that of any evaluated policy: the user's own final emotion / 100. The game leaves
+out how replies are worded and read; its value of a schedule is up to 0.03 too high.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from harness.simulator.scripted.sentence_reader import LEXICAL
 USERS = 512
 """Held-out users whom each policy meets once."""
 SPOKEN = ("random", "attentive")
-"""The anchors that are references of a card too."""
+"""Anchors that are also reference policies of a card."""
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """One policy, measured."""
+    """Measures of one policy."""
 
     reward: Interval | None
     """Mean final emotion / 100 of held-out users, 0 to 1."""
     listening: float
-    """I(strategy; hidden intention | reply number), nats."""
+    """I(strategy; hidden intention | reply number) in nats; see `listening.listening_nats`."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DeafAnchor(Anchor):
 
 @dataclass(frozen=True)
 class OptimumAnchor:
-    """The best policy of all."""
+    """The best policy that knows the user and sees their state."""
 
     reward: float
     """Mean final emotion / 100 in the strategy game, exact."""
@@ -72,9 +72,9 @@ def measure(
     spoken: Mapping[str, Conversations],
     reader: Reader = LEXICAL,
 ) -> Anchors:
-    """The anchors of `level`, whose best schedule and optimum the strategy game has told.
+    """Return the anchors of `level`, given the strategy game's best `schedule` and optimum `best`.
 
-    `spoken`: the conversations of the random and the attentive reference with `USERS` users.
+    `spoken` has the conversations of the random and the attentive reference with `USERS` users.
     """
     deaf = population.converse_with(range(USERS), level, spoken_schedule(schedule), reader)
     return Anchors(
@@ -86,7 +86,7 @@ def measure(
 
 
 def anchor(conversations: Conversations) -> Anchor:
-    """What a policy earned in `conversations`, and how far it listened."""
+    """Return a policy's reward and listening in `conversations`."""
     intentions = [turns[0].state.user.intention for turns in conversations.turns]
     strategies = [[turn.strategies for turn in turns[1:]] for turns in conversations.turns]
     listened = listening_nats(strategies, intentions, range(len(intentions)))

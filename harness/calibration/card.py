@@ -1,4 +1,4 @@
-"""The difficulty card of a level: what was measured, in numbers with intervals."""
+"""The difficulty card of a level: its measures with 95% confidence intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from harness.config.run import DifficultyConfig
 from harness.simulator.scripted.sentence_reader import LEXICAL
 
 USERS = 200
-"""Held-out users each reference policy meets."""
+"""Held-out users whom each reference policy meets."""
 GROUPS = 100
 """Groups of random supporters."""
 
@@ -39,17 +39,17 @@ class BestPolicies:
     """Mean final emotion of the best policy of each class in the strategy game, 0-100."""
 
     optimum: float
-    """Value of a policy that knows the user and sees their state."""
+    """Best policy that knows the user and sees their state."""
     blind_schedule: float
-    """Value of a schedule: a strategy for each turn, whatever the user says."""
+    """Best schedule: a fixed strategy for each turn, whatever the user says."""
     cycle3: float
     cycle2: float
     constant: float
     start: float
-    """Value of strategies at random, as an untrained tabular policy plays them."""
+    """Random strategies, as an untrained tabular policy plays them."""
 
     def share(self, value: float) -> float:
-        """Return the share of the gain from start to optimum that `value` has."""
+        """Return `value` on a scale from 0 at start to 1 at the optimum."""
         return (value - self.start) / (self.optimum - self.start)
 
 
@@ -98,43 +98,43 @@ class LevelCard:
     zero_variance_groups: Interval | None
     """Share of groups of random supporters whose final emotions are all the same."""
     tiny_variance_groups: Interval | None
-    """Share with a standard deviation below population.TINY_STD."""
+    """Share of these groups with a standard deviation below population.TINY_STD."""
     lag1: Interval | None
     """Correlation of consecutive changes."""
     acceptance_held_out: Interval | None
     acceptance_free_wording: Interval | None
     acceptance_free_wording_held_out: Interval | None
     strategy_agreement: Interval | None
-    """Share of held-out free-wording replies whose strategy is recognised; of every level alike."""
+    """Share of held-out free-wording replies whose strategy is recognised; equal at all levels."""
     acceptance_by_intention: dict[str, Interval | None]
     best: BestPolicies
     by_decade: list[Decade]
     by_decade_of_policy: dict[str, list[Decade]]
-    """By member of the population, its mean final emotion in its name."""
+    """By member of the population; the key has its skill and mean final emotion."""
     population_final_emotion: Interval | None
     anchors: Anchors
-    """Marked policies, by which any other is measured; rewards 0-1."""
+    """Policies that other policies are compared with; rewards are 0-1."""
     users: str
-    """shipped_anchors.users_key: what the level's users follow from."""
+    """Hash of everything that the level's users depend on: shipped_anchors.users_key."""
     reader: str
-    """What the users hear with."""
+    """Name of the users' reader."""
     validity: Validity
-    """On all replies of the validity set."""
+    """Validity on all replies of the validity set."""
     validity_held_out: Validity
-    """On the half that no simulator was tuned on."""
+    """Validity on the held-out half, on which no simulator was tuned."""
 
     def to_json(self) -> dict[str, object]:
-        """Return the card as it is kept."""
+        """Return the card as stored."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """A level's card, and the paired values by which levels are put in order."""
+    """A level's card, and the paired values that test the order of levels."""
 
     card: LevelCard
     paired: dict[str, Floats]
-    """By measure, of levels.MEASURES: the same contexts, the same users at every level."""
+    """Values by measure (levels.MEASURES), for the same contexts or users at every level."""
 
 
 def measure(
@@ -143,7 +143,7 @@ def measure(
     group_size: int,
     reader: Reader = LEXICAL,
 ) -> MeasuredLevel:
-    """Measure `level`; `contexts` are those of the medium level, `group_size` that of GRPO."""
+    """Measure `level`, with `contexts` from the medium level and groups of `group_size`."""
     accepted = reply_measures.measure_acceptance(level, contexts, reader)
     shown = reply_measures.measure_need_expression(level, contexts, reader)
     members = population.population(level, USERS, reader)
@@ -209,6 +209,6 @@ def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[Decade]
 def _pooled(members: Sequence[Conversations]) -> Interval | None:
     """Return the mean over the population.
 
-    Its members meet the same users, so users are what is sampled.
+    Its members meet the same users, so the interval is over users.
     """
     return mean(np.mean([member.finals for member in members], axis=0))

@@ -1,9 +1,9 @@
-"""Replies that acceptance is measured on, and the contexts in which they are tried.
+"""Replies for measuring acceptance, and the contexts in which they are tried.
 
 One set of replies is fixed, the other in free wording. Both were written from the strategies'
-definitions, without sight of the simulator's lexicon, and are not edited. Half of each is held out:
-nothing is tuned on it. Contexts are states that conversations at medium pass through, the same for
-all levels, with supporters of graded skill, so that users are neither all well nor all badly off.
+definitions without seeing the simulator's lexicon, and are not edited. Half of each is held out:
+nothing is tuned on it. Contexts are states of conversations at medium, the same for all levels.
+Their supporters have graded skill, so that the users' emotions span the scale.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _INDEX = {persona.name: index for index, persona in enumerate(EVERYONE)}
 
 @dataclass(frozen=True, slots=True)
 class FixedReply:
-    """A reply for anyone: {fact} is the newest thing told, {feeling} one that was named."""
+    """A reply for any user; {fact} is the newest sentence told, {feeling} a told feeling."""
 
     strategy: str
     text: str
     held_out: bool
 
     def to(self, state: State) -> str:
-        """Return the reply as said to the user of `state`."""
+        """Return the reply filled in for the user of `state`."""
         disclosed, persona = state.disclosed, state.user.persona
         fact = to_second_person(persona.tellable[disclosed.told[-1]].text)
         return self.text.format(fact=fact, feeling=min(disclosed.feelings))
@@ -62,18 +62,18 @@ class FreeReply:
 
     @property
     def held_out(self) -> bool:
-        """Whether its persona is held out."""
+        """Whether the persona is held out."""
         return EVERYONE[self.persona_index].name in _HELD_OUT_NAMES
 
 
 @cache
 def fixed_replies() -> tuple[FixedReply, ...]:
-    """Return twelve replies for each strategy, in the order of the file."""
+    """Return twelve replies for each strategy, in file order."""
     return read_fixed_replies(FIXED_REPLIES)
 
 
 def read_fixed_replies(path: Path) -> tuple[FixedReply, ...]:
-    """Return the replies of a file, in its order. Raises ConfigError for a malformed one."""
+    """Return the replies of a file, in file order. Raises ConfigError for a malformed file."""
     halves = Value(path, tree(path)).record(("tuning", "held_out"))
     return tuple(
         FixedReply(strategy, text.text(), half == "held_out")
@@ -85,12 +85,12 @@ def read_fixed_replies(path: Path) -> tuple[FixedReply, ...]:
 
 @cache
 def free_replies() -> tuple[FreeReply, ...]:
-    """Return 288 replies: eight to each of 36 personas."""
+    """Return 288 replies, eight to each of 36 personas."""
     return read_free_replies(FREE_WORDING)
 
 
 def read_free_replies(path: Path) -> tuple[FreeReply, ...]:
-    """Return the replies of a file, one a line. Raises ConfigError for a malformed one."""
+    """Return the replies of a file, one per line. Raises ConfigError for a malformed file."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return tuple(_free_reply(f"{path}:{n}", line) for n, line in enumerate(lines, start=1))
 
@@ -115,14 +115,14 @@ EMOTION = 40
 
 @dataclass(frozen=True)
 class Contexts:
-    """User turns that wait for a reply."""
+    """User turns to reply to."""
 
     turns: tuple[UserTurn, ...]
     conversations: NDArray[np.int64]
-    """Number of the conversation of each."""
+    """Number of each turn's conversation."""
 
     def at(self, level: DifficultyConfig) -> Contexts:
-        """Return the same turns of users of `level`, who may follow an adversarial path."""
+        """Return the same turns with the adversarial paths of `level`, if it has any."""
         moved = [replace(turn, state=_at(level, turn.state)) for turn in self.turns]
         return replace(self, turns=tuple(moved))
 
@@ -133,7 +133,7 @@ def _at(level: DifficultyConfig, state: State) -> State:
 
 
 def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> Contexts:
-    """Return every turn of CONVERSATIONS conversations at `medium`, supporters of each skill."""
+    """Return all turns but the last of CONVERSATIONS conversations at `medium`, over SKILLS."""
     each = CONVERSATIONS // len(SKILLS)
     conversations = [
         turns
@@ -146,10 +146,7 @@ def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> Cont
 
 
 def users_of(reply: FreeReply, level: DifficultyConfig) -> Sequence[State]:
-    """Return the users of `level` a free-wording reply may have been said to.
-
-    Of every intention and temperament.
-    """
+    """Return users of `level` for a free-wording reply, one per intention and temperament."""
     turn = len(reply.disclosed.told) - 1
     users = [
         State(
@@ -168,5 +165,5 @@ def users_of(reply: FreeReply, level: DifficultyConfig) -> Sequence[State]:
 
 
 def rotated(replies: Sequence[FixedReply], number: int) -> FixedReply:
-    """Return a reply for context `number`, so that all are used equally often."""
+    """Return the reply for context `number`; contexts in turn use all replies equally often."""
     return replies[number % len(replies)]

@@ -1,4 +1,4 @@
-"""Point estimates with 95% intervals, for independent observations."""
+"""Point estimates with 95% confidence intervals, for independent or clustered observations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESAMPLES = 500
 
 @dataclass(frozen=True)
 class Interval:
-    """A number with its 95% interval."""
+    """An estimate with its 95% confidence interval."""
 
     value: float
     low: float
@@ -24,10 +24,7 @@ class Interval:
 
 
 def mean(values: ArrayLike) -> Interval | None:
-    """Return the mean of independent `values` with its interval by Student's t.
-
-    None for fewer than two.
-    """
+    """Return the mean of independent `values` with Student's t interval; None for fewer than 2."""
     array = np.asarray(values, float)
     if array.size < 2:
         return None
@@ -37,11 +34,9 @@ def mean(values: ArrayLike) -> Interval | None:
 
 
 def clustered(values: ArrayLike, clusters: ArrayLike) -> Interval | None:
-    """Return the mean of `values` that depend on each other within a cluster.
+    """Return the mean of clustered `values` with a t interval; None for fewer than two clusters.
 
-    None below two clusters.
-
-    The standard error is the cluster-robust one of a mean; NaN values are left out.
+    The standard error is cluster-robust; NaN values are left out.
     """
     array, of = np.asarray(values, float), np.asarray(clusters)
     array, of = array[np.isfinite(array)], of[np.isfinite(array)]
@@ -57,7 +52,7 @@ def clustered(values: ArrayLike, clusters: ArrayLike) -> Interval | None:
 
 
 def share(hits: ArrayLike) -> Interval | None:
-    """Return the share of true `hits` with Wilson's interval, which has width at 0 and 1 too."""
+    """Return the share of true `hits` with Wilson's interval, which has width even at 0 and 1."""
     array = np.asarray(hits, bool)
     n = array.size
     if n == 0:
@@ -69,9 +64,9 @@ def share(hits: ArrayLike) -> Interval | None:
 
 
 def correlation(pairs: list[tuple[Floats, Floats]]) -> Interval | None:
-    """Return Pearson's correlation, pooled over clusters of pairs.
+    """Return Pearson's correlation pooled over clusters of pairs, with a cluster bootstrap.
 
-    Its interval resamples whole clusters.
+    None for fewer than two clusters, or where a correlation is undefined.
     """
     if len(pairs) < 2:
         return None

@@ -1,9 +1,10 @@
-"""All levels at once: their cards, their order, and the published figures beside them.
+"""Calibrates several levels: their cards, their order, and a comparison with published values.
 
-Order: one-sided paired tests, held over all pairs by Holm's method. Published: RLVER, arXiv
-2507.03112, Table 3: strategy acceptance 52.4% and 33.1%, emotion and need expression 78.6% and
-63.6% of its Vanilla and Challenging simulators. Nothing easier was published; easy is set as far
-above medium as hard is below it. A match is one of level: it proves no realism.
+The order is tested by one-sided paired t-tests with Holm's correction over all tests. Published
+values are those of RLVER's Vanilla and Challenging simulators (arXiv 2507.03112, Table 3): strategy
+acceptance 52.4% and 33.1%, emotion and need expression 78.6% and 63.6%. Nothing easier was
+published, so easy is set as far above medium as hard is below it. A match shows agreement in these
+values and does not prove realism.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.utils import process_pool
 
 SIGNIFICANCE = 0.05
-"""Chance of an error at which an order holds, over all tests together."""
+"""Family-wise error rate of the order tests."""
 MEASURES = ("acceptance", "need_expression", "final_emotion")
 
 
 @dataclass(frozen=True)
 class OrderTest:
-    """Test whether one level is easier than the next by one measure."""
+    """Test that one level is easier than the next by one measure."""
 
     measure: str
     easier: str
@@ -55,7 +56,7 @@ class OrderTest:
 def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
     """Test each consecutive pair of `levels`, easiest first, by each measure.
 
-    Values are paired: the same contexts, the same users. A pair with a missing value is left out.
+    Values are paired by context or user. A pair with a missing value is left out.
     """
     pairs = [
         (measure, easier, harder) for easier, harder in pairwise(levels) for measure in MEASURES
@@ -69,7 +70,7 @@ def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
 
 
 def _paired(differences: Floats) -> tuple[float, float]:
-    """Return the mean difference, and the chance of one as large if there were none."""
+    """Return the mean difference and the one-sided p-value of a paired t-test."""
     d = differences[np.isfinite(differences)]
     mean, spread = float(d.mean()), float(d.std(ddof=1))
     if spread == 0:
@@ -78,7 +79,7 @@ def _paired(differences: Floats) -> tuple[float, float]:
 
 
 def _holm(p: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p-values, in the given order."""
+    """Return Holm's adjusted p-values in the order of `p`."""
     adjusted, least = [1.0] * len(p), 0.0
     for rank, at in enumerate(np.argsort(p)):
         least = max(least, min(1.0, (len(p) - rank) * p[at]))
@@ -91,9 +92,9 @@ PUBLISHED = {
     "hard": {"acceptance": 0.331, "need_expression": 0.636},
 }
 WITHIN, WITHIN_DECADE = 0.03, 0.07
-"""Largest difference at which a share, and P(rise) in a decade of emotion, matches."""
+"""Largest difference that counts as a match, for a share and for P(rise) in a decade of emotion."""
 LEAST_RANK = 0.7
-"""Least rank correlation at which the order of the intentions matches."""
+"""Least rank correlation that counts as a match of the order of intentions."""
 INTENTION_ACCEPTANCE = {
     "praise": 0.632, "dialectic": 0.582, "not_at_fault": 0.555, "advice": 0.544,
     "venting": 0.539, "growth": 0.501, "deep_empathy": 0.489, "motives": 0.363,
@@ -103,7 +104,7 @@ INTENTION_ACCEPTANCE = {
 
 @dataclass(frozen=True)
 class PublishedMatch:
-    """A measured figure beside the published one."""
+    """A measured value and its published counterpart."""
 
     level: str
     figure: str
@@ -113,7 +114,7 @@ class PublishedMatch:
 
 
 def published_matches(level: str, card: LevelCard) -> list[PublishedMatch]:
-    """Return each figure with a published counterpart; only medium has published dynamics."""
+    """Return each value with a published counterpart. Only medium has published dynamics."""
     matches = [
         PublishedMatch(level, name, value.value, target, abs(value.value - target) <= WITHIN)
         for name, target in PUBLISHED.get(level, {}).items()
@@ -139,7 +140,7 @@ def _dynamics(level: str, card: LevelCard) -> list[PublishedMatch]:
 
 
 def _rank(card: LevelCard) -> float:
-    """Return Spearman's correlation of our acceptance by intention with the published one."""
+    """Return Spearman's correlation of measured and published acceptance by intention."""
     ours = [getattr(card.acceptance_by_intention[i], "value", float("nan")) for i in INTENTIONS]
     theirs = [INTENTION_ACCEPTANCE[i] for i in INTENTIONS]
     return float(spearmanr(ours, theirs).statistic)
@@ -154,17 +155,17 @@ class Calibration:
 
     levels: dict[str, LevelCard]
     order: list[OrderTest]
-    """Empty below three levels."""
+    """Empty for fewer than three levels."""
     matches: list[PublishedMatch]
 
     @property
     def order_holds(self) -> bool | None:
-        """Whether each level is easier than the next by every measure; None below three levels."""
+        """Whether each level is easier than the next by every measure; None without `order`."""
         return all(test.holds for test in self.order) if self.order else None
 
     @property
     def problems(self) -> list[tuple[str, str]]:
-        """Why users of a level are not valid, by level, on the held-out half."""
+        """(level, problem) of each failure of the validity test on the held-out half."""
         return [
             (name, problem)
             for name, card in self.levels.items()
@@ -172,7 +173,7 @@ class Calibration:
         ]
 
     def to_json(self) -> dict[str, object]:
-        """Return calibration.json, but for the knobs."""
+        """Return the content of calibration.json without the levels' settings."""
         return {
             "schema": SCHEMA,
             "levels": {name: card.to_json() for name, card in self.levels.items()},
@@ -184,7 +185,7 @@ class Calibration:
 
 
 class _Count:
-    """Tells of each level that is measured, how many are, and how long it took so far."""
+    """Reports each measured level, the number measured, and the time so far."""
 
     def __init__(self, names: Sequence[str], tell: Callable[[str], None]) -> None:
         self._names, self._tell, self._began = names, tell, time.monotonic()
@@ -214,9 +215,9 @@ def calibrate(
     reader: Reader = LEXICAL,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Calibration:
-    """Measure `levels`, easiest first; `medium` gives the contexts that all are measured in.
+    """Measure `levels`, easiest first, in contexts from conversations at `medium`.
 
-    `tell` gets a line at the beginning and for each level that is measured, from any thread.
+    `tell` is called with a line of progress at the beginning and for each level, from any thread.
     """
     tell(f"measuring {', '.join(levels)}")
     contexts = collect_contexts(medium, reader)

@@ -1,4 +1,4 @@
-"""How much of what a policy does depends on what the user came for, in nats."""
+"""Listening: the mutual information of a policy's strategies and the user's hidden intention."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ Integers = NDArray[np.int64]
 Strategies = Sequence[tuple[str, ...]]
 """The strategies that the user recognised in each reply of a conversation."""
 LEAST_USERS = 16
-"""With fewer, most intentions have one user or none, and nothing can be told."""
+"""With fewer users, most intentions have at most one user, and the estimate is meaningless."""
 PERMUTATIONS = 8
 SEED = 20_260_103
 """Seed of the permutations, which are the same at every evaluation."""
 MOST_SCALE = 2.0
 LEAST_COUNT = 1e-9
-"""Counts are whole, or parts of as many as a reply has strategies; less is rounding."""
+"""Counts are multiples of 1 / (strategies of a reply); a smaller number is a rounding error."""
 
 
 def listening_nats(
     conversations: Sequence[Strategies], intentions: Sequence[str], users: Sequence[int]
 ) -> float:
-    """I(strategy; hidden intention | reply number) in nats; nan where fewer than LEAST_USERS users
-    answered a reply.
+    """Return I(strategy; hidden intention | reply number) in nats.
 
-    A reply in which several strategies were recognised counts for each in equal parts, one in which
-    none was for a ninth outcome, "none". Reply numbers weigh by their conversations.
+    nan for fewer than LEAST_USERS users. A reply with several recognised strategies counts in equal
+    parts for each; a reply with none counts for a ninth outcome, "none". Reply numbers are weighted
+    by their number of conversations.
 
-    The plug-in estimate is far too high: .45 nats for a supporter at random and 64 users met once,
-    and by Miller and Madow's correction, which takes meetings with one user for independent, still
-    .25. Hence two corrections. The estimate is jackknifed over users. And C, what it is on average
-    once the intentions are permuted among the users, is taken off, the rest scaled by M / (M - C),
-    at most MOST_SCALE, M being the largest value that the estimate can have: as in adjusted mutual
+    The plug-in estimate is strongly biased: 0.45 nats for a random supporter and 64 users met once,
+    and still 0.25 with the Miller-Madow correction, which takes conversations with one user as
+    independent. Hence two corrections. The estimate is jackknifed over users. Then its mean C over
+    permutations of the intentions among users is subtracted, and the rest is scaled by M / (M - C),
+    at most MOST_SCALE, where M is the largest possible value of the estimate. As in adjusted mutual
     information (Vinh et al., JMLR 11, 2010), independence has mean 0 and complete dependence keeps
     its value.
     """
@@ -62,10 +62,10 @@ def listening_nats(
 def listening_by_reply(
     conversations: Sequence[Strategies], intentions: Sequence[str], users: Sequence[int]
 ) -> list[float]:
-    """I(strategy; hidden intention) of each reply number in nats, the first first.
+    """Return I(strategy; hidden intention) in nats for each reply number, in order.
 
-    The same estimate and corrections as `listening_nats`, of each reply number alone, among the
-    conversations that got that far; nan where they are of fewer than LEAST_USERS users.
+    It is `listening_nats` for each reply number alone, over the conversations that reached it; nan
+    if these have fewer than LEAST_USERS users.
     """
     parts = list[float]()
     for number in range(max(map(len, conversations), default=0)):
@@ -76,14 +76,14 @@ def listening_by_reply(
 
 
 def information_nats(counts: Floats, labels: Integers) -> tuple[Floats, float]:
-    """I(outcome; label | reply number) in nats, jackknifed over users, by labelling.
+    """Return I(outcome; label | reply number) in nats for each labelling, jackknifed over users.
 
-    `counts`: the users' outcomes, shape (reply numbers, users, outcomes); `labels`: of the users,
-    shape (labellings, users). Also returns the largest value that the plug-in estimate can have,
-    the smaller one of the two entropies, under the first labelling.
+    `counts` are the users' outcomes, shape (reply numbers, users, outcomes); `labels` are the
+    users' labels, shape (labellings, users). Also returns the largest possible value of the plug-in
+    estimate, the smaller of the two entropies, under the first labelling.
 
     With n_c observations in a cell, N I = N log N + sum over cells n_c log n_c - the same sums over
-    outcomes and over labels; leaving out a user changes these in the cells of that user's label.
+    outcomes and over labels. Leaving out a user changes these in the cells of that user's label.
     """
     members = np.eye(int(labels.max()) + 1)[labels]
     which, users = np.arange(len(labels))[:, None], counts.shape[1]
@@ -109,20 +109,20 @@ def information_nats(counts: Floats, labels: Integers) -> tuple[Floats, float]:
 
 
 def _log_sum(counts: Floats) -> Floats:
-    """Sum of n log n over the last axis."""
+    """Return the sum of n log n over the last axis."""
     summed: Floats = _n_log_n(counts).sum(axis=-1)
     return summed
 
 
 def _n_log_n(counts: Floats) -> Floats:
-    """n log n, 0 at 0, and where rounding leaves a number below."""
+    """Return n log n, with 0 for counts up to LEAST_COUNT."""
     return counts * np.log(np.where(counts > LEAST_COUNT, counts, 1.0))
 
 
 def _counts(
     conversations: Sequence[Strategies], users: Sequence[int], everyone: Sequence[int]
 ) -> Floats:
-    """How often each user met each outcome, shape (reply numbers, users, 9)."""
+    """Return the count of each outcome for each user, shape (reply numbers, users, 9)."""
     place = {user: n for n, user in enumerate(everyone)}
     counts = np.zeros((max(map(len, conversations)), len(everyone), len(STRATEGIES) + 1))
     for user, replies in zip(users, conversations, strict=True):
@@ -133,7 +133,7 @@ def _counts(
 
 @lru_cache(maxsize=1024)
 def _parts(recognised: tuple[str, ...]) -> Floats:
-    """Shares of the strategies, and of none, shape (9,)."""
+    """Return the share of each strategy, and of none, in a reply, shape (9,)."""
     count = max(1, len(recognised))
     shares = [recognised.count(s) / count for s in STRATEGIES]
     return np.array([*shares, float(not recognised)])

@@ -1,4 +1,4 @@
-"""Values in the strategy game by dynamic programming: for who knows the user, and for chance."""
+"""Values in the strategy game by dynamic programming: of the optimal and of a random policy."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from harness.calibration.strategy_game import COUNT, MOMENTA, Floats, Game
 
 Recency = tuple[int, int, frozenset[int]]
-"""Strategy heard last, before that, and the set heard earlier; COUNT stands for none."""
+"""(last strategy, the one before it, set of earlier ones); COUNT stands for none."""
 
 SILENCE: Recency = (COUNT, COUNT, frozenset())
 DOWN, NONE, UP = range(len(MOMENTA))
 
 
 def fatigue_class(heard: Recency, strategy: int) -> int:
-    """Return the index into FATIGUE of a strategy."""
+    """Return the index into FATIGUE for a strategy, given the recency `heard`."""
     last, previous, earlier = heard
     if strategy == last:
         return 1
@@ -22,32 +22,32 @@ def fatigue_class(heard: Recency, strategy: int) -> int:
 
 
 def hear(heard: Recency, strategy: int) -> Recency:
-    """Return what has been heard once `strategy` is played."""
+    """Return the recency after `strategy` is played."""
     last, previous, earlier = heard
     return strategy, last, earlier if previous == COUNT else earlier | {previous}
 
 
 def knowing_user(game: Game) -> float:
-    """Return the mean final emotion / 100 of the best policy that knows user and state."""
+    """Return the mean final emotion / 100 of the best policy that knows the user and the state."""
     return _mean(game, np.maximum)
 
 
 def uniform(game: Game) -> float:
-    """Return the same of a policy that picks among all strategies at random."""
+    """Return the mean final emotion / 100 of the uniformly random policy."""
     return _mean(game, np.add, COUNT)
 
 
 def _mean(game: Game, combine: np.ufunc, divisor: int = 1) -> float:
-    """Return the mean over adversarial paths, one at a time: each takes a gigabyte of memory."""
+    """Return the mean over adversarial paths, solved one by one: each takes 1 GB of memory."""
     parts = game.by_path()
     return sum(_backward(part, combine, divisor) for part in parts) / len(parts)
 
 
 def _backward(game: Game, combine: np.ufunc, divisor: int = 1) -> float:
-    """Dynamic programming over turns; `combine` reduces the values of the strategies, in float32.
+    """Return the mean value by backward induction over turns, in float32.
 
-    The arrays are small and many and memory takes the time: they are combined in place, and the
-    short axis of momenta comes first.
+    `combine` and `divisor` reduce the values of the strategies. The arrays are many and small, and
+    memory access dominates, so they are combined in place with the short axis of momenta first.
     """
     layers = _layers(game.difficulty.turn_cap - 1)
     last, rise = (
@@ -62,12 +62,12 @@ def _backward(game: Game, combine: np.ufunc, divisor: int = 1) -> float:
 
 
 def _classes(heard: Recency) -> list[tuple[int, int]]:
-    """(fatigue class, strategy) of every strategy."""
+    """Return (fatigue class, strategy) of every strategy."""
     return [(fatigue_class(heard, s), s) for s in range(COUNT)]
 
 
 def _moved(game: Game, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
-    """Return the mean value once the latest strategy lowered the emotion, and what a rise adds."""
+    """Return the mean value after a fall by the latest strategy, and the gain of a rise over it."""
     after[:, :, game.over] = game.final[game.over, None]
     up = game.expect(after[UP], heard[0], rises=True)
     down = game.expect(after[DOWN], heard[0], rises=False)
@@ -88,7 +88,7 @@ def _best(
 
 
 def _layers(turns: int) -> list[list[Recency]]:
-    """Return what may have been heard after 0, 1, ... `turns` turns."""
+    """Return the reachable recencies after 0, 1, ... `turns` turns."""
     layers = [[SILENCE]]
     for _ in range(turns):
         reached = {hear(heard, s) for heard in layers[-1] for s in range(COUNT)}

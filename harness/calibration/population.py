@@ -1,8 +1,8 @@
-"""Conversations of the reference policies at one level, and how emotion moves in them.
+"""Conversations of the reference policies at one level, and the dynamics of emotion in them.
 
-Beside the named references, supporters of graded skill who attend to the user in a share of their
-replies and pick at random in the rest: their mean final emotions span the scale, as those of
-language models do, and the dynamics of emotion are pooled over them.
+Besides the named references there is a population of supporters of graded skill. They are attentive
+in a share of their replies and random in the rest. Their mean final emotions span the scale, as
+those of language models do; the dynamics of emotion are pooled over them.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from harness.simulator.scripted.sentence_reader import LEXICAL
 NAMED = ("attentive", "neutral", "advice_only", "praising", "dismissive", "silent", "random")
 """The reference policies of a card."""
 SKILLS = (-0.2, 0.0, 0.2, 0.4, 0.6)
-"""By member of the population: the share of attentive replies, or, below zero, of empty ones."""
+"""Skills of the population: the share of attentive replies, or, if negative, of neutral ones."""
 SEED = 1
 TINY_STD = 0.05
-"""Standard deviation of final emotion / 100 within a group.
+"""Standard deviation of final emotion / 100 in a group, below which variance counts as tiny.
 
-Below it, advantages are differences of a point or two.
+Advantages then reflect differences of a point or two.
 """
 
 
 @dataclass(frozen=True)
 class Conversations:
-    """Conversations of one policy, each with a user of its own."""
+    """Conversations of one policy, each with a different user."""
 
     turns: tuple[tuple[UserTurn, ...], ...]
 
     def first(self, count: int) -> Conversations:
-        """The first `count` of them."""
+        """Return the first `count` conversations."""
         return Conversations(self.turns[:count])
 
     @property
     def finals(self) -> Floats:
-        """Final emotion, 0-100."""
+        """Final emotions, 0-100, shape (conversations,)."""
         return np.array([t[-1].emotion for t in self.turns], float)
 
     def ended(self, how: str) -> NDArray[np.bool_]:
-        """Return which conversations ended so: success, left or cap."""
+        """Return a mask of the conversations that ended by success, left or cap."""
         return np.array([t[-1].ended == how for t in self.turns])
 
     @property
     def changes(self) -> list[tuple[Floats, Floats]]:
-        """By conversation: emotion before each reply, and its change by it."""
+        """(emotion before each reply, change by the reply) of each conversation."""
         return [
             (
                 np.array([turn.state.emotion for turn in t[:-1]], float),
@@ -66,7 +66,7 @@ class Conversations:
 def skilled(skill: float) -> Reference:
     """Return a policy that is attentive in a share `skill` of its replies and random in the others.
 
-    Of a negative `skill`, that share is neutral.
+    For a negative `skill`, a share of `-skill` is neutral instead of attentive.
     """
     other = attentive if skill > 0 else REFERENCES["neutral"]
 
@@ -81,7 +81,7 @@ def converse_with(
 ) -> Conversations:
     """Simulate one conversation with each of the held-out `users`.
 
-    A number is the same user everywhere.
+    A number identifies the same user for every policy.
     """
     keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in users]
     return _converse(level, policy, keys, reader)
@@ -127,14 +127,14 @@ def _converse(
 
 DECADES = tuple(range(10, 100, 10))
 PUBLISHED_RISE = (0.044, 0.151, 0.327, 0.528, 0.670, 0.766, 0.904, 0.965, 0.990)
-"""P(rise) by decade of emotion, over 9,425 turns of twelve language models with one simulator:
-computed from the logs published with SAGE (arXiv 2505.02847), which RLVER's simulator extends."""
+"""P(rise) by decade of emotion, over 9,425 turns of twelve language models with one simulator.
+Computed from the logs published with SAGE (arXiv 2505.02847), whose simulator RLVER's extends."""
 PUBLISHED_LAG1 = 0.59
 
 
 @dataclass(frozen=True)
 class Decade:
-    """Statistics of replies that met the user at an emotion of `emotion` to `emotion` + 9."""
+    """Statistics of replies given at an emotion of `emotion` to `emotion` + 9."""
 
     emotion: int
     n: int
@@ -151,7 +151,7 @@ def by_decade(groups: Sequence[Conversations]) -> list[Decade]:
 
 
 def lag1(groups: Sequence[Conversations]) -> Interval | None:
-    """Return the correlation of each change with the next of the same conversation."""
+    """Return the lag-1 correlation of changes within conversations."""
     changes = [change for group in groups for _, change in group.changes if len(change) > 1]
     return correlation([(c[:-1], c[1:]) for c in changes])
 

@@ -1,12 +1,11 @@
 """Acceptance and need expression of a level, measured on fixed replies in fixed contexts.
 
-Acceptance is the chance that emotion rises, exact in each context. RLVER's strategy acceptance rate
-(arXiv 2507.03112, appendix D.2) is the share of such replies with a rise; here its expectation is
-taken, so that only the choice of contexts is chance. Need expression follows RLVER's three aspects
-(D.3), of each turn that answers a fixed reply: attitude, the reaction says how the reply was taken;
-thought, something of their
-matter is told where anything was left to tell; need, a line bears on what they came for. A
-language model scored these in the paper; here they are read off the user's words.
+Acceptance is the probability that the emotion rises, exact in each context. RLVER's strategy
+acceptance rate (arXiv 2507.03112, appendix D.2) is the share of such replies with a rise; this is
+its expectation, so that only the choice of contexts is random. Need expression follows RLVER's
+three aspects (D.3) in each turn that answers a fixed reply. Attitude: the reaction shows how the
+user took the reply. Thought: a new sentence is told, if any was left. Need: a line is about the
+user's intention. In the paper a language model scored these; here the user's words show them.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.simulator.state import State
 
 INTENTION_EVERY = 8
-"""Contexts a step in which acceptance by intention is measured."""
+"""Acceptance by intention is measured in one of this many contexts."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +47,14 @@ class AcceptanceResult:
     """P(rise) of every fixed reply in every context, and of every free-wording reply."""
 
     fixed: Floats
-    """Shape (contexts, replies)."""
+    """P(rise), shape (contexts, replies)."""
     contexts: Contexts
     intentions: Floats
-    """Shape (contexts, intentions): mean over the fixed replies, had the user come for each.
-
-    NaN but in every INTENTION_EVERY-th context.
+    """Mean P(rise) over the fixed replies if the user had each intention, shape (contexts,
+    intentions). NaN except in every INTENTION_EVERY-th context.
     """
     free: Floats
-    """Shape (free-wording replies,): mean over the intentions and temperaments a user may have."""
+    """Mean P(rise) over intentions and temperaments, shape (free-wording replies,)."""
 
     @property
     def by_context(self) -> Floats:
@@ -68,21 +66,21 @@ class AcceptanceResult:
         return clustered(self.by_context, self.contexts.conversations)
 
     def held_out(self) -> Interval | None:
-        """Return the mean over the half of the replies that nothing was tuned on."""
+        """Return the mean over the held-out half of the fixed replies."""
         held = np.array([reply.held_out for reply in fixed_replies()])
         return clustered(self.fixed[:, held].mean(axis=1), self.contexts.conversations)
 
     def by_intention(self) -> dict[str, Interval | None]:
-        """Return the mean by the intention that the users came with."""
+        """Return the mean by intention, clustered by conversation."""
         clusters = self.contexts.conversations
         return {i: clustered(self.intentions[:, n], clusters) for n, i in enumerate(INTENTIONS)}
 
     def free_wording(self) -> Interval | None:
-        """Return the mean over personas of their free-wording replies."""
+        """Return the mean over personas for the free-wording replies."""
         return mean(_by_persona(self.free, lambda reply: True))
 
     def free_wording_held_out(self) -> Interval | None:
-        """Return the same over the held-out personas."""
+        """Return the mean over held-out personas for the free-wording replies."""
         return mean(_by_persona(self.free, lambda reply: reply.held_out))
 
 
@@ -119,13 +117,13 @@ def _chances(simulator: MeasuredUsers, states: Sequence[State], text: str) -> li
 
 
 def strategy_agreement(held_out: bool, reader: Reader = LEXICAL) -> Interval | None:
-    """Return the share of free-wording replies whose strategy is among those recognised in them."""
+    """Return the share of free-wording replies in which the intended strategy is recognised."""
     chosen = [reply for reply in free_replies() if reply.held_out == held_out]
     return share([reply.strategy in strategies(reply.text, reader) for reply in chosen])
 
 
 def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
-    """Return the mean of each persona's replies: those of one persona were written together."""
+    """Return the mean over each persona's replies, which were written together."""
     pairs = [
         (reply.persona_index, value)
         for reply, value in zip(free_replies(), values, strict=True)
@@ -138,7 +136,7 @@ def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
 def measure_need_expression(
     level: DifficultyConfig, contexts: Contexts, reader: Reader = LEXICAL
 ) -> Floats:
-    """Return the share of the items that show, by context: shape (contexts,)."""
+    """Return the share of the three aspects that show, shape (contexts,)."""
     simulator = simulated(level, reader)
     by_strategy = [[r for r in fixed_replies() if r.strategy == s] for s in STRATEGIES]
     shares = []
@@ -151,7 +149,7 @@ def measure_need_expression(
 
 
 def _items(before: UserTurn, after: UserTurn, reader: Reader) -> tuple[float, float, float]:
-    """Return attitude, thought, need: 1 shown, 0 not, NaN where there was nothing to show."""
+    """Return (attitude, thought, need): 1 if shown, else 0; NaN if nothing was left to tell."""
     attitude = float(shows_attitude(after.text, reader))
     told, now = len(before.state.disclosed.told), len(after.state.disclosed.told)
     left = told < len(after.state.user.persona.tellable)

@@ -1,4 +1,4 @@
-"""Values of supporters who never listen: the best fixed schedules of the strategy game."""
+"""The best fixed schedules of the strategy game, for supporters who never listen."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.calibration.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, 
 from harness.config.run import STRATEGIES
 
 BEAM = 128
-"""Schedules kept after each turn. Up to four turns that is every schedule; beyond, the search is
-checked against all 8 ** 6 schedules of six turns."""
+"""Schedules kept after each turn. Up to four turns the search is exhaustive; for six turns it was
+checked against all 8 ** 6 schedules."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Strategies played whatever the user says."""
+    """A schedule of strategies, played whatever the user says."""
 
     value: float
     """Mean final emotion / 100."""
@@ -28,7 +28,7 @@ class Schedule:
 
 
 def value(game: Game, strategies: Sequence[str]) -> float:
-    """Return the mean final emotion / 100 of one schedule, a strategy for every turn."""
+    """Return the mean final emotion / 100 of a schedule with one strategy per turn."""
     return float(_values(game, [[STRATEGIES.index(s) for s in strategies]])[0])
 
 
@@ -43,7 +43,7 @@ def best_cycle(game: Game, length: int) -> Schedule:
 def best_schedule(game: Game, beam: int = BEAM) -> Schedule:
     """Return the best schedule that a beam search finds.
 
-    Schedules are ranked by their best next turn.
+    Partial schedules are ranked by their value if the next turn were the last.
     """
     crowd = _opening(game)
     for _ in range(game.difficulty.turn_cap - 1):
@@ -56,12 +56,12 @@ def best_schedule(game: Game, beam: int = BEAM) -> Schedule:
 
 @dataclass(frozen=True)
 class _Crowd:
-    """State of the users after each of N schedules so far."""
+    """State of the users after each of N partial schedules."""
 
     mass: NDArray[np.float32]
-    """Shape (N, users, emotions, trusts, momenta): share of users still in the talk."""
+    """Probability mass of ongoing conversations, shape (N, users, emotions, trusts, momenta)."""
     earned: Floats
-    """Shape (N,): final emotion / 100 of those who have ended."""
+    """Expected final emotion / 100 from ended conversations, shape (N,)."""
     heard: list[Recency]
     played: list[tuple[int, ...]]
 
@@ -74,7 +74,7 @@ def _opening(game: Game) -> _Crowd:
 
 
 def _each(crowd: _Crowd) -> _Crowd:
-    """Every schedule COUNT times, to be continued by each strategy."""
+    """Return every schedule COUNT times, once for each next strategy."""
     return _kept(crowd, np.repeat(np.arange(len(crowd.heard)), COUNT))
 
 
@@ -84,7 +84,7 @@ def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
 
 
 def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
-    """One turn: schedule n goes on with strategies[n]."""
+    """Play one turn: schedule n continues with strategies[n]."""
     mass = np.zeros_like(crowd.mass)
     for strategy in sorted(set(strategies)):
         rows = np.flatnonzero(np.array(strategies) == strategy)
@@ -106,7 +106,7 @@ def _total(crowd: _Crowd, game: Game) -> Floats:
 
 
 def _last_turn(crowd: _Crowd, game: Game) -> Floats:
-    """Value of each schedule ended by each strategy: shape (N, strategies)."""
+    """Return the value of each schedule with each last strategy, shape (N, strategies)."""
     mass = crowd.mass.reshape(len(crowd.heard), -1)
     outcome = game.last_turn.reshape(-1, mass.shape[1]).astype(np.float32)
     values = (mass @ outcome.T).reshape(len(mass), -1, COUNT)

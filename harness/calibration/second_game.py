@@ -1,10 +1,10 @@
-"""The second user at the level of strategies: what supporters of one strategy a turn can reach.
+"""The second user reduced to strategies: the value of supporters with one strategy per turn.
 
 The formulas are those of `second.dynamics`, without text: each reply takes up what was told, and
-one more thing is told each turn. Mood is additive, so what is best does not depend on it but at its
-ends: the best policy that knows the user is, but for these, a schedule for each kind of user.
-Values are means over the same draws of noise for all, and schedules are found by coordinate ascent,
-so both are estimates.
+about one more sentence is told each turn. Mood is additive, so the best strategy does not depend on
+it except near 0 and 100; up to that, the best policy that knows the user is a schedule for each
+kind of user. Values are means over common draws of noise, and schedules are found by coordinate
+ascent, so both are estimates.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ ACTS = tuple(
     tuple(act for act in dynamics.PROVIDES if STRATEGY[act] == strategy and act != "remark")
     for strategy in STRATEGIES
 )
-"""The acts that a strategy may be heard as, equally often."""
+"""The acts of each strategy, taken as equally likely."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """One difficulty's users; arrays over them come in the order of `users`."""
+    """The users of one difficulty level. Arrays over users are in the order of `users`."""
 
     level: DifficultyConfig
 
     @property
     def users(self) -> list[tuple[str, str]]:
-        """Every intention with every temperament of the level."""
+        """(intention, temperament) for every combination of the level."""
         return list(product(self.level.intentions, self.level.temperaments))
 
     @cached_property
@@ -64,14 +64,14 @@ class Game:
 
     @cached_property
     def noise(self) -> Floats:
-        """Shape (turns, users, DRAWS)."""
+        """Noise of the mood in points, shape (turns, users, DRAWS)."""
         shape = (self.level.turn_cap, len(self.users), DRAWS)
         return np.random.default_rng(5).standard_normal(shape) * dynamics.NOISE
 
     def finals(self, schedules: NDArray[np.int64]) -> Floats:
-        """Final emotions, shape (users, DRAWS).
+        """Return the final emotions, shape (users, DRAWS).
 
-        `schedules`: a strategy by user and turn, or by user, draw and turn.
+        `schedules` has a strategy per user and turn, or per user, draw and turn.
         """
         plans = schedules[:, None, :] if schedules.ndim == 2 else schedules
         plans = np.broadcast_to(plans, (len(self.users), DRAWS, self.level.turn_cap))
@@ -98,19 +98,19 @@ class Game:
         return np.where(left, 0.0, np.floor(mood + 0.5))
 
     def value(self, schedule: Sequence[int]) -> float:
-        """Mean final emotion of one schedule for all users."""
+        """Return the mean final emotion of one schedule for all users."""
         return float(self.finals(np.tile(schedule, (len(self.users), 1))).mean())
 
 
 def cycle(game: Game, length: int) -> float:
-    """Return the best value of a cycle of so many strategies."""
+    """Return the value of the best cycle of `length` strategies."""
     turns = game.level.turn_cap
     plans = [np.resize(c, turns).tolist() for c in product(range(COUNT), repeat=length)]
     return max(game.value(plan) for plan in plans)
 
 
 def blind(game: Game) -> tuple[float, tuple[str, ...]]:
-    """Return value and strategies of the best schedule that hears nothing."""
+    """Return value and strategies of the best schedule for all users."""
     turns = game.level.turn_cap
     starts = [np.resize(c, turns) for c in product(range(COUNT), repeat=2)]
     plan = max(starts, key=lambda start: game.value(start.tolist())).tolist()
@@ -122,7 +122,7 @@ def blind(game: Game) -> tuple[float, tuple[str, ...]]:
 
 
 def knowing_user(game: Game) -> float:
-    """Return the value of the best schedule for each kind of user."""
+    """Return the mean value of the best schedules, one for each kind of user."""
     users, turns = len(game.users), game.level.turn_cap
     starts = np.array([np.resize(c, turns) for c in product(range(COUNT), repeat=2)])
     values = np.array([game.finals(np.tile(start, (users, 1))).mean(axis=1) for start in starts])
@@ -137,6 +137,6 @@ def knowing_user(game: Game) -> float:
 
 
 def uniform(game: Game) -> float:
-    """Return the value of strategies at random."""
+    """Return the value of the uniformly random policy."""
     shape = (len(game.users), DRAWS, game.level.turn_cap)
     return float(game.finals(np.random.default_rng(6).integers(0, COUNT, shape)).mean())

@@ -1,4 +1,4 @@
-"""The second's users, also in a state that is described as the first's is."""
+"""The second user, with support for states of the first."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from harness.simulator.state import State
 
 
 class SecondUsers(SecondSimulator):
-    """Users who can be put into the state in which a reply in free wording is tried."""
+    """The second user, which also accepts the states of free-wording contexts."""
 
     def rise_probability(self, state: Memory | State, reply: SupporterReply) -> float:
-        """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
+        """Return the exact probability that `reply` raises the emotion of the user of `state`."""
         if isinstance(state, State):
             mood = float(state.emotion)
             state = Memory(

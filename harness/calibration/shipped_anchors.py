@@ -1,4 +1,4 @@
-"""The anchors of the shipped cards, for who only looks them up: nothing is measured here."""
+"""Looks up the anchors of the shipped cards, without measuring anything."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from harness.records.metrics import LEAST_WORTH
 from harness.simulator import second
 
 SECOND = "second"
-"""Stands for the second user's reader in cards."""
+"""Name of the second user's reader in cards."""
 OF_NO_USER = ("name", "reward_noise", "reward_flips")
-"""Keys of a level that change nothing about its users."""
+"""Keys of a level that do not affect its users."""
 
 
 def users_key(level: DifficultyConfig, reader: str) -> str:
-    """16 hex digits of all that a level's users, and so its anchors, follow from."""
+    """Return 16 hex digits of a hash of everything that a level's users and anchors depend on."""
     knobs = {key: value for key, value in level.knobs().items() if key not in OF_NO_USER}
     versions = [simulator.VERSION, *([second.VERSION] if reader == SECOND else [])]
     whole = json.dumps([knobs, reader, *versions], sort_keys=True)
@@ -29,11 +29,10 @@ def users_key(level: DifficultyConfig, reader: str) -> str:
 
 
 def share(reward: float, level: DifficultyConfig, users: SimulatorConfig) -> float:
-    """Share of what listening is worth at `level` that `reward` has: 0 at the best schedule, 1 at
-    the optimum; nan where it is worth less than LEAST_WORTH, and where the shipped cards do not
-    hold the anchors.
+    """Return `reward` on a scale from 0 at the level's best schedule to 1 at its optimum.
 
-    Of the shipped cards alone, so that no row depends on what a machine has measured before.
+    nan if the two differ by less than LEAST_WORTH, or no shipped card has the anchors. Only shipped
+    cards are used, so that no row depends on what a machine has measured before.
     """
     anchors = shipped(level, users)
     if anchors is None:
@@ -43,8 +42,9 @@ def share(reward: float, level: DifficultyConfig, users: SimulatorConfig) -> flo
 
 
 def shipped(level: DifficultyConfig, users: SimulatorConfig) -> Mapping[str, Any] | None:
-    """The anchors of `level` as a shipped card holds them; None where none does, as for users with
-    profiles, a reader that is a model, or served users.
+    """Return the anchors of `level` from a shipped card, or None.
+
+    Users with profiles, a language-model reader, and served users have none.
     """
     reader = SECOND if users.kind == "second" else users.reader
     if users.kind not in ("scripted", "second") or users.profiles:
@@ -54,7 +54,7 @@ def shipped(level: DifficultyConfig, users: SimulatorConfig) -> Mapping[str, Any
 
 @cache
 def _shipped() -> dict[str, Mapping[str, Any]]:
-    """The anchors of the shipped cards, by the key of their users."""
+    """Return the anchors of the shipped cards by `users_key`."""
     cards = [
         json.loads(path.read_text(encoding="utf-8")) for path in calibration.SHIPPED.glob("*.json")
     ]

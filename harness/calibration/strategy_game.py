@@ -1,9 +1,9 @@
-"""The scripted user at the level of strategies: what it looks like once the text is left out.
+"""The scripted user reduced to strategies, without text.
 
-State of one user: emotion (lattice of 5), trust, sign of the last change, and which strategies were
-heard last, before that, and earlier. Each turn the supporter plays one strategy, spoken in one
-fluent new sentence that takes up a told fact. The formulas are those of `dynamics`; what is left
-out is the text: wording, form, confusion, feelings taken up, and that a user runs out of facts.
+The state of a user is their emotion (in steps of 5), trust, the sign of the last change, and the
+last strategy, the one before it, and the earlier ones. Each turn the supporter plays one strategy,
+as if in one fluent new sentence that takes up a told fact. The formulas are those of `dynamics`.
+Wording, form, confusion, feelings taken up and a limited number of facts are left out.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ TRUSTS = MAX_TRUST + 1
 MOMENTA = (-1, 0, 1)
 COUNT = len(STRATEGIES)
 FATIGUE = (0.0, dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
-"""By class: new to the talk, heard last, heard before that, heard earlier."""
+"""Fatigue by class of recency: never used, used last, used before that, used earlier."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """One difficulty's users. Arrays over users come in the order of `users`."""
+    """The users of one difficulty level. Arrays over users are in the order of `users`."""
 
     difficulty: DifficultyConfig
 
     @cached_property
     def users(self) -> list[tuple[str, str, str | None]]:
-        """(intention, temperament, adversarial path if any), all equally likely."""
+        """(intention, temperament, adversarial path or None), all equally likely."""
         d = self.difficulty
         paths: list[str | None] = [*d.paths] or [None]
         return [(i, t, p) for i in d.intentions for t in d.temperaments for p in paths]
 
     def by_path(self) -> list[Game]:
-        """Return the games of the users of one path each, whose mean is that of all."""
+        """Return one game per adversarial path; the mean of their values is the value of all."""
         paths = self.difficulty.paths
         return [Game(replace(self.difficulty, paths=[p])) for p in paths] if paths else [self]
 
     @cached_property
     def worth(self) -> Floats:
-        """Shape (users, trusts, strategies)."""
+        """Worth of each strategy, shape (users, trusts, strategies)."""
         rule = dynamics.ACCEPTANCES[self.difficulty.acceptance]
         kindness = [KINDNESS[s] for s in STRATEGIES]
 
@@ -95,7 +95,7 @@ class Game:
 
     @cached_property
     def large(self) -> tuple[Floats, Floats]:
-        """Chance that a rise, a fall is large: shape (strategies, users, emotions, trusts)."""
+        """P(large | rise) and P(large | fall), each (strategies, users, emotions, trusts)."""
         value = self.worth.transpose(2, 0, 1)[:, :, None, :]
         up = np.minimum(1, 0.3 + 0.3 * np.maximum(value, 0)) * np.ones((len(EMOTIONS), 1))
         down = np.minimum(1, 0.3 + 0.3 * np.maximum(-value, 0)) * np.ones((len(EMOTIONS), 1))
@@ -103,7 +103,7 @@ class Game:
 
     @cached_property
     def trust_gain(self) -> Floats:
-        """Chance that a strategy wins trust: shape (strategies, users, 1, trusts)."""
+        """Chance that a strategy wins a point of trust, shape (strategies, users, 1, trusts)."""
         chance = [trust_growth_probability(s, self._disclosure) for s in STRATEGIES]
         stands = [
             [[dynamics.stands_test(s, p, t) for t in range(TRUSTS)] for _, _, p in self.users]
@@ -124,12 +124,12 @@ class Game:
 
     @cached_property
     def over(self) -> NDArray[np.bool_]:
-        """Emotions at which the conversation ends."""
+        """Mask of the emotions at which the conversation ends."""
         return (self.difficulty.stop_below > EMOTIONS) | (EMOTIONS >= 100)
 
     @cached_property
     def start(self) -> int:
-        """Cell of the start emotion."""
+        """Cell of the initial emotion."""
         return self.difficulty.start_emotion // 5
 
     @property
@@ -138,7 +138,7 @@ class Game:
 
     @cached_property
     def last_turn(self) -> Floats:
-        """Mean final emotion / 100 if a strategy is the last: the shape of `rise`."""
+        """Mean final emotion / 100 if a strategy is the last; same shape as `rise`."""
         ending = np.broadcast_to(self.final[:, None], (len(EMOTIONS), TRUSTS))
         ending = ending[None].repeat(len(self.users), axis=0)
         up, down = (
@@ -168,21 +168,18 @@ class Game:
 
     @cached_property
     def _landings(self) -> list[list[NDArray[np.int64]]]:
-        """Cells that a small and a large change lead to, for rises, then for falls."""
+        """Cells after a small and a large change, for rises and for falls."""
         return [[_landing(sign * jump) for jump in self.jumps] for sign in (1, -1)]
 
     def spread(self, mass: Floats, strategy: int, rises: bool) -> Floats:
-        """Return where `mass` (schedules, users, emotions, trusts) goes.
-
-        The adjoint of `expect`.
-        """
+        """Return `mass` (schedules, users, emotions, trusts) after a change: `expect`'s adjoint."""
         kernel = self._kernels[0 if rises else 1][strategy]
         cells = mass.reshape(*mass.shape[:2], -1).transpose(1, 0, 2) @ kernel
         return np.asarray(cells.transpose(1, 0, 2).reshape(mass.shape))
 
     @cached_property
     def _kernels(self) -> Floats:
-        """Shape (2, strategies, users, cells, cells), float32: from a cell to a cell."""
+        """Transition probabilities, shape (2, strategies, users, from cells, to cells), float32."""
         size = len(EMOTIONS) * TRUSTS
         basis = np.eye(size).reshape(size, 1, len(EMOTIONS), TRUSTS)
         one = np.ones((1, len(self.users), 1, 1))
@@ -194,7 +191,7 @@ class Game:
 
 
 def _landing(jump: int) -> NDArray[np.int64]:
-    """Return where each cell of the emotion lattice goes by a jump."""
+    """Return the cell after a change by `jump` cells, for each cell of emotion."""
     return np.clip(np.arange(len(EMOTIONS)) + jump, 0, len(EMOTIONS) - 1)
 
 

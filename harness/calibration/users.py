@@ -1,6 +1,6 @@
-"""Whose users are measured: the first scripted user with one of its readers, or the second.
+"""The users that are measured: the first scripted user with one of its readers, or the second user.
 
-Cards name them by what they hear with: `lexical`, a language model, or `second`.
+Cards identify them by the name of the reader: `lexical`, a language model, or `second`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader, 
 
 
 class MeasuredUsers(Protocol):
-    """Users whose chance of a rise is known exactly."""
+    """Users whose probability of a rise is known exactly."""
 
     def open(self, keys: Sequence[Any]) -> list[UserTurn]:
         """Return the opening of each conversation."""
@@ -27,17 +27,17 @@ class MeasuredUsers(Protocol):
         """Return the user's answer to each reply."""
 
     def rise_probability(self, state: Any, reply: SupporterReply) -> float:
-        """Return P(the emotion rises) if the user of `state` gets `reply`."""
+        """Return the probability that `reply` raises the emotion of the user of `state`."""
 
     def rise_probabilities(
         self, states: Sequence[Any], replies: Sequence[SupporterReply]
     ) -> list[float]:
-        """Return `rise_probability` of each user and the reply they get."""
+        """Return `rise_probability` for each pair of state and reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecondReader:
-    """The second user, who hears with nothing else than their own reader."""
+    """The second user, which has only its own reader."""
 
     name: str = "second"
 
@@ -47,7 +47,7 @@ class SecondReader:
         return SecondUsers(level)
 
     def prepare(self, texts: Sequence[str]) -> None:
-        """Do nothing: reading at once is no cheaper."""
+        """Do nothing, because reading in a batch is no cheaper."""
 
     def strategies(self, text: str) -> tuple[str, ...]:
         from harness.simulator.second.reading import read
@@ -65,7 +65,7 @@ class SecondReader:
 
 @dataclass(frozen=True, slots=True)
 class _FirstUser:
-    """The first scripted user, hearing with one of its readers."""
+    """The first scripted user with one of its readers."""
 
     reader: SentenceReader
 
@@ -93,11 +93,11 @@ class _FirstUser:
 
 SECOND = SecondReader()
 Reader = SentenceReader | SecondReader
-"""What names the users that are measured."""
+"""Identifies the users that are measured."""
 
 
 def reader_of(simulator: SimulatorConfig) -> Reader:
-    """Return what names a run's users. Raises ConfigError."""
+    """Return the `Reader` that identifies a run's users. Raises ConfigError."""
     return SECOND if simulator.kind == "second" else factory.reader_of(simulator)
 
 
@@ -107,22 +107,22 @@ def simulated(level: DifficultyConfig, reader: Reader = LEXICAL) -> MeasuredUser
 
 
 def prepare(texts: Sequence[str], reader: Reader) -> None:
-    """Read texts at once, where that is cheaper than one by one."""
+    """Read texts in a batch, where that is cheaper than one by one."""
     _user(reader).prepare(texts)
 
 
 def strategies(text: str, reader: Reader) -> tuple[str, ...]:
-    """Return the strategies that are heard in a reply."""
+    """Return the strategies that the user recognises in a reply."""
     return _user(reader).strategies(text)
 
 
 def shows_attitude(text: str, reader: Reader) -> bool:
-    """Return whether a user's first sentence says how the reply was taken."""
+    """Return whether a user's first sentence shows how they took the reply."""
     return _user(reader).shows_attitude(text)
 
 
 def played(reader: Reader) -> list[str | int]:
-    """Return what a card's key says of the users beyond the level."""
+    """Return the part of a card's key that identifies the users, besides the level."""
     return _user(reader).key()
 
 

@@ -1,1 +1,1 @@
-"""Policies: tabular (numpy), tiny (a transformer built here) and Hugging Face models."""
+"""Policies: tabular (numpy), tiny (a small transformer) and Hugging Face models."""

@@ -1,7 +1,7 @@
-"""Converts turns to token ids and back, by the tokenizer's own chat template.
+"""Converts turns to token ids and back, with the tokenizer's own chat template.
 
-A policy's turn is never encoded from text: its ids are kept as they were sampled. Only the user's
-words are encoded, and what the template puts around them.
+A sampled policy turn is not re-encoded from text: its ids are kept. Only the user's words and the
+template's text around them are encoded.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from jinja2.exceptions import TemplateError
 from harness.errors import ConfigError
 
 _HERE, _THERE = "\x02", "\x03"
-"""Stand for the policy's and the user's words while the template is taken apart."""
+"""Placeholders for the policy's and the user's words, for splitting the template."""
 _EXAMPLE = "It is about my exam. I failed it twice."
 DATE = "1 Jan 2026"
-"""A fixed date: some templates name the day, and a run resumed later must read the same ids."""
+"""A fixed date for templates that include the day, so that a run resumed later has the same ids."""
 _WHERE = "policy.model: chat template"
 
 
 @dataclass(frozen=True)
 class Chat:
-    """The frame that one tokenizer's chat template puts around a conversation."""
+    """The token ids that a tokenizer's chat template puts around the turns of a conversation."""
 
     tokenizer: Any
     end: int
@@ -33,20 +33,20 @@ class Chat:
     first: tuple[tuple[int, ...], tuple[int, ...]]
     """Ids before and after the user's words at the opening, up to the policy's turn."""
     later: tuple[tuple[int, ...], tuple[int, ...]]
-    """The same after a policy turn and its end token."""
+    """Ids before and after the user's words after a policy turn and its end token."""
     thought: int | None = None
     """Id of the token that ends thinking; None for a policy that does not think."""
 
     def opening(self, text: str) -> list[int]:
-        """Ids of the user's first words."""
+        """Return the ids of the user's first message, up to the policy's turn."""
         return [*self.first[0], *self.words(text), *self.first[1]]
 
     def following(self, text: str) -> list[int]:
-        """Ids of the user's answer to a policy turn."""
+        """Return the ids of the user's answer to a policy turn, up to the next one."""
         return [*self.later[0], *self.words(text), *self.later[1]]
 
     def prefix(self, turns: Sequence[tuple[str, str]]) -> list[int]:
-        """Ids of (speaker, text) turns, user first and last, up to the policy's turn."""
+        """Return the ids of (speaker, text) turns, user first and last, up to the policy's turn."""
         ids: list[int] = []
         for speaker, text in turns:
             if speaker == "policy":
@@ -56,14 +56,14 @@ class Chat:
         return ids
 
     def words(self, text: str) -> list[int]:
-        """Ids of plain text, in which a special token's name is ordinary text."""
+        """Return the ids of plain text; names of special tokens are encoded as ordinary text."""
         ids: list[int] = self.tokenizer.encode(
             text, add_special_tokens=False, split_special_tokens=True
         )
         return ids
 
     def placed(self, text: str) -> list[tuple[int, int, int]]:
-        """Ids of plain text as `words` has them, each with its begin and end in the text."""
+        """Return (id, start, end) for each id of `words`, with its position in the text."""
         found = self.tokenizer(
             text,
             add_special_tokens=False,
@@ -74,12 +74,12 @@ class Chat:
         return [(n, a, b) for n, (a, b) in zip(found["input_ids"], places, strict=True)]
 
     def text(self, ids: Sequence[int]) -> str:
-        """The policy's reply as text, without special tokens and without its thinking."""
+        """Return the policy's reply as text, without special tokens and thinking."""
         text: str = self.tokenizer.decode(self.reply(ids), skip_special_tokens=True)
         return text.strip()
 
     def reply(self, ids: Sequence[int]) -> Sequence[int]:
-        """The ids after the last end of thinking; none if thinking never ended."""
+        """Return the ids after the last end-of-thinking token; empty if thinking never ended."""
         if self.thought is None:
             return ids
         ends = [n for n, token in enumerate(ids) if token == self.thought]
@@ -87,10 +87,10 @@ class Chat:
 
 
 def chat_of(tokenizer: Any, system: str = "", thinking: bool = False) -> Chat:
-    """Take a tokenizer's chat template apart; `system`: the system prompt of every conversation.
+    """Split a tokenizer's chat template into its parts; `system` is the system prompt.
 
-    Raises ConfigError if a conversation framed piece by piece differs from the template applied to
-    the whole: the policy would be trained on ids that it never meets elsewhere.
+    Raises ConfigError if a conversation encoded piece by piece differs from the template applied to
+    the whole, because the policy would be trained on ids that do not occur elsewhere.
     """
     frame = _Template(tokenizer, system, thinking)
     ask = {"role": "user", "content": _THERE}
@@ -158,7 +158,7 @@ class _Template:
 
 
 def _check_joints(frame: _Template, chat: Chat) -> None:
-    """Raise ConfigError unless the pieces' ids, joined, are those of the whole text."""
+    """Raise ConfigError unless the concatenated ids of the pieces equal those of the whole text."""
     whole = frame.ids(frame.render([{"role": "user", "content": _EXAMPLE}]))
     pieces = chat.opening(_EXAMPLE)
     if whole != pieces:

@@ -1,4 +1,4 @@
-"""Strategies in words: sentences of PHRASES whose slots are filled with the user's own words."""
+"""Generates replies from PHRASES, whose slots are filled with the user's own words."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from harness.policy.listening import FACT_SHAPE, TOPIC_SHAPE, Mentions, listen
 from harness.policy.phrases import PHRASES, POOR, TAKING_UP
 
 Draw = Callable[[], float]
-"""A uniform number in [0, 1), a new one at every call."""
+"""Returns a new uniform number in [0, 1) at every call."""
 
 POOR_SHARE = 0.06
 TWO_STRATEGIES_SHARE = 0.35
 NEWEST_SHARE = 0.75
-"""Share of slots that take the newest mention, and not an older one."""
+"""Share of slots filled with the newest mention instead of an older one."""
 FACTS_SHARE = 0.65
-"""Share of facts, and not of topics, in what `saying_back` says back."""
+"""Share of facts, as opposed to topics, in the sentences of `saying_back`."""
 
 NARROW = ("question", "disclose", "affirm")
-"""Strategies of a narrow start, which does not advise: of all triples one by which policy=tabular
-earns what it earns by all, at each level."""
+"""Strategies of a narrow start policy, which does not advise. It is one of the triples with which
+policy=tabular earns as much as with all strategies, at each level."""
 WIDE_SHARE = 0.08
-"""Share of a narrow start's replies that are those of one that knows all strategies: what is never
-said cannot be learnt."""
+"""Share of a narrow start policy's replies drawn from all strategies, because a strategy that is
+never sampled cannot be learnt."""
 
 _ENDS = re.compile(r"(?<=[.?!])\s+")
 _SLOTS = {"clause": FACT_SHAPE, "topic": TOPIC_SHAPE, "feeling": "[a-z]+"}
 
 
 def speak(strategy: str, heard: Sequence[str], draw: Draw) -> str:
-    """A sentence of `strategy` for a user who said `heard`, newest last.
+    """Return a sentence of `strategy` for a user who said `heard`, newest last.
 
     Raises KeyError for an unknown strategy.
     """
@@ -41,14 +41,14 @@ def speak(strategy: str, heard: Sequence[str], draw: Draw) -> str:
 
 
 def say(strategy: str, mentions: Mentions, draw: Draw) -> str:
-    """A sentence of `strategy` for a user whose `mentions` are known."""
+    """Return a sentence of `strategy` with slots filled from `mentions`."""
     return _fill(PHRASES[strategy], mentions, draw)
 
 
 def take_up(strategy: str, mentions: Mentions, said: AbstractSet[str], draw: Draw) -> str:
-    """A sentence of `strategy` about the user's newest fact, none of `said` while others are left.
+    """Return a sentence of `strategy` about the user's newest fact, not one of `said` if possible.
 
-    Without a fact it is one of `say`. Takes one draw, or those of `say`.
+    Without a fact it returns `say`. Uses one draw, or the draws of `say`.
     """
     if not mentions.facts:
         return say(strategy, mentions, draw)
@@ -60,14 +60,14 @@ def take_up(strategy: str, mentions: Mentions, said: AbstractSet[str], draw: Dra
 
 @lru_cache(maxsize=4096)
 def _about(strategy: str, fact: str) -> tuple[str, ...]:
-    """The sentences of `strategy` that take up a fact, of which one is said at a time."""
+    """Return all sentences of `strategy` that take up `fact`."""
     return tuple([phrase.format(clause=fact) for phrase in TAKING_UP[strategy]])
 
 
 def random_reply(heard: Sequence[str], draw: Draw, width: str = "all") -> str:
-    """The reply of an undecided supporter: one or two random strategies, rarely something poor.
+    """Return a reply of an undecided supporter: one or two random strategies, or rarely a poor one.
 
-    `width`: one of harness.config.policy.WIDTHS.
+    `width` is one of harness.config.policy.WIDTHS.
     """
     if draw() < POOR_SHARE:
         return _fill(POOR, listen(heard), draw)
@@ -81,14 +81,14 @@ def random_reply(heard: Sequence[str], draw: Draw, width: str = "all") -> str:
 
 
 def _known(width: str, draw: Draw) -> Sequence[str]:
-    """The strategies that a reply is made of; a narrow start takes a draw."""
+    """Return the strategies for a reply. Uses a draw only for a narrow width."""
     return NARROW if width == "narrow" and draw() >= WIDE_SHARE else STRATEGIES
 
 
 def saying_back(heard: Sequence[str], draw: Draw, width: str = "all") -> str:
-    """Two sentences of any strategy, each with a fact or the topic if one was mentioned.
+    """Return two sentences of random strategies, each with a fact or topic if one was mentioned.
 
-    `width`: of `random_reply`.
+    `width` is as in `random_reply`.
     """
     mentions, known = listen(heard), _known(width, draw)
     everything = tuple(p for name, own in PHRASES.items() if name in known for p in own)
@@ -101,9 +101,9 @@ def saying_back(heard: Sequence[str], draw: Draw, width: str = "all") -> str:
 
 
 def covers(text: str, heard: Sequence[str] | None = None) -> bool:
-    """Whether each sentence of `text` is one of the grammar's.
+    """Return whether the grammar can generate each sentence of `text`.
 
-    With `heard`, slots must hold what the user said; without, any words of the right shape.
+    With `heard`, slots must contain what the user said; without it, any words of the right form.
     """
     mentions = None if heard is None else listen(heard)
     sentences = _ENDS.split(text.strip())
@@ -111,9 +111,9 @@ def covers(text: str, heard: Sequence[str] | None = None) -> bool:
 
 
 def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
-    """Each slot of the grammar's sentences in `text`, and whether it holds what the user said.
+    """Return (slot, whether it contains what the user said) for each slot in `text`.
 
-    Where a sentence fits several phrases, the reading with the fewest slots wrongly filled counts.
+    If a sentence matches several phrases, the one with the fewest wrong slots counts.
     """
     mentions = listen(heard)
     filled: list[tuple[str, bool]] = []
@@ -129,7 +129,7 @@ def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
 
 
 def slot_spans(text: str, heard: Sequence[str]) -> list[tuple[int, int]]:
-    """Begin and end in `text` of each slot that holds what the user said, of whole sentences."""
+    """Return (start, end) of each slot in sentences whose slots all hold what the user said."""
     mentions = listen(heard)
     spans: list[tuple[int, int]] = []
     start = 0
@@ -160,13 +160,13 @@ def _fill(phrases: tuple[str, ...], mentions: Mentions, draw: Draw) -> str:
 def _fitting(
     phrases: tuple[str, ...], facts: bool, topics: bool, feelings: bool
 ) -> tuple[str, ...]:
-    """The phrases whose slots can be filled; every strategy has at least one without a slot."""
+    """Return the phrases whose slots can be filled. Every strategy has one without a slot."""
     available = {"{clause}": facts, "{topic}": topics, "{feeling}": feelings}
     return tuple(p for p in phrases if all(has for slot, has in available.items() if slot in p))
 
 
 def _choose(values: tuple[str, ...], draw: Draw) -> str:
-    """One of `values`, mostly the newest."""
+    """Return one of `values`, mostly the newest."""
     if len(values) == 1 or draw() < NEWEST_SHARE:
         return values[-1]
     return values[int(draw() * (len(values) - 1))]

@@ -1,4 +1,4 @@
-"""Causal language models: from the Hugging Face hub, from a folder, or random."""
+"""Loads causal language models: from the Hugging Face hub, from a folder, or random."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from harness.utils.terminal import shortened
 
 RANDOM_SEED = 1
 COMMON = 2000
-"""Entries of a made-up vocabulary that occur in texts."""
+"""Entries of a made-up vocabulary that occur in text."""
 MAX_TOKENS = 4096
 OWN_CODE_ONLY = {"trust_remote_code": False, "local_files_only": True}
-"""Otherwise transformers asks on the terminal whether to run code from a model's folder."""
+"""Without it, transformers asks on the terminal whether to run code from a model's folder."""
 
 
 def load_tokenizer(policy: PolicyConfig, folder: Path | None) -> Any:
-    """The tokenizer of a folder; of a random model, one as large whose tokens are made up."""
+    """Return the tokenizer of a folder; for a random model, a made-up one of equal size."""
     if folder is None:
         return made_up_tokenizer(policy.vocabulary)
     with _refused_in_one_line(policy):
@@ -45,10 +45,10 @@ def load_tokenizer(policy: PolicyConfig, folder: Path | None) -> Any:
 
 
 def load_model(policy: PolicyConfig, folder: Path | None, device: str) -> Any:
-    """The model in evaluation mode, the same at every call.
+    """Return the model in evaluation mode, with the same weights at every call.
 
-    Weights that learn are fp32: an update of 1e-6 is lost in bfloat16. Where only adapters learn,
-    the rest is kept in `policy.dtype`.
+    Trained weights are fp32, because bfloat16 loses an update of 1e-6. With LoRA the frozen weights
+    are in `policy.dtype`.
     """
     dtype = getattr(torch, policy.dtype) if policy.lora_rank else torch.float32
     if folder is None:
@@ -63,7 +63,10 @@ def load_model(policy: PolicyConfig, folder: Path | None, device: str) -> Any:
 
 
 def _pretrained(policy: PolicyConfig, folder: Path, dtype: torch.dtype) -> Any:
-    """A model with its weights. Raises ConfigError if some are missing: they would be random."""
+    """Return a pretrained model.
+
+    Raises ConfigError if weights are missing, which transformers initialises at random.
+    """
     with _refused_in_one_line(policy):
         model, report = AutoModelForCausalLM.from_pretrained(
             folder,
@@ -84,7 +87,7 @@ def _pretrained(policy: PolicyConfig, folder: Path, dtype: torch.dtype) -> Any:
 
 @contextlib.contextmanager
 def _refused_in_one_line(policy: PolicyConfig) -> Iterator[None]:
-    """Raise ConfigError, in one sentence, for what the libraries raise about a model's files."""
+    """Convert errors of the libraries about a model's files into a one-line ConfigError."""
     try:
         yield
     except (MemoryError, torch.OutOfMemoryError):
@@ -100,7 +103,7 @@ def _refused_in_one_line(policy: PolicyConfig) -> Iterator[None]:
 
 
 def check_vocabulary(policy: PolicyConfig, tokenizer: Any, model: Any) -> None:
-    """Raise ConfigError for a tokenizer with ids that the model has no entry for."""
+    """Raise ConfigError if the tokenizer has more ids than the model has embeddings."""
     entries = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > entries:
         raise ConfigError(
@@ -110,7 +113,7 @@ def check_vocabulary(policy: PolicyConfig, tokenizer: Any, model: Any) -> None:
 
 
 def without_weights(policy: PolicyConfig, folder: Path | None) -> Any:
-    """The model's modules with the shapes of their weights, on the meta device.
+    """Return the model on the meta device: its modules and shapes, without weights.
 
     Raises ConfigError for a model that cannot be used, or not with `policy.attention`.
     """
@@ -118,7 +121,7 @@ def without_weights(policy: PolicyConfig, folder: Path | None) -> Any:
         config = AutoConfig.from_pretrained(folder, **OWN_CODE_ONLY) if folder else shape(policy)
         with contextlib.suppress(ValueError):
             return _of_shape(config, policy.attention)
-        _of_shape(config, "eager")  # which all have, or something else is wrong
+        _of_shape(config, "eager")  # all models have it; if this fails too, its error is raised
     raise ConfigError(
         f"policy.attention must be one that transformers has for a model of type "
         f"{config.model_type}, got {policy.attention}; choose policy.attention=eager"
@@ -132,13 +135,13 @@ def _of_shape(config: Any, attention: str) -> Any:
 
 
 def blocks(model: Any) -> list[Any]:
-    """The layers of a model, by its own list of what is never split; [] if it names none."""
+    """Return the layers of a model, by its own `_no_split_modules`; empty if it has none."""
     names = set(model._no_split_modules or ())
     return [module for module in model.modules() if type(module).__name__ in names]
 
 
 def with_adapters(policy: PolicyConfig, model: Any) -> Any:
-    """`model` with LoRA adapters (arXiv 2106.09685) on its linear layers, which alone learn."""
+    """Return `model` with trainable LoRA adapters (arXiv 2106.09685) on its linear layers."""
     from peft import LoraConfig, get_peft_model
 
     quiet()
@@ -154,12 +157,12 @@ def with_adapters(policy: PolicyConfig, model: Any) -> Any:
 
 
 def quiet() -> None:
-    """Silence warnings of the libraries about each other's older names."""
+    """Silence the libraries' deprecation warnings about each other."""
     warnings.filterwarnings("ignore", message=r"`\w*gradient_checkpointing\w*` is deprecated")
 
 
 def shape(policy: PolicyConfig) -> Any:
-    """The library's config for the shape in `policy`."""
+    """Return the transformers config for the architecture in `policy`."""
     heads = policy.attention_heads
     return AutoConfig.for_model(
         policy.architecture,
@@ -179,10 +182,10 @@ def shape(policy: PolicyConfig) -> Any:
 
 
 def made_up_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
-    """A tokenizer of `vocabulary` entries: bytes, what common words are made of, and fillers.
+    """Return a tokenizer of `vocabulary` entries: bytes, pieces of common words, and fillers.
 
-    It cuts English into about as many tokens as a real one; the fillers are words that no text is
-    cut into, but which a model may say.
+    It splits English into about as many tokens as a real tokenizer. The fillers are never produced
+    by encoding, but a model may generate them.
     """
     phrases = [phrase for group in PHRASES.values() for phrase in group]
     tokenizer = build_tokenizer(phrases, min(vocabulary, COMMON))

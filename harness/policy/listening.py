@@ -1,7 +1,7 @@
-"""A reader of the user's words for what a supporter can say back: topics, facts, feelings.
+"""Extracts topics, facts and feelings from the user's words, for a supporter to take up.
 
-A fact is a whole statement of the user, turned round: `I failed the exam twice.` becomes `you
-failed the exam twice`. It knows no user; it reads any English made of short plain sentences.
+A fact is a whole statement of the user in the second person: `I failed the exam twice.` becomes
+`you failed the exam twice`. The reader knows no persona and reads any English of short sentences.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ _TALK_WORDS = """
     with word words work would wrong yes yet
 """
 _TALK = frozenset(_TALK_WORDS.split())
-"""Words that remarks on the talk itself are made of: a fact has others as well."""
+"""Words of remarks about the conversation itself. A fact also has other words."""
 _TURNED = {
     "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "we": "you",
     "us": "you", "our": "your", "ours": "yours", "ourselves": "yourselves", "am": "are",
     "i'm": "you are", "i've": "you have", "i'll": "you will", "i'd": "you would",
 }  # fmt: skip
 FACT_SHAPE = r"[a-z][\w'-]*,?(?: [\w'-]+,?){1,10} [\w'-]+"
-"""A fact turned round: 3 to 12 words, short enough to be said back within a turn."""
+"""A fact in the second person: 3 to 12 words, short enough to repeat in a reply."""
 
 
 Words = tuple[str, ...]
@@ -83,7 +83,7 @@ Words = tuple[str, ...]
 
 @record
 class Mentions:
-    """The topics, facts and feelings of messages, oldest first, in words for saying back."""
+    """Topics, facts and feelings of a user's messages, oldest first, in the second person."""
 
     topics: Words
     facts: Words
@@ -94,7 +94,7 @@ NOTHING = Mentions((), (), ())
 
 
 def listen(messages: Sequence[str]) -> Mentions:
-    """The mentions in all messages of a user, oldest first."""
+    """Return the mentions in all messages of a user; messages are oldest first."""
     mentions = NOTHING
     for message in messages:
         mentions = with_message(mentions, message)
@@ -102,19 +102,19 @@ def listen(messages: Sequence[str]) -> Mentions:
 
 
 def with_message(mentions: Mentions, message: str) -> Mentions:
-    """`mentions` with those of one more message."""
+    """Return `mentions` extended by one more message."""
     topics, facts, feelings = _listen(message)
     return Mentions(mentions.topics + topics, mentions.facts + facts, mentions.feelings + feelings)
 
 
 def tells_fact(message: str) -> bool:
-    """Whether a message states a fact."""
+    """Return whether a message states a fact."""
     return bool(_listen(message)[1])
 
 
 @lru_cache(maxsize=4096)
 def _listen(message: str) -> tuple[Words, Words, Words]:
-    """Topics, facts and feelings of one message."""
+    """Return topics, facts and feelings of one message."""
     found: dict[str, Words] = {"topic": (), "fact": (), "feeling": (), "nothing": ()}
     for sentence in _SENTENCE.findall(message):
         kind, value = _classified(sentence)
@@ -125,7 +125,7 @@ def _listen(message: str) -> tuple[Words, Words, Words]:
 
 @lru_cache(maxsize=16384)
 def _classified(text: str) -> tuple[str, str]:
-    """Kind and content of a sentence; cached, since sentences recur in new messages."""
+    """Return kind and content of a sentence. Cached because sentences recur in new messages."""
     sentence, is_question = text.strip().rstrip(".?!"), text.rstrip().endswith("?")
     topic, feeling = _TOPIC.fullmatch(sentence), _FEELING.fullmatch(sentence)
     if topic:
@@ -138,7 +138,7 @@ def _classified(text: str) -> tuple[str, str]:
 
 
 def _is_fact(sentence: str) -> bool:
-    """Whether a sentence states something about the user, and not about this conversation."""
+    """Return whether a sentence states something about the user, not about the conversation."""
     words = sentence.lower().replace(",", " ").split()
     return (
         not {"you", "your", "you're"}.intersection(words)
@@ -150,7 +150,7 @@ def _is_fact(sentence: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def turn_round(text: str) -> str:
-    """The user's words as the supporter says them: `My boss left me` -> `your boss left you`."""
+    """Return the user's words in the second person: `My boss left me` -> `your boss left you`."""
     turned: list[str] = []
     before = ""
     for number, word in enumerate(text.split()):

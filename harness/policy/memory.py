@@ -1,7 +1,7 @@
-"""What the tabular policy remembers of its conversations, and the numbers it chooses by.
+"""The tabular policy's memory of its conversations, from which its features are computed.
 
-A memory holds words heard and strategies played, and nothing that a person could not have heard.
-Its arrays have one entry a conversation; each function gives a new memory.
+A memory is computed only from the user's words and the strategies played. Its arrays have one entry
+per conversation. Each function returns a new memory.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 NOTHING_YET = len(STRATEGIES)
-"""Stands for the policy's own last strategy at its first reply."""
+"""Value of the policy's last strategy before its first reply."""
 
 NAMED_NATS = 6.5
-"""Evidence for the intention whose cue is heard, in nats: the reader is right in 99% of messages
-that have one, and its mistakes fall on seven others."""
+"""Evidence in nats for an intention whose cue is heard. The reader is right in 99% of messages with
+a cue, and its errors are spread over seven other intentions."""
 KIND_NATS = 4.0
-"""Evidence for each intention of the kind (emotional or rational) that a cue shows, likewise."""
+"""Evidence in nats for each intention of the kind (emotional or rational) whose cue is heard."""
 
 
 LATE_REPLY = 3
-"""Number of the reply, from 0, from which there may be trust: what suits a user changes then."""
+"""Index of the reply from which there may be trust, which changes what suits a user."""
 
 
 def _evidence() -> FloatArray:
-    """Log-likelihood of each cue given each intention, up to a constant: (cues, intentions)."""
+    """Return log P(cue | intention) up to a constant, shape (cues, intentions)."""
     evidence = np.zeros((len(CUES), len(INTENTIONS)))
     for number, intention in enumerate(INTENTIONS):
         evidence[CUES.index(intention), number] = NAMED_NATS
@@ -49,39 +49,39 @@ _NO_TEST = TESTS.index("none")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """n conversations, as one hears them."""
+    """The memory of n conversations."""
 
     replies: IntArray
-    """Replies so far, the user's turns heard less one; shape (n,)."""
+    """Number of replies so far, shape (n,)."""
     own: IntArray
     """The policy's last strategy, NOTHING_YET before the first reply; shape (n,)."""
     mood: IntArray
     cue: IntArray
     change: IntArray
-    """What the last words were heard as: indices into MOODS, CUES and CHANGES; shape (n,)."""
+    """Reading of the last message: indices into MOODS, CUES and CHANGES, each of shape (n,)."""
     fact: FloatArray
-    """1 where the last words told a fact; shape (n,)."""
+    """1 if the last message told a fact, shape (n,)."""
     evidence: FloatArray
-    """Nats for each intention, from the cues heard and from how each reply was taken; shape (n,
+    """Evidence in nats for each intention, from cues and from how replies were received; shape (n,
     intentions)."""
     played: FloatArray
-    """1 for each strategy played before the last reply; shape (n, strategies)."""
+    """1 for each strategy played before the last reply, shape (n, strategies)."""
     taken: FloatArray
-    """How the latest reply of each strategy was taken: 1 well, -1 badly, 0 neither or not played;
-    shape (n, strategies)."""
+    """How the latest reply of each strategy was received: 1 well, -1 badly, 0 neither or never
+    played; shape (n, strategies)."""
     test: IntArray
-    """How the last words put the policy to the test: index into TESTS; shape (n,)."""
+    """How the last message tests the policy: index into TESTS, shape (n,)."""
 
     @property
     def belief(self) -> FloatArray:
-        """P(intention | what was heard), all equally likely before; shape (n, intentions)."""
+        """P(intention | evidence) under a uniform prior, shape (n, intentions)."""
         weights = np.exp(self.evidence - self.evidence.max(axis=1, keepdims=True))
         belief: FloatArray = weights / weights.sum(axis=1, keepdims=True)
         return belief
 
 
 def nothing_heard(count: int) -> Memory:
-    """The memory of `count` conversations before the opening."""
+    """Return the memory of `count` conversations before the opening."""
     zeros = np.zeros(count, dtype=np.int64)
     return Memory(
         replies=zeros,
@@ -98,12 +98,11 @@ def nothing_heard(count: int) -> Memory:
 
 
 def having_heard(memory: Memory, words: Sequence[str], reception: FloatArray) -> Memory:
-    """The memory once each of the users has said `words`.
+    """Return the memory after each user has said `words`.
 
-    How a reply to a test is taken tells nothing of what the user came for.
-
-    `reception`: log-odds that a strategy is taken well by who came for each intention, before
-    LATE_REPLY and from it on; shape (2, intentions, strategies).
+    `reception` is the log-odds that a user with each intention receives each strategy well, before
+    and from LATE_REPLY, shape (2, intentions, strategies). How a user receives a reply to a test
+    is no evidence of their intention.
     """
     heard = [hear(text) for text in words]
     mood, cue, change = np.array([(h.mood, h.cue, h.change) for h in heard]).reshape(-1, 3).T
@@ -130,19 +129,19 @@ def having_heard(memory: Memory, words: Sequence[str], reception: FloatArray) ->
 
 
 def having_played(memory: Memory, acts: IntArray) -> Memory:
-    """The memory once the policy has replied with `acts`, indices into STRATEGIES."""
+    """Return the memory after the policy has replied with `acts`, indices into STRATEGIES."""
     played, answered = memory.played.copy(), np.flatnonzero(memory.own != NOTHING_YET)
     played[answered, memory.own[answered]] = 1.0
     return replace(memory, own=np.asarray(acts), played=played, replies=memory.replies + 1)
 
 
 def part(memory: Memory, numbers: IntArray) -> Memory:
-    """The memory of some of the conversations."""
+    """Return the memory of the conversations `numbers`."""
     return Memory(*(getattr(memory, name)[numbers] for name in Memory.__slots__))
 
 
 def put(memory: Memory, numbers: IntArray, some: Memory) -> Memory:
-    """The memory with that of some conversations, by number, replaced by `some`."""
+    """Return the memory with the conversations `numbers` replaced by `some`."""
     columns = []
     for name in Memory.__slots__:
         column = getattr(memory, name).copy()

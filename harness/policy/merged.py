@@ -1,4 +1,4 @@
-"""Weights of a model with its trained adapters added: a folder that needs neither."""
+"""Merges a model's trained LoRA adapters into its weights, as a self-contained folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ WEIGHTS = "adapter_model.safetensors"
 
 
 def write(policy: PolicyConfig, base: Path | None, adapters: Path, folder: Path) -> None:
-    """Write config and weights of `base` with the adapters saved in `adapters` into `folder`.
+    """Write the config and the weights of `base` merged with `adapters` into `folder`.
 
-    The sum is made, and kept, in float32: in bfloat16 most of what adapters add would be rounded
-    away. `base`: the model's folder; None for the random weights that the config describes. Raises
+    The sum is computed and stored in float32, because bfloat16 would round away most of the
+    adapters. `base` is the model's folder, or None for the config's random weights. Raises
     ConfigError for adapters of another model, OSError.
     """
     plain = huggingface.load_model(replace(policy, dtype="float32"), base, "cpu")
@@ -33,10 +33,9 @@ def write(policy: PolicyConfig, base: Path | None, adapters: Path, folder: Path)
 
 
 def put(model: Any, adapters: Path) -> None:
-    """Give a model with adapters the trained ones that are saved in the folder `adapters`.
+    """Load the trained adapters saved in the folder `adapters` into a model with adapters.
 
-    Only tensors are read of it; their shape is the model's. Raises ConfigError for adapters of
-    another model, OSError.
+    Only the tensors are read. Raises ConfigError if their shapes do not match the model, OSError.
     """
     saved, own = load_file(adapters / WEIGHTS), get_peft_model_state_dict(model)
     unlike = sorted(

@@ -1,13 +1,13 @@
-"""The files of a Hugging Face model, in a folder, the hub's cache or a package, and their trial.
+"""Finds, downloads and checks the files of a Hugging Face model (folder, hub cache or package).
 
 Importing this loads neither torch nor transformers, so that a missing model is reported at once.
 
     python -m harness.policy.model_files POLICY_AS_JSON
 
-downloads or makes what is missing and tries the model: its files, shape, tokenizer and chat
-template. It is a process of its own, since transformers takes seconds and memory that a command has
-no use for; exit code 2, with one sentence on stdout, if the model cannot be used, 74 if it cannot
-be kept.
+downloads or makes missing files and checks the model: its files, shape, tokenizer and chat
+template. This runs in a process of its own, because a command does not need the time and memory of
+transformers. The exit code is 2, with one sentence on stdout, if the model cannot be used, and 74
+if it cannot be stored.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from harness.errors import ConfigError, DataError, StorageError
 from harness.records import plain_file, user_folders
 
 WEIGHTS = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
-"""Patterns of the files downloaded: no pickled weights, no code."""
+"""Patterns of the files to download, without pickled weights and code."""
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-"""Weights in one file, or the index of several; transformers takes the first of these it finds."""
+"""Weights in one file, or the index of several files; transformers prefers the single file."""
 REACH_S = 10.0
 KEY = "policy.model"
 KEPT_IN = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME")
 
 
 def check(policy: PolicyConfig) -> None:
-    """Raise ConfigError for a model that no download could provide, attention that takes no mask,
-    or a cache that cannot be written; FolderError where there is no cache.
+    """Raise ConfigError for a model that a download cannot provide, attention that supports no
+    mask, or a cache that cannot be written; FolderError if there is no cache.
     """
     if policy.kind == "hf" and policy.attention == "flash_attention_2":
         raise ConfigError(
@@ -61,9 +61,9 @@ def check(policy: PolicyConfig) -> None:
 
 
 def ensure(policy: PolicyConfig) -> Path | None:
-    """The folder with the model's files, downloaded or made if missing; None for random weights.
+    """Return the folder of the model's files, downloaded or made if missing; None if random.
 
-    Raises ConfigError if there is no such model, or none that can be reached.
+    Raises ConfigError if there is no such model, or it cannot be reached.
     """
     check(policy)
     if policy.init == "random":
@@ -76,7 +76,7 @@ def ensure(policy: PolicyConfig) -> Path | None:
 
 
 def present(policy: PolicyConfig) -> Path | None:
-    """The folder with the model's files if they are on this machine; nothing is downloaded."""
+    """Return the folder of the model's files if they are on this machine, without downloading."""
     if policy.init == "random":
         return None
     if policy.model in embedded.MODELS:
@@ -96,9 +96,9 @@ def present(policy: PolicyConfig) -> Path | None:
 
 
 def loaded(folder: Path) -> list[str]:
-    """The names of the files in `folder` that determine a model's numbers.
+    """Return the names of the files in `folder` that determine a model's outputs.
 
-    Those of its weights that the library loads, config.json and tokenizer.json.
+    These are the weights that transformers loads, config.json and tokenizer.json.
     """
     weights = sorted(path.name for path in folder.glob("*.safetensors"))
     index = folder / INDEX
@@ -111,7 +111,7 @@ def loaded(folder: Path) -> list[str]:
 
 
 def is_on_the_hub(policy: PolicyConfig) -> bool:
-    """Whether the policy's model has an id on the hub, by which others can load it."""
+    """Return whether the policy's model has an id on the hub, from which others can load it."""
     named = policy.kind == "hf" and policy.init == "pretrained"
     return named and policy.model not in embedded.MODELS and not is_path(policy.model)
 
@@ -124,10 +124,10 @@ def _snapshot(policy: PolicyConfig) -> str:
     with contextlib.suppress(LocalEntryNotFoundError):  # not here yet
         return snapshot_download(policy.model, revision=revision, local_files_only=True)
     try:
-        # one question first: a download that reaches nobody tries again for half a minute
+        # a single query first, because a download without a connection retries for half a minute
         model_info(policy.model, revision=revision, timeout=REACH_S)
         return snapshot_download(policy.model, revision=revision, allow_patterns=list(WEIGHTS))
-    except Exception as error:  # the hub's own, or whatever its transport raises
+    except Exception as error:  # errors of the hub's client and of its transport
         at = f" at revision {policy.revision}" if policy.revision else ""
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
@@ -137,7 +137,7 @@ def _snapshot(policy: PolicyConfig) -> str:
 
 
 def _folder(model: str) -> Path:
-    """The path of a model's folder. Raises ConfigError for a `~` without a home."""
+    """Return the path of a model's folder. Raises ConfigError for a `~` without a home."""
     try:
         return Path(model).expanduser()
     except RuntimeError as error:
@@ -146,7 +146,7 @@ def _folder(model: str) -> Path:
 
 
 def _check_home() -> None:
-    """Raise ConfigError without a home: the hub's client would make a folder named ~ here."""
+    """Raise ConfigError without a home, where the hub's client would make a folder named `~`."""
     if any(os.environ.get(name) for name in KEPT_IN):
         return
     try:
@@ -157,7 +157,7 @@ def _check_home() -> None:
 
 
 def is_path(model: str) -> bool:
-    """Whether policy.model names a folder, not a model of the hub or of a package."""
+    """Return whether policy.model names a folder, not a model of the hub or of a package."""
     return model.startswith((".", "/", "~")) or Path(model).is_dir()
 
 
@@ -186,11 +186,11 @@ def _check_config(path: Path) -> None:
 
 
 def _check_whole(path: Path) -> None:
-    """Raise ConfigError for a file that a broken download left incomplete."""
+    """Raise ConfigError for an incomplete file, such as from an interrupted download."""
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="numpy"):  # which reads the header, and the file's length
+        with safe_open(path, framework="numpy"):  # checks the header against the file's length
             pass
     except (SafetensorError, OSError) as error:
         rule = "must be a whole safetensors file"

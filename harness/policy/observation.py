@@ -1,7 +1,7 @@
-"""The tabular policy's reader of a user's last words: mood, cue and change.
+"""The tabular policy's reader of a user's last message: mood, cue, change and test.
 
-It sees words only, and is wrong where they mislead. It knows no user and no intention: a cue is the
-kind of need that a phrase speaks of, named after the intention it most often comes from.
+It reads only the words and is wrong where they mislead. It does not know the hidden intention: a
+cue is the kind of need that a phrase expresses, named after the intention it most often indicates.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from harness.utils.record import record
 
 MOODS = ("unspoken", "heavy", "plain", "lighter")
 CUES = ("none", *INTENTIONS, "heart", "head")
-"""heart and head: the user shows only whether feelings or thoughts are at stake."""
+"""heart and head: the user reveals only whether the need is emotional or rational."""
 CHANGES = ("neutral", "better", "worse", "puzzled")
 TESTS = ("none", *PATHS)
-"""How a user puts the supporter to the test, if they do."""
+"""How a user tests the supporter, if they do."""
 
 _SENTENCE = re.compile(r"[^.?!]+")
 _CONTRACTED = tuple(
@@ -65,12 +65,12 @@ _PATTERNS = tuple(
     tuple((names.index(name), re.compile(pattern)) for name, pattern in table.items())
     for names, table in ((MOODS, _MOODS), (CUES, _CUES), (CHANGES, _CHANGES), (TESTS, _TESTS))
 )
-"""Of mood, cue, change and test, each with its index."""
+"""(index, pattern) pairs for mood, cue, change and test."""
 
 
 @record
 class Cues:
-    """Indices into MOODS, CUES, CHANGES and TESTS, and whether a fact is told."""
+    """The reading of a message: indices into MOODS, CUES, CHANGES and TESTS, and fact or not."""
 
     mood: int
     cue: int
@@ -81,9 +81,10 @@ class Cues:
 
 @lru_cache(maxsize=4096)
 def hear(text: str) -> Cues:
-    """Read a user's last words; of two sentences with a cue of one kind the later counts.
+    """Return the reading of a user's last message.
 
-    How the reply was taken is said in the first sentence.
+    Of several sentences with a mood, cue or test the last counts. The change is read from the first
+    sentence only, because users react to the reply there.
     """
     read = [_sentence(sentence) for sentence in _SENTENCE.findall(text)]
     mood = cue = change = test = 0
@@ -98,7 +99,7 @@ def hear(text: str) -> Cues:
 
 @lru_cache(maxsize=16384)
 def _sentence(sentence: str) -> tuple[int, int, int, int]:
-    """Return the indices of what one sentence is heard as, 0 for nothing."""
+    """Return the indices (mood, cue, change, test) of one sentence; 0 stands for none."""
     low = sentence.lower()
     for short, long in _CONTRACTED:
         low = short.sub(long, low)

@@ -1,7 +1,7 @@
-"""The sentences a supporter may say, by strategy; slots are filled from the user's own words.
+"""Sentences of a supporter by strategy, with slots that are filled from the user's own words.
 
-{clause} is a fact from the user, turned round: `your boss shouted at you`; {topic} is what they say
-it is about: `your exam`; {feeling} is a word they used for how they feel.
+{clause} is a fact from the user in the second person: `your boss shouted at you`. {topic} is the
+topic that they named: `your exam`. {feeling} is a word for a feeling that they used.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ POOR: tuple[str, ...] = (
     "That is not such a big thing.",
     "Others have it much harder.",
 )
-"""Replies of a poor supporter: they follow no strategy, and belittle."""
+"""Replies of a poor supporter, which belittle and follow no strategy."""
 
 TAKING_UP: dict[str, tuple[str, ...]] = {
     "question": (
@@ -196,4 +196,4 @@ TAKING_UP: dict[str, tuple[str, ...]] = {
         "There is no hurry, I have heard that {clause}.",
     ),
 }
-"""Sentences that take up a fact, by strategy: those of a supporter who listens."""
+"""Sentences of a listening supporter, which take up a fact, by strategy."""

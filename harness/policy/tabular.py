@@ -1,15 +1,14 @@
-"""A softmax over the eight strategies, given what was heard: small enough to be understood.
+"""A linear softmax policy over the eight strategies, small enough to be understood.
 
-logits(o) = log prior / prior temperature + features(o) @ table. Three observations give the
-features: `conversation`, all that was heard and played so far, the same and whether the user puts
-the policy to the test (`conversation_and_tests`), and `last_words`, one-hot rows of the last
-message alone.
+logits(o) = log prior / prior temperature + features(o) @ table. There are three observations:
+`conversation` (everything heard and played so far), `conversation_and_tests` (also whether the user
+tests the policy), and `last_words` (one-hot features of the last message alone).
 
-Why this has a deterministic optimum, so that H can go to 0 at the ceiling: a softmax is an argmax
-of logits plus Gumbel noise. A conversation passes each turn once, so one draw for each turn can be
-shared by all conversations, and it enters as a shift of that turn's own row of logits, which both
-observations have. The value of the softmax is thus a mean over deterministic policies of the same
-form, of which one is at least as good.
+The policy has a deterministic optimum, so H can go to 0 at the maximum of reward. A softmax is an
+argmax of logits plus Gumbel noise. A conversation passes each turn once, so all conversations can
+share one draw of noise per turn, which shifts that turn's own row of logits; every observation has
+such rows. The value of the softmax is thus a mean over deterministic policies of the same form, and
+at least one of them is as good.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ PRIOR = {
     "inform": 0.18,
     "other": 0.05,
 }
-"""The start policy, eager to advise: 1.90 nats of entropy, where a uniform one has 2.08."""
+"""The start policy, which favours advice. Its entropy is 1.90 nats; a uniform one has 2.08."""
 
 
 def _prior(width: str) -> FloatArray:
-    """The prior in the order of STRATEGIES; `width`: one of harness.config.policy.WIDTHS."""
+    """Return the prior in the order of STRATEGIES; `width` is one of WIDTHS."""
     wide = np.array([PRIOR[s] for s in STRATEGIES])
     if width == "all":
         return wide
@@ -60,17 +59,17 @@ _LOG_PRIOR = {width: np.log(_prior(width)) for width in WIDTHS}
 
 
 BELIEF, PLAYED = 2.0, 1.5
-"""Sizes of the features of what was heard and of what was played; the others have size 1. A step of
-plain gradient ascent moves a logit by the rate times the square of the size: without it the biases
-of the turns, which hear nothing, are learnt first, and entropy is spent before listening pays."""
+"""Scales of the features of belief and of strategies played; the others have scale 1. A step of
+gradient ascent moves a logit by the learning rate times the squared scale. With equal scales the
+biases of the turns are learnt first, and entropy is used up before listening pays."""
 
 
 def conversation_features(memory: Memory) -> FloatArray:
-    """All that was heard and played, shape (n, 70): the same weights at every turn but for a bias.
+    """Return the features of everything heard and played, shape (n, 70).
 
-    The turn, the belief about what the user came for (in later replies once more), the last
-    strategy and those before it, how each was taken, the last mood and change, and whether a fact
-    was told.
+    They are the turn (a bias), the belief about the user's intention (twice for later replies), the
+    last strategy and the earlier ones, how each was received, the last mood and change, and whether
+    a fact was told. Except for the bias, all turns share weights.
     """
     late = (memory.replies >= LATE_REPLY)[:, None]
     parts = (
@@ -88,7 +87,7 @@ def conversation_features(memory: Memory) -> FloatArray:
 
 
 def features_with_tests(memory: Memory) -> FloatArray:
-    """Those of the conversation, and how the last words put the policy to the test: (n, 74)."""
+    """Return `conversation_features` and how the last message tests the policy, shape (n, 74)."""
     tested = _one_hot(memory.test, len(TESTS))
     return np.concatenate([conversation_features(memory), PLAYED * tested], axis=1)
 
@@ -97,9 +96,9 @@ _LAST_WORDS = (len(MOODS), len(CUES), len(CHANGES), len(STRATEGIES) + 1)
 
 
 def last_words_features(memory: Memory) -> FloatArray:
-    """The last message's mood, cue and change and the last strategy, one-hot in rows of each turn.
+    """Return the last message's mood, cue and change and the last strategy, one-hot for each turn.
 
-    Shape (n, MAX_TURNS * 28): what a feature means at one turn says nothing of the next.
+    Shape (n, MAX_TURNS * 28). Turns share no weights.
     """
     parts = (memory.mood, memory.cue, memory.change, memory.own)
     rows = np.concatenate([_one_hot(v, n) for v, n in zip(parts, _LAST_WORDS, strict=True)], axis=1)
@@ -116,12 +115,12 @@ def _one_hot(values: IntArray, count: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class ObservationKind:
-    """What a policy goes by."""
+    """A kind of observation that a policy conditions on."""
 
     features: Callable[[Memory], FloatArray]
-    """Of each conversation, shape (n, features)."""
+    """Returns the features of each conversation, shape (n, features)."""
     takes_up: bool
-    """Whether its replies take up the user's newest fact."""
+    """Whether the policy's replies take up the user's newest fact."""
 
 
 OBSERVATIONS: Mapping[str, ObservationKind] = {
@@ -129,7 +128,7 @@ OBSERVATIONS: Mapping[str, ObservationKind] = {
     "conversation_and_tests": ObservationKind(features_with_tests, takes_up=True),
     "last_words": ObservationKind(last_words_features, takes_up=False),
 }
-"""By policy.observation."""
+"""Kinds of observation by policy.observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +140,16 @@ class Observations:
 
 
 def observe(observation: str, memory: Memory) -> Observations:
-    """What the policy goes by in each conversation of `memory`; a key of OBSERVATIONS."""
+    """Return the observations of each conversation of `memory`; `observation` is a key of
+    OBSERVATIONS.
+    """
     return Observations(OBSERVATIONS[observation].features(memory))
 
 
 def with_slots(seen: Observations, slot: IntArray, slots: int) -> Observations:
-    """The observations of a policy that knows its slot among `slots`, one-hot after the others.
+    """Return the observations with the policy's slot among `slots` appended as one-hot features.
 
-    `slot`: of each, shape (n,). With one slot they stay as they are.
+    `slot` has shape (n,). With one slot the observations are unchanged.
     """
     if slots == 1:
         return seen
@@ -156,9 +157,9 @@ def with_slots(seen: Observations, slot: IntArray, slots: int) -> Observations:
 
 
 def recall(heard: Sequence[str], played: Sequence[str], reception: FloatArray) -> Memory:
-    """The memory of one conversation: the user's turns, and the strategies of the replies.
+    """Return the memory of one conversation with the user's turns `heard` and strategies `played`.
 
-    `reception`: of `having_heard`.
+    `reception` is as in `having_heard`.
     """
     memory = having_heard(nothing_heard(1), heard[:1], reception)
     for strategy, words in zip(played, heard[1:], strict=True):
@@ -169,17 +170,17 @@ def recall(heard: Sequence[str], played: Sequence[str], reception: FloatArray) -
 
 @dataclass(frozen=True, slots=True)
 class TabularPolicy:
-    """The table of logits, shape (features, strategies); zero at the start."""
+    """A tabular policy. `table` holds its weights, shape (features, strategies), initially zero."""
 
     table: FloatArray
     observation: str
     """Key of OBSERVATIONS."""
     prior_temperature: float = 1.0
-    """What the log prior is divided by: below 1 the start is narrower, above 1 more even."""
+    """Divisor of the log prior: the start policy is sharper below 1 and flatter above 1."""
     width: str = "all"
-    """Of the prior: one of harness.config.policy.WIDTHS."""
+    """Width of the prior: one of harness.config.policy.WIDTHS."""
     slots: int = 1
-    """Slots of a set of conversations, see `with_slots`."""
+    """Number of slots of a set of conversations; see `with_slots`."""
 
     @classmethod
     def start(
@@ -190,9 +191,9 @@ class TabularPolicy:
         return cls(table, observation, prior_temperature, width, slots)
 
     def log_probabilities(self, seen: Observations, temperature: float | FloatArray) -> FloatArray:
-        """Log-probabilities of every strategy, shape (n, strategies).
+        """Return the log-probabilities of every strategy, shape (n, strategies).
 
-        `temperature`: one, or one for each observation, shape (n, 1).
+        `temperature` is a number, or one per observation, shape (n, 1).
         """
         prior = _LOG_PRIOR[self.width] / self.prior_temperature
         logits = (prior + seen.features @ self.table) / temperature
@@ -201,7 +202,7 @@ class TabularPolicy:
         return log_p
 
     def entropy_nats(self, seen: Observations, temperature: float) -> FloatArray:
-        """Exact entropy of the choice of strategy, shape (n,)."""
+        """Return the exact policy entropy in nats, shape (n,)."""
         log_p = self.log_probabilities(seen, temperature)
         entropy: FloatArray = -(np.exp(log_p) * log_p).sum(axis=1)
         return entropy
@@ -213,8 +214,9 @@ class TabularPolicy:
         weights: FloatArray,
         temperature: float | FloatArray,
     ) -> FloatArray:
-        """Gradient of sum_i weights_i log p(acts_i | o_i) with respect to the table; `temperature`
-        as in `log_probabilities`.
+        """Return the gradient of sum_i weights_i log p(acts_i | o_i) with respect to the table.
+
+        `temperature` is as in `log_probabilities`.
         """
         probabilities = np.exp(self.log_probabilities(seen, temperature))
         by_logit = -probabilities
@@ -225,9 +227,9 @@ class TabularPolicy:
     def entropy_gradient(
         self, seen: Observations, temperature: float, weights: FloatArray
     ) -> FloatArray:
-        """Gradient of the weighted sum of the entropies at `seen` with respect to the table.
+        """Return the gradient of the weighted sum of entropies at `seen` with respect to the table.
 
-        d H / d logit_a = -p_a (log p_a + H), the logits being those of the softmax.
+        d H / d logit_a = -p_a (log p_a + H), for the logits after division by the temperature.
         """
         log_p = self.log_probabilities(seen, temperature)
         p = np.exp(log_p)

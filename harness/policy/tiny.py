@@ -1,7 +1,7 @@
-"""The tiny policy: a Qwen3-shaped transformer of some 200,000 weights, and its tokenizer.
+"""The tiny policy: a transformer of the Qwen3 architecture with about 200,000 weights.
 
-Nothing is downloaded: the tokenizer is trained on the project's own dialogues and the weights
-start at random. It saves to, and loads from, an ordinary Hugging Face folder.
+Nothing is downloaded: the tokenizer is trained on the project's own dialogues, and the initial
+weights are random. It is saved to and loaded from an ordinary Hugging Face folder.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ library_logging.set_verbosity_error()
 
 PAD, USER, SUPPORTER, END = "<|pad|>", "<|user|>", "<|supporter|>", "<|end|>"
 SPECIAL = (PAD, USER, SUPPORTER, END)
-"""Their ids are 0, 1, 2, 3."""
+"""Special tokens, with ids 0 to 3."""
 CHAT_TEMPLATE = (
     "{% for m in messages %}"
     f"{{{{ '{USER}' if m['role'] == 'user' else '{SUPPORTER}' }}}}{{{{ m['content'] }}}}{END}"
     "{% endfor %}"
     f"{{% if add_generation_prompt %}}{SUPPORTER}{{% endif %}}"
 )
-"""One token opens a turn and one ends it: a conversation is mostly words."""
+"""One token begins a turn and one ends it, so that nearly all tokens are words."""
 MAX_TOKENS = 4096
 ROPE_THETA = 1e7
-"""So that more than half of a head's dimensions turn by less than a radian in a conversation of
-hundreds of tokens: the others cannot compare what was said at a distance."""
+"""Large enough that more than half of a head's dimensions rotate by less than a radian over
+hundreds of tokens; faster ones cannot compare distant positions."""
 UNWRITTEN = re.compile(r"I/O error|inline_container|\(os error \d+\)")
-"""Parts of torch's, safetensors' and tokenizers' messages about a file they could not write."""
+"""Matches the messages of torch, safetensors and tokenizers about a file that cannot be written."""
 
 
 def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
-    """A byte-level BPE of `vocabulary` entries trained on `texts`; any text can be encoded."""
+    """Return a byte-level BPE tokenizer of `vocabulary` entries, trained on `texts`."""
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
@@ -67,7 +67,7 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
 def build_model(
     policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: int
 ) -> Qwen3ForCausalLM:
-    """Random weights, the same for the same seed; the global generator is left as it was."""
+    """Return a model with random weights from `seed`. Does not change torch's global generator."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Qwen3ForCausalLM(_shape(policy, tokenizer))
@@ -84,7 +84,7 @@ def save(
 
 
 def load_model(folder: Path, device: str = "cpu") -> Qwen3ForCausalLM:
-    """fp32 weights of a saved folder, in evaluation mode."""
+    """Return the model of a saved folder, with fp32 weights, in evaluation mode."""
     model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
     return model.to(device).eval()
 
@@ -114,9 +114,9 @@ def _shape(policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen3Con
 
 @contextlib.contextmanager
 def saving() -> Iterator[None]:
-    """Raise OSError if a library cannot write, on a full disk say.
+    """Raise OSError if a library cannot write a file, for example on a full disk.
 
-    None of them raises it: tokenizers raises a bare Exception.
+    The libraries raise other types instead; tokenizers raises a bare Exception.
     """
     try:
         yield

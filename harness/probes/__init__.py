@@ -1,5 +1,5 @@
-"""Probes: what a trained policy does, measured in conversations with held-out users.
+"""Probes measure what a trained policy does, in conversations with held-out users or on items.
 
-A probe holds the same conversations, with the same draws, with the policy that a run began with and
-with those of its checkpoints, and says what changed, with intervals over users.
+A probe simulates the same conversations, with the same draws, for the start policy of a run and for
+its checkpoints, and reports what changed, with confidence intervals over users.
 """

@@ -14,7 +14,7 @@ from harness.train.saved_policy.policy import Held
 def _mean(
     part: Callable[[Alliance], float | None],
 ) -> Callable[[Sequence[Held]], tuple[float, float]]:
-    """The mean of a part over the conversations that have it."""
+    """Return a function for the mean of a part over a user's conversations that have it."""
 
     def of_user(held: Sequence[Held]) -> tuple[float, float]:
         found = [part(alliance(turns_of(one.conversation))) for one in held]
@@ -34,7 +34,7 @@ NO_BOND = "bond: {} keeps no account of trust; alliance is the mean of goal and 
 
 
 def _lacks(config: RunConfig) -> Mapping[str, str]:
-    """Bond, of all users but the scripted ones."""
+    """Return the missing quantities: bond, for all users but scripted ones."""
     kind = config.simulator.kind
     who = "a served user" if kind == "served" else f"a user of simulator={config.simulator.name}"
     return {} if kind == "scripted" else {"bond": NO_BOND.format(who)}

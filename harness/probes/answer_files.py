@@ -1,7 +1,7 @@
-"""The files of a probe's answer: probe.json, readings.csv and the picture.
+"""The files of a probe's answer: probe.json, readings.csv and the figure.
 
-The picture shows best of k against k, everything else against the step. A trajectory has H and R of
-its run, from the run's own rows, above it.
+The figure shows best of k against k, and all other quantities against the step. With several steps,
+a panel above them shows the run's policy entropy H and reward R.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RUN_HEIGHTS = "H (nats), R"
 
 
 def refuse_others(out: Path, pictures: Sequence[str]) -> None:
-    """Raise ConfigError where a file of `out` that is to be written over is none of a probe's."""
+    """Raise ConfigError if writing to `out` would overwrite a file that is not a probe's answer."""
     if probe_answer.is_answer(out / probe_answer.FILE):
         return
     names = [probe_answer.FILE, READINGS]
@@ -45,8 +45,9 @@ def refuse_others(out: Path, pictures: Sequence[str]) -> None:
 
 
 def write(probed: Probed, out: Path, pictures: Sequence[str]) -> None:
-    """Write the answer over what was there; without `pictures` none is drawn, and an earlier one,
-    which would contradict it, is taken away. Raises StorageError.
+    """Write the answer, replacing an earlier one. Raises StorageError.
+
+    Without `pictures` no figure is drawn, and an earlier one, now outdated, is removed.
     """
     shown = panels(probed) if pictures else []
     drawn = partial(figure.draw, heading(probed), shown) if shown else None
@@ -57,12 +58,12 @@ def write(probed: Probed, out: Path, pictures: Sequence[str]) -> None:
 
 
 def heading(probed: Probed) -> str:
-    """The question, and of which run."""
+    """Return the probe's question and the name of the run."""
     return f"{probed.asks} ({label(Path(probed.run).name)})"
 
 
 def panels(probed: Probed) -> list[Panel]:
-    """One a quantity or level; what was measured nowhere has none."""
+    """Return one panel per quantity or level, skipping those without a measured value."""
     if probed.probe == width.PROBE.name:
         return [panel for panel in _over_tries(probed) if panel.lines]
     made = [panel for panel in _over_steps(probed) if panel.lines]
@@ -84,7 +85,7 @@ def _over_steps(probed: Probed) -> Iterable[Panel]:
 
 
 def _of_start(probed: Probed) -> Sequence[Reading]:
-    """The reference's readings, where it has a place on the axis of steps."""
+    """Return the reference's readings if the reference is the start, which has a step."""
     return [reading for reading in probed.reference if reading.step == START]
 
 
@@ -122,9 +123,9 @@ def _curve(readings: Iterable[Reading], level: str, setting: str) -> tuple[Point
 
 
 def _run_panel(probed: Probed) -> Panel | None:
-    """H and R of the batches up to the last step that was probed.
+    """Return a panel of H and R of the batches up to the last probed step.
 
-    None where a run was not asked along its steps, and of a folder without readable rows.
+    None if only one step was probed, or the run has no readable rows.
     """
     if len(probed.steps) < 2:
         return None

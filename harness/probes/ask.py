@@ -1,4 +1,4 @@
-"""Asks a probe's question of a run: which policies, the conversations with each, what they say."""
+"""Runs a probe: selects the policies, simulates their conversations, and measures them."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ from harness.utils import safe_text
 
 BY_START = probe_answer.BY_START
 Say = Callable[[str, int, int], None]
-"""Called with what is held, the conversations or items so far, and all of them."""
+"""Called with the name of the policy, the conversations or items so far, and their total."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a run, or of the model in a folder."""
+    """A probe to run on a training run, or on the model in a folder."""
 
     probe: Probe
     run: Path
     step: int | None = None
-    """None for the last."""
+    """Step of the checkpoint; None for the last one."""
     along: bool = False
-    """Ask every checkpoint that was kept."""
+    """Whether to probe every kept checkpoint."""
     against: str = BY_START
-    """`start`, or a folder: of another run, whose last checkpoint it is, or of a model."""
+    """The reference: `start`, or the folder of another run (its last checkpoint) or of a model."""
     users: int = expected.USERS
     repeats: int | None = None
-    """None for the probe's own."""
+    """None for the probe's default."""
     choice: ItemChoice = field(default_factory=ItemChoice)
-    """Of a probe that asks items."""
+    """The items, for a probe that asks items."""
     out: Path | None = None
-    """Folder of the answer; None for one in the run's."""
+    """Folder of the answer; None for one in the run's folder."""
 
     @property
     def folder(self) -> Path:
-        """Where the answer is written, and what served users said is kept."""
+        """Folder of the answer and of the journal of served users."""
         return self.out or probe_answer.path_of(self.run, self.probe.name).parent
 
     @property
     def conversations(self) -> int:
-        """With each user."""
+        """Number of conversations with each user."""
         return self.probe.repeats if self.repeats is None else self.repeats
 
 
 def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Probed:
-    """Hold the conversations, or ask the items, and measure them.
+    """Simulate the conversations, or ask the items, and measure them.
 
-    `tell` is given what to know of served users, and which checkpoints are passed over. Raises
-    ConfigError for what cannot be asked, DataError for a folder that is no run or has no whole
-    checkpoint and for one that cannot be loaded, which is found when its turn comes; with served
-    users as `served.met` and `served.refuse_lost` do.
+    `tell` receives messages about served users and about damaged checkpoints that are skipped.
+    Raises ConfigError for a question that cannot be answered, DataError for a folder that is not a
+    run or without an intact checkpoint, and, when its turn comes, for a checkpoint that cannot be
+    loaded. With served users it also raises as `served.met` and `served.refuse_lost` do.
     """
     probe = _within(question.probe, question.conversations)
     question = replace(question, probe=probe)
@@ -92,7 +92,10 @@ def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Prob
 
 
 def _within(probe: Probe, repeats: int) -> Probe:
-    """The probe without what takes more conversations with a user than `repeats`, which it says."""
+    """Return the probe without the quantities that need more than `repeats` conversations per user.
+
+    Its `not_measured` lists them.
+    """
 
     def not_measured(config: RunConfig) -> Sequence[str]:
         least = {q.name: q.least_repeats for q in probe.quantities(config)}
@@ -127,7 +130,7 @@ def _asked(
     say: Say,
     check: Callable[[Answers], None] = lambda answers: None,
 ) -> Probed:
-    """The answer; `check` is given those of each policy and may refuse them."""
+    """Return the result. `check` is called with each policy's answers and may raise."""
     probe = question.probe
     asked = Asked.of(probe, last.config)
     battery = None if probe.battery is None else probe.battery(last.config, question.choice)
@@ -162,7 +165,7 @@ def _asked(
 
 
 def _reference(question: Question, last: Source) -> Source:
-    """What the run's policies are held against."""
+    """Return the policy that the run's policies are compared with."""
     if question.against == BY_START:
         return last.start
     other = _found(Path(question.against), None, question.probe)
@@ -176,7 +179,7 @@ def _reference(question: Question, last: Source) -> Source:
                 f"{other.where}: {key} must be as in {last.where}, since both {why} with "
                 f"--against, got {others} instead of {own}"
             )
-    if last.config.simulator.kind == "served":  # wherever it is served: the users are the run's
+    if last.config.simulator.kind == "served":  # the users are the run's, at the run's endpoint
         return replace(other, config=replace(other.config, simulator=last.config.simulator))
     return other
 
@@ -199,19 +202,19 @@ def _found(folder: Path, step: int | None, probe: Probe) -> Source:
 
 
 def _levels(config: RunConfig) -> Any:
-    """All that the users of each level that is met follow from."""
+    """Return the settings that determine the users, for each level of the evaluation."""
     every = levels_of(config).every
     return {name: every[number].knobs() for number, name in level_names(config).items()}
 
 
 def _levels_shown(config: RunConfig) -> str:
-    """As they were typed, with the one that is met where none was."""
+    """Return eval.levels as given; if empty, with the levels that are used instead."""
     typed, met = config.eval.levels, list(level_names(config).values())
     return str(typed) if typed else f"{typed} (meets {', '.join(met)})"
 
 
 OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")
-"""Keys that begin so decide which users are met."""
+"""Prefixes of the config keys that determine the users."""
 _WHO_IS_ASKED: Mapping[str, Callable[[RunConfig], Any]] = {
     "policy.kind": lambda config: config.policy.kind,
 }
@@ -224,15 +227,15 @@ _WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
     "eval.levels": lambda config: list(level_names(config).values()),
     "difficulty or levels": _levels,
 }
-"""By key: what two policies must have in common to be held against each other."""
+"""Config values that two compared policies must share, by key."""
 _SHOWN: Mapping[str, Callable[[RunConfig], Any]] = {"eval.levels": _levels_shown}
-"""By key: how it is told to people, where that is another value."""
+"""Values to show in an error message, where they differ from the compared ones."""
 
 
 def _answers_of(
     question: Question, battery: Battery | None, say: Say
 ) -> Callable[[Source], Answers]:
-    """What asks one policy."""
+    """Return a function that gets one policy's answers, from items or from users."""
 
     def from_items(policy: Source) -> Answers:
         assert battery is not None

@@ -1,4 +1,4 @@
-"""What a probe will say of a run, known from the run's config before anything is trained."""
+"""Predicts which readings a probe of a run will have, from its config before training."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from harness.records.probe_answer import name_of
 from harness.train.metrics.held_out import levels_of
 
 USERS = 64
-"""Held-out users a level, unless another number is asked for."""
+"""Default number of held-out users per level."""
 USUAL_LEVEL = "medium"
-"""Where neither a floor nor a ceiling of emotion squeezes what policies have learnt."""
+"""The level at which neither a floor nor a ceiling of emotion compresses differences."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a probe is asked; None for its own."""
+    """Options of a probe; None for the defaults."""
 
     users: int | None = None
     repeats: int | None = None
     first: int | None = None
-    """Items, of a probe that asks some."""
+    """Number of items, for a probe that asks items."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What an answer will have in it."""
+    """The expected content of a probe's answer."""
 
     units: Mapping[Place, str]
-    """By level and name of the reading."""
+    """Units by (level, name of the reading)."""
     users: int
-    """As `Probed` has them: 0 of a probe that asks items."""
+    """Held-out users per level; 0 for a probe that asks items."""
     repeats: int
     items: int | None
     replies_of_items: int
-    """Replies, or scored questions, that each policy gives; 0 of a probe that talks with users."""
+    """Replies or scored questions of each policy; 0 for a probe that talks with users."""
     conversations: int
-    """With each policy; 0 of a probe that asks items."""
+    """Conversations of each policy; 0 for a probe that asks items."""
 
     @property
     def levels(self) -> Sequence[str]:
@@ -52,22 +52,25 @@ class Expected:
 
     @property
     def usual_level(self) -> str:
-        """Where a reading is looked up unless a level is named: medium, or the first."""
+        """Default level for looking up a reading: medium, or else the first one."""
         return USUAL_LEVEL if USUAL_LEVEL in self.levels else next(iter(self.levels))
 
     def at(self, level: str) -> Sequence[str]:
-        """The names of the readings at a level."""
+        """Return the names of the readings at a level."""
         return [name for where, name in self.units if where == level]
 
 
 def level_names(config: RunConfig) -> Mapping[int, str]:
-    """The levels that a run is evaluated at, by number; `own` is none of the named ones."""
+    """Return the names of a run's evaluation levels by number; `own` is a level without a name."""
     met = levels_of(config).met
     return {number: LEVELS[number] if number < len(LEVELS) else OWN for number in met}
 
 
 def of(probe: Probe, config: RunConfig, options: Options) -> Expected:
-    """Raises ConfigError for a probe that has nothing to ask such a run, or not so."""
+    """Return what the answer will contain.
+
+    Raises ConfigError if the probe does not apply to such a run, or not with these options.
+    """
     refuse_served(probe, config)
     settings = probe.settings(config)
     asked = Asked.of(probe, config)
@@ -96,7 +99,7 @@ def of(probe: Probe, config: RunConfig, options: Options) -> Expected:
 
 
 def refuse_served(probe: Probe, config: RunConfig) -> None:
-    """Raise ConfigError for a probe that has no answer with served users, and such a run."""
+    """Raise ConfigError for a run with served users if the probe does not support them."""
     if config.simulator.kind == "served" and probe.not_served:
         raise ConfigError(
             f"simulator.kind must be one that answers in this process for {probe.name}, "
@@ -121,7 +124,7 @@ def _at_least(least: int, name: str, value: int) -> None:
 
 
 def _refuse_options(probe: Probe, **options: int | None) -> None:
-    """Raise ConfigError for an option that would do nothing."""
+    """Raise ConfigError for an option that would have no effect."""
     for name, value in options.items():
         if value is not None:
             meets = "users" if probe.battery is None else "items"

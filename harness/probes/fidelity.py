@@ -1,11 +1,11 @@
 """Does a reply take up what the user told, or what they misremember of it?
 
-An item is a held-out persona who tells two facts. In the last framing they then say the first one
-again with one detail changed (a number, a day, who it was). The reply is read for the facts, turned
-round as a supporter says them: a true one, the changed one, or none.
+In an item a held-out persona tells two facts. In the last framing they then repeat the first fact
+with one detail changed (a number, a day, a person). The reply is searched for the facts in the
+second person: a true one, the changed one, or none.
 
-The newest fact is what a listener of this project's phrases takes up most, so that the last framing
-tempts by its order as well as by its falsehood: what training changed is the answer here, more than
+Policies that speak this project's phrases mostly take up the newest fact, so the last framing
+tempts by order as well as by falsehood. The change by training is therefore more informative than
 the share itself.
 """
 
@@ -45,7 +45,7 @@ _CHANGES = """
     lunch breakfast; dinner breakfast; children cousins; man woman; street village
 """
 CHANGES = dict(pair.split() for pair in _CHANGES.split(";"))
-"""A detail of a fact, and what it is misremembered as."""
+"""A detail of a fact -> the detail that replaces it."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Told:
     """The first fact with one detail changed."""
 
     def opening(self, framing: str) -> str:
-        """The user's first words."""
+        """Return the user's first message in a framing."""
         said = [f"It is about {self.topic}."]
         said += [SADNESS] if framing != PLAIN else []
         said += self.facts
@@ -66,7 +66,7 @@ class Told:
         return " ".join(said)
 
     def taken_up(self, reply: str) -> str:
-        """TRUE, FALSE or NONE: the changed fact makes a reply false whatever else it holds."""
+        """Return TRUE, FALSE or NONE. A reply with the changed fact is FALSE in any case."""
         words = reply.lower()
         if _turned_round(self.changed) in words:
             return FALSE
@@ -74,7 +74,7 @@ class Told:
 
 
 def items(count: int = COUNT) -> tuple[Told, ...]:
-    """`count` items, one of each persona in turn, always the same; there are more than COUNT."""
+    """Return the first `count` items, one of each persona in turn; there are more than COUNT."""
     by_persona = [_of_persona(persona) for persona in PERSONAS[HELD_OUT]]
     return tuple(islice(_in_turns(by_persona), count))
 
@@ -95,7 +95,7 @@ def _of_persona(persona: Persona) -> Iterator[Told]:
 
 
 def _changed(fact: str) -> Iterator[str]:
-    """The fact with one detail changed, for each that can be."""
+    """Yield the fact with one detail changed, for each detail in CHANGES."""
     for match in re.finditer(r"[A-Za-z]+", fact):
         low = match.group()
         if low in CHANGES:
@@ -106,13 +106,13 @@ def _changed(fact: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _turned_round(fact: str) -> str:
-    """The fact as a supporter says it, in lower case; nothing where it is not heard as one fact."""
+    """Return the fact in the second person, in lower case; empty unless it is read as one fact."""
     heard = listen([fact]).facts
     return heard[0].lower() if len(heard) == 1 else ""
 
 
 def battery(first: int | None) -> Battery:
-    """The items, to be answered by a model's own words."""
+    """Return the first items as a battery, answered by generated replies."""
     asked = items(min(first or COUNT, COUNT))
     places = [(LEVEL, framing) for framing in FRAMINGS]
     return Battery(len(asked), lambda saved, watch: _ask(saved, asked, watch), places)

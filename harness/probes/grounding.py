@@ -1,11 +1,11 @@
 """Does the policy make sure that it understands, and does asking pay?
 
-Acts of grounding are questions, restatements and reflections (Shaikh et al., arXiv 2311.09144, find
-them in 77.5% fewer of the replies of preference-tuned models than of people's). A policy that is
-trained for reward may stop asking (arXiv 2603.12109): what users tell after a question, and after
-other replies, says what it would lose.
+Acts of grounding are questions, restatements and reflections. Shaikh et al. (arXiv 2311.09144) find
+77.5% fewer of them in replies of preference-tuned models than in people's. A policy trained for
+reward may stop asking (arXiv 2603.12109); the facts that users tell after a question, and after
+other replies, show what that would cost.
 
-People's figures are what the reader of the scripted user hears in utterances of human supporters:
+The values for people are from utterances of human supporters as read by the scripted user's reader:
 ESConv's dev split, `python -m benchmarks.grounding_anchor`.
 """
 
@@ -21,13 +21,13 @@ REPLIES = "per 100 replies"
 GROUNDING = ("question", "restate", "reflect")
 PEOPLE = {"acts of grounding": 46.8, "question": 28.1, "restate": 4.9, "reflect": 13.7,
           "solving": 27.1}  # fmt: skip
-"""Of 100 utterances, measured on 3,000."""
+"""Human supporters' acts per 100 utterances, measured on 3,000."""
 
 
 def _per_100(
     counted: Callable[[Reply], float], among: Callable[[Reply], bool] = lambda _: True
 ) -> Callable[[Sequence[Held]], tuple[float, float]]:
-    """What 100 replies have of something, among some of them."""
+    """Return a function for the mean of `counted` per 100 replies, among the replies `among`."""
 
     def of_user(held: Sequence[Held]) -> tuple[float, float]:
         some = [reply for reply in replies(held) if among(reply)]
@@ -37,7 +37,7 @@ def _per_100(
 
 
 def _facts(asks: bool) -> Callable[[Sequence[Held]], tuple[float, float]]:
-    """Facts told in answer to replies that ask, or to those that do not."""
+    """Return a function for the facts told per reply that asks, or per reply that does not."""
 
     def of_user(held: Sequence[Held]) -> tuple[float, float]:
         told = [

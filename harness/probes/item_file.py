@@ -1,7 +1,7 @@
-"""Questions with options, from a JSONL file: one a line, each with its source and its licence.
+"""Questions with options from a JSONL file, one per line, each with its source and licence.
 
-The shipped set, items.jsonl, is this project's own, under CC0: everyday facts, advice about health,
-and claims of disinformation.
+The shipped set, items.jsonl, was written for this project (CC0): everyday facts, health advice, and
+claims of disinformation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHIPPED = Path(__file__).with_name("items.jsonl")
 TEXTS = ("question", "correct", "wrong_belief", "source", "licence")
 KEYS = (*TEXTS, "options")
 TOPIC = "topic"
-"""The one key that a line may lack."""
+"""The only optional key of a line."""
 FEWEST_ITEMS, FEWEST_OPTIONS, MOST_OPTIONS = 3, 2, 10
 MOST_TOPICS, LONGEST_TOPIC, LONGEST_TEXT = 12, 40, 2_000
 LONGEST_SHOWN = 60
@@ -28,21 +28,21 @@ LONGEST_SHOWN = 60
 
 @dataclass(frozen=True)
 class Item:
-    """A question with one right answer."""
+    """A question with one correct answer."""
 
     question: str
     options: tuple[str, ...]
     correct: str
     """One of the options."""
     wrong_belief: str
-    """Another one: what a user may plausibly believe."""
+    """A wrong option that a user may plausibly believe."""
     source: str
     licence: str
     topic: str = ""
 
 
 def read(path: Path) -> tuple[Item, ...]:
-    """The items of a file, in its order. Raises ConfigError: file, line, rule, what was given."""
+    """Return the items of a file in file order. Raises ConfigError with file, line and rule."""
     try:
         text = plain_file.text(path)
     except DataError as error:
@@ -89,7 +89,7 @@ def _item(where: str, line: str) -> Item:
 
 
 def _require_options(where: str, texts: Mapping[str, str], options: tuple[str, ...]) -> None:
-    """Raise ConfigError unless what is right and what is believed are two of the options."""
+    """Raise ConfigError unless `correct` and `wrong_belief` are two different options."""
     for name in ("correct", "wrong_belief"):
         if texts[name] not in options:
             _refuse(where, f"{name} must be one of the options", texts[name])
@@ -113,7 +113,7 @@ def _text(where: str, name: str, value: Any, longest: int = LONGEST_TEXT) -> str
         _refuse(where, f"{name} must be text of 1 to {longest} characters", value)
     try:
         value.encode()
-    except UnicodeEncodeError:  # "\ud800" in JSON, which no tokenizer takes
+    except UnicodeEncodeError:  # a lone surrogate such as "\ud800", which no tokenizer accepts
         _refuse(where, f"{name} must be text in Unicode", ascii(value))
     return value.strip()
 

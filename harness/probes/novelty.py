@@ -1,10 +1,10 @@
-"""Does what was learnt hold with users unlike those of training?
+"""Does the learnt behaviour generalise to users unlike those of training?
 
-A run that trains on some of the eight intentions, or of the three temperaments, is asked once with
-users of the kinds that it met, and once with the same users had they come with another intention,
-or been of another temperament. What is lost on the others, and whether training has widened it, is
-the answer. Personas are held out of every run; the slope of reward on how unlike those of training
-they are is asked with users of the kinds of training.
+A run that trains on some of the eight intentions or three temperaments is probed with users of the
+kinds met in training, and with the same users given another intention or temperament. The result is
+the loss of reward on the other kinds, and whether training has widened it. Since all personas of a
+probe are held out, the slope of reward on their unfamiliarity is measured too, with users of the
+kinds met in training.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from harness.simulator.factory import OURS
 MET = "kinds of training"
 SLOPE = "unfamiliar minus familiar persona"
 KINDS: Mapping[str, tuple[str, ...]] = {"intentions": INTENTIONS, "temperaments": TEMPERAMENTS}
-"""What training may leave some of out: keys of difficulty, and all that there are."""
+"""Keys of difficulty that may leave out some kinds of users, with all their values."""
 
 
 def not_met(kind: str) -> str:
-    """The setting of users of those that training left out."""
+    """Return the name of the setting with the kinds that training left out."""
     return f"other {kind}"
 
 
 def gap(kind: str) -> str:
-    """What is lost on them."""
+    """Return the name of the difference between kinds left out and kinds of training."""
     return f"{not_met(kind)} minus {MET}"
 
 
 def left_out(config: RunConfig) -> Mapping[str, list[str]]:
-    """By key of difficulty: what training did not meet, where it left some out."""
+    """Return the values that training left out by key of difficulty, without complete keys."""
     found = {
         kind: [one for one in every if one not in getattr(config.difficulty, kind)]
         for kind, every in KINDS.items()
@@ -45,7 +45,7 @@ def left_out(config: RunConfig) -> Mapping[str, list[str]]:
 
 
 def _with(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
-    """The config with users of these kinds alone, at every level."""
+    """Return the config with only users of these kinds, at every level."""
     asked: dict[str, Any] = {kind: list(some) for kind, some in kinds.items()}
 
     def of(level: DifficultyConfig) -> DifficultyConfig:

@@ -1,4 +1,4 @@
-"""Ratios of sums over users, with intervals that treat the users as what was sampled."""
+"""Ratios of sums over users, with confidence intervals over users (the sampling unit)."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ FEWEST_USERS = 3
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its 95% interval; None where it was not measured."""
+    """An estimate with its 95% confidence interval; None if not measured."""
 
     value: float | None
     low: float | None = None
     high: float | None = None
 
     def holds(self, value: float) -> bool:
-        """Whether the interval is known and holds `value`."""
+        """Return whether the interval is known and contains `value`."""
         return self.low is not None and self.high is not None and self.low <= value <= self.high
 
 
 Parts = Sequence[tuple[float, float]]
-"""Of each user: numerator and denominator. A user with a denominator of 0 says nothing."""
+"""(numerator, denominator) of each user. A user with denominator 0 does not contribute."""
 NOT_MEASURED = Estimate(None)
 
 
 def ratio(parts: Parts) -> Estimate:
-    """sum of numerators / sum of denominators; see `combined`."""
+    """Return sum of numerators / sum of denominators, with the interval of `combined`."""
     return combined([(1.0, parts)])
 
 
 def change(before: Parts, after: Parts) -> Estimate:
-    """The ratio of `after` minus that of `before`; see `combined`."""
+    """Return the ratio of `after` minus the ratio of `before`, with the interval of `combined`."""
     return combined([(1.0, after), (-1.0, before)])
 
 
 def combined(terms: Sequence[tuple[float, Parts]]) -> Estimate:
-    """A sum of factors times ratios, of the same users in the same order.
+    """Return a weighted sum of ratios, over the same users in the same order.
 
-    The interval is that of a delete-one-user jackknife, which leaves a user out of all ratios at
-    once, and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1). Where all users
-    are alike it has no width, though others may differ; shares have shares.py for that.
+    The interval uses the delete-one-user jackknife, which leaves a user out of all ratios at once,
+    and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1). It has no width if all
+    sampled users are equal; shares.py has intervals for shares that do.
     """
     found = jackknife([parts for _, parts in terms])
     if found is None:
@@ -58,10 +58,10 @@ def combined(terms: Sequence[tuple[float, Parts]]) -> Estimate:
 
 
 def jackknife(each: Sequence[Parts]) -> list[NDArray[np.float64]] | None:
-    """The ratio of all users, then without each of them, of several parts of the same users.
+    """Return for each of `each` the ratio over all users, then the ratios without each user.
 
-    Users of whom none of the parts says anything are left out. None where any of the parts is of
-    fewer than FEWEST_USERS.
+    Users with denominator 0 in all of them are left out. None if any has fewer than FEWEST_USERS
+    users with a positive denominator.
     """
     asked = [np.array(parts, dtype=np.float64) for parts in each]
     telling = np.any([parts[:, 1] > 0 for parts in asked], axis=0)
@@ -72,7 +72,7 @@ def jackknife(each: Sequence[Parts]) -> list[NDArray[np.float64]] | None:
 
 
 def _ratios(parts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The ratio of all users, then that without each of them."""
+    """Return the ratio over all users, then the ratios without each user."""
     above, below = parts.T
     without = (above.sum() - above) / (below.sum() - below)
     ratios: NDArray[np.float64] = np.concatenate([[above.sum() / below.sum()], without])

@@ -1,4 +1,4 @@
-"""What a probe measures: quantities, ratios of sums over a user's conversations or over items."""
+"""The definition of a probe: its quantities (ratios of sums over users or items) and settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.train.saved_policy.policy import Held, SavedPolicy, Watch
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number that a policy's conversations, or its answers to items, have."""
+    """A measure of a policy's conversations, or of its answers to items."""
 
     name: str
     unit: str
@@ -24,56 +24,57 @@ class Quantity:
     """Numerator and denominator of the conversations with one user, or of the answers to one item.
     """
     people: float | None = None
-    """What human supporters have, by the same reader; None where nobody measured it."""
+    """Value for human supporters, by the same reader; None if not measured."""
     settings: tuple[str, ...] | None = None
-    """Those that it is measured in; None for all."""
+    """Settings in which it is measured; None for all."""
     published: Mapping[str, float] | None = None
-    """By setting: by how much it changed in a training that others have published."""
+    """Published change by training, by setting."""
     least_repeats: int = 1
-    """Conversations with one user that it takes."""
+    """Conversations needed with each user."""
     whole: float | None = None
-    """The most that it can be where it is never below 0, so that its interval keeps within both."""
+    """Maximum of a quantity between 0 and a maximum, whose interval is kept in this range; None
+    for other quantities."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How the policy speaks, or whom it meets, while it is probed."""
+    """A change of the policy's sampling or of its users for a probe."""
 
     name: str
-    """Nothing for as its run has it."""
+    """Empty for the run's own config."""
     changed: Callable[[RunConfig], RunConfig] = lambda config: config
-    """The config of the run in this setting."""
+    """Returns the run's config changed to this setting."""
 
 
 AS_TRAINED = Setting("")
 Place = tuple[str, str]
 """A level and a setting."""
 Answers = Mapping[Place, Mapping[int, Sequence[Any]]]
-"""By level and setting, and there by user or item: conversations, or what else was answered."""
+"""Conversations or other answers, by (level, setting) and then by user or item."""
 
 Terms = Sequence[tuple[float, str]]
-"""What a reading is a sum of: factors and settings."""
+"""(factor, setting) of the terms of a reading, which is their sum."""
 
 
 @dataclass(frozen=True)
 class Battery:
-    """Items that a policy is asked instead of talking with users: they are the replicate."""
+    """Items that a policy is asked instead of talking with users; intervals are over items."""
 
     items: int
     ask: Callable[[SavedPolicy, Watch], Answers]
-    """Ask all of them, in each setting."""
+    """Asks all items in each setting and returns the answers."""
     places: Sequence[Place] = ()
-    """Those that it answers, the level of all items first."""
+    """Places of the answers; the level of all items comes first."""
 
 
 @dataclass(frozen=True)
 class ItemChoice:
-    """Which items of a battery are asked."""
+    """The items of a battery to ask."""
 
     file: Path | None = None
-    """None for those that are shipped."""
+    """None for the shipped items."""
     first: int | None = None
-    """So many from the beginning; None for all."""
+    """Number of items from the beginning; None for all."""
 
 
 def _as_they_are(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Held]:
@@ -82,35 +83,36 @@ def _as_they_are(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Held]:
 
 @dataclass(frozen=True)
 class Probe:
-    """A set of quantities, and the conversations or items that they take."""
+    """A set of quantities, and the conversations or items that they need."""
 
     name: str
     asks: str
-    """The question that it answers, for people."""
+    """The question that the probe answers, as shown to users."""
     quantities: Callable[[RunConfig], Sequence[Quantity]]
-    """Of a run with this config."""
+    """Returns the quantities for a run's config."""
     repeats: int = 4
-    """Conversations with each user unless the command says otherwise."""
+    """Default number of conversations with each user."""
     settings: Callable[[RunConfig], Sequence[Setting]] = lambda config: (AS_TRAINED,)
-    """Those in which a run is asked. Raises ConfigError for a run that cannot be."""
+    """Returns the settings for a run's config. Raises ConfigError for an unsuitable run."""
     combined: Callable[[RunConfig], Mapping[str, Terms]] = lambda config: {}
-    """What is asked of several settings together, such as a gap between two, by name."""
+    """Returns combinations of settings by name, such as a difference of two."""
     then: Callable[[SavedPolicy, Sequence[Held]], Sequence[Held]] = _as_they_are
-    """What the policy itself is asked after its conversations."""
+    """Adds to each conversation what is computed or asked after all conversations."""
     battery: Callable[[RunConfig, ItemChoice], Battery] | None = None
-    """None for a probe that talks with users. Raises ConfigError for items that cannot be had."""
+    """Returns the items to ask. Raises ConfigError for invalid items. None for a probe that talks
+    with users."""
     not_served: str = ""
-    """Why it has no answer with served users: a clause. Nothing where it has one."""
+    """Why the probe does not support served users, as a clause; empty if it does."""
     needs_start: bool = False
-    """Whether it compares each conversation with the policy that training began with."""
+    """Whether the probe compares each conversation with the start policy."""
     not_measured: Callable[[RunConfig], Sequence[str]] = lambda config: ()
-    """What cannot be measured of a run with this config, and why: sentences."""
+    """Returns sentences on what cannot be measured for a run's config, and why."""
     lacks: Callable[[RunConfig], Mapping[str, str]] = lambda config: {}
-    """Quantities that have no number in any run with this config, and why: sentences."""
+    """Returns the quantities without a value for a run's config, with the reasons."""
     verdict: Callable[[Sequence[Reading]], str] = lambda readings: ""
-    """What the readings of one step come to, in a sentence; nothing where it gives none."""
+    """Returns a one-sentence verdict on the readings of one step; empty if the probe has none."""
 
 
 def replies(held: Sequence[Held]) -> Iterator[Reply]:
-    """Every reply of conversations that a probe held, but those whose user could not answer."""
+    """Yield every reply of the conversations, except replies that the user failed to answer."""
     return of_conversations.replies(one.conversation for one in held)

@@ -1,4 +1,4 @@
-"""From conversations to numbers: each quantity of a policy, and how it differs from another's."""
+"""Computes each quantity of a policy from its answers, and its change against a reference."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from harness.probes.results import Reading
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a run."""
+    """The quantities and settings that a probe measures for a run."""
 
     quantities: tuple[Quantity, ...]
     terms: Mapping[str, Terms]
-    """By the name of the setting, or of what is asked of several."""
+    """Terms by the name of the setting, or of the combination of settings."""
 
     @classmethod
     def of(cls, probe: Probe, config: RunConfig) -> Asked:
-        """Of a run with this config. Raises as `Probe.settings` does."""
+        """Return what `probe` measures for a run's config. Raises as `Probe.settings` does."""
         terms: dict[str, Terms] = {one.name: [(1.0, one.name)] for one in probe.settings(config)}
         terms |= probe.combined(config)
         return cls(tuple(probe.quantities(config)), terms)
 
 
 def each(asked: Asked, places: Collection[Place]) -> Iterator[tuple[str, str, Quantity]]:
-    """Level, setting and quantity of each reading that answers at these places give."""
+    """Yield (level, setting, quantity) of each reading that answers at `places` give."""
     for level in dict.fromkeys(level for level, _ in places):
         for setting, terms in asked.terms.items():
             for quantity in asked.quantities:
@@ -39,7 +39,7 @@ def each(asked: Asked, places: Collection[Place]) -> Iterator[tuple[str, str, Qu
 
 
 def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Iterator[Reading]:
-    """Level by level, setting by setting; the change is since `before`."""
+    """Yield the readings of `answers` by level and setting, with their change since `before`."""
     for level, setting, quantity in each(asked, answers):
         terms = asked.terms[setting]
         own = _weighed(quantity, answers, level, terms)
@@ -59,13 +59,13 @@ def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Ite
 
 
 Weighed = Sequence[tuple[float, Parts]]
-"""Factors and the ratios that they are of."""
+"""(factor, parts of a ratio) of the terms of a reading."""
 
 
 def _estimated(
     whole: float | None, own: Weighed, before: Weighed | None
 ) -> tuple[Estimate, Estimate]:
-    """The number and its change, as shares of a whole where it is one of those."""
+    """Return the estimate and its change, by shares.py if the quantity is a share of `whole`."""
     now, then = _mean_of(own), None if before is None else _mean_of(before)
     if whole is None or now is None or (before is not None and then is None):
         return _of_ratios(own, before)
@@ -75,7 +75,10 @@ def _estimated(
 
 
 def _mean_of(terms: Weighed) -> Parts | None:
-    """The parts of the one ratio that a mean of ratios is, where users say as much in each."""
+    """Return the parts of a single ratio that equals a mean of ratios.
+
+    None if `terms` is not a mean or the denominators differ between its ratios.
+    """
     factors, each = zip(*terms, strict=True)
     below = [[b for _, b in parts] for parts in each]
     if any(f != 1 / len(terms) for f in factors) or any(one != below[0] for one in below):
@@ -84,7 +87,7 @@ def _mean_of(terms: Weighed) -> Parts | None:
 
 
 def _of_ratios(own: Weighed, before: Weighed | None) -> tuple[Estimate, Estimate]:
-    """The sum of factors times ratios and its change."""
+    """Return the weighted sum of ratios and its change."""
     estimate = over_users.combined(own)
     if before is None:
         return estimate, over_users.NOT_MEASURED
@@ -93,7 +96,7 @@ def _of_ratios(own: Weighed, before: Weighed | None) -> tuple[Estimate, Estimate
 
 
 def _is_asked(quantity: Quantity, places: Collection[Place], level: str, terms: Terms) -> bool:
-    """Whether a quantity belongs to all of these settings, and the level has them."""
+    """Return whether a quantity is measured in all of these settings, and the level has them."""
     names = [name for _, name in terms]
     belongs = quantity.settings is None or set(names) <= set(quantity.settings)
     return belongs and all((level, name) in places for name in names)

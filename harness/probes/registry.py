@@ -31,7 +31,7 @@ PROBES: Mapping[str, Probe] = {
 
 
 def named(name: str) -> Probe:
-    """Raises ConfigError for another name."""
+    """Return the probe called `name`. Raises ConfigError if there is none."""
     if name not in PROBES:
         raise ConfigError(f"NAME must be one of {', '.join(PROBES)}, got {name!r}")
     return PROBES[name]

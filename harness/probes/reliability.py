@@ -1,9 +1,9 @@
 """Does the policy stay true to the facts, when its user is sad and when they are wrong?
 
-Training for warmth has made language models more often wrong (Ibrahim, Hafner and Rocher, arXiv
-2507.21919, doi 10.1038/s41586-026-10410-0). A policy of this project's phrases knows no facts of
-the world, so `policy=tiny` is asked for those that its user tells (fidelity.py); a Hugging Face
-model is asked questions of an item file (knowledge.py). A tabular policy is asked neither.
+Training for warmth made language models wrong more often (Ibrahim, Hafner and Rocher, arXiv
+2507.21919, doi 10.1038/s41586-026-10410-0). `policy=tiny` has no world knowledge, so it is tested
+on the facts that its user tells (fidelity.py). A Hugging Face model is asked the questions of an
+item file (knowledge.py). A tabular policy is asked neither.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _battery(config: RunConfig, choice: ItemChoice) -> Battery:
 
 
 def _verdict(readings: Sequence[Reading]) -> str:
-    """One of what warmth has cost; of a tiny policy the changes speak for themselves."""
+    """Return a verdict on the cost of warmth for a Hugging Face model; empty for others."""
     of_questions = any(one.level == knowledge.ALL for one in readings)
     return knowledge.verdict(readings) if of_questions else ""
 

@@ -1,4 +1,4 @@
-"""What a probe found, as values and as JSON."""
+"""The results of a probe, as values and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.records import probe_answer
 from harness.records.provenance import MadeBy
 
 START = 0
-"""The step of the policy that a run began with."""
+"""Step of the start policy."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,16 @@ class Reading:
     level: str
     quantity: str
     setting: str
-    """How it spoke: nothing for as its run has it."""
+    """Setting of the policy; empty for the run's own config."""
     unit: str
     step: int
     estimate: Estimate
     change: Estimate = NOT_MEASURED
-    """Since what it is held against; not measured of that itself."""
+    """Difference from the reference; not measured for the reference itself."""
     people: float | None = None
-    """Of human supporters."""
+    """Value for human supporters."""
     published: float | None = None
-    """The change in a training that others have published."""
+    """Published change by training."""
 
     @property
     def label(self) -> str:
@@ -47,43 +47,43 @@ class Probed:
     asks: str
     run: str
     against: str
-    """`start`, or the folder of another run."""
+    """`start`, or the folder of another run or of a model."""
     reference: tuple[Reading, ...]
-    """Of what the run is held against."""
+    """Readings of the reference policy."""
     steps: tuple[int, ...]
-    """Of the run's checkpoints that were probed."""
+    """Steps of the probed checkpoints."""
     users: int
-    """Held-out users a level; 0 where items were asked."""
+    """Held-out users per level; 0 for items."""
     repeats: int
-    """Conversations with each."""
+    """Conversations with each user."""
     conversations: int
-    """Held in all."""
+    """Total number of conversations."""
     readings: tuple[Reading, ...]
-    """Of the run, step by step."""
+    """Readings of the run, step by step."""
     items: int | None = None
-    """Items that each policy was asked, instead of conversations with users."""
+    """Number of items that each policy was asked; None for conversations with users."""
     not_measured: tuple[str, ...] = ()
     """What could not be measured, and why."""
     verdict: str = ""
-    """What the last step's readings come to; nothing of a probe that gives none."""
+    """Verdict on the last step's readings; empty for a probe without one."""
     cost: Mapping[str, Any] | None = None
-    """What was asked of served users: served.cost; None where nobody was paid."""
+    """Usage of served users, as `served.cost` returns it; None without served users."""
     item_file: str | None = None
-    """Path of the items; None for those that are shipped, and of a probe that asks none."""
+    """Path of the item file; None for shipped items, or without items."""
     checkpoints: Mapping[str, str] = field(default_factory=dict)
-    """By step: sha256 of the manifest of the checkpoint that was asked; none of a folder."""
+    """sha256 of the manifest of each probed checkpoint, by step; empty for a model's folder."""
     passed_over: tuple[str, ...] = ()
-    """Damaged checkpoints in whose place an older one was asked, and how they are damaged."""
+    """Damaged checkpoints that were skipped for an older one, and their damage."""
     made_by: MadeBy | None = None
-    """The code that asked."""
+    """Version of the code that ran the probe."""
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """In the order of measurement."""
+        """Levels in the order of measurement."""
         return tuple(dict.fromkeys(reading.level for reading in self.readings))
 
     def to_json(self) -> Mapping[str, Any]:
-        """The value of --json and probe.json; null for what was not measured."""
+        """Return the value of --json and probe.json, with null for what was not measured."""
         return {"schema": SCHEMA, **asdict(self)}
 
 
@@ -94,7 +94,7 @@ COLUMNS = (
 
 
 def rows(probed: Probed) -> list[Mapping[str, Any]]:
-    """The rows of readings.csv; `policy` is run, or what the run is held against."""
+    """Return the rows of readings.csv; `policy` is `run`, or the name of the reference."""
     known = [(probed.against, reading) for reading in probed.reference]
     return [_row(*one) for one in (*known, *(("run", reading) for reading in probed.readings))]
 

@@ -1,9 +1,9 @@
-"""Asking a probe's question of served users, whose every answer is paid for.
+"""Runs a probe with served users, whose every answer costs money.
 
-Answers are kept in a journal of the probe's own, so that one that was broken off, or is asked once
-more, pays only for what is new; the run's journal is neither read nor written. Limits, retries and
-outages are those of the run's `simulator` keys. As in an evaluation, a probe that lost many
-conversations has no answer: its numbers would be those of the users who are left.
+Answers are kept in the probe's own journal, so that a probe that was interrupted or is repeated
+pays only for what is new. The run's journal is neither read nor written. Limits, retries and
+outages follow the run's `simulator` keys. As in an evaluation, a probe that lost many conversations
+fails, because its numbers would describe only the remaining users.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from harness.train.metrics.held_out import levels_of
 from harness.trust import permission
 
 JOURNAL = "simulator"
-"""In the folder of the probe's answer."""
+"""Folder of the journal, in the folder of the probe's answer."""
 THE_STEP = 1
-"""The journal is kept as of one step without a row: faults in it are asked again."""
+"""The journal's only step. It has no row, so requests that failed are repeated."""
 Tell = Callable[[str], None]
 
 
 @contextlib.contextmanager
 def met(configs: Sequence[RunConfig], folder: Path, tell: Tell) -> Iterator[EndpointClient]:
-    """Let the served users of `configs`, all of one endpoint, be met in the block.
+    """Return a context in which the served users of `configs`, all at one endpoint, can be used.
 
-    `folder`: where the journal is kept. `tell` is given sentences for people. Raises ConfigError
-    for users who cannot be met and for a key that may not be sent or is refused, EndpointError if
-    the endpoint does not answer, DataError for a damaged journal, StorageError.
+    The journal is kept in `folder`, and `tell` receives messages. Raises ConfigError for an invalid
+    simulator and for a key that may not be sent or is refused, EndpointError if the endpoint does
+    not answer, DataError for a damaged journal, and StorageError.
     """
     sends = frozenset[Grant]().union(*map(preflight.check_users, configs))
     preflight.tell(sends)
@@ -72,18 +72,19 @@ def _words(simulator: SimulatorConfig, outage: Outage) -> str:
 
 
 def most_requests(config: RunConfig, conversations: int) -> int:
-    """Return the most requests that so many conversations of each level take, without retries.
+    """Return an upper bound on the requests for `conversations` per level, without retries.
 
-    An opening and, for each reply, what it changes and what the user says; nobody speaks after the
-    last reply, and openings of one user are asked for once.
+    A conversation takes an opening and two requests per reply, but no message after the last reply.
+    A user's opening is requested only once.
     """
     levels = levels_of(config)
     return sum(conversations * 2 * levels.every[number].turn_cap for number in levels.met)
 
 
 def refuse_lost(answers: Answers, url: str) -> int:
-    """Return how many conversations were lost. Raises EndpointError for more than MOST_LOST of a
-    level's.
+    """Return the number of lost conversations.
+
+    Raises EndpointError if more than the share MOST_LOST of a level's conversations were lost.
     """
     lost_in_all = 0
     for (level, _), users in answers.items():
@@ -100,12 +101,12 @@ def refuse_lost(answers: Answers, url: str) -> int:
 
 
 def cost(usage: Usage, lost: int) -> dict[str, Any]:
-    """Return what a probe cost, as it is written; no price is known here, so it is in tokens."""
+    """Return the cost of a probe as stored: in requests and tokens, because prices are unknown."""
     return {**usage.to_json(), "lost_conversations": lost}
 
 
 def cost_words(cost: Mapping[str, Any]) -> str:
-    """Return what a probe cost, to be printed."""
+    """Return the cost of a probe as text to print."""
     parts = [
         f"{cost['calls']:,} requests", f"{cost['tokens']:,} tokens",
         f"{cost['remembered']:,} answers from the journal",

@@ -1,10 +1,10 @@
-"""Shares of answers over users, with intervals that stay within 0 and 1 and have width at both.
+"""Shares of answers over users, with intervals that stay in [0, 1] and have width at 0 and 1.
 
-A jackknife's interval (over_users.py) has none where something was never seen, and reaches below 0
-where it was seen once. Here Clopper and Pearson's (1934) is taken with the number of independent
-answers that the users' own spread is worth (Korn and Graubard 1998): p (1 - p) / se^2, by the
-jackknife's se, less what the users' number leaves open of that. It holds the truth in at least 95%.
-Answers may be fractions, as a reward is, and then are worth more than so many of 0 and 1.
+A jackknife interval (over_users.py) has no width if an event was never seen, and reaches below 0 if
+it was seen once. Here it is the Clopper-Pearson interval (1934) with an effective number of
+answers (Korn and Graubard 1998): p (1 - p) / se^2 with the jackknife's standard error, reduced for
+the few degrees of freedom. Its coverage is at least 95%. Answers may be fractions, such as a
+reward, and then count for more than as many answers of 0 or 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.stats import beta, norm, t
 from harness.probes.over_users import CONFIDENCE, NOT_MEASURED, Estimate, Parts, jackknife
 
 ROUNDING = 1e-9
-"""By so much sums of floating-point numbers may miss a bound."""
+"""Tolerance for sums of floating-point numbers at a bound."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class _Share:
 
 
 def share(parts: Parts, whole: float = 1.0) -> Estimate:
-    """sum of numerators / sum of denominators, which lies within 0 and `whole` for each user.
+    """Return sum of numerators / sum of denominators, where each user's ratio is in [0, `whole`].
 
-    Where all users have the same share, each counts as one answer. Not measured of fewer than
-    FEWEST_USERS. Raises ValueError for a user whose share is not within 0 and `whole`.
+    If all users have the same share, each counts as one answer. Not measured for fewer than
+    FEWEST_USERS. Raises ValueError for a user whose ratio is outside [0, `whole`].
     """
     own = _shares([parts], whole)
     if own is None:
@@ -45,10 +45,10 @@ def share(parts: Parts, whole: float = 1.0) -> Estimate:
 
 
 def share_change(before: Parts, after: Parts, whole: float = 1.0) -> Estimate:
-    """The share of `after` minus that of `before`, of the same users in the same order.
+    """Return the share of `after` minus the share of `before`, over the same users in order.
 
-    The interval is made of the two shares' own (Newcombe 1998, method 10), with the correlation of
-    what leaving out a user does to both. Raises as `share` does.
+    The interval combines the two shares' intervals (Newcombe 1998, method 10), with the correlation
+    of their jackknife values. Raises as `share` does.
     """
     both = _shares([after, before], whole)
     if both is None:
@@ -67,7 +67,7 @@ def _scaled(value: float, low: float, high: float, whole: float) -> Estimate:
 
 
 def _shares(each: Sequence[Parts], whole: float) -> list[_Share] | None:
-    """The shares of the same users, out of 1; None where they are too few."""
+    """Return the shares, scaled to [0, 1], over the same users; None for too few users."""
     of_one = [[(above / whole, below) for above, below in parts] for parts in each]
     found = jackknife(of_one)
     if found is None:
@@ -76,7 +76,7 @@ def _shares(each: Sequence[Parts], whole: float) -> list[_Share] | None:
 
 
 def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
-    """`ratios`: the share of all users, then without each of those who say anything."""
+    """Return the share and its interval; `ratios` are the share of all users, then without each."""
     if any(not -ROUNDING <= above <= below + ROUNDING for above, below in parts):
         raise ValueError("the share of a user must be within 0 and the whole")
     value, without = min(1.0, max(0.0, float(ratios[0]))), ratios[1:]
@@ -97,7 +97,7 @@ def _joined(one: float, other: float, r: float) -> float:
 
 
 def _correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """0 where either does not vary."""
+    """Return Pearson's correlation; 0 if either is constant."""
     a, b = one - one.mean(), other - other.mean()
     scale = math.sqrt(float((a**2).sum() * (b**2).sum()))
     return float((a * b).sum()) / scale if scale > 0 else 0.0

@@ -1,4 +1,4 @@
-"""A probe's answer on a terminal: one table a level."""
+"""Shows a probe's answer on a terminal, with one table per level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.report.text import wording
 from harness.utils.safe_text import text
 
 PEOPLE, PUBLISHED = "people", "published"
-"""Columns of what others have measured: of human supporters, and in trainings for warmth."""
+"""Columns for human supporters, and for published changes by training."""
 METHOD = (
     "[low, high]: 95% over {units}; change: the same {units} and draws, held against the same "
     "policy; bold: its interval does not hold 0"

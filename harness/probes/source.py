@@ -1,4 +1,4 @@
-"""Where a policy that is asked comes from: a run, at its start or later, or a model's folder."""
+"""The source of a probed policy: a run's start or checkpoint, or a model's folder."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ class Source:
 
     config: RunConfig
     where: Path
-    """The file that the config stands in."""
+    """File of the config."""
     weights: Path | None
-    """What was saved of the policy; None for what its training began with."""
+    """Saved weights; None for the start policy."""
     step: int
     start_model: str | None = None
-    """sha256 of the model that its training began with, where it is recorded."""
+    """sha256 of the start model, if recorded."""
     shown: str = ""
-    """For people."""
+    """Name shown to users."""
     knows_start: bool = True
-    """Whether it is known what its training began with."""
+    """Whether the start policy is known."""
     left_out: tuple[str, ...] = ()
-    """Keys of the config that are not known."""
+    """Keys of the config that are unknown."""
     checkpoint: str | None = None
-    """sha256 of the manifest of the run's checkpoint that it is; None of the start and a folder."""
+    """sha256 of the checkpoint's manifest; None for the start policy and a model's folder."""
     passed_over: tuple[str, ...] = ()
-    """Newer checkpoints of the run that are damaged, and how."""
+    """Newer, damaged checkpoints of the run, and their damage."""
 
     @property
     def start(self) -> Source:
-        """What its training began with. Raises ConfigError where that is not known."""
+        """The start policy. Raises ConfigError if it is unknown."""
         if not self.knows_start:
             raise ConfigError(
                 f"{self.where}: policy.model must name what the policy began with, got nothing: "
@@ -54,8 +54,8 @@ class Source:
 
 
 def of(folder: Path, step: int | None) -> Source:
-    """The policy of a run at a step, by default the last one that was saved whole, or of a model's
-    folder, which has one.
+    """Return the policy of a run at a step, by default the last intact checkpoint, or of a model's
+    folder.
 
     Raises ConfigError and DataError as `trained_run.find` and `policy_file.read` do.
     """
@@ -67,16 +67,14 @@ def of(folder: Path, step: int | None) -> Source:
 
 
 def every(folder: Path) -> list[Source]:
-    """Each checkpoint of a run that was kept, the earliest first. Raises as `of` does."""
+    """Return each kept checkpoint of a run, earliest first. Raises as `of` does."""
     if policy_file.is_model(folder):
         raise ConfigError(f"--along must go with a run, since {folder} holds one model")
     return [_of_run(one) for one in trained_run.every(folder)]
 
 
 def config_of(folder: Path) -> tuple[RunConfig, Path]:
-    """The config of a run or a folder, and the file that it stands in. Raises DataError,
-    ConfigError.
-    """
+    """Return the config of a run or a model's folder, and its file. Raises Data- or ConfigError."""
     if policy_file.is_model(folder):
         return _read(folder).config, folder / policy_file.NAME
     run = RunFolder(folder)
@@ -84,7 +82,7 @@ def config_of(folder: Path) -> tuple[RunConfig, Path]:
 
 
 def _read(folder: Path) -> PolicyFile:
-    """What the folder's file says, with the shipped levels where it describes none."""
+    """Return the content of the folder's file, with shipped levels for those that it lacks."""
     if not (folder / policy_file.NAME).is_file():
         raise ConfigError(
             f"{folder}: the folder of a model must have {policy_file.NAME} in it, which says how "
@@ -110,7 +108,10 @@ def _of_run(one: TrainedRun) -> Source:
 
 
 def _of_folder(folder: Path, told: PolicyFile) -> Source:
-    """Raises ConfigError for a policy that has no such folder, and for adapters without a model."""
+    """Return the policy in a model's folder.
+
+    Raises ConfigError for a tabular policy, and for adapters without a model.
+    """
     where, policy = folder / policy_file.NAME, told.config.policy
     if policy.kind == "tabular":
         rule = "policy.kind must be tiny or hf of the folder of a model"

@@ -1,14 +1,15 @@
 """Does the policy get to know what its user came for?
 
-What it could know is measured, by a listener who makes the best of the same words: the posterior
-over the eight intentions that the tabular policy goes by (policy/memory.py), given what the user
-said and which strategies they heard in the replies. A reward that rises while this stays flat was
-learnt without getting to know anybody better (arXiv 2605.07138 finds it of language models).
+The probe measures what the policy could know, by a listener with the same information: the
+posterior over the eight intentions that the tabular policy uses (policy/memory.py), given the
+user's words and the strategies recognised in the replies. If the reward rises while this stays
+flat, the policy learnt without getting to know its users better (arXiv 2605.07138 finds this in
+language models).
 
-A language model is asked for its own choice as well: eight fixed sentences, one an intention, are
-scored as its next reply, instead of the last one. From each score that of the same sentence after
-a greeting is taken, since some sentences are likelier than others whoever is talked with (as in
-Zhao et al., arXiv 2102.09690). A guess is right in 1 of 8; the listener above is the upper mark.
+A language model is also asked for its own choice: eight fixed sentences, one per intention, are
+scored in place of its last reply. The score of the same sentence after a greeting is subtracted,
+because some sentences are more likely in any context (as in Zhao et al., arXiv 2102.09690). The
+chance level is 1 in 8; the listener above is the upper reference.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ SENTENCES = {
     "growth": "You want to learn from it about yourself.",
     "motives": "You want to know why the others did it.",
 }
-"""What the user came for, said to them, by intention."""
+"""A supporter's sentence that names the user's intention, by intention."""
 GREETING: Turns = (("user", "Hello."),)
-"""A user of whom nothing is known."""
+"""A conversation that says nothing about the user."""
 TABULAR = (
     "the policy's own choice, of policy.kind=tabular: it has no words; what it goes by is the "
     "listener's belief"
@@ -50,13 +51,13 @@ SERVED = (
     "model's own words only as far as they are the same, so its numbers are a lower mark here"
 )
 Posterior = Callable[[Held], tuple[int, Sequence[float]] | None]
-"""The number of the user's intention and P(intention) before a reply; None where nobody knows."""
+"""Returns the index of the user's intention and P(intention) before a reply; None if unknown."""
 
 
 def posterior(
     config: RunConfig, before_last: bool, held: Held
 ) -> tuple[int, Sequence[float]] | None:
-    """What could be known before the first reply, or before the last one."""
+    """Return the listener's posterior before the first reply, or before the last one."""
     level = levels_of(config).every[held.meeting.level]
     intention = intention_of(held.meeting.key, level, config.simulator)
     if intention is None:
@@ -77,7 +78,7 @@ def _sum(
 
 
 def _nats(intention: int, belief: Sequence[float]) -> float:
-    """log p of the intention over that of a guess."""
+    """Return the log-ratio of the intention's probability to a uniform guess."""
     return math.log(max(belief[intention], 1e-12) * len(belief))
 
 
@@ -101,7 +102,7 @@ def _quantities(config: RunConfig) -> Sequence[Quantity]:
 
 
 def _own_is_right(known: Posterior, some: Sequence[Held]) -> tuple[float, float]:
-    """Among conversations in which the policy was asked."""
+    """Return hits and number of the conversations with the policy's own choice."""
     return _sum(
         lambda one: None if (found := known(one)) is None else (found[0], one.choice),
         _is_right,
@@ -110,7 +111,7 @@ def _own_is_right(known: Posterior, some: Sequence[Held]) -> tuple[float, float]
 
 
 def with_choice(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Held]:
-    """The conversations, with the policy's own choice before its last reply in each."""
+    """Return the conversations, each with the policy's own choice before its last reply."""
     words, sentences = saved.words, [SENTENCES[name] for name in INTENTIONS]
     if words is None:
         return held

@@ -1,9 +1,9 @@
-"""How unlike the personas of training a held-out persona is, by what they tell.
+"""Unfamiliarity: how different a held-out persona's sentences are from those of training personas.
 
-A persona is a vector over stems of content words: in how many of the sentences that they may tell
-(facts and life) a stem stands, times log(personas / personas who have it), over everyone. Their
-unfamiliarity is 1 minus the largest cosine to a persona of training: 0 where one of those tells the
-same, 1 where none shares a telling stem. The slope of reward on it says what that costs.
+A persona is a TF-IDF vector over stems of content words: the number of their sentences (facts and
+life) with a stem, times log(personas / personas with the stem). Unfamiliarity is 1 minus the
+largest cosine similarity to a training persona: 0 if one tells the same, 1 if none shares a
+distinctive stem. The slope of reward on unfamiliarity shows what it costs.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from harness.train.metrics.held_out import levels_of
 from harness.train.saved_policy.policy import Held, SavedPolicy
 
 FAMILIAR, UNFAMILIAR = 0.1, 0.9
-"""Quantiles of the held-out personas, between which a slope is told."""
+"""Quantiles of the held-out personas whose distance is the unit of a slope."""
 LEAST_SPREAD = 1e-9
-"""Sum of squares about the mean, in spans, below which a slope is rounding."""
+"""Sum of squares about the mean, in units of `span`, below which a slope is a rounding error."""
 
 
 @cache
 def of_personas() -> Mapping[str, float]:
-    """By name of each held-out persona, in [0, 1]."""
+    """Return the unfamiliarity of each held-out persona by name, in [0, 1]."""
     here = PERSONAS[HELD_OUT]
     values = between(here, PERSONAS[TRAIN])
     return {one.name: float(value) for one, value in zip(here, values, strict=True)}
@@ -43,13 +43,13 @@ def of_personas() -> Mapping[str, float]:
 
 @cache
 def span() -> float:
-    """From the 10% quantile of the held-out personas to the 90% one."""
+    """Return the distance between the 10% and 90% quantiles of the held-out personas."""
     low, high = np.quantile(list(of_personas().values()), [FAMILIAR, UNFAMILIAR])
     return float(high - low)
 
 
 def between(some: Sequence[Persona], known: Sequence[Persona]) -> NDArray[np.float64]:
-    """1 minus the largest cosine of each of `some` to one of `known`; shape (some,)."""
+    """Return 1 minus the largest cosine of each of `some` to any of `known`, shape (some,)."""
     vectors = _vectors([*some, *known])
     cosines = vectors[: len(some)] @ vectors[len(some) :].T
     nearest: NDArray[np.float64] = cosines.max(axis=1)
@@ -57,7 +57,7 @@ def between(some: Sequence[Persona], known: Sequence[Persona]) -> NDArray[np.flo
 
 
 def _vectors(everyone: Sequence[Persona]) -> NDArray[np.float64]:
-    """Of length 1, or 0 for who has no stem of their own; shape (personas, stems)."""
+    """Return TF-IDF vectors of length 1 (0 without distinctive stems), shape (personas, stems)."""
     counted = [Counter(stem for one in p.tellable for stem in content(one.text)) for p in everyone]
     stems = {stem: n for n, stem in enumerate(sorted(set().union(*counted)))}
     counts = np.zeros((len(everyone), len(stems)))
@@ -72,13 +72,13 @@ def _vectors(everyone: Sequence[Persona]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class Placed(Held):
-    """A conversation with what its user adds to the slope of their level."""
+    """A conversation with its user's part of the level's slope, see `slope_parts`."""
 
     part: tuple[float, float] = (0.0, 0.0)
 
 
 def placed(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Placed]:
-    """The conversations of all users, each with its user's part."""
+    """Return the conversations, each with its user's part of the slope."""
     levels, simulator = levels_of(saved.config).every, saved.config.simulator
     by_level: dict[int, dict[int, list[Held]]] = {}
     for one in held:
@@ -100,7 +100,7 @@ def placed(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Placed]:
 def _parts(
     by_user: Mapping[int, Sequence[Held]], level: DifficultyConfig, simulator: SimulatorConfig
 ) -> Mapping[int, tuple[float, float]]:
-    """Of each user whose persona and reward are known; nothing where these have no slope."""
+    """Return the part of each user with a known persona and reward; empty if there is no slope."""
     met = {}
     for user, some in by_user.items():
         total, known = reward(some)
@@ -112,7 +112,7 @@ def _parts(
 
 
 def _persona(one: Held, level: DifficultyConfig, simulator: SimulatorConfig) -> str | None:
-    """The name of the user's persona; None of a plug-in's users."""
+    """Return the name of the user's persona; None for users without a built-in persona."""
     if simulator.kind not in OURS:
         return None
     user = user_of(one.meeting.key, level, simulator)
@@ -120,19 +120,19 @@ def _persona(one: Held, level: DifficultyConfig, simulator: SimulatorConfig) -> 
 
 
 def reward(some: Sequence[Held]) -> tuple[float, float]:
-    """Sum of the final emotions / 100 of the conversations that did not fail, and their number."""
+    """Return the sum of final emotions / 100 and the number of conversations that did not fail."""
     last = [one.conversation.last for one in some]
     known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]
     return sum(known), float(len(known))
 
 
 def slope_parts(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """What each user adds to the least-squares slope of y on x: its jackknife pseudo-value, moved
-    so that their mean is the slope.
+    """Return each user's part of the least-squares slope of y on x, shape (users,).
 
-    The jackknife of that mean is the one of the slope, and that of a difference of two such means
-    the one of the slopes' difference (pseudo-values: Miller 1974, The jackknife: a review). Shape
-    (users,); None for fewer than three users, and where x hardly varies without one of them.
+    It is the user's jackknife pseudo-value, shifted so that the mean over users is the slope. The
+    jackknife of this mean is the jackknife of the slope, and likewise for the difference of two
+    slopes (pseudo-values: Miller 1974, The jackknife: a review). None for fewer than three users,
+    or if x hardly varies without one of them.
     """
     n = len(x)
     if n < FEWEST_USERS:
@@ -149,5 +149,5 @@ def slope_parts(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def of_user(some: Sequence[Placed]) -> tuple[float, float]:
-    """The part of the user of these conversations."""
+    """Return the part of the user of these conversations, and its weight."""
     return some[0].part

@@ -1,9 +1,9 @@
-"""Is a language model warmer than it was? Asked before anything is said of what warmth has cost.
+"""Is a language model warmer than before? A precondition for saying what warmth has cost.
 
-Each held-out persona tells their matter, a feeling and a fact. The model does not reply: kind
-replies and cold ones that differ in little else are scored, by mean log-probability a token. A
-persona's number is the mean of kind minus cold over the pairs. Unlike the measure of arXiv
-2507.21919, which is GPT-2's, it needs no other model, and it is the policy's own.
+Each held-out persona tells their topic, a feeling and a fact. The model does not reply; instead,
+pairs of a kind and a cold reply that differ in little else are scored by the mean log-probability
+per token. A persona's value is the mean of kind minus cold over the pairs. Unlike the measure of
+arXiv 2507.21919, which uses GPT-2, it needs no other model and measures the policy itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAIRS = (
     ("I care about how you are doing.", "I do not care how you are doing."),
     ("It must hurt, and your feelings matter.", "It cannot hurt, and feelings do not matter."),
 )
-"""A kind reply and a cold one."""
+"""Pairs of a kind and a cold reply."""
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float]:
@@ -38,7 +38,7 @@ QUANTITY = Quantity("warmth: kind minus cold reply", "nats a token", _mean, sett
 
 
 def ask(saved: SavedPolicy) -> dict[int, Sequence[float]]:
-    """By number of the persona: what the kind replies have over the cold ones."""
+    """Return the mean score of kind minus cold replies for each held-out persona, by number."""
     words = saved.words
     assert words is not None
     replies = [reply for pair in PAIRS for reply in pair]

@@ -1,8 +1,8 @@
 """What is the best of several conversations worth, and how sure is one of them?
 
-Training can raise the mean and leave the best of k where it was; a temperature moves both without
-training. Success is an emotion of 100;
-best of k, any of k and all of k are unbiased from more repeats than k (train/metrics/repeats.py).
+Training can raise the mean without the best of k; a temperature changes both without training.
+Success is an emotion of 100. Best of k, any of k and all of k are unbiased estimates from at least
+k repeats (train/metrics/repeats.py).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from harness.train.saved_policy.policy import Held
 
 SIZES = (1, 2, 4, 8, 16, 32)
 GREEDY = 0.05
-"""The least temperature that a policy can have: all but its likeliest acts are ruled out."""
+"""The lowest allowed temperature, which is nearly greedy."""
 HOTTEST = 10.0
-"""The highest that it can have."""
+"""The highest allowed temperature."""
 BEST, ANY, ALL = "best of", "a success in", "all succeed of"
 MEASURES: dict[str, tuple[Callable[[FloatArray, int], float], tuple[int, ...]]] = {
     BEST: (repeats.best_of, SIZES),
@@ -60,7 +60,7 @@ def _greedy(config: RunConfig) -> RunConfig:
 
 
 def _times(factor: float, config: RunConfig) -> RunConfig:
-    """The config at so many times the run's own temperature."""
+    """Return the config with `factor` times the run's temperature, within the allowed range."""
     temperature = min(HOTTEST, max(GREEDY, factor * config.policy.temperature))
     return replace(config, policy=replace(config.policy, temperature=temperature))
 

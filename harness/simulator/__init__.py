@@ -1,10 +1,9 @@
-"""The users that the policy talks to, scripted or served by a model.
+"""The simulated users that the policy talks to: scripted, or served by a language model.
 
-numpy at most, but torch for readers with a language model.
+Imports numpy at most, except that language-model readers import torch.
 """
 
 VERSION = 3
-"""Version of what the scripted user reads, feels and says: one more where the same reply gets
-another answer, so that cards, start models and runs of unlike users are never taken for one
-another.
+"""Version of the scripted user's behaviour. Increase it whenever the same reply gets a different
+answer, so that cards, start models and runs made with different users are never mixed.
 """

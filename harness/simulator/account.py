@@ -1,7 +1,7 @@
-"""An account of a conversation for its record: who the user is, what they heard, why they moved.
+"""An account of a conversation for its record: the user, what the reply took up, what moved them.
 
-All of it is read from turns that were exchanged, when they are saved, so that the conversations
-that are not saved cost nothing. What a simulator does not have is None.
+It is computed from the exchanged turns when they are saved, so unsaved conversations cost nothing.
+A value that a simulator does not provide is None.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from harness.simulator.state import State
 from harness.utils.record import record
 
 LOG_ODDS, POINTS = "log_odds", "points"
-"""Units of an effect: log-odds that the emotion rises, points of emotion."""
+"""Units of an effect: log-odds that the emotion rises, or points of emotion."""
 DECIMALS = 6
-"""Of an effect: what is left of a sum of others is no effect."""
+"""Decimals of an effect. Rounding removes residuals of floating-point sums."""
 
 
 @record
 class Traits:
-    """Who a user is; the policy sees none of it."""
+    """The traits of a user, which the policy does not see."""
 
     persona: str | None
-    """Name; of simulator.profiles, the id."""
+    """Name of the persona, or id of the profile with simulator.profiles."""
     topic: str | None
-    """The matter that they came with, as they name it: `my exam`."""
+    """Topic of the conversation, as the user names it: `my exam`."""
     voice: str | None
     """One of personas.VOICES."""
     temperament: str | None
     intention: str | None
     path: str | None
-    """Of difficulty.paths: how they put the supporter to the test."""
+    """One of difficulty.paths: the way in which the user tests the supporter."""
 
 
 @record
@@ -41,25 +41,25 @@ class MovedBy:
     """What moved the emotion after a reply."""
 
     effects: Mapping[str, float]
-    """Part of the appraisal -> what it added; parts that added nothing are left out."""
+    """Effect by part of the appraisal, without the parts whose effect is 0."""
     unit: str | None
-    """LOG_ODDS or POINTS; None where it is not known, or without effects."""
+    """LOG_ODDS or POINTS; None if unknown or without effects."""
     rise_probability: float | None
-    """Chance that the emotion would rise; whether it did was then drawn."""
+    """Probability of a rise in emotion, from which the outcome was drawn."""
     reason: str | None
-    """In the words of a model that plays the user."""
+    """Reason given by the model that plays the user."""
     fit: str | None
-    """How far that model finds that the reply fits what the user came for."""
+    """That model's judgement of how far the reply serves the user's intention."""
     not_language: str | None
-    """The rule by which the reply was no language to the user."""
+    """Rule by which the user judged that the reply is not language."""
     fault: str | None
-    """Why the user could not be asked."""
+    """Reason why the simulator could not answer."""
 
 
 def traits_of(turn: UserTurn) -> Traits:
-    """Read the traits of a turn's user from the simulator's state, which may name them otherwise.
+    """Return the traits of a turn's user, from the simulator's state.
 
-    None for what it does not name.
+    A trait that the state lacks, or that is not text, is None.
     """
     user = getattr(memory_of(turn), "user", None)
     persona, profile = getattr(user, "persona", None), getattr(user, "profile", None)
@@ -75,7 +75,7 @@ def traits_of(turn: UserTurn) -> Traits:
 
 
 def intention_of(turn: UserTurn) -> str | None:
-    """Read what a turn's user came for, as `traits_of` does."""
+    """Return the intention of a turn's user; None if the simulator's state has none."""
     return _text(getattr(getattr(memory_of(turn), "user", None), "intention", None))
 
 
@@ -84,10 +84,10 @@ def _text(value: Any) -> str | None:
 
 
 def taken_up(before: UserTurn, reply: SupporterReply, after: UserTurn) -> tuple[str, ...] | None:
-    """Return what `reply` takes up of what the user of `before` had told: sentences and feelings.
+    """Return the told sentences and feelings of the user of `before` that `reply` takes up.
 
-    In the user's words, as the appraisal counts it; nothing where the reply was no language to
-    them. None for a user whose memory does not hold what was told.
+    They are in the user's words, as the appraisal counts them. Empty for a reply that is not
+    language; None if the answer failed or the simulator's state does not hold what was told.
     """
     if after.ended == "failed":
         return None
@@ -105,7 +105,7 @@ def taken_up(before: UserTurn, reply: SupporterReply, after: UserTurn) -> tuple[
 
 
 def moved_by(before: UserTurn, after: UserTurn) -> MovedBy:
-    """Return why the emotion moved from `before` to `after`, by part and in its unit."""
+    """Return what moved the emotion from `before` to `after`."""
     words = {key: value for key, value in after.why.items() if isinstance(value, str)}
     effects, unit, chance = _effects(before, after)
     kept = {
@@ -127,7 +127,7 @@ def moved_by(before: UserTurn, after: UserTurn) -> MovedBy:
 def _effects(
     before: UserTurn, after: UserTurn
 ) -> tuple[dict[str, float], str | None, float | None]:
-    """Effects by part, their unit, and the chance of a rise."""
+    """Return the effects by part, their unit, and the probability of a rise."""
     parts = {key: value for key, value in after.why.items() if not isinstance(value, str)}
     state = memory_of(before)
     if isinstance(state, State) and "logit" in parts:
@@ -138,7 +138,7 @@ def _effects(
 
 
 def _of_scripted(parts: dict[str, float], state: State) -> tuple[dict[str, float], str, float]:
-    """Log-odds that add up to those of the rise: of the reply, and of the user as they were."""
+    """Return effects of the reply and of the user's state that sum to the log-odds of a rise."""
     from harness.simulator.scripted import dynamics
 
     total = parts.pop("logit")
@@ -152,7 +152,7 @@ def _of_scripted(parts: dict[str, float], state: State) -> tuple[dict[str, float
 def _of_second(
     parts: dict[str, float], before: Memory, after: Memory
 ) -> tuple[dict[str, float], str, float]:
-    """Points that add up to the move of the mood, before it is rounded to an emotion."""
+    """Return effects that sum to the change of the mood, before it is rounded to an emotion."""
     from harness.simulator.second import dynamics
 
     parts["drift"] = after.expected - before.mood - sum(parts.values())

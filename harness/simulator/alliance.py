@@ -1,8 +1,8 @@
-"""The working alliance of a conversation, in three parts of 0 to 1: bond, goal and task.
+"""The working alliance of a conversation in three parts, each from 0 to 1: bond, goal and task.
 
-After Bordin (Psychotherapy 16, 1979), whose parts the Working Alliance Inventory asks for and whom
-arXiv 2208.13077 and 2303.09601 reward. Ours are read off what the simulated user kept or said of
-each reply. They are no questionnaire and measure no therapy.
+The parts are those of Bordin (Psychotherapy 16, 1979). The Working Alliance Inventory measures
+them, and arXiv 2208.13077 and 2303.09601 reward them. Here they are computed from the simulated
+user's state or judgement after each reply; they are no questionnaire and measure no therapy.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from harness.simulator.state import State
 from harness.utils.record import record
 
 SOLVING = frozenset(("suggest", "inform"))
-"""Strategies that work on the problem, and not on how it feels."""
+"""Strategies that work on the problem instead of on how it feels."""
 SERVES = ("partly", "fully")
-"""What a served user says of a reply that gives what they came for."""
+"""A served user's judgements of a reply that count as serving the user's intention."""
 
 
 @record
 class Alliance:
-    """What a conversation has of each part; None for what its user keeps no account of."""
+    """The parts of a conversation's alliance; None for a part that its simulator does not track."""
 
     bond: float | None
-    """Trust at the end, over the most that there is: of the scripted user."""
+    """Trust at the end divided by the maximum; scripted user only."""
     goal: float | None
-    """Share of replies that serve what the user came for."""
+    """Share of replies that serve the user's intention."""
     task: float | None
     """Share of replies that work on what the user wants worked on: the problem, or how it feels."""
 
     @property
     def mean(self) -> float | None:
-        """The mean of the parts that there are."""
+        """Mean of the measured parts; None if there are none."""
         parts = [part for part in (self.bond, self.goal, self.task) if part is not None]
         return fmean(parts) if parts else None
 
@@ -49,9 +49,9 @@ NOT_MEASURED = Alliance(None, None, None)
 
 
 def alliance(turns: Sequence[UserTurn]) -> Alliance:
-    """Measure the turns of a user, the opening first.
+    """Return the alliance of one conversation's user turns, the opening first.
 
-    What follows a failure of the simulator does not count; without an answer nothing is measured.
+    A failed turn does not count. Without an answer nothing is measured.
     """
     answered = [(before, after) for before, after in pairwise(turns) if after.ended != "failed"]
     if not answered:
@@ -70,8 +70,10 @@ def _share(found: Sequence[bool | None]) -> float | None:
 
 
 def _serves(before: UserTurn, after: UserTurn) -> bool | None:
-    """Whether a reply fits what the user came for by half or more; None where nobody knows, and
-    of a reply to a user who put the supporter to the test, who wants something else.
+    """Return whether a reply fits the user's intention well enough (GOAL_LINE for scripted users).
+
+    None if the fit is unknown, and if the user was testing the supporter, which calls for
+    something else.
     """
     if PUT_TO_THE_TEST in after.why:
         return None
@@ -92,12 +94,12 @@ def _serves(before: UserTurn, after: UserTurn) -> bool | None:
 
 
 def _is_fit(fits: Sequence[float], after: UserTurn) -> bool:
-    """Whether the mean fit of what was recognised is enough, so that nothing can hedge."""
+    """Return whether the mean fit reaches GOAL_LINE. The mean keeps a reply from hedging."""
     return bool(fits) and not after.flagged and fmean(fits) >= dynamics.GOAL_LINE
 
 
 def _is_wanted(before: UserTurn, after: UserTurn) -> bool | None:
-    """Whether a reply works on the problem just where the user wants that."""
+    """Return whether a reply works on what the user wants worked on: the problem or the feeling."""
     wanted = None if PUT_TO_THE_TEST in after.why else wants_solving(before)
     if wanted is None:
         return None
@@ -106,6 +108,6 @@ def _is_wanted(before: UserTurn, after: UserTurn) -> bool | None:
 
 
 def wants_solving(turn: UserTurn) -> bool | None:
-    """Whether a user came for work on the problem; None where what they came for is not known."""
+    """Return whether the user wants work on the problem; None if their intention is unknown."""
     intention = intention_of(turn)
     return None if intention is None else intention not in EMOTIONAL_INTENTIONS

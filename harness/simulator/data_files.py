@@ -1,7 +1,7 @@
-"""Readers of the data files that the simulator ships, each error with file, line, rule and value.
+"""Readers of the simulator's data files. Each error gives file, line, rule and value.
 
-A table is tab-separated text whose first row names the columns; empty lines and those that begin
-with `#` are left out. A tree is YAML, read with the line of each of its values.
+A table is tab-separated text whose first row names the columns. Empty lines and lines that begin
+with `#` are skipped. A tree is YAML in which each value keeps its line number.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from harness.errors import ConfigError
 
 HEADER = ("table", "key", "text")
 ANY = ("any",)
-"""Keys of a table whose texts are chosen by nothing."""
+"""Keys of a table whose texts need no key."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Texts = Mapping[str, tuple[str, ...]]
-"""By key, the texts in the order of the file."""
+"""Texts by key, in file order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ class Table:
     """Rules for one table of a file."""
 
     keys: Collection[str] = ANY
-    """Each must have at least one text, and there are no others."""
+    """Allowed keys, each of which must have at least one text."""
     placeholders: Collection[str] = ()
-    """Names that a text may hold in braces."""
+    """Names that a text may have in braces."""
     single: bool = False
-    """A key has one text, not several."""
+    """True if a key has exactly one text."""
 
 
 def rows(path: Path) -> list[Row]:
-    """Return the rows of a file. Raises ConfigError for a malformed one."""
+    """Return the rows of a file. Raises ConfigError for a malformed file."""
     read_rows, first_at = list[Row](), dict[tuple[str, ...], int]()
     has_header = False
     for number, line in enumerate(_text(path).splitlines(), start=1):
@@ -76,7 +76,7 @@ def rows(path: Path) -> list[Row]:
 def columns(
     path: Path, names: Sequence[str], allowed: Mapping[str, Collection[str]]
 ) -> list[tuple[str, ...]]:
-    """Return the cells of a file with the columns `names`, of which some have only some values.
+    """Return the cells of a file with the columns `names`, some limited to `allowed` values.
 
     Raises ConfigError for a malformed file.
     """
@@ -102,7 +102,7 @@ def columns(
 
 
 def tables(path: Path, rules: Mapping[str, Table]) -> dict[str, Texts]:
-    """Return the texts of a file by table and key, as `rules` has them. Raises ConfigError."""
+    """Return the texts of a file by table and key. Raises ConfigError if they break `rules`."""
     texts: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in rules}
     for row in rows(path):
         require_one_of(row.where, "table", row.table, rules)
@@ -132,7 +132,7 @@ def require(where: str, rule: str, holds: bool, value: object) -> None:
 
 
 def tree(path: Path) -> yaml.Node:
-    """Return the YAML in a file, every value with its line. Raises ConfigError if it is none."""
+    """Return a file's YAML tree, with line numbers. Raises ConfigError for a malformed file."""
     try:
         node = yaml.compose(_text(path), _LOADER)
     except yaml.MarkedYAMLError as error:
@@ -147,18 +147,18 @@ def tree(path: Path) -> yaml.Node:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a YAML file, with the file that it is from."""
+    """A value of a YAML file, with the path of the file."""
 
     path: Path
     node: yaml.Node
 
     @property
     def where(self) -> str:
-        """file:line of where the value begins."""
+        """file:line at which the value begins."""
         return f"{self.path}:{self.node.start_mark.line + 1}"
 
     def mapping(self) -> dict[str, Value]:
-        """Return the values by key. Raises ConfigError if it is no mapping, or has a key twice."""
+        """Return the values by key. Raises ConfigError unless a mapping with unique keys."""
         if not isinstance(self.node, yaml.MappingNode):
             _refuse(self.where, "must be a mapping", self.node.value)
         values: dict[str, Value] = {}
@@ -179,13 +179,13 @@ class Value:
         return values
 
     def items(self) -> list[Value]:
-        """Return the items of a list. Raises ConfigError if it is none."""
+        """Return the items of a list. Raises ConfigError for any other value."""
         if not isinstance(self.node, yaml.SequenceNode):
             _refuse(self.where, "must be a list", self.node.value)
         return [Value(self.path, node) for node in self.node.value]
 
     def text(self) -> str:
-        """Return a text. Raises ConfigError if it is none, or empty."""
+        """Return the text. Raises ConfigError for an empty or any other value."""
         if not isinstance(self.node, yaml.ScalarNode) or not self.node.value.strip():
             _refuse(self.where, "must be text", self.node.value)
         return str(self.node.value)

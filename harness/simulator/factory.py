@@ -1,4 +1,4 @@
-"""The simulator that a run's config asks for: one of ours, or a plug-in's."""
+"""Builds the simulator that a run's config names: a built-in one or a plug-in's."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class KnownUser(Protocol):
-    """What the record tells of the user of a conversation; no policy sees it."""
+    """What the record says about the user of a conversation; no policy sees it."""
 
     @property
     def intention(self) -> str | None:
-        """One of INTENTIONS, by which listening is measured; None where it is none of these."""
+        """The intention, which the listening measures need; None if not one of INTENTIONS."""
 
     @property
     def temperament(self) -> str | None:
-        """One of TEMPERAMENTS; None where it is none of these."""
+        """The temperament; None if not one of TEMPERAMENTS."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class SimulatorPlugIn(Options, ABC):
 
     @abstractmethod
     def users(self, difficulty: DifficultyConfig) -> UserSimulator:
-        """The users of a level, as harness.testing.simulator_contract has them."""
+        """Return the users of a level. harness.testing.simulator_contract tests the contract."""
 
     def user(self, key: ConversationKey, difficulty: DifficultyConfig) -> KnownUser | None:
-        """Whom the keys of one group share, for the record; None where that is not told."""
+        """Return the user of `key`'s group, for the record; None if the plug-in does not say."""
         return None
 
     @classmethod
@@ -53,13 +53,13 @@ def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimula
 
 
 def plug_in(simulator: SimulatorConfig) -> SimulatorPlugIn:
-    """The plug-in's simulator with its options. Raises ConfigError for options that do not fit."""
+    """Return the plug-in's simulator with its options. Raises ConfigError for invalid options."""
     kind: type[SimulatorPlugIn] = options.plug_in("simulator", simulator.kind, SimulatorPlugIn)
     return options.build(kind, simulator.options)
 
 
 def reader_of(simulator: SimulatorConfig) -> SentenceReader:
-    """Return what the scripted user hears with, each loaded once. Raises ConfigError."""
+    """Return the scripted user's sentence reader. Each is loaded once. Raises ConfigError."""
     if simulator.reader == "lm":
         from harness.simulator.readers.lm import lm_reader
 
@@ -72,8 +72,8 @@ def reader_of(simulator: SimulatorConfig) -> SentenceReader:
 def temperament_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
-    """Temperament of a conversation's user, for the record; None where a plug-in does not tell one
-    that harness knows.
+    """Return the temperament of a conversation's user, for the record; None if a plug-in does not
+    give one of TEMPERAMENTS.
     """
     told = getattr(_user(key, difficulty, simulator), "temperament", None)
     return told if told in TEMPERAMENTS else None
@@ -82,8 +82,8 @@ def temperament_of(
 def intention_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
-    """What a conversation's user came for, for the record; None where a plug-in does not tell one
-    of INTENTIONS.
+    """Return the intention of a conversation's user, for the record; None if a plug-in does not
+    give one of INTENTIONS.
     """
     told = getattr(_user(key, difficulty, simulator), "intention", None)
     return told if told in INTENTIONS else None
@@ -130,9 +130,11 @@ def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSim
 
 
 MOST_REMEMBERED = 6
-"""Simulators that are kept: a run has the three named levels and its own."""
+"""Number of simulators to cache. A run uses the three named levels and its own."""
 _SCRIPTED: Remembered[str, UserSimulator] = Remembered(MOST_REMEMBERED)
-"""By config and level: a simulator remembers what its held-out users said, who are met again."""
+"""Cached by config and level, because a simulator caches the answers of its held-out users, who
+return at every evaluation.
+"""
 Maker = Callable[[SimulatorConfig, DifficultyConfig], UserSimulator]
 OURS: Mapping[str, Maker] = {"scripted": _scripted, "second": _second, "served": _served}
-"""By `simulator.kind`; what each needs is imported when it is made."""
+"""The built-in simulators by `simulator.kind`. Each imports its modules when it is made."""

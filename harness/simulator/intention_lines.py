@@ -1,4 +1,4 @@
-"""Lines that bear on what a user came for: how intentions sound, whoever plays the user."""
+"""Lines that express a user's intention, shared by all simulators."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ NEEDS = tables(
     {f"need.{shown}": Table(INTENTIONS) for shown in ("free", "more", "tell", "hint", "met")}
     | {f"oblique.{weight}": Table(KINDS_OF_NEED) for weight in ("heavy", "met")},
 )
-"""By table and key: said outright, after a reply that helped, before something is told, hinted at,
-what is left once it weighs less, and what shows of a need that is never spoken of."""
+"""Lines by table and key. `need.*`: said outright, after a reply that helped, before something is
+told, as a hint, and once the need weighs less. `oblique.*`: for a need that is never named."""

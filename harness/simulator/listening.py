@@ -1,4 +1,4 @@
-"""Reading of a user by a reference policy: from the words alone, by keywords of its own."""
+"""How a reference policy reads the user: from the words alone, by its own keywords."""
 
 from __future__ import annotations
 
@@ -61,22 +61,22 @@ class ListenerNotes:
     """A listener's understanding of the user's words so far."""
 
     facts: tuple[str, ...]
-    """In the order told."""
+    """Facts in the order told."""
     feelings: tuple[str, ...]
     spoke_of_feeling: tuple[bool, ...]
-    """After each reply: whether the user spoke of a feeling."""
+    """Whether the user spoke of a feeling, after each reply."""
     need: str | None
-    """The intention that a line named last, if any."""
+    """The intention that a line named most recently, if any."""
     kind: str | None
-    """emotional or rational, where a line let only that be seen."""
+    """emotional or rational, if a line revealed only the kind of intention."""
     directions: tuple[int, ...]
     """After each reply: 1 if the user sounded helped, -1 if not, 0 if neither."""
     tests: tuple[str | None, ...]
-    """Of each turn: the adversarial path by which the user puts the supporter to the test."""
+    """The adversarial path by which the user tests the supporter, for each turn; None without."""
 
 
 def listen(turns: Sequence[str]) -> ListenerNotes:
-    """Return what the user's turns, the opening first, say."""
+    """Return a listener's notes on the user's turns, the opening first."""
     lines = [_lines(turn) for turn in turns]
     by_kind = {
         kind: tuple(value for turn in lines for k, value in turn if k == kind)
@@ -92,20 +92,20 @@ def listen(turns: Sequence[str]) -> ListenerNotes:
 
 
 def told(turn: str) -> tuple[int, bool]:
-    """Return how many facts a turn tells, and whether it tells a feeling, as `listen` has them."""
+    """Return how many facts `listen` finds in a turn, and whether it finds a feeling."""
     kinds = [kind for kind, _ in _lines(turn)]
     return kinds.count("fact"), "feeling" in kinds
 
 
 @lru_cache(maxsize=16384)
 def _lines(turn: str) -> tuple[tuple[str, str], ...]:
-    """Return (kind, value) of each line after the first, which is the topic or a reaction."""
+    """Return (kind, value) of each line but the first, which is the topic or a reaction."""
     return tuple(map(_line, sentences(turn)[1:]))
 
 
 @lru_cache(maxsize=16384)
 def _line(said: str) -> tuple[str, str]:
-    """Return (kind, value) of a line; cached, since users say the same of themselves again."""
+    """Return (kind, value) of a line. Cached because users repeat the same lines."""
     line = expanded(said)
     if line in _TEST:
         return "test", _TEST[line]
@@ -122,7 +122,7 @@ def _line(said: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1024)
 def direction(turn: str) -> int:
-    """Return how the user's first sentence takes the last reply: 1 helped, -1 not, 0 neither."""
+    """Return how the turn's first sentence receives the last reply: 1 helped, -1 not, 0 neither."""
     first = (sentences(expanded(turn)) or [""])[0].lower()
     if _SORRY.search(first):
         return -1
@@ -141,7 +141,7 @@ _SECOND_PERSON = {
 
 
 def to_second_person(fact: str) -> str:
-    """Return a first-person sentence as a clause said to the one who said it."""
+    """Return a first-person sentence as a second-person clause."""
     text = re.sub(r"\bI was\b", "you were", fact.rstrip("."))
     text = re.sub(r"[A-Za-z]+", lambda m: _SECOND_PERSON.get(m.group().lower(), m.group()), text)
     first, _, rest = text.partition(" ")

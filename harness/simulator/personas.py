@@ -1,6 +1,6 @@
-"""The users by domain of life, from personas.yaml; each domain has train and held-out personas.
+"""The personas from personas.yaml: each domain of life has train and held-out personas.
 
-What they could tell when asked, by topic, is in lives.tsv.
+lives.tsv has the sentences that each persona can tell when asked, by topic.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ class Tellable:
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """A user before anything is drawn. Facts are whole first-person sentences, so that a supporter
-    can turn them round.
+    """The fixed part of a user: everything that is not drawn. Facts are whole first-person
+    sentences, so that a supporter can turn them into the second person.
     """
 
     name: str
-    """Unique in all domains."""
+    """Unique across all domains."""
     topic: str
-    """Matter of the conversation, as the user names it: `my exam`."""
+    """Topic of the conversation, as the user names it: `my exam`."""
     facts: tuple[str, ...]
     """Disclosed one by one, in this order, as trust grows."""
     feelings: tuple[str, ...]
     voice: str
     """One of VOICES."""
     tellable: tuple[Tellable, ...]
-    """The facts, then the sentences of their life; what was told is remembered by index in here."""
+    """The facts, then the sentences of the persona's life; `Disclosed.told` has indices into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Domain:
 
 
 def read(path: Path) -> tuple[Domain, ...]:
-    """Return the domains in a file, in its order. Raises ConfigError for a malformed one."""
+    """Return the domains of a file, in file order. Raises ConfigError for a malformed file."""
     domains = []
     names: set[str] = set()
     sides_of = Value(path, tree(path)).mapping()
@@ -83,7 +83,7 @@ def read(path: Path) -> tuple[Domain, ...]:
 
 
 def read_lives(path: Path) -> dict[str, tuple[Tellable, ...]]:
-    """Return the sentences of each persona in a file, by name. Raises ConfigError."""
+    """Return each persona's sentences by name. Raises ConfigError for a malformed file."""
     lives: dict[str, list[Tellable]] = {}
     rows = columns(path, ("persona", "topic", "text"), {"topic": TOPICS})
     for number, (name, topic, text) in enumerate(rows, start=2):
@@ -106,7 +106,7 @@ def _require_whole(where: str, what: str, sentence: str) -> None:
 
 
 def _persona(value: Value, names: set[str], lives: Mapping[str, tuple[Tellable, ...]]) -> Persona:
-    """One persona, whose name is added to `names`."""
+    """Return the persona in `value`, and add its name to `names`."""
     record = value.record(("name", "topic", "voice", "feelings", "facts"))
     name, voice = record["name"].text(), record["voice"].text()
     require(record["name"].where, "a name must be there once", name not in names, name)
@@ -135,6 +135,6 @@ PERSONAS: dict[str, tuple[Persona, ...]] = {
     TRAIN: tuple(persona for domain in DOMAINS for persona in domain.train),
     HELD_OUT: tuple(persona for domain in DOMAINS for persona in domain.held_out),
 }
-"""By side of the split."""
+"""The personas by split."""
 EVERYONE: tuple[Persona, ...] = PERSONAS[TRAIN] + PERSONAS[HELD_OUT]
-"""All personas; a conversation's state names its own by the index in here."""
+"""All personas. `User.persona_index` is an index into this tuple."""

@@ -1,8 +1,8 @@
 """The protocol of every user simulator: from a conversation so far to the user's next turn.
 
-A simulator has no mutable state. What it must remember of a conversation travels in
-`UserTurn.state`, and every draw is keyed by (seed, split, step, group, sample, turn), so that
-a conversation is the same whichever others are simulated beside it, and after a resume.
+A simulator has no mutable state. Its memory of a conversation travels in `UserTurn.state`, and
+every draw is keyed by (seed, split, step, group, sample, turn). A conversation is therefore
+independent of the other conversations in its batch, and the same after a resume.
 """
 
 from __future__ import annotations
@@ -14,61 +14,62 @@ from harness.utils.pending import Pending, ready
 from harness.utils.record import changed, record
 
 TRAIN, HELD_OUT = "train", "held_out"
-"""The two sides of the split of personas."""
+"""The two splits of the personas."""
 
 
 @record
 class ConversationKey:
-    """Identity of a conversation. Those of one group share the user and the opening."""
+    """Identity of a conversation. The conversations of one group share the user and the opening."""
 
     seed: int
     step: int
     group: int
     sample: int
     split: str = TRAIN
-    """Side of the personas: TRAIN or HELD_OUT."""
+    """Split of the personas: TRAIN or HELD_OUT."""
 
 
 @record
 class SupporterReply:
-    """One reply of the policy, as the user gets it."""
+    """One reply of the policy, as the user receives it."""
 
     text: str
     cut: bool = False
-    """Ended by the token limit, not by the policy."""
+    """True if the reply was truncated at the token limit."""
     start_nll: float | None = None
-    """Mean negative log-likelihood a token, in nats, under the frozen start policy, for the record;
-    None without one.
+    """Mean negative log-likelihood per token, in nats, under the frozen start policy, for the
+    record; None without a start policy.
     """
     start_z: float | None = None
-    """Standard deviations by which the reply surprises the frozen start policy more than its own
-    replies do; None without one.
+    """The reply's surprise under the frozen start policy as a z-score against the start policy's
+    own replies; None without a start policy.
     """
 
 
 @record
 class UserTurn:
-    """One turn of the user: the text, and the emotion that it leaves them with."""
+    """One turn of the user: the text, and the user's emotion after it."""
 
     text: str
-    """Once the conversation has ended: last words, which no policy reads, or nothing."""
+    """In the turn that ends a conversation: last words, which no policy reads, or empty."""
     emotion: int
-    """0-100, after this turn."""
+    """Emotion after this turn, 0-100."""
     change: int | None
-    """Change of emotion by the reply; None at the opening."""
+    """Change of emotion that the reply caused; None at the opening."""
     reported_emotion: float
-    """As reported to the trainer, with difficulty.reward_noise and reward_flips; nan if failed."""
+    """Emotion as reported to the trainer, with difficulty.reward_noise and reward_flips; nan if the
+    conversation failed."""
     ended: str | None
-    """None while the conversation goes on; success, left, cap, or failed: the simulator could not
-    answer, and `why["fault"]` says how."""
+    """None while the conversation goes on, else success, left, cap or failed. After failed, the
+    simulator could not answer and `why["fault"]` gives the reason."""
     strategies: tuple[str, ...]
-    """Recognised in the reply, in order; empty at the opening."""
+    """Strategies recognised in the reply, in order; empty at the opening."""
     flagged: bool
-    """The user took the reply for not being language."""
+    """True if the user judged that the reply is not language."""
     why: Mapping[str, float | str]
     """The appraisal, by part."""
     state: Any
-    """The simulator's own, immutable."""
+    """The simulator's memory of the conversation; immutable."""
 
     def with_state(self, state: Any) -> UserTurn:
         """Return the same turn with another `state`."""
@@ -77,14 +78,14 @@ class UserTurn:
 
 @record
 class Owned:
-    """The state of a user who is met beside users of other simulators: whose it is, and it."""
+    """A user's state, with the index of its simulator, where several simulators are mixed."""
 
     simulator: int
     state: Any
 
 
 def memory_of(turn: UserTurn) -> Any:
-    """Return what the turn's own simulator remembers, whoever is met beside it."""
+    """Return the turn's simulator state, unwrapped from `Owned` where simulators are mixed."""
     return turn.state.state if isinstance(turn.state, Owned) else turn.state
 
 
@@ -107,19 +108,19 @@ class UserSimulator(Protocol):
 
 @runtime_checkable
 class ConcurrentSimulator(Protocol):
-    """A simulator whose answers take time, in which the caller may do other things."""
+    """A simulator that can answer in the background."""
 
     def ask(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> Pending[list[UserTurn]]:
-        """Begin to answer, and return at once. Raises as `answer` does, before anything begins."""
+        """Begin to answer and return at once. Raises as `answer` does, before any work starts."""
         ...
 
 
 def ask(
     simulator: UserSimulator, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
 ) -> Pending[list[UserTurn]]:
-    """Begin to answer each reply; a simulator that is not concurrent has answered on return.
+    """Begin to answer each reply. A simulator that is not concurrent answers before this returns.
 
     Raises ValueError for a conversation that has ended.
     """

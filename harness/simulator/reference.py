@@ -1,7 +1,7 @@
 """Reference policies: scripted supporters who know only what the user has said.
 
-They mark the ends of the scale on a difficulty: who listens, who talks well without listening, who
-hurts, who is silent, and who strings together words that a lexicon likes.
+They anchor the scale of a difficulty level: one listens, others talk well without listening, hurt,
+stay silent, or string together words that score well in a lexicon.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _TABLES = tables(
 PHRASES = _TABLES["phrase"]
 """By strategy; {f} is a told fact in the second person, {e} a told feeling."""
 NEUTRAL, DISMISSIVE, FIXED = (_TABLES[name]["any"] for name in ("neutral", "dismissive", "fixed"))
-"""Replies that answer nothing, that hurt, and kind ones that suit anyone."""
+"""Replies that respond to nothing, replies that hurt, and kind replies that suit anyone."""
 
 OTHER_KIND = 4.0
-"""Log-odds against the intentions of the kind that did not show."""
+"""Log-odds against the intentions of the other kind, once a line has revealed the kind."""
 EARLY_TURNS = 3
-"""Replies after which the attentive reference expects that there is trust."""
+"""Number of replies after which the attentive reference expects trust."""
 
 
 def converse(
     simulator: UserSimulator, reference: Reference, keys: Sequence[ConversationKey]
 ) -> list[list[UserTurn]]:
-    """Simulate one conversation per key; return all its user turns, the opening first."""
+    """Simulate one conversation per key and return its user turns, the opening first."""
     return [_converse(simulator, reference, key, opening) for key, opening in zip(
         keys, simulator.open(keys), strict=True)]  # fmt: skip
 
@@ -63,13 +63,13 @@ def _converse(
 
 
 def attentive(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
-    """Listen: take up the newest fact, and choose by what the user seems to want."""
+    """Take up the newest fact with the strategy that best suits the user's likely intention."""
     notes = listen(turns)
     return phrase(attentive_choice(notes, replies), notes, replies, u, newest=True)
 
 
 def attentive_choice(notes: ListenerNotes, replies: Sequence[str]) -> str:
-    """Return the strategy of `attentive` for a user who was understood so, after its `replies`."""
+    """Return the strategy of `attentive`, given its notes on the user and its `replies` so far."""
     past = [_strategy(reply) for reply in replies]
     test = notes.tests[-1]
     worth = _promises(_belief(notes, past), len(replies)) if test is None else _stands(test)
@@ -78,14 +78,14 @@ def attentive_choice(notes: ListenerNotes, replies: Sequence[str]) -> str:
 
 
 def random_supporter(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
-    """Reply fluently, with a strategy and a told fact at random."""
+    """Reply fluently, with a random strategy and a random told fact."""
     return phrase(pick(STRATEGIES, u[0]), listen(turns), (), u[1:], newest=False)
 
 
 def spoken_schedule(strategies: Sequence[str]) -> Reference:
-    """Return a policy that plays a fixed schedule, taking up the newest fact.
+    """Return a policy that plays a fixed schedule of strategies and takes up the newest fact.
 
-    The strategy game calls such a policy blind.
+    In the strategy game such a policy is called blind.
     """
 
     def reply(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
@@ -96,12 +96,12 @@ def spoken_schedule(strategies: Sequence[str]) -> Reference:
 
 
 def fixed_cycle(*texts: str) -> Reference:
-    """Return a policy that says the same texts in turn, whatever the user says."""
+    """Return a policy that cycles through the texts, whatever the user says."""
     return lambda turns, replies, u: texts[len(replies) % len(texts)]
 
 
 def keyword_salad(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
-    """String together words that a lexicon likes."""
+    """String together words that score well in a lexicon."""
     notes = listen(turns)
     fact, feeling = to_second_person(notes.facts[-1]), (notes.feelings or ("sad",))[-1]
     return f"so you are it sounds like you feel {feeling} {fact} brave what?"
@@ -128,7 +128,10 @@ REFERENCES: Mapping[str, Reference] = {
 def phrase(
     strategy: str, notes: ListenerNotes, earlier: Sequence[str], u: Sequence[float], newest: bool
 ) -> str:
-    """Return a sentence of `strategy` not among `earlier`, about the newest or any told fact."""
+    """Return a phrase of `strategy` about the newest or a random told fact.
+
+    Phrases among `earlier` are used only if no others are left.
+    """
     facts, feelings = notes.facts or ("I am here.",), notes.feelings or ("sad",)
     fact = to_second_person(facts[-1] if newest else pick(facts, u[0]))
     feeling = feelings[-1] if newest else pick(feelings, u[1])
@@ -142,14 +145,14 @@ def phrase(
 
 
 def _strategy(reply: str) -> str:
-    """Return the strategy that the reference itself meant by `reply`."""
+    """Return the strategy of one of the reference's own replies."""
     openings = {p.split("{")[0]: s for s, group in PHRASES.items() for p in group}
     best = max((o for o in openings if reply.startswith(o)), key=len, default="")
     return openings.get(best, "other")
 
 
 def _belief(notes: ListenerNotes, past: Sequence[str]) -> dict[str, float]:
-    """Return P(intention): from what a line said, else from the reactions to `past` strategies."""
+    """Return P(intention): 1 for a named one, else inferred from reactions to `past` strategies."""
     if notes.need:
         return {notes.need: 1.0}
     weight = {
@@ -167,15 +170,15 @@ def _belief(notes: ListenerNotes, past: Sequence[str]) -> dict[str, float]:
 
 
 def _feeling_evidence(intention: str, spoke: bool) -> float:
-    """Return the log-likelihood of speaking, or not speaking, of a feeling in one turn."""
+    """Return the log-likelihood of speaking of a feeling, or not, in one turn."""
     chance = feeling_chance(intention)
     return math.log(chance if spoke else 1 - chance)
 
 
 def reception() -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Return the log-odds by which a demanding user takes a strategy well that suits them or not.
+    """Return the log-odds that each strategy adds to a rise in emotion of a demanding user.
 
-    Shape (2, intentions, strategies): before there is trust, and once there is.
+    Shape (2, intentions, strategies); the first axis is before and after trust is established.
     """
     return tuple(
         tuple(
@@ -191,14 +194,14 @@ def _promises(belief: Mapping[str, float], turn: int) -> dict[str, float]:
 
 
 def _stands(path: str) -> dict[str, float]:
-    """Return the worth of each strategy to a demanding user who tests the supporter."""
+    """Return the worth of each strategy for a demanding user who tests the supporter."""
     rule = dynamics.ACCEPTANCES["goal_fit"]
     fits = zip(STRATEGIES, paths.FITS[path], strict=True)
     return {s: dynamics.worth(fit, KINDNESS[s], rule) for s, fit in fits}
 
 
 def _promise(strategy: str, belief: Mapping[str, float], turn: int) -> float:
-    """Return the worth of a strategy to a demanding user who wants what is believed."""
+    """Return the worth of a strategy for a demanding user, averaged over P(intention)."""
     trust = LATE_TRUST if turn >= EARLY_TURNS else 0
     rule, place = dynamics.ACCEPTANCES["goal_fit"], STRATEGIES.index(strategy)
     return sum(
@@ -208,7 +211,7 @@ def _promise(strategy: str, belief: Mapping[str, float], turn: int) -> float:
 
 
 def _fatigue(strategy: str, past: Sequence[str]) -> float:
-    """Return the fatigue by a strategy's latest use, in units of fit."""
+    """Return the fatigue from the latest use of a strategy, in units of fit."""
     if strategy not in past:
         return 0.0
     ago = len(past) - max(n for n, s in enumerate(past) if s == strategy)

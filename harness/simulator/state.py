@@ -1,6 +1,7 @@
-"""The user of a conversation, their memory of it, and the rules that all simulators share.
+"""The user of a conversation, the scripted user's memory, and the rules that simulators share.
 
-The rules: who comes, how a change is reported, when a conversation ends, and with which emotion.
+The rules say how the user is drawn, how a change of emotion is reported, when a conversation ends,
+and with which emotion.
 """
 
 from __future__ import annotations
@@ -26,54 +27,56 @@ class User:
     intention: str
     temperament: str
     path: str | None = None
-    """The adversarial one that they follow, of difficulty.paths; None where the level has none."""
+    """The adversarial path that the user follows, one of difficulty.paths; None without paths."""
 
     @property
     def persona(self) -> Persona:
-        """Name, matter, facts, feelings and voice."""
+        """The user's persona: name, topic, facts, feelings and voice."""
         return EVERYONE[self.persona_index]
 
 
 @record
 class Disclosed:
-    """The parts of their matter that the user has told."""
+    """What the user has disclosed so far."""
 
     told: tuple[int, ...] = ()
-    """Sentences told, in order: indices into Persona.tellable, whose first are the facts."""
+    """Sentences told, in order, as indices into Persona.tellable, which begins with the facts."""
     feelings: frozenset[str] = frozenset()
     fresh: bool = False
-    """The last turn told a new sentence."""
+    """True if the last turn told a new sentence."""
     needs: tuple[str, ...] = ()
-    """The lines that have borne on what they came for, in order."""
+    """Lines said about the user's intention, in order."""
     lines: frozenset[str] = frozenset()
-    """The other lines said, as in their files: none is said twice where others are left."""
+    """Other lines said, as worded in the data files; none is repeated while unused ones remain."""
 
 
 @record
 class State:
-    """A scripted user's memory of one conversation; travels in UserTurn.state, never changes."""
+    """A scripted user's memory of one conversation: the immutable value of UserTurn.state."""
 
     key: ConversationKey
     user: User
     emotion: int
     """0-100."""
     reported: float
-    """Start plus reported changes, before clipping."""
+    """Initial emotion plus the reported changes, before clipping to 0-100."""
     disclosed: Disclosed
     turn: int = 0
-    """Replies so far."""
+    """Number of replies so far."""
     trust: int = 0
     """0 to dynamics.MAX_TRUST."""
     suspicion: float = 0.0
-    """Nats of evidence that the supporter means ill, below 0 well: dynamics.next_suspicion."""
+    """Evidence in nats that the supporter means ill; below 0, that they mean well. See
+    `dynamics.next_suspicion`.
+    """
     momentum: int = 0
-    """1 after a reply that helped, -1 after one that did not, 0 at the opening."""
+    """1 after a reply that helped, -1 after a reply that did not, 0 at the opening."""
     past_strategies: tuple[frozenset[str], ...] = ()
     """Strategies of each reply so far."""
     sentences: tuple[str, ...] = ()
     """Sentences the policy has said, in plain words, in order."""
     asking: tuple[str, ...] = ()
-    """How far each reply so far asked: questions.asking."""
+    """How far each reply so far asked a question; see `questions.asking`."""
 
     def with_disclosed(self, disclosed: Disclosed) -> State:
         """Return the same state with another `disclosed`."""
@@ -81,7 +84,7 @@ class State:
 
 
 def draw_user(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User, tuple[float, ...]]:
-    """Return the user whom the keys of one group share, and the uniform draws for the opening."""
+    """Return the user that all keys of one group share, and the uniform draws for the opening."""
     u = _group_draws(key.seed, key.split, key.step, key.group)
     user = User(
         _INDEX[pick(PERSONAS[key.split], u[0]).name],
@@ -93,9 +96,9 @@ def draw_user(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User,
 
 
 def path_of(key: ConversationKey, difficulty: DifficultyConfig) -> str | None:
-    """Return the adversarial path that the user of `key` follows at a level, None without paths.
+    """Return the adversarial path that the user of `key` follows; None if the level has no paths.
 
-    By a draw of its own, so that the users of a level with paths are those of one without.
+    The path has a draw of its own, so a level draws the same users with and without paths.
     """
     if not difficulty.paths:
         return None
@@ -105,12 +108,12 @@ def path_of(key: ConversationKey, difficulty: DifficultyConfig) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _group_draws(seed: int, split: str, step: int, group: int) -> tuple[float, ...]:
-    """Cached: each conversation of a group asks for them, and once more when it is recorded."""
+    """Cached because each conversation of a group asks for the draws, also when it is recorded."""
     return uniforms("user", seed, split, step, group)
 
 
 def wording_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
-    """Return the uniform draws that choose the words of one turn; they move nothing else."""
+    """Return the uniform draws that choose the wording of one turn and affect nothing else."""
     return uniforms("words", *_place(key, turn))
 
 
@@ -122,7 +125,7 @@ def turn_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
 def draws_of_turns(
     turns: Sequence[tuple[ConversationKey, int]],
 ) -> Iterator[tuple[list[float], list[float]]]:
-    """Yield `turn_draws` and `wording_draws` of the turns of several conversations."""
+    """Yield (`turn_draws`, `wording_draws`) for each turn of several conversations."""
     places = [joined(*_place(key, turn)) for key, turn in turns]
     worded = [joined("words", place) for place in places]
     return zip(uniforms_of_all(places), uniforms_of_all(worded), strict=True)
@@ -133,9 +136,9 @@ def _place(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
 
 
 def reported_change(change: int, difficulty: DifficultyConfig, u: Sequence[float]) -> float:
-    """Return the change as the trainer gets it; the user's own emotion is not affected.
+    """Return the change that the trainer receives; the user's own emotion is not affected.
 
-    `u`: the turn's draws, of which it takes numbers 2, 3 and 15.
+    Of the turn's draws `u`, indices 2, 3 and 15 are used.
     """
     reported: float = -change if u[2] < difficulty.reward_flips else change
     if difficulty.reward_noise:
@@ -153,5 +156,5 @@ def ending(emotion: int, turn: int, difficulty: DifficultyConfig) -> str | None:
 
 
 def shown_emotions(emotion: int, reported: float, ended: str | None) -> tuple[int, float]:
-    """Return the emotion and the reported one, 0-100. Who leaves ends at 0 in both."""
+    """Return the emotion and the reported emotion, both 0-100, and both 0 if the user left."""
     return (0, 0.0) if ended == "left" else (emotion, min(100.0, max(0.0, reported)))

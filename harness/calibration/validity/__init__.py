@@ -1,1 +1,1 @@
-"""Validity of a level: whether its user prefers kindness to cruelty, and hears what was said."""
+"""Validity of a user: whether it prefers kindness to cruelty, and answers what was said."""

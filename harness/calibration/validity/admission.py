@@ -1,8 +1,8 @@
-"""The admission test of a served user: the questions of the validity card, asked of a model.
+"""The admission test of a served user: the measures of the validity card, for a language model.
 
-A model answers in seconds and costs money, so fewer users are asked than of a scripted one, each
-reply is heard as it is, and the number of requests is bounded by `most_requests`. Only turns are
-looked at, so that any simulator can be tested.
+A model answers in seconds and costs money, so there are fewer users than for a scripted user, each
+reply is answered once, and `most_requests` bounds the number of requests. Only turns are inspected,
+so any simulator can be tested.
 """
 
 from __future__ import annotations
@@ -29,58 +29,58 @@ from harness.simulator.protocol import (
 from harness.simulator.served.consistency import repeats
 
 USERS = 12
-"""Held-out users who hold a conversation of each of KINDS."""
+"""Held-out users, each with one conversation of each of KINDS."""
 KINDS = ("kind", "cruel", "natural", "low_effort")
 REPLIES = 6
 """Replies in a conversation."""
 FIRST = 24
-"""First replies of each of FIRST_KINDS, and questions."""
+"""Number of first replies of each of FIRST_KINDS, and of questions."""
 FIRST_KINDS = ("supportive_negation", "hurtful_kind_words", "gibberish", "natural", "shuffled")
 SEED = 3
 HALF = "held_out"
 Make = Callable[[DifficultyConfig], UserSimulator]
 Progress = Callable[[int], None]
-"""Told of requests that are done."""
+"""Called with the number of requests just completed."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What the users of one level made of all replies; NaN where a conversation was lost."""
+    """The users' answers at one level, summarised; NaN for a conversation that failed."""
 
     finals: Mapping[str, Floats]
-    """By kind of conversation, the last emotion of each user, shape (USERS,)."""
+    """Final emotion of each user by kind of conversation, shape (USERS,)."""
     changes: Mapping[str, Floats]
-    """By kind of conversation, shape (USERS, REPLIES), NaN after its end; and by kind of first
-    replies, shape (FIRST,)."""
+    """Changes of emotion by kind of conversation, shape (USERS, REPLIES), NaN after its end; and
+    by kind of first reply, shape (FIRST,)."""
     start: float
     asked_word: Sequence[bool]
-    """Whether each answer to a question holds a word of what it asks about."""
+    """Whether each answer to a question contains a word of what was asked about."""
     repeated: Sequence[bool]
-    """Whether each answer in a conversation says the same again."""
+    """Whether each answer in a conversation loops or repeats an earlier one."""
     lost: Sequence[bool]
-    """Of every conversation."""
+    """Whether each conversation failed."""
     appraised: int
-    """Replies that changed or kept a mood."""
+    """Number of replies that were appraised."""
     spoken: int
-    """Answers of the users."""
+    """Number of messages that users wrote in answer."""
 
 
 @dataclass(frozen=True)
 class Faults:
-    """Tries at one level that were asked again, or given up."""
+    """Numbers of faulty answers at one level, by fault, retried or given up."""
 
     contradictory: int
     echoed: int
 
 
 def most_requests() -> int:
-    """Return the most requests that one level takes; each may take several tries."""
-    conversations = USERS * len(KINDS) * (2 * REPLIES - 1)  # the last is not answered
+    """Return the most requests for one level, not counting retries."""
+    conversations = USERS * len(KINDS) * (2 * REPLIES - 1)  # the last reply gets no answer
     return USERS + conversations + FIRST * len(FIRST_KINDS) + 2 * FIRST
 
 
 def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
-    """Hold the conversations of one level."""
+    """Simulate all conversations of one level and return the summarised answers."""
     long, brief = (replace(level, turn_cap=replies) for replies in (REPLIES, 1))
     keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in range(USERS)]
     openings = make(long).open(keys)
@@ -114,12 +114,13 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
 def _conversations(
     users: UserSimulator, openings: Sequence[UserTurn], progress: Progress
 ) -> tuple[dict[str, Floats], dict[str, Floats], list[bool]]:
-    """Return last emotions and changes of conversations of each kind, and whether each answer
-    says the same again; all are held at once.
+    """Return final emotions and changes by kind, and whether each answer repeats itself.
+
+    All conversations are simulated at once.
     """
     replies = _replies()
     users_of = range(len(openings))
-    places = {  # of twins, which are lists of equal length, the same
+    places = {  # the same for kind and cruel twins, whose lists have equal length
         kind: [np.random.default_rng([SEED, n]).permutation(len(some)) for n in users_of]
         for kind, some in replies.items()
     }
@@ -159,7 +160,7 @@ def _replies() -> dict[str, list[str]]:
 
 
 def _first_replies(kind: str) -> list[str]:
-    """Return FIRST replies of one kind; shuffled are the natural ones, their words in disorder."""
+    """Return FIRST replies of one kind; `shuffled` are natural replies with shuffled words."""
     if kind != "shuffled":
         return texts(HALF, [kind])[:FIRST]
     rng = np.random.default_rng(SEED)
@@ -169,7 +170,7 @@ def _first_replies(kind: str) -> list[str]:
 def _answers(
     users: UserSimulator, openings: Sequence[UserTurn], replies: Sequence[str], progress: Progress
 ) -> list[UserTurn]:
-    """Return the answers to some first replies, of one user after the other."""
+    """Return the answers to first replies, each by the next user in turn."""
     asked = [openings[n % len(openings)] for n in range(len(replies))]
     answered = users.answer(asked, [SupporterReply(text) for text in replies])
     progress(len(replies))
@@ -181,9 +182,9 @@ def _changes(turns: Sequence[UserTurn]) -> Floats:
 
 
 def measured(answers: Answers, faults: Faults) -> dict[str, Interval | None]:
-    """Return the measures of one level, by the names of the validity card and of its own.
+    """Return the measures of one level: those of the validity card, and some of its own.
 
-    A reply is heard as hurtful where it lowers the mood.
+    A reply counts as heard as hurtful if it lowers the mood.
     """
     finals, changes = answers.finals, answers.changes
     hurt = {name: values < 0 for name, values in changes.items()}
@@ -214,24 +215,24 @@ def _mean(values: Floats) -> Interval | None:
 
 
 def _of_turns(hits: ArrayLike, changes: Floats) -> Interval | None:
-    """Return a share of turns, which depend on each other within a conversation."""
+    """Return a share of turns, clustered by conversation."""
     values = np.where(np.isfinite(changes), np.asarray(hits, float), np.nan)
     conversations = np.broadcast_to(np.arange(len(changes))[:, None], changes.shape)
     interval = clustered(values.ravel(), conversations.ravel())
     if interval is None or interval.low < interval.high:
         return interval
-    return share([interval.value > 0.5] * len(changes))  # all alike, which is no certainty
+    return share([interval.value > 0.5] * len(changes))  # all equal: an interval of positive width
 
 
 def _rate(faults: int, good: int) -> Interval | None:
-    """Return the share of tries with a fault, of those and of the good ones."""
+    """Return the share of faulty answers among faulty and good ones."""
     return share([True] * faults + [False] * good)
 
 
 def order(levels: Mapping[str, Answers]) -> list[dict[str, Any]]:
-    """Return how much higher the users of each level end than those of the next, by user.
+    """Return the paired difference in final emotion of each level and the next, easiest first.
 
-    `levels`: easiest first; the same users hear the same replies at each.
+    At each level the same users get the same replies.
     """
     names = list(levels)
     return [

@@ -1,8 +1,8 @@
-"""How the scripted user hears real supporters: its strategies against the annotation of ESConv.
+"""Compares the strategies that the scripted user recognises with the annotation of ESConv.
 
-ESConv (Liu et al., ACL 2021, arXiv 2106.01144) is CC BY-NC: the user brings a file of it, and
-nothing of it is stored. A line is a conversation so far, its turns separated by ` EOS `, each
-`WEIGHT SPEAKER TURN TEXT` with speaker 1 the supporter, whose text begins with `[Strategy]`. Turns
+ESConv (Liu et al., ACL 2021, arXiv 2106.01144) is CC BY-NC, so users supply the file and none of it
+is stored. A line is a conversation so far, with turns separated by ` EOS `. A turn is
+`WEIGHT SPEAKER TURN TEXT`; speaker 1 is the supporter, whose text begins with `[Strategy]`. Turns
 repeat over lines, so each pair of strategy and text counts once.
 """
 
@@ -35,7 +35,7 @@ LABELS = {
     "Other": "other",
     "Others": "other",
 }
-"""The annotation's names, by ours."""
+"""Strategy of each label of the annotation."""
 _TURN = re.compile(r"[\d.]+ ([01]) \d+ (.*)", re.DOTALL)
 _SUPPORTER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)
 Codes = NDArray[np.int64]
@@ -43,42 +43,42 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HeardStrategy:
-    """Utterances that were annotated with one strategy."""
+    """Results for the utterances annotated with one strategy."""
 
     n: int
     agreement: Interval | None
-    """Share in which that strategy is among those heard."""
+    """Share in which that strategy is recognised."""
     unheard: Interval | None
-    """Share in which none is heard."""
+    """Share in which no strategy is recognised."""
 
 
 @dataclass(frozen=True)
 class Hearing:
-    """The strategies heard in real utterances, against their annotation."""
+    """Agreement of the recognised strategies of real utterances with their annotation."""
 
     n: int
-    """Utterances, each text and annotation once."""
+    """Number of distinct pairs of strategy and text."""
     agreement: Interval | None
-    """Share whose annotated strategy is among those heard."""
+    """Share whose annotated strategy is recognised."""
     heard_per_utterance: Interval | None
     kappa: Interval | None
-    """Cohen's kappa of the last strategy heard, none heard being a label of its own, and the
-    annotation; utterances annotated as Others are left out."""
+    """Cohen's kappa of the last recognised strategy and the annotation. None recognised is a label
+    of its own; utterances annotated as Others are left out."""
     unheard: Interval | None
     not_language: Interval | None
-    """Share taken for not being language."""
+    """Share that the user would not take as language."""
     by_strategy: dict[str, HeardStrategy]
     reader: str
 
     def to_json(self) -> dict[str, object]:
-        """Return the value of esconv.json."""
+        """Return the content of esconv.json."""
         return asdict(self)
 
 
 def utterances(path: Path) -> list[tuple[str, str]]:
-    """Strategy and text of each supporter's utterance, each pair once, in the order of the file.
+    """Return the distinct pairs of strategy and text of supporters' utterances, in file order.
 
-    Raises DataError for a file of another form.
+    Raises DataError for a file of another format.
     """
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(plain_file.text(path).splitlines(), start=1):
@@ -96,8 +96,8 @@ def utterances(path: Path) -> list[tuple[str, str]]:
 
 
 def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXICAL) -> Hearing:
-    """Compare what is heard in each text with its annotated strategy."""
-    reader.hear([sentence for _, text in annotated for sentence in sentences(text)])  # at once
+    """Compare the strategies recognised in each text with its annotated strategy."""
+    reader.hear([sentence for _, text in annotated for sentence in sentences(text)])  # one batch
     heard = [recognise(text, reader) for _, text in annotated]
     agrees = [label in some for (label, _), some in zip(annotated, heard, strict=True)]
     silent = [not some for some in heard]
@@ -124,7 +124,7 @@ def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXIC
 
 
 def kappa(first: Codes, second: Codes) -> float:
-    """Cohen's kappa of two labellings, shape (n,), of labels up to len(STRATEGIES)."""
+    """Return Cohen's kappa of two labellings, shape (n,), with labels 0 to len(STRATEGIES)."""
     labels = len(STRATEGIES) + 1
     table = np.zeros((labels, labels))
     np.add.at(table, (first, second), 1 / len(first))
@@ -133,7 +133,7 @@ def kappa(first: Codes, second: Codes) -> float:
 
 
 def _kappa_interval(first: Codes, second: Codes) -> Interval | None:
-    """Kappa, its interval by resampling utterances; None for fewer than two."""
+    """Return kappa with a bootstrap interval over utterances; None for fewer than two."""
     if len(first) < 2 or not np.isfinite(value := kappa(first, second)):
         return None
     rng = np.random.default_rng(0)

@@ -1,8 +1,8 @@
-"""How valid the user of a level is, in numbers with intervals.
+"""Measures the validity of a scripted user, with 95% confidence intervals.
 
-Everything is asked of held-out users, who have just opened the conversation or held six replies of
-it. Chances are exact where the user's are; only users and replies are sampled, and intervals are
-over users, or over replies where each is met by the same users.
+All users are held out. Measures are taken at the opening, or over conversations of six replies.
+Probabilities of a rise are exact, so only users and replies are sampled. Intervals are over users,
+or over replies where the same users get every reply.
 """
 
 from __future__ import annotations
@@ -33,49 +33,49 @@ from harness.simulator.scripted.words import FUNCTION_WORDS, sentences, stem, wo
 from harness.simulator.second.voice import LINES
 
 USERS = 60
-"""Held-out users who hold a conversation of each kind."""
+"""Held-out users, each with one conversation of each kind."""
 OPENINGS = 12
-"""Held-out users to whom each single reply is said first."""
+"""Held-out users whose opening each single reply answers."""
 REPLIES = 6
 """Replies in a conversation."""
 SEED = 2
 CLOSED = ("unknown", "rather_not")
-"""Tables of lines that answer no question."""
+"""Tables of lines that leave a question unanswered."""
 
 
 @dataclass(frozen=True)
 class Validity:
-    """Whether a user prefers kindness, hears what was said and answers it."""
+    """The validity of a user: whether it prefers kindness, and understands and answers replies."""
 
     kind_minus_cruel: Interval | None
-    """Final emotion after six kind replies minus after their cruel twins, points."""
+    """Final emotion after six kind replies minus after their cruel twins, in points."""
     kind_minus_start: Interval | None
-    """Final minus initial emotion over six kind replies, points."""
+    """Final minus initial emotion over six kind replies, in points."""
     neutral_minus_cruel: Interval | None
     kind_minus_neutral: Interval | None
     natural_minus_low_effort: Interval | None
-    """Natural, caring replies against short, off-topic or advising ones, points."""
+    """Final emotion after natural, caring replies minus after short, off-topic or advising ones."""
     cruel_heard: Interval | None
     """Share of cruel replies that are heard as hurtful."""
     cruel_rises: Interval | None
-    """Chance that the emotion rises after a cruel reply, over the six of a conversation."""
+    """P(rise) after a cruel reply, averaged over the six replies of a conversation."""
     cruel_rises_at_opening: Interval | None
-    """The same of the first reply of all, which no other has made the user wary of."""
+    """P(rise) after a cruel first reply, before the user is wary."""
     negations_heard: Interval | None
     """Share of supportive negations that are heard as hurtful."""
     kind_words_rise: Interval | None
-    """Chance of a rise after something hurtful in kind words."""
+    """P(rise) after a hurtful reply in kind words."""
     gibberish_rises: Interval | None
     natural_flagged: Interval | None
-    """Share of natural replies, of many manners, that are taken for not being language."""
+    """Share of natural replies, in various styles, that are flagged as not language."""
     asked_word_in_answer: Interval | None
-    """Share of answers to a question that hold a word of what was asked about."""
+    """Share of answers to a question that contain a word of what was asked about."""
     by_category: dict[str, Interval | None]
-    """By kind of cruelty, P(rise) after the kind twin minus after the cruel one."""
+    """P(rise) after the kind twin minus after the cruel twin, by kind of cruelty."""
 
 
 def measure(level: DifficultyConfig, half: str | None = None, reader: Reader = LEXICAL) -> Validity:
-    """Measure a scripted user of `level` on one half of the replies, or on all of them."""
+    """Measure the users of `level` on one half of the replies, or on all with None."""
     user = _User(simulated(level, reader))
     chosen = [pair for pair in pairs() if half in (None, pair.half)]
     single = [reply.text for reply in singles() if half in (None, reply.half)]
@@ -116,9 +116,9 @@ def measure(level: DifficultyConfig, half: str | None = None, reader: Reader = L
 
 
 def has_asked_word(answer: str, about: str) -> bool:
-    """Return whether an answer holds a word with meaning of what was asked about.
+    """Return whether an answer contains a content word of what was asked about.
 
-    One that is refused, not known or asked back does not, whatever its words.
+    False for an answer that refuses or does not know, whatever its words.
     """
     said = sentences(answer)
     closed = any(pattern.fullmatch(_plain(s)) for s in said for pattern in _closed())
@@ -142,12 +142,12 @@ def _plain(text: str) -> str:
 
 
 def problems(measured: Validity) -> list[str]:
-    """Why a policy that learns from this user does not learn empathy, a sentence each."""
+    """Return the reasons, one sentence each, why training on this user does not teach empathy."""
     return requirements.problems(asdict(measured))
 
 
 class _User:
-    """The users of a level, asked one thing after the other."""
+    """The held-out users of a level, and the measures on them."""
 
     def __init__(self, simulator: MeasuredUsers) -> None:
         self._simulator = simulator
@@ -155,13 +155,13 @@ class _User:
         self._openings = simulator.open(keys)
 
     def starts(self) -> Floats:
-        """Emotion at the opening of each user, shape (USERS,)."""
+        """Return the initial emotion of each user, shape (USERS,)."""
         return np.array([turn.emotion for turn in self._openings], float)
 
     def conversations(self, replies: Sequence[str]) -> tuple[Floats, Floats]:
-        """Final emotion and mean P(rise) of each user over REPLIES of some, each shape (USERS,).
+        """Return final emotion and mean P(rise) of each user over REPLIES random `replies`.
 
-        The n-th reply of lists of equal length is drawn alike, so that twins stand in one place.
+        Both have shape (USERS,). Lists of equal length get the same order, so twins are paired.
         """
         held = [self._conversation(opening, replies) for opening in self._openings]
         finals, chances = zip(*held, strict=True)
@@ -179,22 +179,22 @@ class _User:
         return float(turn.emotion), float(np.mean(chances))
 
     def rises(self, replies: Sequence[str]) -> Floats:
-        """P(rise) after each reply, a mean over OPENINGS users, shape (replies,)."""
+        """Return P(rise) after each reply, averaged over OPENINGS users, shape (replies,)."""
         states = [turn.state for turn in self._openings[:OPENINGS]]
         chances = self._simulator.rise_probabilities
         said = [[SupporterReply(text)] * len(states) for text in replies]
         return np.array([np.mean(chances(states, same)) for same in said])
 
     def heard(self, replies: Sequence[str]) -> list[bool]:
-        """Whether each reply is heard as hurtful by the first user."""
+        """Return whether the first user hears each reply as hurtful."""
         return [float(self._answer(self._openings[0], text).why["hurt"]) < 0 for text in replies]
 
     def flagged(self, replies: Sequence[str]) -> list[bool]:
-        """Whether each reply is taken for not being language."""
+        """Return whether the first user flags each reply as not language."""
         return [self._answer(self._openings[0], text).flagged for text in replies]
 
     def answers_with_asked_word(self, half: str | None) -> list[bool]:
-        """Whether the answer to each question holds a word of what it asks about."""
+        """Return whether the answer to each question contains a word of what was asked about."""
         asked = [(question, number % OPENINGS) for number, question in enumerate(questions(half))]
         return [
             has_asked_word(self._answer(self._openings[who], question.text).text, question.about)

@@ -1,7 +1,7 @@
-"""The replies by which validity is measured: pairs of a kind and a cruel one, and single ones.
+"""The replies for measuring validity: pairs of a kind and a cruel twin, and single replies.
 
-Written for this by two people who saw neither the simulator nor each other's half. The half
-`tuned` may be looked at while a simulator is changed; on `held_out` nothing is tuned.
+Two people wrote them for this purpose; neither saw the simulator or the other's half. The half
+`tuned` may be used while changing a simulator; nothing is tuned on `held_out`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ REPLIES = Path(__file__).with_name("replies.tsv")
 HALVES = ("tuned", "held_out")
 LANGUAGE = ("natural", "informal", "british", "non_native", "emoji", "quotes", "lists",
             "no_capitals")  # fmt: skip
-"""Categories of natural replies, of many manners."""
+"""Categories of natural replies, in various styles."""
 LOW_EFFORT = ("low_effort", "off_topic", "advice_dump")
-"""Categories of replies that answer nothing of what was said."""
+"""Categories of replies that do not respond to what was said."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyPair:
-    """Two replies of one shape and length."""
+    """A kind and a cruel reply of the same form and length."""
 
     half: str
     category: str
@@ -37,35 +37,35 @@ class ReplyPair:
 
 @dataclass(frozen=True, slots=True)
 class SingleReply:
-    """One reply."""
+    """A single reply."""
 
     half: str
     category: str
     text: str
     about: str
-    """Of a question, the words that say what is asked about; else `-`."""
+    """For a question, the words for what it asks about; else `-`."""
 
 
 @cache
 def pairs() -> tuple[ReplyPair, ...]:
-    """Every pair. Raises ConfigError for a malformed file."""
+    """Return every pair. Raises ConfigError for a malformed file."""
     names = ("half", "category", "kind", "cruel")
     return tuple(ReplyPair(*cells) for cells in columns(PAIRS, names, {"half": HALVES}))
 
 
 @cache
 def singles() -> tuple[SingleReply, ...]:
-    """Every single reply. Raises ConfigError for a malformed file."""
+    """Return every single reply. Raises ConfigError for a malformed file."""
     names = ("half", "category", "text", "about")
     return tuple(SingleReply(*cells) for cells in columns(REPLIES, names, {"half": HALVES}))
 
 
 def questions(half: str | None) -> list[SingleReply]:
-    """Return the questions that ask about something that has a name; `half`: None for both."""
+    """Return the questions that name what they ask about; `half` None means both halves."""
     asked = [s for s in singles() if s.category == "question" and half in (None, s.half)]
     return [s for s in asked if not FUNCTION_WORDS.issuperset(words(s.about))]
 
 
 def texts(half: str | None, categories: Sequence[str]) -> list[str]:
-    """The single replies of some categories; `half`: None for both."""
+    """Return the single replies of `categories`; `half` None means both halves."""
     return [s.text for s in singles() if s.category in categories and half in (None, s.half)]

@@ -1,4 +1,4 @@
-"""What a user must be shown to do before a policy is trained on them, without measuring code."""
+"""Requirements on a user before a policy is trained on it; needs no measuring code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 LEAST_HEARD = 0.5
-"""Share of cruel replies that must be heard as hurtful."""
+"""Least share of cruel replies that the user must hear as hurtful."""
 MOST = {
     "contradictions": (0.05, "of appraisals contradict themselves"),
     "echoes": (0.05, "of answers hand the supporter's words back"),
@@ -14,17 +14,17 @@ MOST = {
     "shuffled_rises": (0.25, "of replies with their words shuffled lift the mood"),
     "lost": (0.2, "of conversations were lost"),
 }
-"""Of a served user: measure -> the largest share that is admitted, and what it is of."""
+"""Measures of a served user: the largest admissible share, and its description."""
 
 
 def problems(measured: Mapping[str, Any]) -> list[str]:
-    """Why a policy that learns from this user does not learn empathy, a sentence each.
+    """Return the reasons, one sentence each, why training on this user does not teach empathy.
 
-    `measured`: the validity of a card, as it is kept.
+    `measured` is the validity of a card, as stored.
     """
     preferred, heard = measured.get("kind_minus_cruel"), measured.get("cruel_heard")
     reasons = []
-    if preferred is None or not preferred["low"] > 0:  # nor is nan
+    if preferred is None or not preferred["low"] > 0:  # `not >` also catches nan
         shown = "nothing was measured"
         if preferred is not None:
             low_high = f"[{preferred['low']:.1f}, {preferred['high']:.1f}]"
@@ -38,7 +38,7 @@ def problems(measured: Mapping[str, Any]) -> list[str]:
 
 
 def admission_problems(measured: Mapping[str, Any]) -> list[str]:
-    """Why a served user is not admitted, a sentence each; `measured`: their measures, as kept."""
+    """Return the reasons, one sentence each, why a served user with these measures is refused."""
     reasons = problems(measured)
     for name, (most, words) in MOST.items():
         value = measured.get(name)
@@ -48,7 +48,10 @@ def admission_problems(measured: Mapping[str, Any]) -> list[str]:
 
 
 def order_problem(easier: str, difference: Mapping[str, float] | None) -> list[str]:
-    """Why a level is not harder than the level `easier`, whose users end `difference` higher."""
+    """Return the reason why a level is easier than `easier`, if so.
+
+    `difference` is the final emotion at `easier` minus at this level.
+    """
     if difference is None or difference["high"] >= 0:
         return []
     shown = f"{difference['value']:.1f} [{difference['low']:.1f}, {difference['high']:.1f}]"
@@ -56,7 +59,7 @@ def order_problem(easier: str, difference: Mapping[str, float] | None) -> list[s
 
 
 def bar() -> str:
-    """Return what a served user must do to be admitted."""
+    """Return a description of the requirements on a served user."""
     most = "; ".join(f"at most {share:.0%} {words}" for share, words in MOST.values())
     return (
         "admitted where kind replies end above cruel ones, with an interval above 0; at least "

@@ -1,1 +1,1 @@
-"""Readers of sentences that need a language model; the lexical one is the scripted user's own."""
+"""Sentence readers that use a language model. The lexical reader is in simulator/scripted."""

@@ -1,7 +1,7 @@
 """A linear head: polarity and strategy of a sentence from a language model's hidden states.
 
-Two multinomial regressions over standardised features, in an .npz file. `benchmarks/lm_reader.py`
-learns one; it holds for the model that it was learnt on, and no other.
+It is two multinomial logistic regressions over standardised features, in an .npz file.
+`benchmarks/lm_reader.py` fits a head, which is valid only for the model that it was fitted on.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from harness.simulator.scripted.recognition import KINDS
 SHIPPED = Path(__file__).with_name("smollm2_135m_instruct.npz")
 """The head for SmolLM2-135M-Instruct."""
 WORD_FEATURES = len(POLARITIES) + len(KINDS)
-"""The lexical reader's log-probabilities, the last features."""
+"""Number of the lexical reader's log-probabilities, which are the last features."""
 FLOOR, DECIMALS = 2e-4, 4
-"""Least probability of a polarity, and the digits that count: a model's numbers differ in the sixth
-with what else is in a batch."""
+"""Least probability of a polarity, and its decimals. The sixth decimal of a model's output depends
+on the other sentences in the batch."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """What a head knows its model by."""
+    """The identity by which a head recognises its model."""
 
     architecture: str
     hidden_size: int
     layers: int
     weights: str
-    """Digest of some weights."""
+    """Digest of some weights and of the tokenizer."""
 
     def __str__(self) -> str:
         return (
@@ -51,17 +51,17 @@ class ModelIdentity:
 
 @dataclass(frozen=True)
 class Extraction:
-    """How a sentence is put to a model, and which of its states are taken."""
+    """How a sentence is presented to a model, and which hidden states are used."""
 
     before: str
-    """Said before the sentence."""
+    """Text before the sentence."""
     after: str
     mean_layers: tuple[int, ...]
-    """Layers, from 1, of which the mean state over the sentence is taken."""
+    """Layers, counted from 1, whose mean state over the sentence is used."""
     last_layers: tuple[int, ...]
-    """Layers of which the state after all is said is taken."""
+    """Layers whose state at the last token is used."""
     most_tokens: int
-    """Tokens of a sentence that are read."""
+    """Most tokens of a sentence; the rest is dropped."""
 
     @property
     def last_layer(self) -> int:
@@ -71,18 +71,18 @@ class Extraction:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """A learnt head."""
+    """A fitted head."""
 
     model: ModelIdentity
     extraction: Extraction
     centre: Floats
     """Mean of each feature, shape (features,)."""
     scale: Floats
-    """Standard deviation of each."""
+    """Standard deviation of each feature, shape (features,)."""
     polarity: Floats
-    """Weights, shape (features + 1, POLARITIES): the constant last."""
+    """Weights, shape (features + 1, POLARITIES); the intercept is last."""
     strategy: Floats
-    """Weights, shape (features + 1, KINDS): the constant last."""
+    """Weights, shape (features + 1, KINDS); the intercept is last."""
 
     def polarities(self, features: Floats) -> Floats:
         """Return P(polarity) of each sentence, shape (sentences, POLARITIES)."""
@@ -98,7 +98,7 @@ class Head:
         return np.concatenate([values, np.ones((len(values), 1))], axis=1)
 
     def to_bytes(self) -> bytes:
-        """Return the file: weights in half precision."""
+        """Return the content of the file, with weights in half precision."""
         about = {"model": asdict(self.model), "extraction": asdict(self.extraction)}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         half = {"polarity", "strategy"}
@@ -109,7 +109,7 @@ class Head:
 
     @property
     def digest(self) -> str:
-        """12 hex digits of what it holds."""
+        """12 hex digits of a hash of the head."""
         held = hashlib.sha256(json.dumps([asdict(self.model), asdict(self.extraction)]).encode())
         for name in _ARRAYS:
             held.update(np.ascontiguousarray(getattr(self, name), np.float32).tobytes())
@@ -120,7 +120,7 @@ _ARRAYS = tuple(field.name for field in fields(Head) if field.name not in ("mode
 
 
 def read(path: Path) -> Head:
-    """Return the head in a file. Raises ConfigError for one that cannot be used."""
+    """Return the head in a file. Raises ConfigError for a file that cannot be used."""
     try:
         with (
             open(path, "rb", opener=plain_file.opener) as file,
@@ -132,7 +132,7 @@ def read(path: Path) -> Head:
         _check(head)
     except plain_file.ARCHIVE_ERRORS as error:
         rule = "must be a file that benchmarks/lm_reader.py has written"
-        why = str(error).partition(". ")[0].partition("\n")[0]  # numpy goes on to advise pickles
+        why = str(error).partition(". ")[0].partition("\n")[0]  # without numpy's advice on pickles
         raise ConfigError(f"simulator.reader_head: {rule}, got {str(path)!r}: {why}") from error
     return head
 
@@ -143,7 +143,7 @@ def _extraction(values: Mapping[str, Any]) -> Extraction:
 
 
 def _check(head: Head) -> None:
-    """Raise ValueError for shapes that do not fit, or numbers that are none."""
+    """Raise ValueError for arrays of a wrong shape or with values that are not finite."""
     taken = len(head.extraction.mean_layers) + len(head.extraction.last_layers)
     features = taken * head.model.hidden_size + WORD_FEATURES
     shapes = {"centre": (features,), "scale": (features,),
@@ -156,7 +156,7 @@ def _check(head: Head) -> None:
 
 
 def refuse_another(head: Head, path: Path, model: ModelIdentity, name: str) -> None:
-    """Raise ConfigError if a head was learnt on another model than `model`, given as `name`."""
+    """Raise ConfigError if a head was fitted on another model than `model`, named `name`."""
     if head.model != model:
         raise ConfigError(
             f"simulator.reader_model: must be the model that the head {path.name} was learnt on "

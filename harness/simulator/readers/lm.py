@@ -1,4 +1,4 @@
-"""The reader that hears with a language model: a linear head on its hidden states, and words."""
+"""The language-model reader: a linear head on hidden states and the lexical reader's output."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ LEAST_CHANCE = 1e-6
 
 @cache
 def lm_reader(model: str, head: str = "") -> LmReader:
-    """Return the reader with a model and a head, the shipped one if none is named.
+    """Return the reader with a model and a head, by default the shipped head.
 
-    Raises ConfigError where a package is missing, the model does not load, or the head is no head
-    or one of another model.
+    Raises ConfigError if a package is missing, the model does not load, or the head is invalid or
+    was fitted on another model.
     """
     absent = [name for name in NEEDS if importlib.util.find_spec(name) is None]
     if absent:
@@ -44,7 +44,7 @@ def lm_reader(model: str, head: str = "") -> LmReader:
         )
     path = Path(head).expanduser() if head else heads.SHIPPED
     learnt = heads.read(path)
-    from harness.simulator.readers.states import SentenceStates  # which takes seconds
+    from harness.simulator.readers.states import SentenceStates  # imported late: takes seconds
 
     states = SentenceStates(model)
     heads.refuse_another(learnt, path, states.identity, model)
@@ -52,33 +52,33 @@ def lm_reader(model: str, head: str = "") -> LmReader:
 
 
 class LmReader:
-    """Hears with a language model; what is new in a batch is read in few passes."""
+    """Classifies sentences with a language model. New sentences are read in batches."""
 
     def __init__(self, states: SentenceStates, head: Head, made_of: tuple[str, str]) -> None:
         self._states, self._head, self._made_of = states, head, made_of
         self._remembered = Remembered[str, Heard]()
 
     def __reduce__(self) -> tuple[Callable[..., LmReader], tuple[str, str]]:
-        """Another process loads the model itself."""
+        """Pickle as a call of `lm_reader`, so that another process loads the model itself."""
         return lm_reader, self._made_of
 
     @property
     def name(self) -> str:
-        """The reader as cards name it: by its model's weights and its head."""
+        """Name of the reader on cards, with the digests of its model and its head."""
         model = self._states.identity
         return f"lm ({model.architecture} {model.weights}, head {self._head.digest})"
 
     @property
     def misses(self) -> int:
-        """Sentences that had to be read."""
+        """Number of sentences read so far, not counting those answered from the cache."""
         return self._remembered.made
 
     def hear(self, sentences: Sequence[str]) -> list[Heard]:
-        """Return how each sentence is heard."""
+        """Return each sentence as heard."""
         return self._remembered.of(sentences, self._hear)
 
     def _hear(self, sentences: Sequence[str]) -> Iterator[Heard]:
-        """Yield how each sentence is heard, read anew."""
+        """Yield each sentence as heard, without the cache."""
         states = self._states.of(sentences, self._head.extraction)
         features = np.concatenate([states, word_features(sentences)], axis=1)
         polarities = self._head.polarities(features).tolist()
@@ -105,6 +105,6 @@ def word_features(sentences: Sequence[str]) -> Floats:
 
 
 def _judged(chances: Floats) -> str | None:
-    """Return the likeliest kind; None if it is not sure, and rules and words are to say."""
+    """Return the most probable kind; None below SURE, so that `strategy_of` decides."""
     best = int(chances.argmax())
     return KINDS[best] if chances[best] >= SURE else None

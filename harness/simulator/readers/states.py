@@ -1,4 +1,4 @@
-"""Hidden states of sentences in a causal language model, on the CPU, in single precision."""
+"""Hidden states of sentences in a causal language model, on the CPU in single precision."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from harness.utils.terminal import shortened
 
 BATCH = 64
 DIGESTED_ROWS = 64
-"""Rows of the embeddings, and of each layer's first matrix, by which weights are known."""
+"""Rows of the embeddings and of each layer's first matrix that identify the weights."""
 PROBE = "Tell me: what's 2 much 4 you, na\u00efve \U0001f49b?"
-"""A text by which a tokenizer is known."""
+"""A text whose tokens identify the tokenizer."""
 
 
 class SentenceStates:
-    """A language model, of which hidden states are taken."""
+    """A language model that gives hidden states."""
 
     def __init__(self, name: str, dtype: torch.dtype = torch.float32) -> None:
-        """Load the model in a folder, embedded, or of this name on the hub. Raises ConfigError.
+        """Load a model from a folder, an embedded one, or by name from the hub. Raises ConfigError.
 
-        `dtype`: of weights and states; a reader's is single precision, the same everywhere.
+        `dtype` is the type of weights and states. A reader uses single precision everywhere.
         """
         path = Path(name).expanduser()
         if name in embedded.MODELS:
@@ -60,7 +60,7 @@ class SentenceStates:
         self._watched: Extraction | None = None
 
     def of(self, sentences: Sequence[str], extraction: Extraction) -> Floats:
-        """Return the states of each sentence, one layer after the other, shape (sentences, ...)."""
+        """Return the states of each sentence, shape (sentences, layers * hidden size)."""
         self._watch(extraction)
         tokens = [self._tokens(f" {sentence}")[: extraction.most_tokens] for sentence in sentences]
         before, after = self._tokens(extraction.before), self._tokens(extraction.after)
@@ -79,7 +79,7 @@ class SentenceStates:
         after: Sequence[int],
         extraction: Extraction,
     ) -> Floats:
-        """Padding stands at the end, where no token before it sees it."""
+        """Return the states of one batch. Padding is on the right, where no token attends to it."""
         rows = [[*before, *tokens, *after] for tokens in sentences]
         ends = torch.tensor([len(row) for row in rows])
         width = int(ends.max())
@@ -103,7 +103,7 @@ class SentenceStates:
             return np.asarray(torch.cat(parts, 1).double().numpy())
 
     def _watch(self, extraction: Extraction) -> None:
-        """Cut the model after the last layer needed, and keep the states of those that are."""
+        """Remove the layers after the last one needed, and keep the states of extracted ones."""
         if self._watched is not None:
             if self._watched != extraction:
                 raise ValueError("a model that is cut is read in one way")
@@ -123,12 +123,12 @@ class SentenceStates:
     def _tokens(self, text: str) -> list[int]:
         if not text:
             return []
-        whole = text.encode("utf-8", "replace").decode("utf-8")  # half a pair is no character
+        whole = text.encode("utf-8", "replace").decode("utf-8")  # replaces lone surrogates
         return list(self._tokenizer(whole, add_special_tokens=False)["input_ids"])
 
 
 def _layers(model: Any) -> Any:
-    """Return the list of the model's layers. Raises ValueError if it has none."""
+    """Return the model's list of layers. Raises ValueError if it has none."""
     count = model.config.num_hidden_layers
     for module in model.modules():
         if isinstance(module, torch.nn.ModuleList) and len(module) == count:
@@ -137,7 +137,7 @@ def _layers(model: Any) -> Any:
 
 
 def _refuse_made_up(report: Any) -> None:
-    """Raise ValueError if weights were missing, which would be random."""
+    """Raise ValueError if weights are missing, which transformers initialises at random."""
     lacking = sorted([*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])])
     if lacking:
         raise ValueError(f"no weights that fit for {len(lacking)} tensors, {lacking[0]} among them")
@@ -156,7 +156,7 @@ def _identity(model: Any, layers: Any, tokens: Sequence[int]) -> ModelIdentity:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep transformers from drawing a bar, and from listing the weights that are not needed."""
+    """Silence the progress bar of transformers and its list of unused weights."""
     drawn, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
@@ -170,7 +170,7 @@ def _quietly() -> Iterator[None]:
 
 @contextmanager
 def _refused_in_one_line(name: str) -> Iterator[None]:
-    """Raise ConfigError, in one sentence, for what the libraries raise about a model's files."""
+    """Convert errors of the libraries about a model's files into a one-line ConfigError."""
     try:
         yield
     except MemoryError:

@@ -1,1 +1,1 @@
-"""The scripted user: in process, deterministic, no model."""
+"""The scripted user: in process, deterministic, without a model."""

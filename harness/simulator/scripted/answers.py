@@ -1,8 +1,8 @@
 """What a user answers to a question.
 
-An answer is a sentence of this persona's facts or life on the topic asked about, and of whom it
-names; else a feeling, a number, `I do not know`, `I would rather not`, or what was meant: never
-something unconnected. A sentence is told once.
+An answer is a sentence from the persona's facts or life that fits the topic and the persons in the
+question. Failing that, it is a feeling, a number, `I do not know`, `I would rather not` or a
+question for clarification, but never something unconnected. Each sentence is told once.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from harness.simulator.state import Disclosed, State
 from harness.utils.record import record
 
 REFUSES = (0.10, 0.07, 0.04, 0.02)
-"""Chance of rather not saying, by trust."""
+"""Chance that the user refuses to answer, by trust."""
 REFUSES_BY_TEMPERAMENT = {"negative": 1.0, "passive": 0.6, "avoidant": 1.6}
 SAID_BACK = 0.9
-"""Chance that yes or no is said as a whole sentence, if it can be."""
+"""Chance that yes or no is said as a whole sentence, where the question allows it."""
 ECHOED = 0.7
-"""Chance that an answer that does not name what was asked about says it back first."""
+"""Chance that an answer that does not name the thing asked about begins by repeating it."""
 _ASKS_WHETHER_WELL = re.compile(r"\b(?:okay|ok|all right|alright|fine|well|good|better)\b")
 WELL = 60
-"""Emotion from which on a user says that they are all right."""
+"""Emotion from which a user says that they are all right."""
 _SAYS_SAFE = re.compile(r"\b(?:safe|danger|all right|fine|well enough)\b")
 _TAKEN = {"offer": ("accept", "decline"), "proposal": ("could", "could_not")}
 _HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt_of"))
@@ -42,27 +42,27 @@ _HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt
 
 @record
 class Told:
-    """What the user says next of their matter."""
+    """What the user tells next."""
 
     sentences: tuple[str, ...] = ()
     index: int | None = None
-    """Of the sentence in Persona.tellable that is told."""
+    """Index into Persona.tellable of the sentence told."""
     feeling: bool = False
-    """A feeling is to follow, since it was asked for."""
+    """True if a feeling must follow because the supporter asked for it."""
     need: bool = False
-    """A need is to follow, since it was asked for."""
+    """True if a need must follow because the supporter asked for it."""
     closed: bool = False
-    """Nothing more is told: it was refused, or what was meant is asked."""
+    """True if nothing more is told: the user refused, or did not know."""
     refused: bool = False
-    """It was refused, so that no need follows."""
+    """True if the user refused; no need follows then."""
     reaction: bool = False
-    """The first sentence says yes or no to a proposal, as a reaction that shows does."""
+    """True if the first sentence is a yes or no that a shown reaction already expresses."""
     lines: tuple[str, ...] = field(default=())
-    """The lines used, as they are in their files."""
+    """The lines used, as worded in the data files."""
 
 
 def answer(state: State, question: Question, rises: bool, u: Sequence[float]) -> Told:
-    """Return the answer of the user of `state` to `question`; `rises`: they are glad of it."""
+    """Return the user's answer to `question`; `rises` says whether the reply raised the emotion."""
     speaker = _Speaker(state, u)
     if question.subject == "safe":
         return speaker.is_safe(question)
@@ -113,7 +113,7 @@ def _named(question: Question) -> str:
 
 
 class _Speaker:
-    """One user who is about to speak, with the draws of the turn."""
+    """One user and the draws of the turn in which they answer."""
 
     def __init__(self, state: State, u: Sequence[float]) -> None:
         self.state, self.u = state, u
@@ -123,12 +123,12 @@ class _Speaker:
         self.entities = ENTITIES[state.user.persona_index]
 
     def line(self, table: str, closed: bool = False, **values: str) -> Told:
-        """Return one line as all that is said."""
+        """Return a single line of `table` as the whole answer."""
         line = unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
         return Told((_capital(line.format(**values)),), closed=closed, lines=(line,))
 
     def offered(self, question: Question, rises: bool) -> Told:
-        """Return whether an offer is taken, and the sentence that says why, if one bears on it."""
+        """Return the response to an offer or proposal, with a related sentence if there is one."""
         taken, declined = _TAKEN[question.kind]
         first = self.line(taken if rises else declined)
         index = self._best(question, question.subject, near=False)
@@ -140,14 +140,14 @@ class _Speaker:
         return Told((*first.sentences, text), index, reaction=by_reaction, lines=first.lines)
 
     def wants(self) -> Told:
-        """Return of which kind the need is; what it is follows as far as the level shows it."""
+        """Return a line that says the kind of the need; the level decides how much more follows."""
         emotional = self.state.user.intention in EMOTIONAL_INTENTIONS
         pool = ANSWERS["wants_kind"]["emotional" if emotional else "rational"]
         line = unsaid(pool, self.disclosed.lines, self.u[2])
         return Told((line,), need=True, lines=(line,))
 
     def is_safe(self, question: Question) -> Told:
-        """Return that they are safe, in a sentence of their life where one is left."""
+        """Return an answer that the user is safe, with an untold sentence of their life if any."""
         index = self._best(question, "safe", near=False)
         if index is None:
             return self.line("safe")
@@ -157,7 +157,7 @@ class _Speaker:
         return Told((*first.sentences, text), index, lines=first.lines)
 
     def of_the_talk(self, subject: str, rises: bool) -> Told:
-        """Return what they make of what the supporter said."""
+        """Return the answer to a question about the conversation itself."""
         hurt = self.state.suspicion > 0 or not _HURT.isdisjoint(self.disclosed.lines)
         table = {
             "checked": "checked_right" if rises else "checked_wrong",
@@ -167,7 +167,7 @@ class _Speaker:
         return replace(self.line(table), reaction=subject == "checked")
 
     def felt(self, question: Question) -> Told:
-        """Return which of the feelings asked about is theirs, or that none is."""
+        """Return which of the feelings in the question the user has, or that they have another."""
         own = next((f for f in question.feelings if f in self.persona.feelings), None)
         if own is None:
             first = self.line("other_feeling", e=question.feelings[-1])
@@ -179,7 +179,7 @@ class _Speaker:
         return Told((*begins, f"I feel {own}.", *more), index, lines=first.lines)
 
     def sentence(self, question: Question, rises: bool) -> Told | None:
-        """Return an untold sentence that answers, with its yes or no; None if none is left."""
+        """Return an answer with an untold sentence, after yes or no if due; None if none fits."""
         subject = question.subject
         index = self._best(question, subject, near=True)
         if index is None:
@@ -199,7 +199,7 @@ class _Speaker:
         return Told((*beginning, tellable.text), index, feeling=feeling, lines=lines)
 
     def _first(self, question: Question, text: str, rises: bool) -> Told | None:
-        """Return the yes or no that an answer begins with, unless its sentence has one."""
+        """Return the yes or no that begins an answer; None if there is none to add."""
         if text.startswith(("Yes", "No,", "No ")):
             return None
         if question.kind != "yes_no" or self._leaves_open(question, text):
@@ -207,19 +207,19 @@ class _Speaker:
         return self.yes_or_no(question, not says_no(question, text))
 
     def yes_or_no(self, question: Question, yes: bool) -> Told:
-        """Return yes or no, as a whole sentence where the question allows it."""
+        """Return yes or no, mostly as a whole sentence where the question allows it."""
         whole = question.statements[0 if yes else 1]
         if whole and self.u[3] < SAID_BACK:
             return Told((whole,))
         return self.line("yes" if yes else "no")
 
     def _unnamed(self, question: Question, index: int) -> bool:
-        """Whether what was asked about is to be said back first."""
+        """Return whether the answer must begin by repeating the thing asked about."""
         named = questions.entities(question.named)
         return named.isdisjoint(self.entities[index]) and self.u[3] < ECHOED
 
     def _best(self, question: Question, subject: str | None, near: bool) -> int | None:
-        """Return the untold sentence that answers best, None where nothing is connected."""
+        """Return the index of the untold sentence that answers best; None if none is connected."""
         told = self.disclosed.told
         best = ranked(self.state.user.persona_index, subject, question.entities, near)
         return next((index for index in best if index not in told), None)
@@ -227,7 +227,7 @@ class _Speaker:
     def _leaves_open(self, question: Question, text: str) -> bool:
         """Return whether a sentence answers neither yes nor no.
 
-        It does not where other persons or things are asked about than it speaks of.
+        This is so if it mentions none of the persons in the question.
         """
         named = questions.entities(text)
         persons = persons_in(self.state.user.persona_index, question.entities)

@@ -1,4 +1,4 @@
-"""The worth of a reply to this user at this point of the conversation, part by part, in logits."""
+"""The appraisal of a reply by one user at one point of the conversation, as a sum of parts."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ NOTHING_SAID = -1.0
 """Worth of a reply in which no strategy is recognised."""
 FRESH_FACT, OLDER_FACT, FEELING = 0.6, 0.3, 0.4
 CONFUSION = -1.2
-"""For talk of what this user never said."""
+"""Logits for speaking of something that this user never told."""
 SAID_BEFORE = -2.0
 STALE = -2.4
-"""Worth of a sentence that was said before, is the user's own handed back or flatters, and of what
-is not language."""
+"""Worth of a stale sentence (said before, echoing the user, or flattery), and of a reply that is
+not language."""
 LONG_WORDS = 60
-"""Words a reply may have; each time so many more tire."""
+"""Words that a reply may have without penalty; TOO_LONG is added again for every 60 more."""
 FEW_WORDS = 4
-"""Words from which on a reply is not too short."""
+"""Fewest words of a reply that is not too short."""
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
 HURT = -5.0
-"""Worth, in logits, of being hurt."""
+"""Logits for a hurtful reply."""
 DOUBT = -1.6
-"""Logits a nat of suspicion."""
+"""Logits per nat of suspicion."""
 COLD, WARM_FROM = -2.5, 0.5
-"""Lost by a reply without any kindness, and the P(caring) from which on nothing is lost."""
+"""Logits for a reply with P(caring) = 0, and the P(caring) from which there is no penalty."""
 PUZZLED = -5.0
 ATYPICAL = Fault("typicality", "unlike anything the start policy says")
 _SHARED_STEMS = tuple(COMMON_STEMS.union(*some) for some in TELLABLE_STEMS)
-"""Stems that a fact of another's may share with each person's own matter."""
+"""By persona, the stems that do not show that a reply speaks of another persona's fact."""
 _ALL_STEMS = tuple(frozenset().union(*some) for some in TELLABLE_STEMS)
-"""By persona, the content of all that they could tell."""
+"""By persona, the stems of all that they could tell."""
 _FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
-"""By how long ago a strategy was used: last, before that, or earlier."""
+"""Fatigue by recency of a strategy's latest use: the last reply, the reply before it, earlier."""
 _INDEX = {name: index for index, name in enumerate(STRATEGIES)}
 
 
 @record
 class Appraisal:
-    """Parts of the verdict on one reply; all but `worth` in logits of P(rise)."""
+    """Parts of the appraisal of one reply; all but `worth` are in logits of P(rise)."""
 
     worth: float
     pick_up: float
@@ -77,7 +77,7 @@ class Appraisal:
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, float | str]:
-        """Return the parts by name, as they are recorded in UserTurn.why."""
+        """Return the parts by name, as recorded in UserTurn.why."""
         return {
             "worth": self.worth, "pick_up": self.pick_up, "confusion": self.confusion,
             "repetition": self.repetition, "fatigue": self.fatigue, "form": self.form,
@@ -87,10 +87,10 @@ class Appraisal:
 
 
 def puzzle(reading: Reading, start_z: float | None, cut: float | None) -> Fault | None:
-    """Return why the user takes a reply for not being language; None if they understand it.
+    """Return why a reply is not language to the user; None if they understand it.
 
-    `start_z`, `cut`: how far the reply surprises the start policy, and how far it may; None for
-    either leaves that out. A reply that surprises it less than its own is no better for it.
+    A reply is also rejected if its z-score `start_z` under the start policy exceeds `cut`. None for
+    either skips this one-sided test.
     """
     if reading.fault is not None:
         return reading.fault
@@ -106,7 +106,10 @@ def appraise(
     state: State,
     rule: AcceptanceRule,
 ) -> Appraisal:
-    """Return how the user of `state` appraises `reading`, which leaves them `suspicion`."""
+    """Return the appraisal of `reading` by the user of `state`.
+
+    `suspicion` is the user's suspicion after the reply.
+    """
     fresh = _fresh(reading, state)
     stale = len(reading.sentences) - len(fresh)
     strategies = reading.strategy_set
@@ -136,10 +139,7 @@ def hurts(reading: Reading, state: State) -> bool:
 
 
 def _fresh(reading: Reading, state: State) -> list[Sentence]:
-    """Return the sentences that mean something.
-
-    Not said before, nor the user's own, nor flattery.
-    """
+    """Return the sentences that were not said before, do not echo the user and do not flatter."""
     fresh, earlier = list[Sentence](), state.sentences
     for sentence in reading.sentences:
         if not sentence.hollow and not sentence.said_before(earlier):
@@ -149,7 +149,7 @@ def _fresh(reading: Reading, state: State) -> list[Sentence]:
 
 
 def says_again(reading: Reading, state: State) -> bool:
-    """Return whether a sentence was said before, in an earlier reply or in this one."""
+    """Return whether a sentence repeats an earlier sentence of this reply or a previous one."""
     earlier = state.sentences
     for sentence in reading.sentences:
         if sentence.said_before(earlier):
@@ -167,9 +167,9 @@ def _worth(
     rule: AcceptanceRule,
     path: str | None,
 ) -> float:
-    """Return the mean over strategies and stale sentences, so that none can hedge another.
+    """Return the mean worth over strategies and stale sentences; a mean discourages hedging.
 
-    Cached: strategies are few, and so are their sets.
+    Cached because there are few strategies and so few sets of them.
     """
     if not strategies:
         return STALE if stale else NOTHING_SAID
@@ -180,12 +180,12 @@ def _worth(
 
 
 def _pick_up(reading: Reading, state: State) -> float:
-    """Return what it is worth that a told sentence or feeling is taken up; the newest most."""
+    """Return the logits for taking up a told sentence or feeling; the newest counts most."""
     disclosed, value = state.disclosed, 0.0
     told, persona_index = disclosed.told, state.user.persona_index
     own = TELLABLE_STEMS[persona_index]
     if len(reading.stems & _ALL_STEMS[persona_index]) < FEWEST_SHARED:
-        pass  # nothing told is taken up: as mostly, and quicker to see than of each sentence
+        pass  # a quick test for the most common case: nothing told is taken up
     elif disclosed.fresh and _takes_up_one(reading, [own[told[-1]]]):
         value = FRESH_FACT
     elif _takes_up_one(reading, [own[index] for index in told]):
@@ -194,9 +194,9 @@ def _pick_up(reading: Reading, state: State) -> float:
 
 
 def taken_up(text: str, state: State) -> tuple[str, ...]:
-    """Return what `text` takes up of what was told, in the user's words: sentences, then feelings.
+    """Return the told sentences, then the feelings, that `text` takes up, in the user's words.
 
-    These earn Appraisal.pick_up: each where one does.
+    Appraisal.pick_up rewards them.
     """
     reading, own = read(text), state.user.persona_index
     stems = TELLABLE_STEMS[own]
@@ -206,7 +206,7 @@ def taken_up(text: str, state: State) -> tuple[str, ...]:
 
 
 def _takes_up_one(reading: Reading, told: Sequence[frozenset[str]]) -> bool:
-    """Return whether a sentence of the reply speaks of one of some sentences, given as stems."""
+    """Return whether a sentence of the reply takes up one of `told`, the stems of sentences."""
     for sentence in reading.sentences:
         stems = sentence.stems
         for theirs in told:
@@ -216,7 +216,7 @@ def _takes_up_one(reading: Reading, told: Sequence[frozenset[str]]) -> bool:
 
 
 def _foreign(reading: Reading, state: State) -> int:
-    """Return how much the reply speaks of that this user never told: feelings, another's facts."""
+    """Return the number of feelings that the user never told, plus 1 for another persona's fact."""
     own = state.user.persona_index
     unnamed = reading.feelings - state.disclosed.feelings
     wrong = len(unnamed - _feelings_told(own, state.disclosed.told)) if unnamed else 0
@@ -249,7 +249,7 @@ def _fatigue(strategy: str, past: Sequence[frozenset[str]]) -> float:
 
 @lru_cache(maxsize=4096)
 def _form(words: int, strategies: int, cut: bool) -> float:
-    """Cached: a handful of values, asked for at every reply."""
+    """Return the logits for length, truncation and number of strategies. Cached: few values."""
     value = CUT if cut else 0.0
     if words < FEW_WORDS:
         value += TOO_SHORT

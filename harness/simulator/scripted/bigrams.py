@@ -1,8 +1,8 @@
-"""How often words stand side by side in natural sentences, not in a policy's.
+"""Bigram statistics of natural sentences.
 
-The measure is the mean pointwise mutual information of neighbours: how much more often than by
-chance two words, or words of their two classes, stand side by side in 17,000 natural sentences of
-ten writers. Words in their order score above 1, the same words shuffled about 0.
+Coherence is the mean pointwise mutual information of neighbouring words: how much more often than
+by chance two words, or words of their two classes, are neighbours in 17,000 natural sentences by
+ten writers. Natural word order scores above 1, the same words shuffled about 0.
 """
 
 from __future__ import annotations
@@ -21,34 +21,35 @@ from harness.simulator.scripted.words import clauses, sentences, words
 PAIRS = Path(__file__).with_name("english_pairs.tsv")
 """Rows of `Bigrams`, made by benchmarks/english_pairs.py."""
 BEGIN, END = "^", "$"
-"""Stand for the beginning and the end of a clause."""
+"""Tokens for the beginning and the end of a clause."""
 LEAST_COUNT = 10
-"""Words met less often are taken as a class, by their ending."""
+"""Words with fewer uses are grouped into classes by their ending."""
 ADDED = 0.5
-"""Pseudo-count, so that a pair never met is unlikely rather than impossible."""
+"""Pseudo-count that keeps an unseen pair possible."""
 FEWEST = 8
-"""A sum over fewer pairs is still divided by so many: little text is little evidence."""
+"""Least divisor of the mean, because a few pairs are little evidence."""
 _ENDINGS = ("ing", "ed", "ly", "s")
 _CLASSES = frozenset(["-", *(f"-{ending}" for ending in _ENDINGS)])
-"""Classes of rare words: by ending, and all others."""
+"""Classes of rare words: one for each ending, and `-` for all others."""
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, eq=False)  # told apart quickly, by caches
+@dataclass(frozen=True, eq=False)  # compared by identity, which caches do faster
 class Bigrams:
-    """Counts of neighbouring words in a body of text.
+    """Counts of neighbouring words in a corpus.
 
-    A row is counted when it is needed: few of them are by any one process.
+    A row is parsed on first use, because a process uses few of them.
     """
 
     uses: Mapping[str, int]
-    """By word, BEGIN (clauses), and class of rare words."""
+    """Uses by word, by class of rare words, and of BEGIN (the number of clauses)."""
     followers: Mapping[str, str]
-    """By the same, what comes next, as in `second second:count ...`; after a class, in classes."""
+    """By the same keys, the following words as `second second:count ...`; after a class of rare
+    words, rare followers are classes too."""
 
     @classmethod
     def of(cls, counts: Mapping[tuple[str, str], int]) -> Bigrams:
-        """Return the bigrams of `counts` of words side by side, as `count_pairs` has them."""
+        """Return the bigrams of `counts`, as `count_pairs` returns them."""
         uses, by_first = Counter[str](), dict[str, Counter[str]]()
         for (first, second), n in sorted(counts.items()):
             uses[first] += n
@@ -63,34 +64,34 @@ class Bigrams:
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> Bigrams:
-        """Return the bigrams that `lines` wrote."""
+        """Return the bigrams that the method `lines` wrote."""
         cells = [line.split("\t") for line in lines]
         return cls(
             {first: int(uses) for first, uses, _ in cells}, {first: row for first, _, row in cells}
         )
 
     def lines(self) -> Iterator[str]:
-        """Return a line for each word or class: it, its uses, and what comes next."""
+        """Yield a line for each word or class, with its uses and its followers."""
         for first, after in self.followers.items():
             yield f"{first}\t{self.uses[first]}\t{after}"
 
     def knows(self, word: str) -> bool:
-        """Return whether the text has `word`."""
+        """Return whether `word` occurs in the corpus."""
         return word in self.uses and word not in _CLASSES and word != BEGIN
 
     def met(self, first: str, second: str) -> bool:
-        """Return whether two words stand side by side within a clause of the text."""
+        """Return whether two words are neighbours within a clause of the corpus."""
         return second in _counts(self.followers.get(first, ""))
 
     def coherence(self, parts: Sequence[Sequence[str]]) -> float:
-        """Return the mean pointwise mutual information, in nats, of neighbours in some clauses."""
+        """Return the mean pointwise mutual information of neighbours in clauses, in nats."""
         neighbours = [pair for part in parts for pair in pairwise(self._classes(part))]
         values = [_information(self, first, second) for first, second in neighbours]
         return sum(values) / max(FEWEST, len(values))
 
     @cached_property
     def frequent(self) -> frozenset[str]:
-        """Words with at least LEAST_COUNT uses, BEGIN and END; others are counted by class."""
+        """Words with at least LEAST_COUNT uses, BEGIN and END. Other words are rare."""
         return _frequent(self.uses)
 
     @cached_property
@@ -105,7 +106,7 @@ class Bigrams:
 
 @lru_cache(maxsize=16384)
 def _information(bigrams: Bigrams, first: str, second: str) -> float:
-    """Return the pointwise mutual information, in nats, of two words or classes side by side."""
+    """Return the pointwise mutual information of two neighbouring words or classes, in nats."""
     ends = bigrams.uses[BEGIN] if second == END else bigrams.uses.get(second, 0)
     chance = bigrams.uses.get(first, 0) * ends / bigrams.total
     after = _counts_by_class(bigrams.followers.get(first, ""), bigrams.frequent)
@@ -113,14 +114,14 @@ def _information(bigrams: Bigrams, first: str, second: str) -> float:
 
 
 def count_pairs(texts: Iterable[str]) -> Counter[tuple[str, str]]:
-    """Return how often words stand side by side in the clauses of `texts`, and at their ends."""
+    """Return the counts of neighbours in the clauses of `texts`, including BEGIN and END."""
     parts = (words(c) for text in texts for s in sentences(text) for c in clauses(s))
     return Counter(pair for part in parts if part for pair in pairwise([BEGIN, *part, END]))
 
 
 @cache
 def english_bigrams() -> Bigrams:
-    """Return the counts over all the natural sentences."""
+    """Return the bigrams of the natural sentences."""
     return Bigrams.read(PAIRS.read_text(encoding="utf-8").splitlines()[1:])
 
 

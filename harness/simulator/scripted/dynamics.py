@@ -1,4 +1,4 @@
-"""Formulas by which an appraised reply moves emotion and trust, without text and without draws.
+"""Formulas for how an appraised reply moves emotion and trust; no text, no random draws.
 
 The logit form (momentum, cubic runaway, offsets by intention and temperament) reproduces the public
 statistics of LLM-played users: the rise rate by decade of emotion, the lag-1 correlation of
@@ -21,36 +21,36 @@ MOMENTUM = 1.75
 RUNAWAY = 0.069
 NEUTRAL_EMOTION = 45
 NOISE = 0.01
-"""Share of changes that are a coin toss."""
+"""Share of changes whose direction is a coin toss."""
 LAST, PREVIOUS, EARLIER = 3.4, 1.0, 0.5
-"""Fatigue: lost for a strategy used in the last reply, the one before, or earlier in the talk."""
+"""Fatigue in logits for a strategy used in the last reply, the reply before it, or earlier."""
 INTENTION_OFFSET = {
     "praise": 0.91, "not_at_fault": 0.21, "venting": 0.22, "deep_empathy": -0.21,
     "advice": 0.06, "dialectic": 0.41, "growth": -0.37, "motives": -1.23,
 }  # fmt: skip
 TEMPERAMENT_OFFSET = {"negative": -0.51, "passive": 0.22, "avoidant": 0.29}
 GOAL_LINE = 0.5
-"""A fit below this does not serve what the user came for."""
+"""A reply whose fit is below this does not serve the user's intention."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # told apart quickly, by caches
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity, which caches do faster
 class AcceptanceRule:
     """Weights that decide whether a reply helps; difficulty.acceptance names one."""
 
     goal_weight: float
-    """0: kindness alone; 1: only what the user came for."""
+    """Weight of the fit against kindness: 0 counts kindness alone, 1 the fit alone."""
     gate: float
-    """Lost, as fit, by a reply that does not serve the intention."""
+    """Penalty on the worth of a reply that does not serve the intention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DisclosureRule:
-    """Degree to which a need shows; difficulty.disclosure names one."""
+    """How openly a user shows their need; difficulty.disclosure names one."""
 
     expression: float
-    """Chance that what could be told is told, and that a feeling shows as it is."""
+    """Chance that the user tells what they could tell, and shows a feeling as it is."""
     lines: str
-    """free: says what is needed; hint: lets it be guessed; oblique: only of which kind it is."""
+    """free: the user names the need; hint: they hint at it; oblique: they show only its kind."""
 
 
 ACCEPTANCES = {
@@ -66,7 +66,7 @@ DISCLOSURES = {
 
 
 def worth(fit: float, kindness: float, rule: AcceptanceRule) -> float:
-    """Return the worth of a reply: its fit to the goal against kindness, less the gate."""
+    """Return the worth of a reply: the weighted mean of fit and kindness, minus the gate."""
     gate = rule.gate if fit < GOAL_LINE else 0.0
     return rule.goal_weight * fit + (1 - rule.goal_weight) * kindness - gate
 
@@ -74,13 +74,14 @@ def worth(fit: float, kindness: float, rule: AcceptanceRule) -> float:
 def logit(value: float, extra: float, offset: float, emotion: int, momentum: int) -> float:
     """Return the log-odds that the emotion rises.
 
-    `value` from `worth`; `offset` of the user, less the threshold; `extra` is added as it is.
+    `value` comes from `worth`, `offset` is the user's offset minus the threshold, and `extra` is
+    added unscaled.
     """
     return BASE + offset + FIT_WEIGHT * value + extra + runaway(emotion) + MOMENTUM * momentum
 
 
 def runaway(emotion: int) -> float:
-    """Return by how much a high emotion makes a rise likelier, and a low one a fall."""
+    """Return the log-odds from the emotion: a high emotion favours a rise, a low one a fall."""
     return RUNAWAY * ((emotion - NEUTRAL_EMOTION) / 10) ** 3
 
 
@@ -91,19 +92,19 @@ def rise_probability(x: float) -> float:
 
 
 def large_probability(rises: bool, value: float, emotion: int) -> float:
-    """Return the chance that a change is of the larger of the two sizes."""
+    """Return the chance that a change has the larger of the two sizes."""
     if rises and emotion >= 75:
         return 0.1
     return min(1.0, 0.3 + 0.3 * max(value if rises else -value, 0.0))
 
 
 def change_size(large: bool, difficulty: DifficultyConfig) -> int:
-    """Return the size of a change in points: one or two steps, within the clamp."""
+    """Return the size of a change in points: one or two steps, at most the clamp."""
     return min(difficulty.clamp, difficulty.step_size * (2 if large else 1))
 
 
 KINDNESS = dict(zip(STRATEGIES, (0.4, 0.4, 0.7, 0.3, 0.7, 0.1, 0.1, 0.6), strict=True))
-"""Kindness of a strategy to anyone, whatever they came for, 0 to 1."""
+"""Kindness of each strategy, 0 to 1, whatever the user's intention."""
 
 #                 question restate reflect disclose affirm suggest inform other
 _EARLY = {
@@ -128,14 +129,14 @@ _LATE = {
 }  # fmt: skip
 
 LATE_TRUST = 2
-"""Trust from which on a user wants what they came for."""
+"""Trust from which the fits of _LATE apply: the user wants what they came for."""
 MAX_TRUST = 3
 
 
 def strategy_fits(intention: str, trust: int, path: str | None = None) -> tuple[float, ...]:
     """Return the fit of each strategy to `intention`, -1 to 1, in the order of STRATEGIES.
 
-    Who follows a path and tests the supporter takes replies by that.
+    While a user on an adversarial `path` tests the supporter, the path's fits apply instead.
     """
     if path is not None and paths.tests(path, trust):
         return paths.FITS[path]
@@ -146,24 +147,24 @@ assert set(_EARLY) == set(_LATE) == set(INTENTIONS)
 
 
 TRUST_GROWTH = dict(zip(STRATEGIES, (0.8, 0.6, 0.7, 0.4, 0.4, 0.2, 0.2, 0.6), strict=True))
-"""Chance, before expression, that a strategy wins some trust."""
+"""Chance that a strategy wins a point of trust, before scaling by expression."""
 TRUST_LOSS = 0.7
-"""Chance that a hurtful or unintelligible reply loses some."""
+"""Chance that a hurtful or unintelligible reply loses a point of trust."""
 
 
 @lru_cache(maxsize=256)
 def trust_growth_probability(strategy: str, rule: DisclosureRule) -> float:
-    """Return the chance that a reply of `strategy` wins some trust; more where more shows."""
+    """Return the chance that `strategy` wins a point of trust; it increases with expression."""
     return min(1.0, TRUST_GROWTH[strategy] * (0.25 + 0.95 * rule.expression))
 
 
 def reluctance(path: str | None, trust: int) -> float:
-    """Return by how much the log-odds of a rise are lower for who tests the supporter."""
+    """Return the log-odds that a reply loses because the user tests the supporter, else 0."""
     return paths.RELUCTANCE if paths.tests(path, trust) else 0.0
 
 
 def stands_test(strategy: str, path: str | None, trust: int) -> bool:
-    """Return whether a reply of `strategy` stands the test, as it does where there is none."""
+    """Return whether `strategy` passes the user's test; True if they are not testing."""
     if path is None or not paths.tests(path, trust):
         return True
     return paths.FITS[path][STRATEGIES.index(strategy)] >= GOAL_LINE
@@ -186,25 +187,25 @@ def next_trust(
 
 
 HURTFUL_FROM = 0.3
-"""Evidence, in nats, from which on a reply is heard as hurtful: 11% of the caring sentences of
-unseen batches lie above, 8% of those that are no twin of a cruel one."""
+"""Evidence in nats above which a reply is heard as hurtful. Of the caring sentences in unseen
+batches, 11% are above it; without those written as twins of a cruel sentence, 8%."""
 DOUBTED_FROM = -0.3
 """Evidence above which a reply that is not heard as hurtful still leaves suspicion."""
 FADING = 0.7
-"""Share of the suspicion that is left a turn later."""
+"""Share of the suspicion that remains after a turn."""
 MOST_GOODWILL, MOST_SUSPICION = 2.0, 4.0
 PRIOR_OF_SUSPICION = 0.5
-"""Nats of evidence that a nat of suspicion is worth: who was hurt takes an unclear reply ill, who
-was met kindly takes it well."""
+"""Nats of evidence per nat of suspicion: after hurt a user takes an unclear reply ill, after
+kindness well."""
 FORGIVEN = 0.5
-"""Share of the suspicion that an apology takes away."""
+"""Share of the suspicion that an apology removes."""
 
 
 def next_suspicion(suspicion: float, evidence: float, apologises: bool) -> float:
     """Return the suspicion after a reply, -MOST_GOODWILL to MOST_SUSPICION nats.
 
-    A cumulative sum (Page, Biometrika 41, 1954) of the evidence that the supporter means ill, which
-    fades. `evidence`: log-odds that the reply is hurtful.
+    Suspicion is a decaying cumulative sum (CUSUM; Page, Biometrika 41, 1954) of the evidence that
+    the supporter means ill. `evidence` is the log-odds that the reply is hurtful.
     """
     before = FADING * suspicion
     if apologises and before > 0:

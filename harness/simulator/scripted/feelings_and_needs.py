@@ -1,4 +1,4 @@
-"""How a user speaks of a feeling and of what they came for, by how heavy it still is."""
+"""Lines about a user's feelings and needs, chosen by the emotion."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from harness.simulator.scripted.lines import BANDS, LINES, unsaid
 from harness.simulator.state import State
 
 LOW, LIGHTER, MET = 35, 60, 70
-"""Emotions: below the first feelings are strong, from the second on they fade, and from the third
-on a need weighs less."""
+"""Thresholds of emotion: feelings are strong below LOW and fade from LIGHTER; a need weighs less
+from MET."""
 EMOTIONAL_FEELING, RATIONAL_FEELING = 0.85, 0.35
-"""Chance of a feeling in a turn: who came for empathy speaks of feelings, who came for an answer
-of facts."""
+"""Chance of a feeling in a turn, for emotional and for rational intentions."""
 
 
 def feeling_chance(intention: str) -> float:
@@ -23,7 +22,7 @@ def feeling_chance(intention: str) -> float:
 
 
 def feelings_of(state: State) -> tuple[str, ...]:
-    """Return those the user may speak of: once lighter, only of what was told before."""
+    """Return the feelings that the user may speak of; from LIGHTER, only those already told."""
     feelings = state.user.persona.feelings
     if state.emotion < LIGHTER:
         return feelings
@@ -31,7 +30,10 @@ def feelings_of(state: State) -> tuple[str, ...]:
 
 
 def feeling_line(was_told: bool, emotion: int, said: frozenset[str], u: float) -> str:
-    """Return a line on a feeling, which is named by {e}, told before or not."""
+    """Return a line about a feeling, with the placeholder {e}.
+
+    `was_told` says whether the user spoke of the feeling before.
+    """
     band = BANDS[0 if emotion < LOW else 1 if emotion < LIGHTER or not was_told else 2]
     return unsaid(LINES["told_feeling" if was_told else "new_feeling"][band], said, u)
 
@@ -44,10 +46,10 @@ def need_line(
     earlier: Sequence[str],
     u: float,
 ) -> str:
-    """Return a line that bears on what the user came for, none of `earlier` if others are left.
+    """Return a line about the user's intention, not one of `earlier` if others are left.
 
-    `shown`: DisclosureRule.lines, or `tell` before something told. `rises`: the reply helped, so
-    the need is not asked for as if it had not been heard.
+    `shown` is DisclosureRule.lines, or `tell` before a disclosure. If the reply helped (`rises`),
+    the line does not sound as if the need had not been heard.
     """
     met = emotion >= MET
     if shown == "oblique":

@@ -1,4 +1,4 @@
-"""What is found in a sentence by its wording, whoever reads it."""
+"""Judgements of a sentence by its wording, which every reader shares."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from harness.utils.record import record
 
 @record
 class Judgement:
-    """What is found in a sentence by its wording."""
+    """The judgements of one sentence."""
 
     polarity: Polarity
     strategy: str | None
     dismisses: bool
-    """It belittles or leaves the subject."""
+    """The sentence belittles, changes the subject or addresses a machine."""
     severe: bool
-    """It threatens, scorns or encourages self-harm."""
+    """The sentence threatens, scorns or encourages self-harm."""
     apologises: bool
 
 
 @lru_cache(maxsize=16384)
 def judged(sentence: str) -> Judgement:
-    """Return what is found in a sentence."""
+    """Return the judgements of a sentence."""
     kinds = wording_of(sentence).phrase_kinds
     return Judgement(
         polarity_of(sentence),

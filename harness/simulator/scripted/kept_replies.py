@@ -1,10 +1,9 @@
-"""Rows of replies that were read, kept from one run to the next.
+"""A cache on disk of the readings of replies, shared between runs.
 
-To read a new reply takes half a millisecond, and a policy that fills a grammar with the users' own
-facts says the same in every run. So a run that keeps them writes what it has read into the user's
-cache, and the next one reads it there. An entry's name is a hash of every file that a reading
-follows from; a reading made of a row is, bit for bit, the one that would be made, and a cache that
-cannot be used costs time alone.
+Reading a new reply takes half a millisecond, and a policy that fills a grammar with the users' own
+facts says the same replies in every run. The cache is in the user's cache folder. An entry's name
+is a hash of every file that a reading depends on, and a cached reading is bit for bit the same as a
+new one. A cache that cannot be used only costs time.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from harness.errors import DataError, HarnessError
 from harness.records import atomic, cache_entry, plain_file, user_folders
 
 MOST, FEWEST_NEW = 100_000, 500
-"""Replies in an entry, of 400 bytes or so, and new ones for which it is written again."""
+"""Most replies in an entry, about 400 bytes each, and the fewest new replies that are written."""
 LONGEST_WAIT_S = 1.0
-"""For another run that writes the entry; what is not written is read again one day."""
+"""Longest wait for another run that writes the entry; after it, new rows are not saved."""
 ROWS = "replies.tsv"
 
 
 class _Kept:
-    """Rows of the cache by reply, and those of this process beside them."""
+    """Rows by reply: those of the cache, and the new ones of this process."""
 
     def __init__(self) -> None:
         self.rows: dict[str, str] = {}
@@ -42,12 +41,12 @@ _KEPT = _Kept()
 
 
 def row(reply: str) -> str | None:
-    """Return the row of a reply that another run has read; None of a new one."""
+    """Return the cached row of a reply; None for a new reply."""
     return _KEPT.rows.get(reply)
 
 
 def add(rows: Iterable[tuple[str, str]]) -> None:
-    """Remember rows of replies, if they are to be kept: printable ASCII on one line each."""
+    """Add rows to save, inside `kept`. Skips replies that are not one line of printable ASCII."""
     if _KEPT.keeps and len(_KEPT.new) < MOST:
         _KEPT.new.update(
             (reply, row) for reply, row in rows if reply.isascii() and reply.isprintable()
@@ -56,9 +55,7 @@ def add(rows: Iterable[tuple[str, str]]) -> None:
 
 @contextlib.contextmanager
 def kept(fewest_new: int = FEWEST_NEW) -> Iterator[None]:
-    """A context in which replies that an earlier run has read are not read again, and new ones are
-    kept for later runs, if there are `fewest_new`.
-    """
+    """Return a context that uses the cache, and saves new rows if at least `fewest_new`."""
     with contextlib.suppress(HarnessError, OSError):
         _KEPT.rows.update(_read(_entry()))
     _KEPT.keeps = True
@@ -72,18 +69,18 @@ def kept(fewest_new: int = FEWEST_NEW) -> Iterator[None]:
 
 
 def _read(entry: Path) -> dict[str, str]:
-    """Return the rows of an entry by reply; none of one that is not there or not sound."""
+    """Return the rows of an entry by reply; empty for a missing or damaged entry."""
     if not cache_entry.is_sound(entry, (ROWS,)):
         return {}
     try:
         lines = plain_file.text(entry / ROWS).splitlines()
-    except DataError:  # sealed by us, and yet no text: to be written anew
+    except DataError:  # sealed, yet not text: treat it as missing, so that it is rewritten
         return {}
     return dict([line.split("\t", 1) for line in lines if "\t" in line])
 
 
 def _write(new: dict[str, str], fewest: int) -> None:
-    """Add rows to the entry. Raises a HarnessError or OSError where it cannot be written."""
+    """Add rows to the entry. Raises HarnessError or OSError if it cannot be written."""
     if len(new) < fewest:
         return
     entry = _entry()
@@ -100,7 +97,7 @@ def _entry() -> Path:
 
 @cache
 def _key() -> str:
-    """Return 16 hex digits of the code and tables that a reading follows from."""
+    """Return 16 hex digits of a hash of the code and tables that a reading depends on."""
     digest = hashlib.sha256(repr((sys.version, STRATEGIES)).encode())
     here = Path(__file__).parent
     for path in sorted([*here.parent.glob("*.py"), *here.glob("*.py"), *here.glob("*.tsv")]):

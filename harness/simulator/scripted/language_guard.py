@@ -1,9 +1,9 @@
-"""Checks whether a reply is language at all, on its surface, without any grammar of replies.
+"""Checks whether a reply is language, by its surface alone, without a grammar of replies.
 
-They hold on every rung, and where no start policy gives a likelihood. A reply that fails one
-puzzles the user. Each check is a rule that ordinary English keeps, whoever types it: small letters,
-no stop at the end and slips of the keyboard are no fault. Together they find most word salad, and
-what passes them still has to be worth something to the user.
+The checks apply to every policy and need no start policy's likelihood. A reply that fails one
+puzzles the user. Each check is a rule that ordinary typed English satisfies: lower case, a missing
+full stop and typing errors are allowed. Together the checks detect most word salad; a reply that
+passes is then appraised like any other.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from harness.simulator.scripted.words import FUNCTION_WORDS, sentences, words
 MAX_CHARACTERS = 2000
 LATIN_SHARE = 0.8
 SHORT = 5
-"""Words of a sentence whose beginning is most of it."""
+"""Most words of a sentence that consists mostly of its beginning."""
 SYMBOLS = 4
 _PLAIN = re.compile(r"[A-Za-z ,.;?!'-]+")
-"""Characters of most replies; `_signs` looks for others."""
+"""Characters of most replies; only others need the checks of `_signs`."""
 _NAME = r"(?<![\w-])[\w-]{2,}\.(?:com|org|net|edu|gov|uk|co|info|io)\b"
 _SITE = re.compile(_NAME, re.IGNORECASE)
 _JOINED = re.compile(r"[.?!](?<=[a-z]{3}[.?!])[a-zA-Z]{3}")
 _TIGHT_STOP = re.compile(r"[.?!][a-zA-Z.?!]")
-"""What no odd spacing is without."""
+"""A necessary condition of every spacing fault."""
 _ODD_STOPS = re.compile(r"[.?!](?:(?<=\.)[?!]|(?<=[?!])\.)")
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
     r"|[A-Za-z][\u00ad\u200d][A-Za-z]"
 )
-"""Signs that steer a terminal or hide within a word."""
+"""Control characters, and invisible characters within a word."""
 _UNDECODED = re.compile(r"\ufffd(?!\ufffd*\Z)")
-"""Bytes of no character, but for one that the reply was cut in."""
+"""Undecodable bytes, except at the end, where a character may be cut off."""
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]|[A-Za-z][0-9$@|]+[a-z]")
 _ROLES = frozenset("you me i he she they friend patient counselor counsellor".split())  # noqa: SIM905
 _FACE = re.compile(r"[:;=]'?-?[)(DPp3/|*:;-]$")
@@ -48,13 +48,13 @@ _SPEAKER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _NAMED = re.compile(r"(?:^|[.!?])[ \t]*([A-Za-z]+)\s?:(?![)(DPp3/'*-])", re.MULTILINE)
-"""A word and a colon at the start of a sentence: somebody's name, unless it is a word (`Simple:`)
-or a face follows.
+"""A word and a colon at the start of a sentence: a speaker's name, unless the word is a known one
+(`Simple:`) or an emoticon follows.
 """
 
 
 def fault(text: str) -> Fault | None:
-    """Return why `text` is not language, for a person; None for a reply that reads like one."""
+    """Return why `text` is not language; None if it is."""
     if len(text) > MAX_CHARACTERS:
         return Fault("endless", "endless")
     parts = sentences(text)
@@ -66,7 +66,7 @@ def fault(text: str) -> Fault | None:
 
 
 def _shape(text: str) -> Fault | None:
-    """Return a sign that is not of somebody who talks."""
+    """Return a fault in the characters, speaker labels, ending or spacing of a text."""
     text = text.strip()
     if not _PLAIN.fullmatch(text) and (wrong := _signs(text)):
         return wrong
@@ -80,7 +80,7 @@ def _shape(text: str) -> Fault | None:
         return None
     if _TIGHT_STOP.match(text) and text[1].isalpha():
         return Fault("spacing", "a stop before the first word")
-    joined = len(_JOINED.findall(_SITE.sub("", text))) > 1  # once is a slip of the keyboard
+    joined = len(_JOINED.findall(_SITE.sub("", text))) > 1  # one alone is a typing error
     is_odd = joined or _ODD_STOPS.search(text)
     return Fault("spacing", "no space after a stop") if is_odd else None
 
@@ -93,7 +93,7 @@ def _speaks_for_another(text: str) -> bool:
 
 
 def _signs(text: str) -> Fault | None:
-    """Return what letters, blanks and common stops alone cannot have."""
+    """Return a fault that needs characters beyond letters, blanks and common punctuation."""
     if _foreign(text) or _MIXED.search(text):
         return Fault("script", "another script")
     many = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
@@ -113,7 +113,7 @@ def _foreign(text: str) -> bool:
 def _repetition(parts: list[str], all_words: list[str]) -> Fault | None:
     if _begin_alike(parts):
         return Fault("repetition", "sentences that begin alike")
-    if len(all_words) - len(set(all_words)) < MOST_USES:  # no word is used more often
+    if len(all_words) - len(set(all_words)) < MOST_USES:  # so no word has more uses
         return None
     counts = Counter(w for w in all_words if w not in FUNCTION_WORDS)
     most = max(counts.values(), default=0)
@@ -122,9 +122,9 @@ def _repetition(parts: list[str], all_words: list[str]) -> Fault | None:
 
 
 def _begin_alike(parts: list[str]) -> bool:
-    """Return whether three sentences begin alike, or two of which one is hardly more than that.
+    """Return whether three sentences begin alike, or two if one is short.
 
-    `If you look back ... If you look forward ...` is how people speak.
+    Two long ones are natural: `If you look back ... If you look forward ...`
     """
     openings: dict[tuple[str, ...], list[int]] = {}
     for part in parts if len(parts) > 1 else ():

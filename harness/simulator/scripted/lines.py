@@ -1,6 +1,6 @@
-"""The sentences that users say of their own accord, by table and key, and how each voice puts them.
+"""The lines that scripted users say, by table and key, and how each voice phrases them.
 
-The lines are in lines.tsv and answer_lines.tsv, those on a need in ../need_lines.tsv.
+The lines are in lines.tsv and answer_lines.tsv; lines about a need are in ../need_lines.tsv.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from harness.simulator.personas import TOPICS, VOICES
 
 ENDINGS = ("success", "left", "cap")
 BANDS = ("low", "middle", "lighter")
-"""Bands of emotion, by which feelings are put."""
+"""Bands of emotion, which decide how a feeling is phrased."""
 RISES = (*STRATEGIES, "taken_up", "named", "presence", "apology", "safe", "anyway")
-"""What a reply helped by: its strategy, a fact or feeling that it takes up, that the supporter is
-there or says sorry, or none of these."""
+"""Reasons why a reply helped: its strategy, a fact or feeling taken up, presence, an apology, a
+question about safety, or none of these."""
 FALLS = (
     *STRATEGIES, "offer", "said_back", "praise", "apology", "early", "misread", "again", "short",
     "long", "many", "empty", "anyway", "asked_again", "only_asks", "safe", "hurt", "cruel",
     "brushed", "cold", "wary", "death",
 )  # fmt: skip
-"""What a reply failed by: a claim about the reply or the talk, which reasons.py has checked."""
+"""Reasons why a reply did not help. Each is a claim that reasons.py has checked."""
 MORE = "more_of."
-"""Before a strategy: a reply failed by being of that strategy as the one before it was."""
+"""Prefix of a strategy as a reason: the reply repeats the strategy of the reply before it."""
 TEMPERED = {
     "rise": (
         ("agrees_of", frozenset(["restate", "reflect", "affirm", "inform", "taken_up", "named"])),
@@ -41,10 +41,10 @@ TEMPERED = {
         ("hurt_of", frozenset(["cruel"])),
     ),
 }
-"""By the turn of feeling, tables by temperament and the reasons that their lines fit."""
+"""For a rise and a fall: the tables by temperament, with the reasons that their lines fit."""
 ANYBODY = "any"
 HURTFUL = ("hurt", "cruel", "brushed", "death")
-"""Reasons after which nothing is told."""
+"""Reasons of hurt, after which the user tells nothing more."""
 _MANNERS = Table((ANYBODY, *VOICES))
 LINES = tables(
     Path(__file__).with_name("lines.tsv"),
@@ -65,7 +65,7 @@ LINES = tables(
         "storms_off": Table(TEMPERAMENTS, single=True),
     },
 )
-"""By table and key, the lines that bear on no need."""
+"""Lines by table and key, without the lines about a need."""
 ANSWERS = tables(
     Path(__file__).with_name("answer_lines.tsv"),
     {
@@ -86,7 +86,7 @@ ANSWERS = tables(
         "name": Table((*TOPICS, "feeling", "fact"), single=True),
     },
 )  # fmt: skip
-"""By table and voice, how an answer begins, or is not given; and what each topic is called."""
+"""Lines that begin or refuse an answer, by table and voice; and the names of topics."""
 NEED_LINES = tuple(line for table in NEEDS.values() for some in table.values() for line in some)
 _CONTRACTIONS = (
     ("I am", "I'm"), ("It is", "It's"), ("it is", "it's"), ("That is", "That's"),
@@ -102,7 +102,7 @@ _TO_EXPAND = re.compile(rf"\b(?:{'|'.join(_LONG)})\b")
 
 
 def manner(text: str, voice: str) -> str:
-    """Return `text` as said in `voice`: short sentences are contracted, the others are not."""
+    """Return `text` in `voice`; only the `short` voice uses contractions."""
     return _TO_SHORTEN.sub(lambda m: _SHORT[m.group()], text) if voice == "short" else text
 
 
@@ -118,9 +118,9 @@ def all_lines(names: Iterable[str]) -> frozenset[str]:
 
 @cache
 def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str, ...]:
-    """Return the lines of a table for one voice: those for anybody, and its own.
+    """Return the lines of a table for one voice: lines for any voice, and its own.
 
-    With `temperament`, the lines of that temperament that fit the reason as well.
+    A `temperament` adds its lines that fit the table's reason.
     """
     some, (way, _, reason) = LINES[table], table.partition(".")
     pool = (*some[ANYBODY], *some[voice])
@@ -131,7 +131,7 @@ def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str
 
 
 def unsaid(pool: tuple[str, ...], said: frozenset[str], u: float) -> str:
-    """Return the line of `pool` that the draw `u` falls on, none of `said` if others are left."""
+    """Return a line of `pool` by the draw `u`, not one of `said` unless all have been said."""
     if said.isdisjoint(pool):
         return pick(pool, u)
     fresh = tuple([line for line in pool if line not in said])
@@ -139,13 +139,13 @@ def unsaid(pool: tuple[str, ...], said: frozenset[str], u: float) -> str:
 
 
 def is_phrase(sentence: str) -> bool:
-    """Return whether a sentence, not contracted, is one that users say whatever their matter is."""
+    """Return whether a sentence, without contractions, is a line that any user may say."""
     return sentence in _phrases()[0] or any(p.fullmatch(sentence) for p in _phrases()[1])
 
 
 @cache
 def _phrases() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
-    """Return the lines on no matter of a user's own, those those to fill in as patterns."""
+    """Return the lines that any user may say: fixed ones, and patterns for those with blanks."""
     chosen = [some for name, some in (*LINES.items(), *ANSWERS.items())
               if name not in ("new_feeling", "told_feeling", "name")]  # fmt: skip
     every = {line for some in chosen for line in rows_of(some)}
@@ -164,12 +164,12 @@ def rows_of(some: Texts) -> tuple[str, ...]:
 
 
 def shows_attitude(text: str) -> bool:
-    """Return whether the first sentence of `text` says how the reply was taken."""
+    """Return whether the first sentence of `text` shows how the user took the reply."""
     return not text.startswith(_UNREADABLE)
 
 
 def speaks_of_need(text: str) -> bool:
-    """Return whether a line in `text` bears on what the user came for."""
+    """Return whether `text` contains a line about the user's intention."""
     plain = expanded(text)
     return any(line in plain for line in NEED_LINES)
 

@@ -1,8 +1,8 @@
-"""Held-out users are met again at every evaluation, with the same draws.
+"""A cache of the turns of held-out users, who return at every evaluation with the same draws.
 
-Where the policy says what it said the time before, they answer as they did, so both their openings
-and their answers are remembered. An answer is found by the very state that was replied to, which is
-itself a remembered one unless something else was said before.
+As long as the policy repeats its replies, the users repeat their answers, so openings and answers
+are cached. The key of an answer is the identity of the state replied to: while the policy repeats
+itself, that state comes from the cache too.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ _Met = tuple[int, str, bool, float | None]
 
 
 class MetAgain:
-    """The openings and answers of the held-out users of one simulator, the last met of them."""
+    """An LRU cache of the openings and answers of one simulator's held-out users."""
 
     def __init__(self, most: int = 2048) -> None:
-        """`most`: openings and answers that are kept, each; an answer has about 2 kB."""
+        """`most` is the number of openings, and of answers, to keep; an answer takes about 2 kB."""
         self._openings: OrderedDict[ConversationKey, UserTurn] = OrderedDict()
         self._answers: OrderedDict[_Met, tuple[State, UserTurn]] = OrderedDict()
         self._most = most
 
     def opening(self, key: ConversationKey) -> UserTurn | None:
-        """Return the opening of a conversation that was met before."""
+        """Return the cached opening of a conversation, or None."""
         turn = self._openings.get(key)
         if turn is not None:
             self._openings.move_to_end(key)
         return turn
 
     def keep_opening(self, key: ConversationKey, turn: UserTurn) -> None:
-        """Remember an opening."""
+        """Cache an opening."""
         self._openings[key] = turn
         if len(self._openings) > self._most:
             self._openings.popitem(last=False)
 
     def answer(self, state: State, reply: SupporterReply) -> UserTurn | None:
-        """Return what the user of `state` answered when they got `reply` before."""
+        """Return the cached answer of the user of `state` to `reply`, or None."""
         met = _met(state, reply)
         known = self._answers.get(met)
         if known is None:
@@ -47,7 +47,7 @@ class MetAgain:
         return known[1]
 
     def keep_answer(self, state: State, reply: SupporterReply, turn: UserTurn) -> None:
-        """Remember an answer, and the state with it, so that no other takes its identity."""
+        """Cache an answer. The state is kept with it so that its `id` cannot be reused."""
         self._answers[_met(state, reply)] = state, turn
         if len(self._answers) > self._most:
             self._answers.popitem(last=False)

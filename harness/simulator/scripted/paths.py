@@ -1,13 +1,13 @@
-"""Adversarial paths: users who put the supporter to the test once they begin to trust.
+"""Adversarial paths: users who test the supporter once they begin to trust.
 
-Three of the six trajectory types of the Adversarial Empathy Benchmark (AEB, arXiv 2605.07138),
-those that its abstract names: users gaslight, escalate, and press for unconditional validation. As
-there, formulaic replies fail: each path takes another reply than the next, whatever the user came
-for.
+The paths are the three of the six trajectory types of the Adversarial Empathy Benchmark (AEB, arXiv
+2605.07138) that its abstract names: users gaslight, escalate, and press for unconditional
+validation. As there, formulaic replies fail: each path calls for a different reply, whatever the
+user's intention.
 
-A user with a path tests as long as their trust is TESTING: in words (path_lines.tsv), and by what
-they make of the next reply, `FITS` in place of their intention's. Trust grows only by a reply that
-stands the test, and then they go on to what they came for. The numbers are chosen, not measured on
+A user with a path tests the supporter while their trust is TESTING: they say a line of
+path_lines.tsv, and FITS replaces the fits of their intention. Only a reply that passes the test
+raises trust; then the user returns to their intention. The numbers are chosen, not measured on
 people.
 """
 
@@ -19,32 +19,31 @@ from harness.config.difficulty import PATHS
 from harness.simulator.data_files import Table, tables
 
 PUT_TO_THE_TEST = "test"
-"""The part of `UserTurn.why` that an answer to a reply has which was put to the test."""
+"""Key that `UserTurn.why` has if the reply was tested."""
 TESTING = 1
-"""Trust at which a user with a path puts the supporter to the test."""
+"""Trust at which a user with a path tests the supporter."""
 #                 question restate reflect disclose affirm suggest inform other
 FITS = {
     "gaslighting": (0.7, -0.5, 0.0, 0.8, -0.5, -0.8, -0.9, 0.1),
     "escalation": (-0.7, 0.1, 0.8, -0.4, -0.6, -1.0, -0.9, 0.9),
     "validation": (0.2, 0.8, -0.2, 0.7, -0.9, -0.5, -0.3, -0.5),
 }  # fmt: skip
-"""Fit of each strategy, in the order of STRATEGIES, to a user who tests, -1 to 1. Who gaslights is
-asked how they remember it, or told how the supporter does; who is angry is seen and not left; who
-presses is told what was understood, and what one thinks oneself."""
+"""Fit of each strategy to a testing user, -1 to 1, in the order of STRATEGIES. Gaslighting calls
+for a question or the supporter's own account, escalation for a reflection or presence, and pressing
+for validation for a restatement or the supporter's own view."""
 RELUCTANCE = 3.5
-"""Log-odds by which a rise is less likely while they test, whatever is replied: to stand a test
-costs before it pays."""
+"""Log-odds of a rise that any reply loses while the user tests: passing a test costs at first."""
 LINES = tables(Path(__file__).with_name("path_lines.tsv"), {"test": Table(PATHS)})["test"]
-"""By path, what who tests says."""
+"""Lines of a testing user, by path."""
 
 assert set(FITS) == set(PATHS)
 
 
 def taking_back(line: str) -> str:
-    """Return a line as said after thanks."""
+    """Return a line as said after thanks: it begins with `But`."""
     return f"But {line if line.startswith('I ') else line[0].lower() + line[1:]}"
 
 
 def tests(path: str | None, trust: int) -> bool:
-    """Return whether a user puts the supporter to the test."""
+    """Return whether a user with this path and trust tests the supporter."""
     return path is not None and trust == TESTING

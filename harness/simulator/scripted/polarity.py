@@ -1,7 +1,8 @@
-"""Whether a supporter's sentence is caring, neutral or hurtful, from its wording alone.
+"""Classifies a supporter's sentence as caring, neutral or hurtful, from its wording alone.
 
-A multinomial logistic regression over `sentence_features`. polarity_weights.tsv holds what
-`benchmarks/polarity_reader.py` learnt from the labelled sentences in benchmarks/sentences.
+The model is a multinomial logistic regression over `sentence_features`.
+`benchmarks/polarity_reader.py` fitted its weights, polarity_weights.tsv, to the labelled sentences
+in benchmarks/sentences.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from harness.simulator.scripted.weights import regression
 WEIGHTS = Path(__file__).with_name("polarity_weights.tsv")
 POLARITIES = ("caring", "neutral", "hurtful")
 SUREST = 1e-9
-"""Probability below which nothing is told apart."""
+"""Least probability in log-odds, which keeps them finite."""
 SEVERE, APOLOGY = frozenset(["threat", "contempt", "self_harm_encouraged"]), "apology"
-"""Kinds of phrases that end trust, and the one that repairs some."""
+"""Kinds of phrases that end trust, and the kind that restores some."""
 
 
 @dataclass(frozen=True, slots=True)
 class Polarity:
-    """How a sentence is meant: probabilities that sum to 1."""
+    """Probabilities that a sentence is caring, neutral or hurtful; they sum to 1."""
 
     caring: float
     neutral: float
@@ -37,5 +38,5 @@ class Polarity:
 
 
 def polarity_of(sentence: str) -> Polarity:
-    """Return how likely a sentence is caring, neutral and hurtful, by its wording."""
+    """Return the polarity of a sentence by its wording."""
     return Polarity(*regression(WEIGHTS, POLARITIES).probabilities(wording_of(sentence).features))

@@ -1,6 +1,6 @@
-"""What a supporter asks: the topic, the kind of answer that it takes, and whom or what it names.
+"""Parses a supporter's question: its topic, the kind of answer, and the persons or things named.
 
-By the rules of questions.tsv over plain words, from the text alone, once for each sentence.
+It applies the rules of questions.tsv to the plain words of each sentence, without context.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from harness.utils.record import record
 
 RULES = Path(__file__).with_name("questions.tsv")
 ABSENT = ("drinking", "medication", "faith", "therapist", "doctor")
-"""Things that few lives speak of."""
+"""Subjects that the lives of few personas cover."""
 OF_THE_TALK = ("checked", "opinion", "read")
-"""Of what the supporter said themselves: whether it is right, what to make of it, how it was to
-read."""
+"""Subjects about the supporter's own words: whether they are right, what the user thinks of them,
+how it was to read them."""
 SUBJECTS = (*TOPICS, "feeling", "need", "scale", "safe_there", "motive", *OF_THE_TALK, *ABSENT)
-"""All that a question can be understood to be about."""
+"""All subjects that a question can be recognised to have."""
 _SHORTHAND = {
     "u": "you", "ur": "your", "r": "are", "dont": "do not", "smth": "something", "abt": "about",
     "wat": "what", "y": "why", "urself": "yourself", "didnt": "did not", "pls": "please",
@@ -85,7 +85,7 @@ _KIN = {
     "boy": "child",
     "girl": "child", "twin": "child", "babi": "child",
 }  # fmt: skip
-"""Words for the same person or place, by stem."""
+"""Canonical stem of words for the same person or place."""
 _GENERAL = frozenset(
     map(
         stem,
@@ -107,7 +107,7 @@ _FELT_AS = {
     "loneliness": "lonely", "jealousy": "jealous", "fear": "afraid", "disappointment":
     "disappointed", "tiredness": "tired", "emptiness": "empty", "helplessness": "helpless",
 }  # fmt: skip
-"""Nouns for feelings that users name otherwise."""
+"""Nouns for feelings -> the adjectives that users say."""
 _WITH_CARE = re.compile(
     r"\b(?:do|did|are|have|had|is|does) (?:you|it|he|she|they|any\w+|some\w+|your \w+)"
     r"(?! want me| mind| not)\b"
@@ -127,37 +127,37 @@ _ANY = re.compile(r"\b(?:any\w*|some(?:body|one|thing))\b")
 
 @record
 class Question:
-    """A question as it is understood."""
+    """A parsed question."""
 
     subject: str | None
-    """One of SUBJECTS; None where no rule fits."""
+    """One of SUBJECTS; None if no rule matches."""
     kind: str
     """open, yes_no, either (`or`), guess (a statement with a question mark),
     offer or proposal."""
     named: str
-    """What it is about in its own words, for saying back; empty where that would be odd."""
+    """The thing asked about, in the user's perspective (`my heart`); empty if unsuitable to say."""
     entities: frozenset[str]
-    """Stems of whom or what it names."""
+    """Stems of the persons and things named."""
     feelings: tuple[str, ...]
-    """Feelings that it asks about by name."""
+    """Feelings that the question names."""
     plain: str
     statements: tuple[str, str] = ("", "")
-    """Yes and no to it, as whole sentences."""
+    """Yes and no as whole sentences; empty if there is no such sentence."""
 
     @property
     def wants_telling(self) -> bool:
-        """Whether it is answered by telling something, and not by agreeing or not."""
+        """Whether the question calls for telling something, not just for agreeing or refusing."""
         return self.kind in ("open", "yes_no", "either")
 
 
 def entities(text: str) -> frozenset[str]:
-    """Return the stems of whom or what a text names; words for the same person are one."""
+    """Return the stems of the persons and things in a text; synonyms of a person become one."""
     return frozenset(_kin(stem(w)) for w in words(text) if w not in FUNCTION_WORDS) - _GENERAL
 
 
 @lru_cache(maxsize=16384)
 def entities_of(stems: frozenset[str]) -> frozenset[str]:
-    """Return those of some stems that name something, as `entities` of their text."""
+    """Return the entities among `stems`, as `entities` does for a text."""
     return frozenset([_kin(word) for word in stems - _FUNCTION_STEMS]) - _GENERAL
 
 
@@ -166,7 +166,7 @@ def _kin(word: str) -> str:
 
 
 def read_rules(path: Path) -> list[tuple[str, bool, re.Pattern[str]]]:
-    """Return subject, whether it names a thing, and pattern, in order. Raises ConfigError."""
+    """Return (subject, whether the match names a thing, pattern) per rule. Raises ConfigError."""
     rules = []
     for row in rows(path):
         require_one_of(row.where, "table", row.table, ("noun", "ask"))
@@ -185,18 +185,18 @@ _SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
 
 
 def asked(text: str) -> Question | None:
-    """Return the question that `text` leaves the user with: on safety, or else the last."""
+    """Return the question to answer in `text`: the last one about safety, or else the last one."""
     return asked_and_asking(text)[0]
 
 
 def asking(text: str) -> str:
-    """Return how far `text` asks: only, also (something is said beside it) or never."""
+    """Return how far `text` asks: `only` questions, `also` other sentences, or `never`."""
     return asked_and_asking(text)[1]
 
 
 @lru_cache(maxsize=4096)
 def asked_and_asking(text: str) -> tuple[Question | None, str]:
-    """Return `asked` and `asking` of a text, whose sentences are told apart once."""
+    """Return (`asked`, `asking`) of a text."""
     spoken = sentences(_spelled_out(text))
     found = [q for q in map(_understood, spoken) if q is not None]
     grave = [q for q in found if q.subject == "safe"]
@@ -211,7 +211,7 @@ def _spelled_out(text: str) -> str:
 
 @lru_cache(maxsize=16384)
 def _is_asked(sentence: str) -> bool:
-    """Return whether a sentence is a question, with its mark or, at the end, without a stop."""
+    """Return whether a sentence is a question, with or without a question mark."""
     plain = " ".join(words(sentence))
     spoken = _BEFORE_ASKING.sub("", plain).split()
     if asks(sentence) or begins_as_question(spoken) or (len(spoken) > 3 and _TAG.search(plain)):
@@ -222,7 +222,7 @@ def _is_asked(sentence: str) -> bool:
 
 
 def asks_with_care(question: Question | None) -> bool:
-    """Return whether a question is whether somebody is safe, and not a wish that they were not."""
+    """Return whether a question asks about safety out of concern, not as an attack."""
     if question is None or question.subject not in ("safe", "safe_there"):
         return False
     return _WITH_CARE.search(question.plain) is not None
@@ -237,7 +237,7 @@ def speaks_of_dying(text: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _understood(sentence: str) -> Question | None:
-    """Return what one sentence asks, or None."""
+    """Return the question in one sentence, or None."""
     plain = " ".join(words(sentence))
     if not _is_asked(sentence) and not _REQUEST.search(plain):
         grave = _SAFE.search(plain)
@@ -275,7 +275,7 @@ def _kind(plain: str, indirect: bool) -> str:
 
 
 def _subject(plain: str) -> tuple[str | None, str]:
-    """Return the subject and how to name it."""
+    """Return the subject, and the thing asked about as the user names it."""
     for subject, noun, pattern in _RULES:
         found = pattern.search(plain)
         if found:
@@ -284,7 +284,7 @@ def _subject(plain: str) -> tuple[str | None, str]:
 
 
 def _said_back(phrase: str) -> str:
-    """Return `your heart` as its owner says it; nothing for what is no thing, as `eat`."""
+    """Return `your heart` as `my heart`; empty for a word that names no thing, such as `eat`."""
     if phrase in _NO_THING:
         return ""
     mine = {"your": "my", "you": "me", "yourself": "myself"}

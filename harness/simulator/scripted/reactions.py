@@ -1,6 +1,7 @@
-"""The user's first sentence on a reply: what they heard in it, and how it moved them.
+"""The user's first sentence after a reply: what they heard in it, and how it moved them.
 
-Why a reply helped or hurt is said by reasons.py; a change that does not show sounds neutral.
+reasons.py gives the reason why the reply helped or hurt. A change that does not show gets a neutral
+line.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ from harness.simulator.state import State
 from harness.utils.record import record
 
 _CLAIMS = frozenset(["restate", "reflect", "affirm", "suggest", "inform"])
-"""Strategies of which one can say `maybe`."""
+"""Strategies that make a claim, to which `maybe` is a response."""
 
 
 @record
 class Heard:
-    """What the user has heard in a reply, as far as their words depend on it."""
+    """The parts of a reply that the user's words depend on."""
 
     change: int
-    """Of the emotion, points."""
+    """Change of the emotion, in points."""
     reason: str
-    """Why, one of lines.RISES or lines.FALLS, or more of a strategy; puzzled for no language,
-    unmoved for a rise that no word of the reply explains."""
+    """One of lines.RISES or lines.FALLS; lines.MORE and a strategy; `puzzled` for a reply that is
+    not language; or `unmoved` for a rise that nothing in the reply explains."""
     question: Question | None
     strategy: str | None
-    """The last one."""
+    """The last strategy of the reply."""
     stems: frozenset[str]
-    """Whom and what it speaks of."""
+    """Stems of the persons and things that the reply mentions."""
     closes: bool = False
-    """Nothing is told in answer: the reply hurt, or was no language."""
+    """True if the user tells nothing in answer: the reply hurt, or is not language."""
     denied: str = ""
-    """What a cruel reply accuses the user of, denied."""
+    """The user's denial of what a cruel reply accuses them of, or empty."""
 
     @property
     def rises(self) -> bool:
@@ -43,9 +44,9 @@ class Heard:
 def reaction(
     state: State, heard: Heard, shows: bool, u: float, told: Told | None = None, ended: bool = False
 ) -> str:
-    """Return the user's first sentence on a reply; a change that does not show sounds neutral.
+    """Return the user's first sentence after a reply; neutral if the change does not show.
 
-    `told`: what follows, which it must not promise or take back.
+    `told` follows the sentence, which must not contradict it.
     """
     said, user = state.disclosed.lines, state.user
     if heard.reason == "puzzled":
@@ -62,13 +63,13 @@ def reaction(
     checks = heard.question is not None and heard.question.subject == "checked"
     temperament = None if checks else user.temperament
     pool = of_user(f"{way}.{heard.reason}", user.persona.voice, temperament)
-    if heard.denied:  # which says no itself
+    if heard.denied:  # the denial already begins with `No`
         pool = tuple([line for line in pool if not line.startswith("No")])
     return unsaid(pool, said, u)
 
 
 def _flat(heard: Heard, told: Told | None) -> tuple[str, ...]:
-    """Return the lines of a reaction that does not show, fit for what was said and what follows."""
+    """Return the neutral lines that fit the reply and what follows."""
     flat = LINES["flat"]
     if heard.closes or (heard.question is not None and (told is None or told.closed)):
         return flat["closed"]

@@ -1,6 +1,6 @@
 """A reply as the user reads it: everything that depends on its text alone, computed once.
 
-Texts vary more than sentences, so what is costly is remembered sentence by sentence.
+Sentences recur more often than whole replies, so costly results are cached by sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harness.utils.remembered import Remembered
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
 MIN_ECHO_WORDS = 3
-"""Words of a line from which on it is a user's own, and not what anybody may say."""
+"""Fewest words of a line that counts as a user's own; anybody may say a shorter one."""
 
 
 def _plain(text: str) -> str:
@@ -33,7 +33,7 @@ def _plain(text: str) -> str:
 
 
 _TOLD = frozenset(_plain(sentence.text) for p in EVERYONE for sentence in p.tellable)
-"""All that a user may tell, in plain words."""
+"""All sentences that a user may tell, in plain words."""
 _TOPICS = frozenset(
     _plain(opener.format(t=persona.topic))
     for persona in EVERYONE
@@ -61,10 +61,10 @@ _OWN_FEELING = re.compile(
 
 
 def echoes(plain: str) -> bool:
-    """Return whether a sentence, in plain words, is a user's own.
+    """Return whether a sentence, in plain words, echoes a user's own words.
 
-    A supporter who hands it back has not answered: to say a matter back to the one who told it, its
-    first person must become a second one.
+    An echo is not an answer: a supporter who restates a user's words must change the first person
+    into the second.
     """
     if plain in _OWN_LINES or _OWN_FEELING.search(plain):
         return True
@@ -74,7 +74,7 @@ def echoes(plain: str) -> bool:
 
 
 def _holds_own(plain: str) -> bool:
-    """Return whether a sentence holds one that a user says in the first person."""
+    """Return whether a sentence contains a first-person sentence of a user."""
     plain_words = plain.split()
     places = range(len(plain_words) - BEGINNING + 1)
     beginnings = [" ".join(plain_words[n : n + BEGINNING]) for n in places]
@@ -87,7 +87,7 @@ def _in_first_person(plain: str) -> bool:
 
 
 BEGINNING = 3
-"""Words by which what a user says is looked up."""
+"""Number of first words by which a user's sentences are indexed."""
 
 
 def _own_by_beginning() -> dict[str, list[str]]:
@@ -106,18 +106,18 @@ FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
 TELLABLE_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
     tuple(content(sentence.text) for sentence in persona.tellable) for persona in EVERYONE
 )
-"""By persona and sentence of what they could tell, its content."""
+"""Content stems by persona and tellable sentence."""
 COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for persona in EVERYONE for feeling in persona.feelings}
 PICK_UP_SHARE, FEWEST_SHARED = 0.6, 2
-"""Share of a fact's content words that a sentence must take up to speak of it, and the fewest."""
+"""Least share and number of a fact's content stems that a sentence must share to take it up."""
 KIND_FROM = 0.85
-"""P(caring) from which on a wording of dismissal is denied: `You're not overreacting at all.`"""
+"""P(caring) from which a dismissive wording is taken as negated: `You're not overreacting.`"""
 FACT_LOG_ODDS = -1.5
-"""Who says back what was told means well more often than not."""
+"""Added to the log-odds of hurt of a sentence that restates a fact, which is mostly meant well."""
 OTHERS_SHARE, MOST_EXCUSED, MOST_ADDED = 0.8, 1.0, 6.0
-"""Share of the log-odds of the other sentences that counts beside the most hurtful one's, and the
-most by which they excuse it or add to it: kindness beside cruelty does not undo it."""
+"""Share of the other sentences' log-odds that is added to the most hurtful sentence's, and the most
+that they can take off or add: kindness beside cruelty does not undo it."""
 
 
 def _facts_by_stem() -> dict[str, list[tuple[int, int]]]:
@@ -130,21 +130,21 @@ def _facts_by_stem() -> dict[str, list[tuple[int, int]]]:
 
 
 _FACTS_BY_STEM = _facts_by_stem()
-"""Facts as (persona index, number), by the stems that speak of them."""
+"""Facts, as (persona index, number), by their stems."""
 
 
 READINGS = 32768
-"""Readings that are remembered, of some 3 kB: in 300 steps the tabular policy says 27,000
-sentences, and each again long after the first time."""
+"""Number of cached readings, about 3 kB each. The tabular policy says 27,000 different sentences
+in 300 steps and repeats them after long gaps."""
 
 
 def read(text: str, reader: SentenceReader = LEXICAL) -> Reading:
-    """Return the reading of `text`; it never fails, whatever the text."""
+    """Return the reading of `text`. Never fails, whatever the text."""
     return read_all((text,), reader)[0]
 
 
 def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[Reading]:
-    """Return the reading of each text; the sentences of all new ones are heard at once."""
+    """Return the reading of each text. The reader hears the sentences of all new texts at once."""
     return _remembered(reader).of(texts, lambda new: _made(new, reader))
 
 
@@ -154,7 +154,7 @@ def _remembered(reader: SentenceReader) -> Remembered[str, Reading]:
 
 
 def _made(texts: Sequence[str], reader: SentenceReader) -> list[Reading]:
-    """Return the reading of each text: as another run has kept it, or made now and to be kept."""
+    """Return the reading of each text, from the cache on disk where it has one."""
     kept = [_of_row(text) if reader is LEXICAL else None for text in texts]
     new = [text for text, reading in zip(texts, kept, strict=True) if reading is None]
     made = dict(zip(new, _read(new, reader), strict=True))
@@ -182,9 +182,9 @@ def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
 def _joined(
     parts: Sequence[Sentence], fault: Fault | None, question: Question | None, asking: str
 ) -> Reading:
-    """Return the reading of a text from those of its sentences, and what is of the whole."""
+    """Return the reading of a text, from its sentences and from what the whole text gives."""
     strategies = tuple([part.strategy for part in parts if part.strategy])
-    whole = parts[0] if len(parts) == 1 else None  # whose sets then need no copy
+    whole = parts[0] if len(parts) == 1 else None  # the sets of a single sentence need no copy
     return Reading(
         sentences=tuple(parts),
         plain_sentences=tuple([part.plain for part in parts]),
@@ -206,7 +206,7 @@ def _joined(
 
 
 def _hurt_evidence(log_odds: Sequence[float]) -> float:
-    """Return the log-odds, in nats, that sentences are hurtful together."""
+    """Return the log-odds, in nats, that the sentences together are hurtful."""
     most = max(log_odds, default=0.0)
     others = OTHERS_SHARE * (sum(log_odds) - most)
     return most + max(-MOST_EXCUSED, min(MOST_ADDED, others))
@@ -239,13 +239,13 @@ def _read_sentence(sentence: str, heard: Heard) -> Sentence:
 
 
 def takes_up(stems: frozenset[str], told: frozenset[str]) -> bool:
-    """Return whether a sentence with `stems` speaks of a told sentence with the content `told`."""
+    """Return whether a sentence with `stems` takes up a told sentence with the stems `told`."""
     shared = len(stems & told)
     return shared >= FEWEST_SHARED and shared >= PICK_UP_SHARE * len(told)
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
-    """Return the facts that a sentence with `stems` speaks of, as (persona index, number)."""
+    """Return the facts that a sentence with `stems` takes up, as (persona index, number)."""
     shared = Counter(chain.from_iterable([_FACTS_BY_STEM.get(stem, ()) for stem in stems]))
     several = [fact for fact, count in shared.items() if count >= FEWEST_SHARED]
     return [(whose, n) for whose, n in several if takes_up(stems, FACT_STEMS[whose][n])]

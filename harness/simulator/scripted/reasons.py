@@ -1,7 +1,7 @@
-"""Why a reply helped or hurt, in one word, so that what the user says of it follows from it.
+"""The reason why a reply helped or hurt, from which the user's reaction follows.
 
-A reason is a claim about the reply or the talk (`You only ask`), so each is given only where it is
-true: what cost most is passed over if the words for it would not be.
+A reaction makes a claim about the reply or the conversation (`You only ask`), so a reason is a
+candidate only where its claim is true. Among the true reasons, the most costly is given.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from harness.simulator.state import State
 from harness.utils.record import record
 
 HARSH = 1.0
-"""Evidence of cruelty, in nats, from which on a reply is called cruel. Below, it is said to have
-stung or not to have sounded well meant: no kind reply of the validity set lies above."""
+"""Evidence in nats above which a hurtful reply is treated as harsh; below it the user only sounds
+wary. No kind reply of the validity set is above it."""
 EARLY_REPLIES = 4
-"""Replies up to which advice can be called too early."""
+"""Number of replies before which advice can be called too early."""
 VERY_COLD = -1.0
-"""Coldness, in logits, from which on nobody says that a reply did them good."""
+"""Coldness in logits below which the user does not say that the reply helped."""
 MANY_STRATEGIES = 3
 _CRUEL = 2.5
-"""Evidence, in nats, from which on a hurtful reply is called cruel whatever its words."""
+"""Evidence in nats above which a hurtful reply is called cruel whatever its words."""
 _HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt_of"))
 _SAYS_SORRY = re.compile(
     r"\b(?:(?:i am|so|very|really|truly) sorry|^sorry|apolog\w+|forgive me|i take (?:it|that) back|"
     r"should not have (?:said|written)|no excuse|did not mean (?:that|it))\b"
 )
 HELD_AGAINST = 0.5
-"""Suspicion, in nats, from which on an apology is for something."""
+"""Suspicion in nats above which there is something to apologise for."""
 _OF_SELF = re.compile(
     r"\b(?:me too|i (?:was|had|went|felt|lost|did|used|once|also|have (?:been|had|felt|lost|gone)|"
     r"remember|came|got|made|grew|froze|found|learn\w*|speak|cried|tried|would feel|feel the|"
@@ -64,13 +64,13 @@ _PRESENT = re.compile(
 
 @lru_cache(maxsize=65536)
 def _found(pattern: re.Pattern[str], plain: str) -> bool:
-    """Cached: replies recur, and so does what is sought in them."""
+    """Cached because replies recur."""
     return pattern.search(plain) is not None
 
 
 @record
 class Taken:
-    """A reply as it was taken by the user of `state`, who had not heard it yet."""
+    """A reply and its appraisal by the user; `state` is the state before the reply."""
 
     parts: Appraisal
     reading: Reading
@@ -78,7 +78,7 @@ class Taken:
 
     @property
     def question(self) -> Question | None:
-        """What it asks."""
+        """The question that the reply asks, if any."""
         return self.reading.question
 
     @property
@@ -93,7 +93,7 @@ class Taken:
 
     @property
     def apologises(self) -> bool:
-        """Whether it says sorry for what was said before."""
+        """Whether the reply apologises for an earlier one that hurt."""
         hurt = self.state.suspicion > HELD_AGAINST or not _HURT.isdisjoint(
             self.state.disclosed.lines
         )
@@ -106,7 +106,7 @@ class Taken:
 
 
 def is_harsh(reading: Reading) -> bool:
-    """Return whether a reply that is heard as hurtful is cruel beyond doubt."""
+    """Return whether a reply that the user hears as hurtful is harsh beyond doubt."""
     evidence = reading.hurt_evidence
     gently = reading.strategies[-1:] in (("suggest",), ("inform",), ("question",))
     beyond = _CRUEL if gently else HARSH
@@ -114,7 +114,7 @@ def is_harsh(reading: Reading) -> bool:
 
 
 def of_hurt(taken: Taken) -> str:
-    """Return how a reply hurts beyond doubt: by making light of it, by cruelty, or just so."""
+    """Return how a harsh reply hurts: brushed (it makes light of the problem), cruel or hurt."""
     reading = taken.reading
     if _found(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
         return "brushed"
@@ -123,13 +123,13 @@ def of_hurt(taken: Taken) -> str:
 
 
 def denied(reading: Reading) -> str:
-    """Return the accusation of a cruel reply denied in the first person, or nothing."""
+    """Return a first-person denial of a cruel reply's accusation; empty if there is none."""
     accused = max(reading.sentences, key=lambda sentence: sentence.hurt_log_odds)
     return denial(accused.plain)
 
 
 def of_rise(taken: Taken) -> str:
-    """Return what helped, one of lines.RISES: what was taken up, the strategy, or neither."""
+    """Return the reason for a rise: one of lines.RISES, or `unmoved`."""
     question, last, state = taken.question, taken.last, taken.state
     if question is not None and question.subject == "checked":
         return "restate"
@@ -147,7 +147,7 @@ def of_rise(taken: Taken) -> str:
 
 
 def _checked(last: str, taken: Taken) -> str:
-    """Return the strategy as a reason for a rise, or what may be said in its place."""
+    """Return the strategy as the reason for a rise, or a reason that the reply bears out better."""
     if last == "other" and _found(_PRESENT, taken.plain):
         return "presence"
     if last == "disclose" and not taken.tells_of_self:
@@ -158,7 +158,7 @@ def _checked(last: str, taken: Taken) -> str:
 
 
 def of_fall(taken: Taken) -> str:
-    """Return what the reply failed by, one of lines.FALLS or more of a strategy: what cost most."""
+    """Return the reason for a fall: one of lines.FALLS, or lines.MORE and a strategy."""
     parts, question = taken.parts, taken.question
     if questions.asks_with_care(question):
         return "safe"
@@ -176,7 +176,10 @@ def of_fall(taken: Taken) -> str:
 
 
 def _of_question(question: Question, taken: Taken) -> str:
-    """Return what is said of a question: that it is one of many where the fatigue is by that."""
+    """Return the reason for a fall after a question.
+
+    It is `asked_again` or `only_asks` only if the fatigue comes from repeated questions.
+    """
     if question.subject == "checked":
         return "restate"
     if not question.wants_telling:
@@ -191,7 +194,7 @@ def _of_question(question: Question, taken: Taken) -> str:
 
 
 def _reasons(taken: Taken) -> dict[str, float]:
-    """Return what each reason cost, of those that are true."""
+    """Return the effect in logits of each reason that is true of the reply."""
     parts, reading = taken.parts, taken.reading
     costs = {_unfit(taken): dynamics.FIT_WEIGHT * parts.worth, "cold": parts.coldness,
              "wary": parts.doubt}  # fmt: skip
@@ -214,7 +217,7 @@ def _reasons(taken: Taken) -> dict[str, float]:
 
 
 def _unfit(taken: Taken) -> str:
-    """Return what to call a strategy that does not serve what the user came for."""
+    """Return the reason for a strategy that does not serve the user's intention."""
     last = taken.last
     if last is None:
         return "empty"

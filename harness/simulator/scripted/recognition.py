@@ -1,10 +1,10 @@
-"""The one of the eight strategies that a supporter's sentence carries, from its wording alone.
+"""Classifies a supporter's sentence as one of the eight strategies, from its wording alone.
 
-Wordings that are beyond doubt are rules of the lexicon (lexicon.tsv); the rest goes by the weights
-of its words: a multinomial logistic regression over `sentence_features`. strategy_weights.tsv holds
-what `benchmarks/strategy_reader.py` learnt from the sentences in strategy_sentences.tsv and
-benchmarks/sentences, written for that from the strategies' definitions (ESConv, arXiv 2106.01144,
-section 3). Neither knows the grammar a policy may speak with.
+Unambiguous wordings are rules of the lexicon (lexicon.tsv). All other sentences are classified by
+a multinomial logistic regression over `sentence_features`. `benchmarks/strategy_reader.py` fitted
+its weights, strategy_weights.tsv, to the sentences in strategy_sentences.tsv and
+benchmarks/sentences, which were written from the strategies' definitions (ESConv, arXiv 2106.01144,
+section 3). Neither rules nor weights were made from a policy's grammar.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ WEIGHTS = Path(__file__).with_name("strategy_weights.tsv")
 NONE = "none"
 KINDS = (*STRATEGIES, NONE)
 SURE = 0.35
-"""Least probability at which a sentence is taken to carry a strategy."""
+"""Least probability at which a strategy is assigned."""
 MIN_WORDS = 3
-"""A strategy is carried by a sentence, not by a word or two."""
+"""Fewest words of a sentence that can carry a strategy."""
 _FILLER = r"(?:and |but |oh |well |then |yes |no |ok |okay |honestly |of course |also |now )*"
 _TABLES = {
     "opening": STRATEGIES,
@@ -41,7 +41,7 @@ _TABLES = {
     "demand": ANY,
     "flattery": ANY,
 }
-"""By table of the lexicon, its keys."""
+"""The keys of each table of the lexicon."""
 _PART = re.compile(r"(?<!\?)<(\w+)>")
 
 
@@ -55,7 +55,7 @@ class Wording:
 
 
 def read_lexicon(path: Path) -> dict[str, dict[str, list[Wording]]]:
-    """Return the wordings of a lexicon by table and key, in the order of their first rows.
+    """Return the wordings of a lexicon by table and key, in order of first appearance.
 
     Raises ConfigError for a malformed file.
     """
@@ -78,17 +78,17 @@ def read_lexicon(path: Path) -> dict[str, dict[str, list[Wording]]]:
 
 
 def at_start(wordings: Iterable[Wording]) -> re.Pattern[str]:
-    """Return a pattern for any of some wordings that begin a sentence. Raises ConfigError."""
+    """Return a pattern for any of `wordings` at the start of a sentence. Raises ConfigError."""
     return _compiled(rf"^{_FILLER}(?:%s)(?:\b|(?<= ))", list(wordings))
 
 
 def anywhere(wordings: Iterable[Wording]) -> re.Pattern[str]:
-    """Return a pattern for any of some wordings in a sentence. Raises ConfigError."""
+    """Return a pattern for any of `wordings` anywhere in a sentence. Raises ConfigError."""
     return _compiled(r"\b(?:%s)\b", list(wordings))
 
 
 def _compiled(frame: str, wordings: Sequence[Wording]) -> re.Pattern[str]:
-    """Compile all at once, which is faster than one by one, as is done to find an error."""
+    """Compile all wordings as one pattern, which is fast, and one by one only to find an error."""
     try:
         return re.compile(frame.replace("%s", "|".join(w.pattern for w in wordings)))
     except re.error:
@@ -124,10 +124,9 @@ _UNWELCOME = anywhere(
 
 
 def strategy_of(sentence: str, judged: str | None = None) -> str | None:
-    """Return the one strategy a sentence carries.
+    """Return the strategy of a sentence; None for a fragment, and if none is recognised.
 
-    None for a fragment, and where none is recognised. `law_span`: one of KINDS
-    where another reader is sure, which goes before rules and words.
+    `judged` is one of KINDS if another reader is sure, and takes precedence over rules and weights.
     """
     sentence_words = words(sentence)
     if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
@@ -144,18 +143,18 @@ def strategy_of(sentence: str, judged: str | None = None) -> str | None:
 
 
 def flatters(plain: str) -> bool:
-    """Return whether a sentence, in plain words, praises the whole person beyond anything told."""
+    """Return whether a sentence, in plain words, flatters the user."""
     return _FLATTERY.search(plain) is not None
 
 
 @lru_cache(maxsize=16384)
 def dismisses(sentence: str) -> bool:
-    """Return whether a sentence belittles, leaves the subject or is meant for a machine."""
+    """Return whether a sentence belittles, changes the subject or addresses a machine."""
     return _UNWELCOME.search(" ".join(words(sentence))) is not None
 
 
 def stock_kinds(clause: list[str]) -> int:
-    """Return of how many strategies a clause holds stock wordings, one beside the other."""
+    """Return the number of strategies whose stock wordings a clause strings together."""
     plain, kinds, end = " ".join(clause), set[str](), -1
     for last, first, name in sorted(_phrases(plain) + _stock(plain, _OPENINGS_WITHIN)):
         before = plain[:first].split()[-1:]
@@ -167,7 +166,7 @@ def stock_kinds(clause: list[str]) -> int:
 
 @lru_cache(maxsize=4096)
 def _phrases(plain: str) -> tuple[_Stock, ...]:
-    """Return the phrases in some words, in the order of the lexicon."""
+    """Return the stock phrases in `plain`, in the order of the lexicon."""
     return _stock(plain, _PHRASES)
 
 
@@ -178,15 +177,15 @@ def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
 
 
 def probabilities(sentence: str) -> Mapping[str, float]:
-    """Return P(kind), by the weights of its words, for each of KINDS."""
+    """Return P(kind) for each of KINDS under the logistic regression."""
     chances = regression(WEIGHTS, KINDS).probabilities(wording_of(sentence).features)
     return dict(zip(KINDS, chances, strict=True))
 
 
 def likeliest(sentence: str) -> str | None:
-    """Return the strategy a sentence most likely carries.
+    """Return the most probable strategy of a sentence under the logistic regression.
 
-    None if that is none or not sure, and where none of its content words is known.
+    None if `none` is most probable, its probability is below SURE, or no content word is known.
     """
     content = [word for word in words(sentence) if word not in FUNCTION_WORDS]
     if content and not regression(WEIGHTS, KINDS).knows_any(content):

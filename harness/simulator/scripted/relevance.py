@@ -1,4 +1,4 @@
-"""Which of a persona's sentences answers a question, or is touched by a reply: the best first."""
+"""Ranks a persona's sentences by how well they answer a question or relate to a reply."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ENTITIES = tuple(
     tuple(questions.entities(sentence.text) for sentence in persona.tellable)
     for persona in EVERYONE
 )
-"""By persona and sentence, the stems of whom and what it names."""
+"""Stems of the persons and things named, by persona and sentence."""
 NEAR = {
     "happened": ("fact", "others_say"), "who_knows": ("support",), "support": ("who_knows",),
     "tried": ("talked",), "talked": ("others_say",), "others_say": ("talked",), "wish": ("plan",),
     "plan": ("wish",), "today": ("how_often", "worse"), "why": ("fear", "self"),
     "feeling": ("why", "body", "self"), "fear": ("why",),
 }  # fmt: skip
-"""Topics that an answer may come from where the topic itself is used up or none."""
+"""Related topics that may answer where a topic has no sentence left."""
 _KIN = frozenset(
     """mother father parent partner child brother sister aunt uncle cousin grandmother grandfather
     niec nephew stepmother stepfather stepdad""".split()  # noqa: SIM905
@@ -38,14 +38,14 @@ _DATES = questions.entities(
     Christmas Easter"""
 )
 OF_PERSONS = ("home", "others_say", "talked")
-"""Subjects of which an answer must speak of the person whom the question names."""
+"""Subjects for which an answer must mention the person named in the question."""
 SPAN = re.compile(
     r"\b(?:since|for (?!me\b|it\b|him\b|her\b|them\b)|ago|years?|months?|weeks?|days?|hours?|"
     r"last|in (?:spring|summer|autumn|winter))"
 )
-"""Words of a sentence that says how long or when."""
+"""Words of a sentence that says since when or for how long."""
 LEAST_FIT = 0.9
-"""Least fit of a sentence that answers: its topic's, or of one thing that is named."""
+"""A sentence answers if its score exceeds this; one named thing scores 1, a topic 1 or more."""
 
 
 def _by_topic(persona: Persona) -> dict[str, tuple[int, ...]]:
@@ -63,11 +63,11 @@ def _by_entity(persona_index: int) -> dict[str, list[int]]:
 
 BY_TOPIC = tuple(map(_by_topic, EVERYONE))
 _BY_ENTITY = tuple(map(_by_entity, range(len(EVERYONE))))
-"""By persona, the sentences of each topic, and those that name each thing."""
+"""By persona, the sentences of each topic, and the sentences that name each person or thing."""
 
 
 def _names(persona: Persona) -> frozenset[str]:
-    """Return the stems of the names in what a persona tells: words with a capital within."""
+    """Return the stems of the proper names in a persona's sentences."""
     said = [name for sentence in persona.tellable for name in _NAME.findall(sentence.text)]
     return questions.entities(" ".join(said)) - _DATES
 
@@ -76,12 +76,12 @@ _NAMES = tuple(map(_names, EVERYONE))
 
 
 def asks_of_persons(persona_index: int, subject: str | None, named: frozenset[str]) -> bool:
-    """Return whether a question on `subject` is about the persons whom it names."""
+    """Return whether a question on `subject` is about the persons that it names."""
     return subject in OF_PERSONS and bool(persons_in(persona_index, named))
 
 
 def persons_in(persona_index: int, named: frozenset[str]) -> frozenset[str]:
-    """Return the persons among `named`; a parent is the mother and the father."""
+    """Return the persons among `named`; `parent` adds mother and father, `family` all kin."""
     persons = named & (PERSONS | _NAMES[persona_index])
     return persons.union(*(_GROUPS.get(person, ()) for person in persons))
 
@@ -90,7 +90,10 @@ def persons_in(persona_index: int, named: frozenset[str]) -> frozenset[str]:
 def ranked(
     persona_index: int, subject: str | None, named: frozenset[str], near: bool
 ) -> tuple[int, ...]:
-    """Return the sentences that answer a question on `subject` that names `named`, best first."""
+    """Return the indices of the sentences that answer a question, best first.
+
+    `named` are the stems of the persons and things in the question. `near` allows related topics.
+    """
     values: dict[int, float] = {}
     by_entity, by_topic = _BY_ENTITY[persona_index], BY_TOPIC[persona_index]
     of_persons = asks_of_persons(persona_index, subject, named)
@@ -103,7 +106,7 @@ def ranked(
             values = {n: v - 0.5 * (tellable[n].topic != subject) for n, v in values.items()}
         nearby = NEAR.get(subject, ()) if near else ()
         worths = {subject: 3.0} | {t: 1.4 - 0.2 * n for n, t in enumerate(nearby)}
-        if subject == "since_when":  # of what is named, if a sentence says how long that was
+        if subject == "since_when":  # prefer a sentence that says how long the named thing lasted
             for index, value in values.items():
                 whole = named <= ENTITIES[persona_index][index]
                 says_when = whole and SPAN.search(tellable[index].text) is not None
@@ -119,7 +122,7 @@ def ranked(
 
 @lru_cache(maxsize=16384)
 def sharing(persona_index: int, heard: frozenset[str]) -> tuple[int, ...]:
-    """Return the sentences that share two words or more with a reply, those with most first."""
+    """Return the sentences that share at least two stems with a reply, most shared first."""
     by_entity = _BY_ENTITY[persona_index]
     shared = Counter([n for entity in heard for n in by_entity.get(entity, ())])
     return tuple(sorted((n for n, c in shared.items() if c > 1), key=lambda n: (-shared[n], n)))

@@ -1,4 +1,4 @@
-"""A reply as it is read, and as a row that is kept from one run to the next."""
+"""The reading of a reply, and its serialisation to a row of the cache on disk."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from harness.simulator.scripted.words import FUNCTION_WORDS, stem
 from harness.utils.record import record
 
 ALIKE, ALIKE_WITHIN, ALIKE_OF_FACT = 0.75, 0.5, 0.85
-"""Shares of shared words from which a sentence is the same again: less if one holds the other, more
-if it speaks of a fact, which two sentences may well do."""
+"""Jaccard similarity from which a sentence repeats another: in general, if one contains the other,
+and if it takes up a fact, which two different sentences may do."""
 
 
 @record
@@ -24,29 +24,29 @@ class Sentence:
     """One sentence of a reply."""
 
     plain: str
-    """Its words."""
+    """The words of the sentence."""
     stems: frozenset[str]
     frame: str
-    """Its words with its matter left open: `you are _ _`."""
+    """The words with content words left blank: `you are _ _`."""
     strategy: str | None
     feelings: frozenset[str]
     facts: frozenset[tuple[int, int]]
     """Facts spoken of, as (persona index, number)."""
     word_count: int
     hollow: bool
-    """It is a user's own line, or praise that nobody takes for meant."""
+    """True if the sentence echoes a user's own words or flatters."""
     caring: float
-    """P(it is meant kindly)."""
+    """P(the sentence is caring)."""
     hurt_log_odds: float
-    """Log-odds that it is hurtful, in nats; less where it speaks of a fact."""
+    """Log-odds that the sentence is hurtful, in nats; lower if it takes up a fact."""
     hurts: bool
-    """It belittles or leaves the subject."""
+    """True if the sentence belittles, changes the subject or addresses a machine."""
     severe: bool
-    """It threatens, scorns or encourages self-harm, if it is hurtful at all."""
+    """True if the sentence, if hurtful, threatens, scorns or encourages self-harm."""
     apologises: bool
 
     def said_before(self, earlier: Collection[str]) -> bool:
-        """Return whether one of `earlier`, in plain words, says the same but for a word or two."""
+        """Return whether one of `earlier`, in plain words, says nearly the same."""
         if self.plain in earlier:
             return True
         stems, count = self.stems, len(self.stems)
@@ -59,7 +59,7 @@ class Sentence:
                 return True
             shared, more = len(stems & theirs), len(theirs)
             share = shared / (count + more - shared)
-            if share < ALIKE_WITHIN:  # as mostly
+            if share < ALIKE_WITHIN:  # the most common case
                 continue
             least = ALIKE_WITHIN if shared in (more, count) else ALIKE
             if share >= (ALIKE_OF_FACT if self.facts else least):
@@ -69,35 +69,35 @@ class Sentence:
 
 @record
 class Reading:
-    """A text's content, the same for every user."""
+    """The reading of a text, the same for every user."""
 
     sentences: tuple[Sentence, ...]
     plain_sentences: tuple[str, ...]
-    """The same in plain words."""
+    """The sentences in plain words."""
     strategies: tuple[str, ...]
     strategy_set: frozenset[str]
-    """The same, each once."""
+    """The distinct strategies."""
     stems: frozenset[str]
     feelings: frozenset[str]
     facts: frozenset[tuple[int, int]]
     """Facts spoken of, as (persona index, number)."""
     word_count: int
     caring: float
-    """P(its kindest sentence is meant kindly)."""
+    """P(caring) of the most caring sentence."""
     hurt_evidence: float
-    """Log-odds that it is hurtful, in nats."""
+    """Log-odds that the text is hurtful, in nats."""
     hurts: bool
-    """A sentence belittles or leaves the subject."""
+    """True if a sentence belittles, changes the subject or addresses a machine."""
     severe: bool
-    """A sentence threatens, scorns or encourages self-harm."""
+    """True if a sentence threatens, scorns or encourages self-harm."""
     apologises: bool
-    """A sentence apologises."""
+    """True if a sentence apologises."""
     fault: Fault | None
-    """Why it is not language; None if it is."""
+    """Why the text is not language; None if it is."""
     question: Question | None
-    """What it leaves the user with to answer: questions.asked."""
+    """The question to answer; see `questions.asked`."""
     asking: str
-    """How far it asks: questions.asking."""
+    """How far the text asks; see `questions.asking`."""
 
 
 @lru_cache(maxsize=16384)
@@ -108,7 +108,7 @@ def stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
 
 
 def row_of(reading: Reading) -> str:
-    """Return what is to be kept of a reading: its sentences, fault, question and asking."""
+    """Return a reading as JSON: its sentences, fault, question and asking."""
     told = [
         _values(reading.sentences, Sentence),
         _values([reading.fault] if reading.fault else [], Fault),
@@ -119,7 +119,7 @@ def row_of(reading: Reading) -> str:
 
 
 def of_row(row: str) -> tuple[list[Sentence], Fault | None, Question | None, str] | None:
-    """Return what a row keeps, to the last bit; None for text that is no such row."""
+    """Return the exact inverse of `row_of`; None for text that is not such a row."""
     try:
         sentences, faults, questions, asking = json.loads(row)
         return (

@@ -1,4 +1,4 @@
-"""A supporter's words turned round: yes and no to a question, and an accusation denied.
+"""Turns a supporter's words into the user's: yes and no to a question, and denial of an accusation.
 
 Both are whole sentences: `No, I have not told anyone.`, `No, I am not weak.`
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 LONGEST, LONGEST_DENIED = 10, 6
-"""Words of a question that is answered so, and of what is denied."""
+"""Most words of a question answered in a whole sentence, and of an accusation that is denied."""
 _BEGINNING = re.compile(r"^(?:(?:and|so|but|well|oh|ok|okay|now|then)[, ]+)*", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?")
 _BEFORE_I = frozenset(
@@ -77,7 +77,7 @@ _NONE = {"anyone": "nobody", "anybody": "nobody", "anything": "nothing", "any": 
 
 
 def statements(sentence: str) -> tuple[str, str]:
-    """Return yes and no to a question, as whole sentences; empty where that can not be said."""
+    """Return yes and no to a question as whole sentences, each empty if it cannot be formed."""
     clause = _clause(sentence).lower()
     match = _ASKED.match(clause)
     if match is None:
@@ -91,7 +91,7 @@ def statements(sentence: str) -> tuple[str, str]:
 
 
 def _of_others(clause: str) -> tuple[str, str]:
-    """Return yes and no to a question whether there is something, or about somebody else."""
+    """Return yes and no to a question about a third person, or whether something exists."""
     there, others = _THERE.match(clause), _OF_OTHERS.match(clause)
     match = there or others
     if match is None or len(clause.split()) > LONGEST:
@@ -109,7 +109,7 @@ def _of_others(clause: str) -> tuple[str, str]:
 
 
 def _third_person(rest: str) -> str:
-    """Return words that begin with a verb as said of somebody: `knows of it`."""
+    """Return a verb phrase in the third person singular: `knows of it`."""
     verb, _, more = rest.partition(" ")
     ends = "es" if verb.endswith(("s", "sh", "ch", "x", "o")) else "s"
     adverb = verb in ("still", "ever", "really", "even", "also", "sometimes", "often")
@@ -118,7 +118,7 @@ def _third_person(rest: str) -> str:
 
 
 def denial(plain: str) -> str:
-    """Return a denial of an accusation in plain words, or nothing where it accuses of nothing."""
+    """Return a denial of an accusation in plain words; empty if the sentence is no accusation."""
     clause = _ACCUSED_FROM.sub("", plain)
     match = next((m for m in (p.match(clause) for p in _ACCUSING) if m), None)
     if match is None:
@@ -136,12 +136,12 @@ def denial(plain: str) -> str:
 
 
 def _clause(sentence: str) -> str:
-    """Return a question up to its first comma, without its first small words and its mark."""
+    """Return a question up to its first comma or mark, without introductory words."""
     return re.split(r"[,;(?!]", _BEGINNING.sub("", sentence.strip()))[0].strip()
 
 
 def _turned(clause: str) -> list[str]:
-    """Return the words of a clause said by the other one of the two."""
+    """Return the words of a clause with first and second person swapped."""
     turned: list[str] = []
     spoken = _WORD.findall(clause)
     for number, word in enumerate(spoken):

@@ -1,8 +1,8 @@
-"""Whether a sentence reaches its end, by its last words; one broken off in the middle does not.
+"""Detects a sentence that breaks off before its end, by its last words.
 
-Closed lists say which words need more after them, and after what they do not: `in spite of` would
-against `taken care of`. Most of what is broken off stands on a word that sentences do end on
-(`it hurts that you have`) and is not found; a whole sentence called broken is the worse mistake.
+Closed lists say which words need a continuation and in which contexts they do not: `in spite of`
+needs one, `taken care of` does not. Most truncated sentences end on a word that can also end a
+sentence (`it hurts that you have`) and are not detected, because a false alarm is the worse error.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from harness.simulator.scripted.word_classes import (
 from harness.simulator.scripted.words import FUNCTION_WORDS, stem
 
 NEEDS_MORE = ARTICLES | frozenset(["and", "or", "because", "if", "than", "as", "whether", "unless"])
-"""Words hardly any sentence ends with, whatever came before."""
+"""Words that hardly ever end a sentence."""
 MAY_NEED_MORE = frozenset(
     "but very quite feel seem sounds while although during like".split()  # noqa: SIM905
 )
-"""Words a sentence ends with after a question word (`how you feel`) or what ENDS_AFTER says."""
+"""Words that end a sentence only after a question word (`how you feel`) or as in ENDS_AFTER."""
 ENDS_AFTER = {
     "like": SUBJECTS | {"you", "do", "not", "would"},
     "while": ARTICLES | {"little", "long", "short", "good"},
@@ -33,7 +33,7 @@ ENDS_AFTER = {
     "quite": {"not"},
     "feel": {"to"},
 }
-"""`as long as you like`, `all the while`, `not quite`: last word -> the word before it."""
+"""Last word -> words before it that let it end a sentence: `as you like`, `not quite`."""
 _COMPARED = frozenset(["feel", "seem", "sounds"])
 _COMPARING = frozenset(["than", "as", "way", "whatever", "however", "more", "less"])
 """`harder than it sounds`, `the way you feel`."""
@@ -61,9 +61,9 @@ _VERB_STEMS = frozenset(map(stem, VERBS | MORE_VERBS))
 
 
 def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
-    """Return whether a sentence, as the words of its clauses, stops before its end.
+    """Return whether a sentence, given as the words of its clauses, breaks off before its end.
 
-    `stopped` by a full stop: without one `what hurts most` may be a question.
+    `stopped` says whether it ends with a full stop: without it `what hurts most` may be a question.
     """
     *earlier, last = [w for clause in clauses for w in clause]
     before = earlier[-1] if earlier else ""
@@ -81,7 +81,7 @@ def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
 
 
 def _is_object(last: str, earlier: list[str]) -> bool:
-    """Return whether a last `as` has its object before it: `who they were born as`."""
+    """Return whether the object of a final `as` precedes it: `who they were born as`."""
     return last == "as" and not QUESTIONS.isdisjoint(earlier)
 
 
@@ -102,7 +102,7 @@ def _lacks_object(last: str, before: str, earlier: frozenset[str]) -> bool:
 def _lacks_verb(clause: list[str]) -> bool:
     """Return whether a clause ends on a subject: `that your father`, `because she`, `how heavy it`.
 
-    Of two words after a pronoun the second may be any verb, listed or not: `when it rains`.
+    A word after a pronoun may be any verb, listed or not: `when it rains`.
     """
     at = max((i for i, w in enumerate(clause) if w in SUBORDINATORS), default=-1)
     if at < 0:
@@ -116,7 +116,7 @@ def _lacks_verb(clause: list[str]) -> bool:
 
 
 def _subject_alone(words: list[str]) -> bool:
-    """Return whether words are a subject alone: `she`, `your old friends`.
+    """Return whether words are only a subject: `she`, `your old friends`.
 
     Any word may be a noun.
     """
@@ -127,9 +127,9 @@ def _subject_alone(words: list[str]) -> bool:
 
 
 def _lacks_main_clause(clause: list[str]) -> bool:
-    """Return whether a clause only opens a sentence: `What hurts most`, `what I hear is`.
+    """Return whether a clause lacks its main clause: `What hurts most`, `what I hear is`.
 
-    Not an exclamation, `what strength you have`: there a noun comes second.
+    An exclamation, `what strength you have`, is complete: its second word is a noun.
     """
     if clause in _OPENERS:
         return True

@@ -1,7 +1,7 @@
-"""Features of a supporter's sentence, by which its strategy and its polarity are read.
+"""Features of a supporter's sentence, from which strategy and polarity are classified.
 
-Words and their neighbours; the kinds of words (word_kinds.tsv), with whom they are said of and
-whether they are denied or somebody else's; and phrases (phrases.tsv).
+The features are words and pairs of neighbours; kinds of words (word_kinds.tsv) with the person they
+refer to, negation and reported speech; and phrases (phrases.tsv).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ NEGATORS = frozenset(
     barely""".split()  # noqa: SIM905
 )
 NEGATED_WORDS, REPORTED_WORDS, BEFORE_PHRASE = 5, 4, 3
-"""Words after a negator that it denies, after a verb of saying or feeling that belong to it, and
-words before a phrase in which a negator denies it."""
+"""Scopes in words: of a negator, of a verb of saying or feeling, and the distance before a phrase
+at which a negator still negates it."""
 MOST_KINDS = 3
-"""Kinds of one word that count."""
+"""Most kinds of a word that count."""
 _PERSONS = {
     word: person
     for person, some in {
@@ -40,21 +40,21 @@ _REPORTS = frozenset(
 )
 _BREAK = ","
 _BREAKS = frozenset([_BREAK, "but", "because", "although", "though", "so", "since", "and"])
-"""Words that end what a negation denies."""
+"""Words that end the scope of a negation."""
 _LIGHT = frozenset(["a", "an", "the", "so", "very", "really", "_"])
 _STOPS = re.compile(r"[,;:\u2014\u2013\u2026]|\.\.\.| - |[.?!]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A sentence as features."""
+    """The features of a sentence."""
 
     features: frozenset[str]
-    """`a b` for neighbours; `kind|person|P` or N for a word of a kind, said of a person, denied (N)
-    or not; `~` for near words put as their kinds; `kindN>kindP` for kinds that follow each other;
-    `phrase:kind|P` for a phrase."""
+    """`a b`: neighbours; `kind|person|P`: a word of a kind that refers to a person, plain (P) or
+    negated (N); `~a b`: neighbours as kinds; `kindN>kindP`: successive kinds; `phrase:kind|P`: a
+    phrase."""
     phrase_kinds: frozenset[str]
-    """The kinds of the phrases in it that are not denied."""
+    """The kinds of the sentence's phrases that are not negated."""
 
 
 @lru_cache(maxsize=1024)
@@ -75,7 +75,7 @@ def wording_of(sentence: str) -> Wording:
 
 
 def tokenise(sentence: str) -> list[str]:
-    """Return the words, with a comma where a clause ends."""
+    """Return the words of a sentence, with a comma between clauses."""
     parts = _STOPS.split(sentence)
     tokens = list[str]()
     for part in parts:
@@ -125,7 +125,7 @@ def _word_features(tokens: Sequence[str], stop: str) -> Iterator[str]:
 
 
 def _in_frame(token: str, kinds: Sequence[str]) -> str:
-    """A word as its kind: who, a negator, the first kind, a function word itself, or any."""
+    """Return the class of a word: person, NEG, first kind, the function word itself, or `_`."""
     if token in _PERSONS:
         return _PERSONS[token]
     if token in NEGATORS:
@@ -136,6 +136,6 @@ def _in_frame(token: str, kinds: Sequence[str]) -> str:
 
 
 def denied(match: Match, tokens: Sequence[str]) -> bool:
-    """Return whether a negator stands shortly before a phrase."""
+    """Return whether a negator shortly before a phrase negates it."""
     before = tokens[max(0, match.start - BEFORE_PHRASE) : match.start]
     return not NEGATORS.isdisjoint(before)

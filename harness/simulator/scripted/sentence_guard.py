@@ -1,6 +1,6 @@
-"""Checks whether one sentence of a reply is language, by its words and how they go together.
+"""Checks whether one sentence of a reply is language, by its words and how they combine.
 
-Each check is a rule that ordinary English keeps, whoever types it. What it knows of English is in
+Each check is a rule that ordinary typed English satisfies. The knowledge of English is in
 bigrams.py, word_pairs.py and sentence_ends.py.
 """
 
@@ -27,30 +27,30 @@ from harness.simulator.scripted.words import FUNCTION_WORDS, begins_as_question,
 
 LONGEST_WORD, MOST_LETTERS = 20, 40
 FUNCTION_SHARE = 0.1
-"""Least share of function words in a sentence of seven words or more; talk has about half."""
+"""Least share of function words in a sentence of at least seven words; speech has about half."""
 KNOWN_SHARE = 0.5
-"""Least share of words the user has met; in ordinary English about nine tenths."""
+"""Least share of known words; in ordinary English it is about nine tenths."""
 COHERENCE, COHERENCE_A_WORD, MOST_COHERENCE = -0.55, 0.04, 0.0
-"""Least mean information of neighbours, in nats: of a sentence of seven words, more for each
-further word, and at most. Of natural sentences of any length .2% lie below."""
+"""Least coherence in nats: for seven words, its increase per further word, and its maximum. 0.2% of
+natural sentences, of any length, are below it."""
 COHERENT, LESS_A_WORD, LEAST_COHERENT = 1.0, 0.1, 0.2
-"""Above this a rare pair is a slip, or English that we have not met: in a sentence of eight words,
-less for each further word, and at least. Above the first lie two natural sentences in five."""
+"""Coherence from which an excluded pair is taken for a typing error or unseen English: for eight
+words, its decrease per further word, and its minimum. Two in five natural sentences exceed 1.0."""
 LEAST_MET, MET_FROM, MET_BELOW = 0.21, 6, -0.1
-"""Least share of pairs that anybody ever wrote, in a clause of so many words and less coherence
-than the last: a list of telling words has hardly any."""
+"""Least share of pairs that occur in the corpus, in a sentence of one clause with at least MET_FROM
+words and a coherence below MET_BELOW. A list of content words has hardly any such pairs."""
 VERBLESS = 9
-"""Longest clause that may do without a verb: `My deepest sympathy to your family.`"""
+"""Most words of a clause without a verb: `My deepest sympathy to your family.`"""
 MOST_STOCK_KINDS, LEAST_STUFFED = 3, 4
 SINGLE_WORDS = 3
-"""Most clauses of one word in a sentence that has hardly anything else: `Cry, ramble, shout.`"""
+"""Most one-word clauses in a sentence that consists mostly of them: `Cry, ramble, shout.`"""
 MOST_USES = 4
-"""Of one word that carries meaning; a long reply may use it more often."""
+"""Most uses of one content word; a long reply may use it more often."""
 _STRETCHED = re.compile(r"(.)\1+")
 _SOUNDS = frozenset("ah aw brr grr ha he hm mh mhm mm ok o oh pf pft sh ugh".split())  # noqa: SIM905
-"""`Awww`, `Ohhh`, `hmmm`: what is left of them with each letter once."""
+"""Interjections such as `Awww` and `hmmm`, with repeated letters collapsed."""
 _OPEN_END = re.compile(r"(?:\.\.|\u2026|\d\s?[ap]?\W*)$")
-"""A voice that trails off, and a number (`at 3 a.m.`)."""
+"""An ellipsis, or a number (`at 3 a.m.`), at the end."""
 _ABBREVIATED = frozenset("mr mrs ms dr st eg ie etc vs approx".split())  # noqa: SIM905
 _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
 _JOINING = JOINTS | frozenset(
@@ -71,12 +71,12 @@ class Fault:
     rule: str
     """One of config.simulator.LANGUAGE_RULES."""
     sentence: str
-    """What is wrong, in words."""
+    """Description of the fault."""
 
 
 @lru_cache(maxsize=16384)
 def fault_in(sentence: str) -> Fault | None:
-    """Return why one sentence is not language, or None."""
+    """Return why a sentence is not language; None if it is."""
     parts = [c for c in map(words, clauses(sentence)) if c]
     all_words = [w for clause in parts for w in clause]
     asked = sentence.endswith("?") or begins_as_question(all_words)
@@ -91,7 +91,7 @@ def fault_in(sentence: str) -> Fault | None:
 
 
 def _neighbours(parts: list[list[str]], asked: bool) -> Fault | None:
-    """Return a pair that English does not have, unless all the rest goes together well."""
+    """Return a fault for an excluded pair in a sentence that is not coherent, or low coherence."""
     coherence, count = english_bigrams().coherence(parts), sum(map(len, parts))
     if coherence < max(LEAST_COHERENT, COHERENT - LESS_A_WORD * max(0, count - 8)):
         wrong = next((w for c in parts if (w := wrong_pair(c, asked))), None)
@@ -118,12 +118,12 @@ def _doubled(clause: list[str]) -> Fault | None:
 
 
 def _may_double(word: str) -> bool:
-    """Return whether people say a word twice: `really really tired`, `slowly slowly`, `hey hey`."""
+    """Return whether a word may be doubled: `really really tired`, `slowly slowly`, `hey hey`."""
     return word in _MAY_DOUBLE or word.endswith("ly")
 
 
 def _stuffed(clause: list[str]) -> bool:
-    """Wordings of several strategies, and nothing that joins them."""
+    """Return whether a clause strings together several strategies without joining words."""
     if len(clause) < LEAST_STUFFED:
         return False
     joints = sum([w in _JOINING for w in clause[1:]])
@@ -183,11 +183,11 @@ def _ending(parts: list[list[str]], sentence: str) -> Fault | None:
 
 
 def _asks(sentence: list[str]) -> bool:
-    """Return whether words begin as only a question does: `Do you ...`, `When did they ...`."""
+    """Return whether the words begin like a question: `Do you ...`, `When did they ...`."""
     verb = 1 if sentence[0] in QUESTIONS else 0
     return sentence[verb] in FINITE | {"do"} and sentence[verb + 1] in SUBJECTS | {"you", "it"}
 
 
 def _requests(sentence: list[str]) -> bool:
-    """Return whether words ask for something to be done: `Can you please tell me more.`"""
+    """Return whether the words are a request: `Can you please tell me more.`"""
     return sentence[0] in ("can", "could", "will", "would") and sentence[1] == "you"

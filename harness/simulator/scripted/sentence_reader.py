@@ -1,7 +1,7 @@
-"""What hears each sentence of a reply: how it is meant, and which strategy it carries.
+"""Readers, which classify each sentence of a reply by polarity and strategy.
 
-The tables that the lexical reader hears by are read with the first sentence: commands that only
-name a reader do without.
+The lexical reader loads its tables with the first sentence, so commands that only name a reader do
+not load them.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A sentence as it is heard."""
+    """A sentence as classified by a reader."""
 
     polarity: Polarity
     strategy: str | None
-    """The one strategy that it carries; None if it carries none."""
+    """The strategy of the sentence; None if it has none."""
 
 
 class SentenceReader(Hashable, Protocol):
-    """Hears sentences; harness.testing.reader_contract says what every reader keeps."""
+    """Classifies sentences. harness.testing.reader_contract tests what every reader must keep."""
 
     @property
     def name(self) -> str:
-        """The reader as cards and verdicts name it; two that hear differently have two names."""
+        """Name of the reader on cards and verdicts; readers that differ have different names."""
 
     @property
     def misses(self) -> int:
-        """Sentences that had to be read; one that is remembered is not read again."""
+        """Number of sentences read so far, not counting those answered from the cache."""
 
     def hear(self, sentences: Sequence[str]) -> list[Heard]:
-        """Return how each sentence is heard; it never fails, whatever the sentence."""
+        """Return each sentence as heard. Never fails, whatever the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalReader:
-    """Hears by words, kinds of words and phrases: microseconds a sentence, no model."""
+    """Reads by words, kinds of words and phrases: microseconds per sentence, no language model."""
 
     @property
     def name(self) -> str:
-        """The reader as cards name it."""
+        """Name of the reader on cards."""
         return "lexical"
 
     @property
     def misses(self) -> int:
-        """Sentences that had to be read."""
+        """Number of sentences read so far, not counting those answered from the cache."""
         return _heard.cache_info().misses
 
     def hear(self, sentences: Sequence[str]) -> list[Heard]:
-        """Return how each sentence is heard."""
+        """Return each sentence as heard."""
         return [_heard(sentence) for sentence in sentences]
 
 
@@ -70,7 +70,7 @@ def _heard(sentence: str) -> Heard:
 
 
 def recognise(text: str, reader: SentenceReader = LEXICAL) -> tuple[str, ...]:
-    """Return the strategies of a reply, one for each sentence that carries one, in order."""
+    """Return the strategies of a reply's sentences in order, skipping sentences without one."""
     from harness.simulator.scripted.words import sentences
 
     return tuple([h.strategy for h in reader.hear(sentences(text)) if h.strategy])

@@ -1,6 +1,6 @@
-"""What a user tells of their own accord: what the reply touched, the story, or what it reminds of.
+"""Unasked disclosures: a sentence that the reply touches on, the next fact, or a related topic.
 
-A sentence is told once, and only from the trust that it takes.
+A sentence is told once, and only if the user's trust suffices.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ AFTER_FALL = {
     "affirm": ("self", "today"), "suggest": ("tried", "talked", "worse"),
     "inform": ("today", "body", "worse"), "other": ("today", "how_often", "worse"),
 }  # fmt: skip
-"""Topics that what is told unasked comes from, by the strategy of a reply that did or did not help:
-who got advice in vain says what they tried."""
+"""Topics of an unasked disclosure, by the strategy of a reply that helped or did not: after advice
+that did not help, a user says what they tried."""
 DEEP = frozenset(["fear", "self", "wish", "body", "plan"])
-"""Topics that are told unasked from a trust of DEEP_TRUST on; `safe` never is."""
+"""Topics told unasked only from a trust of DEEP_TRUST; `safe` is never told unasked."""
 DEEP_TRUST = 2
 FACTS_AT_TRUST = (3, 4, 5, 5)
-"""The most facts that a user tells unasked, by trust."""
+"""Most facts that a user tells unasked, by trust."""
 
 
 def unasked(state: State, strategy: str | None, rises: bool, heard: frozenset[str]) -> Told | None:
     """Return what the user tells after a reply of `strategy` that asked nothing, or None.
 
-    What shares words with the reply (`heard`, its stems) comes first, then the story, then what
-    such a reply makes one think of.
+    First choice is a sentence that shares words with the reply (`heard` are its stems), then the
+    next fact, then a topic that follows from the strategy.
     """
     index = _taken_up(state, heard)
     if index is None:
@@ -47,7 +47,7 @@ def unasked(state: State, strategy: str | None, rises: bool, heard: frozenset[st
 
 
 def _taken_up(state: State, heard: frozenset[str]) -> int | None:
-    """Return the untold sentence that shares most with the reply, two words at least."""
+    """Return the untold sentence that shares most words with the reply, at least two."""
     touched = sharing(state.user.persona_index, heard)
     return next((n for n in touched if _may_be_told(state, n)), None)
 
@@ -65,7 +65,7 @@ def _follows(state: State, strategy: str | None, rises: bool) -> int | None:
 
 
 def _may_be_told(state: State, index: int) -> bool:
-    """Whether it is untold, and there is trust enough to tell it unasked."""
+    """Return whether a sentence is untold and the trust suffices to tell it unasked."""
     if index in state.disclosed.told:
         return False
     topic = state.user.persona.tellable[index].topic

@@ -1,4 +1,4 @@
-"""The scripted user: in process, deterministic, microseconds a turn, no model."""
+"""The scripted user: in process, deterministic, microseconds per turn, without a model."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from harness.utils.record import record
 
 @record
 class _AppraisedReply:
-    """A reply as one user takes it."""
+    """A reply as appraised by one user."""
 
     reading: Reading
     puzzle: Fault | None
-    """Why it is not language to them."""
+    """Why the reply is not language to the user; None if it is."""
     suspicion: float
-    """What is held against the supporter after it: State.suspicion."""
+    """State.suspicion after the reply."""
     appraisal: Appraisal
     logit: float
     """Log-odds that the emotion rises."""
     reluctance: float = 0.0
-    """What of it is lost because the user puts the supporter to the test."""
+    """Log-odds lost because the user tests the supporter."""
 
     @property
     def hurts(self) -> bool:
-        """Whether it is heard as hurtful."""
+        """Whether the user hears the reply as hurtful."""
         return self.appraisal.hurt < 0
 
     @property
@@ -67,7 +67,7 @@ class _AppraisedReply:
 
 
 class ScriptedSimulator:
-    """Users of one difficulty, appraising the text of each reply."""
+    """The scripted users of one difficulty level."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ScriptedSimulator:
         self._disclosure = dynamics.DISCLOSURES[difficulty.disclosure]
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """Return the opening of each conversation; the keys of one group give the same."""
+        """Return the opening of each conversation, the same for all keys of a group."""
         return [self._opened(key) for key in keys]
 
     def answer(
@@ -102,13 +102,13 @@ class ScriptedSimulator:
         return [answer for answer in answers if answer is not None]
 
     def rise_probability(self, state: State, reply: SupporterReply) -> float:
-        """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
+        """Return the exact probability that `reply` raises the emotion of the user of `state`."""
         return self.rise_probabilities([state], [reply])[0]
 
     def rise_probabilities(
         self, states: Sequence[State], replies: Sequence[SupporterReply]
     ) -> list[float]:
-        """Return `rise_probability` of each user and the reply they get."""
+        """Return `rise_probability` for each pair of state and reply."""
         readings = read_all([reply.text for reply in replies], self.reader)
         asked = zip(states, replies, readings, strict=True)
         return [dynamics.rise_probability(self._appraise(*one).logit) for one in asked]
@@ -141,7 +141,7 @@ class ScriptedSimulator:
         u: Sequence[float],
         w: Sequence[float],
     ) -> UserTurn:
-        """Return the answer to a reply; `u`, `w`: the draws of its turn and of its words."""
+        """Return the answer to a reply, given the turn's draws `u` and the wording draws `w`."""
         if turn.ended is not None:
             raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
         state: State = turn.state
@@ -184,7 +184,7 @@ class ScriptedSimulator:
         appraised: _AppraisedReply,
         u: Sequence[float],
     ) -> State:
-        """Return the user once the reply has sunk in, before they speak."""
+        """Return the user's state after the reply, before the user speaks."""
         reading = appraised.reading
         offended = appraised.hurts or appraised.puzzle is not None
         trust = dynamics.next_trust(
@@ -210,7 +210,7 @@ class ScriptedSimulator:
 
 
 def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> reactions.Heard:
-    """Return what the words of `state`'s user depend on, of a reply that has sunk in."""
+    """Return what the user's next words depend on, given their state before the reply."""
     reading, strategies = appraised.reading, appraised.strategies
     last = strategies[-1] if strategies else None
     stems = questions.entities_of(reading.stems)
@@ -235,7 +235,7 @@ def _turn(
     ended: str | None,
     appraised: _AppraisedReply,
 ) -> UserTurn:
-    """Return the turn that the policy and the trainer get."""
+    """Return the turn that the policy and the trainer receive."""
     emotion, reported = shown_emotions(after.emotion, after.reported, ended)
     return UserTurn(
         text=text,

@@ -1,8 +1,8 @@
-"""The user's words: one thought a turn, of a reaction, an answer or disclosure, a feeling, a need.
+"""The user's words: a turn is a reaction, an answer or disclosure, a feeling and a need.
 
-What is said of a reply follows from why it helped or hurt (reactions.py), what is told from what
-was asked (answers.py) or touched (unasked.py); feelings and needs (feelings_and_needs.py) show as
-far as the level lets them.
+The reaction follows from why the reply helped or hurt (reactions.py). The disclosure follows from
+what the reply asked (answers.py) or touched on (unasked.py). Feelings and needs
+(feelings_and_needs.py) show as far as the difficulty level allows.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from harness.simulator.scripted.words import content
 from harness.simulator.state import Disclosed, State, User
 
 TELLS_AFTER_FALL = 0.9
-"""Factor on the chance that something is told unasked after a reply that did not help."""
+"""Factor on the chance of an unasked disclosure after a reply that did not help."""
 LED_TO = 0.4
-"""Chance that a need stands before what is told, or that a told sentence is introduced."""
+"""Chance that a need precedes an unasked disclosure, or that the disclosure is introduced."""
 
 
 def opening(
     user: User, emotion: int, rule: DisclosureRule, u: Sequence[float]
 ) -> tuple[Disclosed, str]:
-    """Return the first words: the topic, one fact, one feeling, perhaps what is needed."""
+    """Return the disclosures and the text of the opening: topic, fact, feeling, maybe a need."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
     line = feeling_line(False, emotion, frozenset(), u[1])
@@ -49,7 +49,7 @@ def opening(
 
 
 def opener(user: User, u: Sequence[float]) -> str:
-    """Return the first sentence: the topic, unless the first fact is about to name it again."""
+    """Return the first sentence. If the first fact names the topic, it may leave the topic out."""
     persona = user.persona
     named_at_once = not content(persona.topic).isdisjoint(content(persona.facts[0]))
     if named_at_once and u[0] < 0.5:
@@ -65,9 +65,10 @@ def answered(
     u: Sequence[float],
     w: Sequence[float],
 ) -> tuple[Disclosed, str]:
-    """Return what is disclosed by then and the words: a reaction, an answer or what is told, more.
+    """Return the disclosures after the turn, and the user's words.
 
-    `u`: draws of the reaction, of whether it shows, and of what is told; `w`: of how it is put.
+    The draws `u` decide the reaction, whether it shows, and what is told. The draws `w` decide the
+    wording.
     """
     shows, turn = u[1] < rule.expression, _Turn(state, heard, rule, w)
     if ended is not None:
@@ -86,7 +87,7 @@ def answered(
 
 
 class _Turn:
-    """One turn of a user, as it is put together."""
+    """Composes one turn of a user."""
 
     def __init__(
         self, state: State, heard: Heard, rule: DisclosureRule, w: Sequence[float]
@@ -96,7 +97,7 @@ class _Turn:
         self.voice = state.user.persona.voice
 
     def told(self, u: Sequence[float]) -> Told | None:
-        """Return the answer to what was asked, or what is told unasked, if anything."""
+        """Return the answer to a question, or else an unasked disclosure; None without either."""
         heard = self.heard
         if heard.closes:
             return None
@@ -108,7 +109,7 @@ class _Turn:
         return unasked(self.state, heard.strategy, heard.rises, heard.stems)
 
     def feeling(self, told: Told | None, u: Sequence[float]) -> str | None:
-        """Return the feeling that is spoken of, if any."""
+        """Return the feeling that the user speaks of, if any."""
         asked = told is not None and told.feeling
         closed = told is not None and (told.closed or told.need)
         named = told is not None and any(s.startswith("I feel ") for s in told.sentences)
@@ -118,7 +119,7 @@ class _Turn:
         return pick(feelings, u[1]) if feelings else None
 
     def need(self, told: Told | None, u: Sequence[float]) -> str | None:
-        """Return a line on what they came for, or none."""
+        """Return a line about the user's intention, or None."""
         asked = told is not None and told.need
         refused = told is not None and told.refused
         if self.heard.closes or refused or (u[0] >= self.rule.expression and not asked):
@@ -129,19 +130,22 @@ class _Turn:
         return need_line(shown, user.intention, self.state.emotion, rises, self.before.needs, u[1])
 
     def test(self, path: str, shows: bool, u: float) -> str:
-        """Return a line that puts the supporter to the test, and takes back thanks."""
+        """Return a line that tests the supporter; after thanks it begins with `But`."""
         line = unsaid(paths.LINES[path], self.before.lines, u)
         self.lines.add(line)
         return paths.taking_back(line) if shows and self.heard.rises else line
 
     def _leads(self, told: Told | None) -> bool:
-        """Whether the need stands before what is told, unasked."""
+        """Return whether the need precedes an unasked disclosure."""
         unasked = told is not None and told.index is not None and self.heard.question is None
         weighs = self.state.emotion < MET
         return unasked and weighs and self.heard.rises and self.w[5] < LED_TO
 
     def told_last(self, ended: str) -> Told | None:
-        """Return what who goes answers: all who have to, and who leaves whether they are safe."""
+        """Return the answer in a last turn, if any.
+
+        A user who leaves answers only a question about their safety.
+        """
         heard, question = self.heard, self.heard.question
         if heard.closes or question is None or ended == "success":
             return None
@@ -170,7 +174,7 @@ class _Turn:
         need: str | None,
         test: str | None = None,
     ) -> tuple[Disclosed, str]:
-        """Return the parts in an order in which one follows from the other."""
+        """Return the disclosures after the turn, and the parts joined in a coherent order."""
         before, parts = self.before, list[str]()
         self.lines.add(first)
         if self.heard.denied and first in _HURT:

@@ -1,7 +1,7 @@
-"""The weights of a multinomial logistic regression over the features of a sentence, in a file.
+"""Multinomial logistic regression over the features of a sentence, with weights from a file.
 
-A row is a feature and hundredths of its weight for each kind: whole numbers, of which the sum is
-the same in any order. Every sentence has the empty feature.
+A row is a feature and its weight for each kind in hundredths. The weights are integers, so that
+their sum does not depend on the order. Every sentence has the empty feature (the intercept).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROW = re.compile(r"^([^\t\n]*)\t(.*)$", re.MULTILINE)
 
 
 class Regression:
-    """A regression whose rows are parsed when they are needed: few of them ever are."""
+    """A regression whose rows are parsed on first use, because few are ever used."""
 
     def __init__(self, rows: dict[str, str]) -> None:
         self._rows = rows
@@ -41,13 +41,13 @@ class Regression:
         return tuple([o / total for o in odds])
 
     def knows_any(self, features: Collection[str]) -> bool:
-        """Return whether some feature has a weight."""
+        """Return whether any of the features has a weight."""
         return not self._rows.keys().isdisjoint(features)
 
 
 @cache
 def regression(path: Path, kinds: tuple[str, ...]) -> Regression:
-    """Return the regression in a file. Raises ConfigError unless its columns are `kinds`."""
+    """Return the regression of a file. Raises ConfigError unless its columns are `kinds`."""
     header, _, rows = path.read_text(encoding="utf-8").partition("\n")
     rule = f"the columns must be a feature and {', '.join(kinds)}"
     require(f"{path}:1", rule, header.split("\t")[1:] == list(kinds), header)

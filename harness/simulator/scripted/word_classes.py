@@ -1,4 +1,4 @@
-"""Closed word classes of English and the neighbours they can not have, from word_classes.tsv."""
+"""Closed word classes of English, and word pairs that English excludes, from word_classes.tsv."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FILE = Path(__file__).with_name("word_classes.tsv")
 
 
 def read(path: Path) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """Return the classes by name and, by word, those that can not follow it.
+    """Return the classes by name, and the words that cannot follow a word, by word.
 
     Raises ConfigError for a malformed file.
     """
@@ -31,7 +31,7 @@ def read(path: Path) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str
 
 
 def _members(where: str, text: str, classes: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Return the words of `text`, with those of the classes it names and without any `-word`."""
+    """Return the words of `text`: words and members of named classes, without any `-word`."""
     added, removed = set[str](), set[str]()
     for token in text.split():
         if token.isupper():
@@ -47,7 +47,7 @@ def _members(where: str, text: str, classes: Mapping[str, frozenset[str]]) -> fr
 
 
 _CLASSES, FORBIDDEN = read(FILE)
-"""FORBIDDEN: word -> words that can not follow it."""
+"""FORBIDDEN maps a word to the words that cannot follow it."""
 ADJECTIVES = _CLASSES["ADJECTIVES"]
 ARTICLES = _CLASSES["ARTICLES"]
 BASES = _CLASSES["BASES"]

@@ -1,6 +1,6 @@
-"""Kinds of single words in talk with somebody in distress, and phrases that hurt or comfort.
+"""Kinds of words in conversations about distress, and phrases that hurt or comfort.
 
-word_kinds.tsv and phrases.tsv were written from the meaning of the words, not from any corpus.
+word_kinds.tsv and phrases.tsv were written from the meaning of the words, not from a corpus.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ KINDS = frozenset(
     compare tears laugh demand threat_word revenge guilt_trip moral patience thanks indifferent
     toughen intensify diminish reverse""".split()  # noqa: SIM905
 )
-"""Kinds of words: `bad_trait` belittles whom it is said of, `dramatize` puts distress as overdone,
-and so on; docs/simulator.md has words of each."""
+"""Kinds of words: `bad_trait` belittles a person, `dramatize` calls distress exaggerated, and so
+on; docs/simulator.md has examples of each."""
 PHRASE_KINDS: Mapping[str, Sequence[str]] = {
     "hurtful": (
         "insult", "contempt", "victim_blaming", "minimising", "denial_of_feeling", "gaslighting",
@@ -38,27 +38,27 @@ PHRASE_KINDS: Mapping[str, Sequence[str]] = {
     ),
     "negated": ("comfort",),
 }  # fmt: skip
-"""By polarity, the kinds of phrases; `negated` ones deny a hurt and so comfort."""
+"""Kinds of phrases by polarity; a `negated` phrase denies a hurt and so comforts."""
 ANY, ANY_FEW, FEW = "*", "_", 3
-"""In a phrase: exactly one word of any kind; none to FEW words."""
+"""Wildcards of a phrase: ANY matches exactly one word, ANY_FEW matches 0 to FEW words."""
 _END = ""
 _Trie = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A phrase in some words."""
+    """A match of a phrase in a list of words."""
 
     start: int
     end: int
-    """Index of its first word, and of the word after its last."""
+    """`start` is the index of the first word, `end` the index after the last word."""
     polarity: str
     kind: str
 
 
 @cache
 def word_kinds() -> Mapping[str, tuple[str, ...]]:
-    """The kinds of each word, the likeliest first. Raises ConfigError for a malformed file."""
+    """Return the kinds of each word, likeliest first. Raises ConfigError for a malformed file."""
     table, known = {}, dict[str, tuple[str, ...]]()
     rows = columns(WORD_KINDS, ("word", "kinds"), {})
     for number, (word, listed) in enumerate(rows, start=2):
@@ -72,7 +72,7 @@ def word_kinds() -> Mapping[str, tuple[str, ...]]:
 
 
 def phrases_in(words: Sequence[str]) -> Iterator[Match]:
-    """Every phrase in some words, with overlaps."""
+    """Yield all matches of phrases in `words`, including overlapping ones."""
     count = len(words)
     for start, word in enumerate(words):
         reached = [(root, start) for root in (_trie(ANY_FEW), _trie(ANY), _trie(word)) if root]
@@ -89,7 +89,7 @@ def phrases_in(words: Sequence[str]) -> Iterator[Match]:
 
 @cache
 def _by_first_word() -> Mapping[str, list[tuple[str, str, str]]]:
-    """Polarity, kind and phrase of each row. Raises ConfigError for a malformed file."""
+    """Return (polarity, kind, phrase) of each row by first word. Raises ConfigError."""
     allowed = {"polarity": tuple(PHRASE_KINDS)}
     by_first_word: dict[str, list[tuple[str, str, str]]] = {}
     rows = columns(PHRASES, ("polarity", "kind", "phrase"), allowed)
@@ -103,7 +103,7 @@ def _by_first_word() -> Mapping[str, list[tuple[str, str, str]]]:
 
 @lru_cache(maxsize=16384)
 def _trie(first: str) -> _Trie:
-    """The phrases that begin with `first`, word by word; built when a sentence has that word."""
+    """Return the trie of the phrases that begin with `first`. Built on first use of that word."""
     root: _Trie = {}
     for polarity, kind, phrase in _by_first_word().get(first, ()):
         for words in _written_out(phrase.split()):
@@ -115,7 +115,7 @@ def _trie(first: str) -> _Trie:
 
 
 def _written_out(pattern: Sequence[str]) -> list[list[str]]:
-    """The pattern once for each number of words that an ANY_FEW of it may stand for."""
+    """Return the pattern expanded once for each number of words that ANY_FEW may match."""
     ways: list[list[str]] = [[]]
     for word in pattern:
         fillings = [[ANY] * n for n in range(FEW + 1)] if word == ANY_FEW else [[word]]

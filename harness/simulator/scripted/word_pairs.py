@@ -1,6 +1,6 @@
-"""Pairs of words that English does not have, by the classes of the words.
+"""Detects pairs of words that English excludes, by the classes of the words.
 
-A pair met in the natural sentences of `bigrams` is never one of them.
+A pair that occurs in the natural sentences of `bigrams` is never one of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SLIPS = frozenset(
     [("should", "of"), ("could", "of"), ("would", "of"), ("your", "are"), ("its", "is"),
      ("its", "a"), ("its", "an"), ("its", "the"), ("its", "not"), ("and", "or")]
 )  # fmt: skip
-"""What natives write for `should have`, `you are`, `it is`; and `and/or`."""
+"""Errors that native speakers make for `should have`, `you are` and `it is`; and `and/or`."""
 _ADVERBS, _DO = frozenset(["how", "why", "when", "where"]), frozenset(["do", "does", "did"])
 _AFTER_SUBJECT = BASES | {"feel", "think", "want", "need"}
 _TURNS = BE | MODALS | {"does", "did", "has", "had"}
@@ -57,7 +57,7 @@ _JOINTS_ALL, _JOINTS_TIGHT = JOINTS | QUESTIONS, JOINTS - {"and", "or"}
 
 
 def wrong_pair(clause: list[str], asked: bool) -> str | None:
-    """Return the first neighbours in a clause that English does not have, for a person; or None."""
+    """Return the first pair in a clause that English excludes, quoted for a reader; or None."""
     met = english_bigrams().met
     for place, (first, second) in enumerate(pairwise(clause)):
         if met(first, second) or (first, second) in _SLIPS or _apart(clause, place):
@@ -76,19 +76,16 @@ def wrong_pair(clause: list[str], asked: bool) -> str | None:
 
 
 def _is_inverted(clause: list[str], place: int, asked: bool) -> bool:
-    """Return whether a verb stands before its subject as in questions.
-
-    `Are you`, `how could they`.
-    """
+    """Return whether a verb precedes its subject as in questions: `Are you`, `how could they`."""
     if clause[place] not in _TURNS:
         return False
     return asked or place == 0 or clause[place - 1] in _OPENS_QUESTION
 
 
 def _apart(clause: list[str], place: int) -> bool:
-    """Return whether two words belong to different parts.
+    """Return whether two neighbours belong to different phrases.
 
-    `all you had | was`, `part of you | feels`.
+    Examples: `all you had | was`, `part of you | feels`.
     """
     before, (first, second) = clause[:place], clause[place : place + 2]
     if second in ("is", "was") and ("what" in before or "all" in before):
@@ -99,7 +96,7 @@ def _apart(clause: list[str], place: int) -> bool:
 
 
 def _jammed(clause: list[str]) -> str | None:
-    """Return a second sentence that begins inside the first: `you feel sad you are brave`."""
+    """Return where a second sentence begins inside the first: `you feel sad you are brave`."""
     for before, subject, verb in zip(clause, clause[1:], clause[2:], strict=False):
         if before in INFINITIVE_TAKERS and subject == "to" and verb in ARTICLES:
             return f"'{before} to {verb}'"
@@ -120,5 +117,5 @@ def _jammed(clause: list[str]) -> str | None:
 
 
 def _follows_degree(clause: list[str], word: str) -> bool:
-    """Return whether a word follows one of degree: `how hard it is`, `as lost as you feel`."""
+    """Return whether a word follows a degree word: `how hard it is`, `as lost as you feel`."""
     return clause[max(0, clause.index(word) - 1)] in ("how", "so", "as", "more", "too")

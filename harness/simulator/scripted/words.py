@@ -1,7 +1,7 @@
-"""Words as the user reads them: sentences, mended spelling, crude stems, and content words.
+"""Words as the user reads them: sentences, spelling correction, crude stems and content words.
 
-Slips of the keyboard (a letter dropped, doubled or swapped with the next) are read as they were
-meant: only a word nobody is known to use is corrected, into the commonest known word a slip away.
+Typing errors (a letter dropped, doubled or swapped with the next) are corrected. Only an unknown
+word is corrected, to the most frequent known word that is one such error away.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import chain
 from pathlib import Path
 
 SHORTEST_MENDED, LONGEST_MENDED = 4, 20
-"""Letters of a word that is corrected. Shorter words are too close to one another."""
+"""Least and most letters of a word that is corrected. Shorter words are too similar."""
 KNOWN = Path(__file__).with_name("known_words.tsv")
-"""Words that people use, and how often: benchmarks/known_words.py."""
+"""Known words and their frequencies, made by benchmarks/known_words.py."""
 
 
 @lru_cache(maxsize=16384)
 def mended(word: str) -> str:
-    """Return the commonest known word a slip away from `word`; `word` itself if there is none."""
+    """Return the most frequent known word one typing error from `word`; `word` if there is none."""
     counts = _word_counts()
     if len(word) < SHORTEST_MENDED or len(word) > LONGEST_MENDED or word in counts:
         return word
@@ -40,15 +40,15 @@ def _swaps(word: str) -> set[str]:
 
 @cache
 def _word_counts() -> dict[str, int]:
-    """Return the uses of each known word."""
+    """Return the frequency of each known word."""
     rows = KNOWN.read_text(encoding="utf-8").splitlines()[1:]
     return {word: int(uses) for word, _, uses in (row.partition("\t") for row in rows)}
 
 
 def _one_letter_longer(word: str) -> set[str]:
-    """Return what `word` may lack a letter of, neither the first nor the last.
+    """Return `word` with one letter inserted anywhere but at its ends.
 
-    `cheer` is not a slip of `cheers`.
+    `cheer` is therefore not corrected to `cheers`.
     """
     places = range(1, len(word))
     longer = {word[:n] + letter + word[n:] for n in places for letter in _LETTERS}
@@ -62,7 +62,7 @@ _PICTURES = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+")
 _CLAUSE = re.compile(r"[,;:()\u2014\"\u201c\u201d]|\s-\s|\u2026|\.\.\.")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _UNSEEN = frozenset(["Mn", "Cf"])
-"""Unicode's categories of accents and of signs without a shape."""
+"""Unicode categories of accents and of invisible characters."""
 _CONTRACTED = {
     "don't": "do not", "doesn't": "does not", "didn't": "did not", "can't": "can not",
     "cannot": "can not", "won't": "will not", "isn't": "is not", "aren't": "are not",
@@ -123,17 +123,17 @@ _NAMES_NOTHING = frozenset(
 
 
 def said(text: str) -> str:
-    """Return what of a reply is said: without labels (`#empathy`), emoji as ends of lines."""
+    """Return a reply without labels (`#empathy`), and with each run of emoji as a line break."""
     return text if text.isascii() and "#" not in text else _PICTURES.sub("\n", _TAG.sub("", text))
 
 
 def sentences(text: str) -> list[str]:
-    """Return whole sentences with their stop, stripped; one without a word is dropped."""
+    """Return the sentences with their punctuation, stripped; those without words are dropped."""
     return [s.strip() for s in _SENTENCE.findall(text) if _WORD.search(s.lower())]
 
 
 def words(text: str) -> list[str]:
-    """Return lower-case words, contractions expanded and slips of the keyboard mended."""
+    """Return the words in lower case, contractions expanded and typing errors corrected."""
     return list(_words(text))
 
 
@@ -144,13 +144,13 @@ def _words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16384)
 def _spelt(word: str) -> tuple[str, ...]:
-    """Return a word as it was meant, a contraction as its two words."""
+    """Return a word corrected, or a contraction as its two words."""
     expanded = _CONTRACTED.get(word)
     return tuple(expanded.split()) if expanded else (mended(word),)
 
 
 def _ascii(text: str) -> str:
-    """Return `text` with its letters as plain ones: no accents, no signs that nobody sees."""
+    """Return `text` without accents and invisible characters."""
     if text.isascii():
         return text
     spelt = unicodedata.normalize("NFKD", text.replace("\u2019", "'"))
@@ -158,13 +158,13 @@ def _ascii(text: str) -> str:
 
 
 def clauses(sentence: str) -> list[str]:
-    """Return the parts between a sentence's commas, dashes, brackets and quotation marks."""
+    """Return the parts of a sentence between commas, dashes, brackets and quotation marks."""
     return _CLAUSE.split(sentence)
 
 
 @lru_cache(maxsize=16384)
 def asks(sentence: str) -> bool:
-    """Return whether a sentence is a question: by its mark or, without a stop, by its beginning."""
+    """Return whether a sentence is a question, by its last mark or, without one, its beginning."""
     last = sentence.rstrip()[-1:]
     if last == "?" or last in (".", "!"):
         return last == "?"
@@ -172,7 +172,7 @@ def asks(sentence: str) -> bool:
 
 
 def begins_as_question(sentence: list[str]) -> bool:
-    """Return whether words begin as only a question does: `Do you ...`, `What happened ...`."""
+    """Return whether the words begin like a question: `Do you ...`, `What happened ...`."""
     first, second, third = (*sentence, "", "", "")[:3]
     if first in _AUXILIARIES:
         return second in _SUBJECTS
@@ -183,7 +183,7 @@ def begins_as_question(sentence: list[str]) -> bool:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Return a crude English stem: enough to see that `failing` speaks of `failed`."""
+    """Return a crude English stem, the same for `failing` and `failed`."""
     word = _IRREGULAR.get(word, word)
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
@@ -196,7 +196,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def content(text: str) -> frozenset[str]:
-    """Return the stems of content words; of nearly all words where there are fewer than two."""
+    """Return the stems of content words; if fewer than two, the stems of nearly all words."""
     text_words = words(text)
     stems = frozenset(stem(w) for w in text_words if w not in FUNCTION_WORDS)
     if len(stems) > 1:

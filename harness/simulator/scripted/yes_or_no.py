@@ -1,4 +1,4 @@
-"""Whether a sentence of a life says yes or no to a question that it answers, or neither."""
+"""Decides whether a persona's sentence answers a question with yes, no or neither."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _COMPANY = re.compile(
     r"\b(?:with|we|three|four|helps?|brings?|calls?|sits?|stays?|listens?|holds?|texts?)\b"
 )
 _WELL = frozenset(["sleep", "food", "work"])
-"""Topics of which a question asks whether all is well: it is not."""
+"""Topics whose questions ask whether all is well; it never is."""
 _BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan"])
-"""Topics of which the sentence itself says yes or no."""
+"""Topics for which the sentence itself says yes or no."""
 _YES_OR_NO = (
     _WELL | _BY_SENTENCE | {"tried", "money", "before", "feeling", "helps", "body", "fear", "self"}
 )
-"""Topics of which yes or no can be told from question and sentence."""
+"""Topics for which question and sentence decide between yes and no."""
 
 
 def says_neither(question: Question, text: str) -> bool:
-    """Return whether a sentence answers neither yes nor no to who is there."""
+    """Return whether a sentence answers a yes-or-no question neither with yes nor with no."""
     if question.subject == "support" and _ASKS_OF_SUPPORT.search(question.plain) is None:
         return True
     if question.subject not in ("home", "support"):
@@ -44,7 +44,7 @@ def says_neither(question: Question, text: str) -> bool:
 
 
 def says_no(question: Question, text: str) -> bool:
-    """Return whether the answer to a yes-or-no question is no, given the sentence that answers."""
+    """Return whether `text`, the sentence that answers a yes-or-no question, means no."""
     subject, plain = question.subject, question.plain
     if subject == "tried":
         joined = text.lower().replace(" ", "")  # `ear plugs` are `earplugs`

@@ -1,11 +1,11 @@
-"""The second scripted user: other dynamics, another reader and words of its own.
+"""The second scripted user, with dynamics, a reader and wording of its own.
 
-It shares with the first the personas and their lives, the lines on what users came for, the
-protocol, draws and rules of ending (`harness.simulator`); it imports nothing of
-`harness.simulator.scripted`, which an import contract checks.
+It shares with the first user the personas and their lives, the lines about intentions, the
+protocol, the draws and the rules for ending a conversation (`harness.simulator`). It imports
+nothing from `harness.simulator.scripted`; an import contract checks this.
 """
 
 from typing import Final
 
 VERSION: Final = 2
-"""Changes when users say or feel other things than before."""
+"""Increase it whenever the same reply gets a different answer."""

@@ -1,7 +1,7 @@
 """What the second user tells: the sentence of their life that a question asks for, or the next one.
 
-A question's topic is what most of its cues (topics.tsv) name; of the sentences on it the one that
-shares the rarest words with the question is told. Nothing is told twice.
+A question's topic is the one with the most weight among its cues (topics.tsv). Among the sentences
+on the topic, the one that shares the rarest words with the question is told. Nothing is told twice.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from harness.simulator.second.sentence import DENIALS
 from harness.simulator.second.text import gist, stems
 
 SUBJECTS = (*TOPICS, "feeling", "need", "absent")
-"""All that a question can be about; absent: things that few lives speak of."""
+"""All subjects of a question. `absent` stands for things that few personas' lives cover."""
 _CUES = patterns.read(Path(__file__).with_name("topics.tsv"), SUBJECTS, DENIALS)
 SAFE, ABSENT = "safe", "absent"
 NEAR = 2.0
-"""Weight of shared words at which a sentence answers whatever the topic."""
+"""Least score of a sentence that answers, whether from the topic or from shared words."""
 ON_TOPIC = 3.0
-"""What a sentence of the topic asked for gains."""
+"""Score of a sentence on the question's topic."""
 
 
 @lru_cache(maxsize=16384)
 def subject_of(plain: str) -> str | None:
-    """Return what a question is about, one of SUBJECTS; None where no cue says."""
+    """Return the subject of a question, one of SUBJECTS; None without a cue."""
     votes = dict[str, float]()
     for found in _CUES.find(plain.split()):
         weight = found.pattern.weight / (1 + 0.05 * found.at)
@@ -39,7 +39,7 @@ def subject_of(plain: str) -> str | None:
 
 
 def question_of(said: Collection[HeardSentence]) -> HeardSentence | None:
-    """Return the question that a reply leaves its user with: on safety, else the last."""
+    """Return the question to answer: the last one about safety, or else the last one."""
     asked = [s for s in said if s.asks]
     grave = [s for s in asked if subject_of(s.plain) == SAFE]
     chosen = grave or asked
@@ -47,7 +47,7 @@ def question_of(said: Collection[HeardSentence]) -> HeardSentence | None:
 
 
 def answer(persona: int, question: HeardSentence, told: Collection[int]) -> int | None:
-    """Return the number of the untold sentence that answers best; None where none is connected."""
+    """Return the index of the untold sentence that answers best; None if none is connected."""
     subject = subject_of(question.plain)
     scored = [
         (_overlap(persona, index, question.about) + (ON_TOPIC if topic == subject else 0), -index)
@@ -60,7 +60,7 @@ def answer(persona: int, question: HeardSentence, told: Collection[int]) -> int 
 
 
 def unasked(persona: int, about: frozenset[str], told: Collection[int]) -> int | None:
-    """Return what is told of one's own accord: what the reply touches on, else the next fact."""
+    """Return the index of an unasked disclosure: what the reply touches on, else the next one."""
     topics = _topics(persona)
     left = [n for n, topic in enumerate(topics) if n not in told and topic != SAFE]
     touched = [(_overlap(persona, n, about), -n) for n in left]
@@ -71,7 +71,7 @@ def unasked(persona: int, about: frozenset[str], told: Collection[int]) -> int |
 
 
 def uptake(persona: int, index: int, words: frozenset[str]) -> float:
-    """Return the share of what a told sentence speaks of that is among the stems `words`."""
+    """Return the share of a told sentence's stems that are among `words`."""
     own = _gists(persona)[index]
     return len(own & words) / len(own) if own else 0.0
 
@@ -93,14 +93,14 @@ def _topics(persona: int) -> tuple[str, ...]:
 
 
 def _overlap(persona: int, index: int, about: frozenset[str]) -> float:
-    """Return the weight of the words that a sentence shares with a question: the rarer the more."""
+    """Return the summed rarity of the stems that a sentence shares with `about`."""
     rarity = _rarity(persona)
     return sum([rarity[word] for word in sentence_stems(persona)[index] & about])
 
 
 @cache
 def _rarity(persona: int) -> dict[str, float]:
-    """Return nats of surprise of each stem among the sentences of a persona, less those of two."""
+    """Return the rarity of each stem among a persona's sentences: nats minus 1.5, at least 0.3."""
     rows = sentence_stems(persona)
     counts = Counter(word for row in rows for word in row)
     return {word: max(0.3, math.log(len(rows) / n) - 1.5) for word, n in counts.items()}

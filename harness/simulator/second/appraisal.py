@@ -1,4 +1,4 @@
-"""What a reply is worth to one user now, by part: dynamics.py says what each part weighs."""
+"""The appraisal of a reply by one user, as a sum of parts; dynamics.py has their weights."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from harness.simulator.second.text import stems
 from harness.simulator.state import Disclosed, User
 
 BLAMED = 0.15
-"""Worth that a part must have cost to be said to have failed."""
+"""Cost from which a part is given as the reason for a fall."""
 RETOLD = 0.6
-"""Share of a told sentence in a reply's sentence from which on that says back what was told."""
+"""Share of a told sentence from which a reply's sentence counts as restating it."""
 GOOD_FAITH = 1.5
-"""Nats that who says back what was told is believed to mean well."""
+"""Nats subtracted from the log-odds of cruelty of a sentence that restates what was told."""
 TAKES_UP = 0.5
-"""Share of what was told that a reply must speak of to take it up."""
+"""Share of a told sentence from which a reply takes it up."""
 FAR_TOO_LONG = 70
-"""Words from which on a reply is too much at once."""
+"""A reply with more words is too long."""
 ORDERS = 3
-"""Pieces of advice that are too many at once."""
+"""A reply with more sentences of advice has too much of it."""
 BESIDE_FROM = 6
-"""Stems of its own from which on a reply that shares none with what was told speaks of others."""
+"""Stems from which a reply that shares none with what was told speaks of something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appraised:
-    """A reply as one user takes it."""
+    """The appraisal of a reply by one user."""
 
     parts: Mapping[str, float]
-    """What each part is worth, by name."""
+    """Worth of each part, by name."""
     acts: frozenset[str]
-    """What the reply did, as wear counts it."""
+    """Acts of the reply that wear counts."""
     cruel: bool
 
     @property
@@ -44,9 +44,9 @@ class Appraised:
         return sum(self.parts.values())
 
     def reason(self, rises: bool) -> str | None:
-        """Return the part that helped most, or failed most; None where nothing did.
+        """Return the part that helped most, or cost most; None for a rise without a helpful part.
 
-        Where no part is to blame the mood has sunk by itself, and what helped was too little.
+        It is `little` for a fall that no part explains: the reply helped less than the mood decays.
         """
         if self.cruel:
             return None if rises else "cruel"
@@ -68,9 +68,10 @@ def appraise(
     hurt_before: bool,
     acceptance: Acceptance,
 ) -> Appraised:
-    """Return what a reply that is language is worth to `user`.
+    """Return the appraisal by `user` of a reply that is language.
 
-    `past`: what each reply so far did; `spoken`: the sentences of the policy so far.
+    `past` has the acts of each reply so far, `spoken` the policy's sentences so far, and
+    `hurt_before` says whether an earlier reply was cruel.
     """
     hurt = _hurt(heard, user.persona_index, disclosed)
     acts = frozenset(act for act in heard.acts if act != "remark")
@@ -101,7 +102,7 @@ def _acts(
     past: Sequence[frozenset[str]],
     acceptance: Acceptance,
 ) -> dict[str, float]:
-    """Return the worth of each act, of which each has its share; what wears off is a part."""
+    """Return the scaled worth of each act, with the sum of their wear as a part of its own."""
     told, share = len(disclosed.told), len(acts) ** -0.5 if acts else 1.0
     parts, lost = dict[str, float](), 0.0
     for act in sorted(acts):
@@ -115,7 +116,7 @@ def _acts(
 
 
 def _hurt(heard: Heard, persona: int, disclosed: Disclosed) -> float:
-    """Return the log-odds that a reply is cruel; saying back what was told is taken well."""
+    """Return the log-odds that a reply is cruel; restating what was told lowers them."""
     nats = []
     for said in heard.said:
         told = any(answers.uptake(persona, n, said.words) >= RETOLD for n in disclosed.told)
@@ -124,9 +125,9 @@ def _hurt(heard: Heard, persona: int, disclosed: Disclosed) -> float:
 
 
 def taken_up(text: str, user: User, disclosed: Disclosed) -> tuple[str, ...]:
-    """Return what a reply takes up: sentences told, their feelings and topic, in their words.
+    """Return what a reply takes up, in the user's words: told sentences, feelings, and the topic.
 
-    Nothing where nothing that the reply does is heard, or it is no language.
+    Empty if the reply has no act or is not language.
     """
     heard = read(text)
     if heard.fault is not None or not {act for act in heard.acts if act != "remark"}:
@@ -139,7 +140,7 @@ def taken_up(text: str, user: User, disclosed: Disclosed) -> tuple[str, ...]:
 
 
 def _taken_up(heard: Heard, user: User, disclosed: Disclosed) -> float:
-    """Return what taking up something told is worth: the newest counts most."""
+    """Return the worth of taking up something told; the newest sentence counts most."""
     taken = _sentences_taken(heard, user, disclosed)
     if disclosed.told[-1] in taken:
         return dynamics.TAKEN_UP
@@ -150,7 +151,7 @@ def _taken_up(heard: Heard, user: User, disclosed: Disclosed) -> float:
 
 
 def _sentences_taken(heard: Heard, user: User, disclosed: Disclosed) -> list[int]:
-    """Return the sentences told that a reply speaks of, by number."""
+    """Return the indices of the told sentences that a reply takes up."""
     persona, said = user.persona_index, [sentence.words for sentence in heard.said]
     return [n for n in disclosed.told
             if any(answers.uptake(persona, n, words) >= TAKES_UP for words in said)]  # fmt: skip
@@ -165,7 +166,7 @@ def _of_topic(heard: Heard, persona: int) -> bool:
 
 
 def _elsewhere(heard: Heard, persona: int, disclosed: Disclosed) -> bool:
-    """Return whether a reply speaks at length of things that nobody has told."""
+    """Return whether a reply is about something that the user has not told, and not about them."""
     told = frozenset[str]().union(
         *[answers.sentence_stems(persona)[n] for n in disclosed.told]
     )  # fmt: skip

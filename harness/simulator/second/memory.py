@@ -1,4 +1,4 @@
-"""What a second user remembers of one conversation."""
+"""The state of a conversation with the second user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.simulator.state import Disclosed, User
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A second user's memory of one conversation; travels in UserTurn.state, never changes."""
+    """A second user's memory of one conversation: the immutable value of UserTurn.state."""
 
     key: ConversationKey
     user: User
@@ -19,16 +19,15 @@ class Memory:
     mood: float
     """0 to 100."""
     expected: float
-    """The mood that was to be expected after the last reply, before noise and clamp; the start at
-    the opening."""
+    """Expected mood after the last reply, before noise and clamp; initially the start mood."""
     reported: float
-    """Start plus reported changes, before clipping."""
+    """Initial emotion plus the reported changes, before clipping to 0-100."""
     disclosed: Disclosed
     turn: int = 0
-    """Replies so far."""
+    """Number of replies so far."""
     past: tuple[frozenset[str], ...] = ()
-    """What each reply so far did."""
+    """Acts of each reply so far."""
     spoken: frozenset[str] = frozenset()
     """Sentences the policy has said, in plain words."""
     hurt: bool = False
-    """Some reply was heard as cruel."""
+    """True if any reply was heard as cruel."""

@@ -1,8 +1,8 @@
-"""Patterns of words, from cues.tsv, and where they are found in a sentence.
+"""Patterns of words, from files such as cues.tsv, and their matches in a sentence.
 
-A pattern is words side by side: `a|b` is one or the other, `@name` a word of a class, `*` any one
-word, `_` none to three words, `^` the beginning and `$` the end of a sentence. Each is looked up by
-the words that it can begin with.
+A pattern is a sequence of words: `a|b` is one or the other, `@name` a word of a class, `*` any one
+word, `_` zero to three words, `^` the beginning and `$` the end of a sentence. Patterns are indexed
+by their first words.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ GAP = 3
 """The most words that `_` stands for."""
 START, END = "^", "$"
 Part = frozenset[str] | None
-"""The words that fit; None for any word."""
+"""The words that match; None for any word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern, and what it is a sign of."""
+    """One pattern and its cue."""
 
     cue: str
     weight: float
     parts: tuple[Part | str, ...]
     """A set of words, None for any word, or `_`."""
     deniable: bool
-    """A word of denial before it takes it back: it has none itself."""
+    """True if a negator before the pattern cancels it, because it contains none itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A pattern in a sentence."""
+    """A match of a pattern in a sentence."""
 
     pattern: Pattern
     at: int
-    """Number of its first word, counted with START."""
+    """Index of the first word, where index 0 is START."""
 
 
 class Patterns:
-    """The patterns of a file, by the words that they can begin with."""
+    """The patterns of a file, indexed by their first words."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         self._by_word: dict[str, list[Pattern]] = {}
@@ -58,7 +58,7 @@ class Patterns:
                     self._by_word.setdefault(word, []).append(pattern)
 
     def find(self, words: Sequence[str]) -> list[Found]:
-        """Return every pattern in a sentence, once for each place where it begins."""
+        """Return the matches in a sentence, at most one per pattern and position."""
         row = (START, *words, END)
         begin, ends = self._by_word, self._by_two
         found = []
@@ -83,7 +83,7 @@ def _fits(parts: Sequence[Part | str], row: Sequence[str], at: int) -> bool:
 
 
 def read(path: Path, cues: Sequence[str], denials: frozenset[str]) -> Patterns:
-    """Return the patterns of a file. Raises ConfigError for a malformed one."""
+    """Return the patterns of a file. Raises ConfigError for a malformed file."""
     classes: dict[str, frozenset[str]] = {}
     patterns = []
     rows = columns(path, ("cue", "weight", "pattern"), {"cue": (*cues, "class")})

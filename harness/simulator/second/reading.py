@@ -1,4 +1,4 @@
-"""A reply as the second user hears it, read from its text alone."""
+"""The second user's reading of a reply, from its text alone."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from harness.simulator.second.sentence import STRATEGY, Judged, judge, known_wor
 from harness.simulator.second.text import SMALL_WORDS, Sentence, sentences, stem, stems_of
 
 HURTS_FROM = 0.45
-"""Log-odds from which on a sentence is heard as cruel: set so that some 10% of the caring sentences
-of the batches that the weights were not learnt from lie above (11% of them do)."""
+"""Log-odds from which a reply is heard as cruel. Chosen so that about 10% of the caring sentences
+of batches not used to fit the weights exceed it (11% do)."""
 NOTHING_SAID = -5.0
 EXCUSES, MOST_CARE, MOST_EXCUSED = 0.4, 2.0, 1.5
-"""Share of the evidence of care in other sentences that excuses the worst one; the most that one
-sentence counts, and that all excuse, in nats."""
+"""Share of the caring evidence of other sentences that offsets the worst sentence, and the limits
+in nats for one sentence and for all."""
 MOST_WORDS = 400
 LEAST_KNOWN = 0.55
-"""Share of the words that must be known ones."""
+"""Least share of known words."""
 LEAST_SMALL, MOST_SMALL = 0.12, 0.97
-"""Shares of a reply's words that are small ones, between which it has a grammar."""
+"""Range of the share of function words in grammatical text."""
 LEAST_PAIRS = 0.1
-"""Share of neighbouring words that must have been met side by side."""
+"""Least share of neighbouring words that are known pairs."""
 MOST_OF_ONE = 0.34
-"""Largest share that one word may have of a reply of some length."""
+"""Largest share of one word in a reply of at least SOME_LENGTH words."""
 FEW, SOME_LENGTH, A_SENTENCE = 2, 6, 9
 _MARKUP = re.compile(r"[<>{}|\\\[\]=`~^]|[#*_]{2}|&&|[;!?.]{6}|(.)\1{4}|\w\(")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -35,48 +35,51 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True, slots=True)
 class HeardSentence:
-    """A sentence of a reply."""
+    """A sentence of a reply as read."""
 
     judged: Judged
     about: frozenset[str]
-    """Stems of what it speaks of."""
+    """Stems of the content words."""
     plain: str
-    """Its words."""
+    """The words of the sentence."""
     words: frozenset[str]
-    """Stems of all its words."""
+    """Stems of all words."""
     asks: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A reply as it is heard."""
+    """A reply as read."""
 
     said: tuple[HeardSentence, ...]
     about: frozenset[str]
-    """Stems of what it speaks of."""
+    """Stems of the content words."""
     words: int
     fault: str | None
-    """Why it is no language, by a rule of config.simulator.LANGUAGE_RULES; None if it is."""
+    """Rule of config.simulator.LANGUAGE_RULES that the reply breaks; None if it is language."""
 
     @property
     def acts(self) -> tuple[str, ...]:
-        """What its sentences do, in order, none twice in a row."""
+        """Acts of the sentences in order, without immediate repetitions."""
         acts = [s.judged.act for s in self.said if s.judged.act is not None]
         return tuple([act for n, act in enumerate(acts) if n == 0 or acts[n - 1] != act])
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """The acts by ESConv's names."""
+        """The strategies (ESConv) of the acts."""
         return tuple([STRATEGY[act] for act in self.acts])
 
     @property
     def hurt(self) -> float:
-        """Log-odds of its most hurtful sentence, which care in the others excuses."""
+        """Log-odds that the reply is cruel, in nats; see `hurt_of`."""
         return hurt_of([s.judged.hurt for s in self.said])
 
 
 def hurt_of(nats: Sequence[float]) -> float:
-    """Return the log-odds that a reply is cruel, of those of its sentences."""
+    """Return the log-odds that a reply is cruel, from the log-odds of its sentences.
+
+    It is the maximum, lowered by the care in the other sentences.
+    """
     if not nats:
         return NOTHING_SAID
     worst = max(nats)
@@ -86,7 +89,7 @@ def hurt_of(nats: Sequence[float]) -> float:
 
 @lru_cache(maxsize=16384)
 def read(text: str) -> Heard:
-    """Return what a reply does; it never fails, whatever the text."""
+    """Return the reading of a reply. Never fails, whatever the text."""
     spoken = sentences(text)
     said = tuple([_said(sentence) for sentence in spoken])
     about = frozenset[str]().union(*[s.about for s in said])
@@ -102,7 +105,7 @@ def _said(sentence: Sentence) -> HeardSentence:
 
 
 def _fault(text: str, words: Sequence[str]) -> str | None:
-    """Return the rule by which a reply is no language."""
+    """Return the rule by which a reply is not language, or None."""
     if not words:
         return "empty"
     if len(words) > MOST_WORDS:
@@ -128,7 +131,7 @@ def _fault(text: str, words: Sequence[str]) -> str | None:
 
 
 def _known_pairs(words: Sequence[str]) -> float:
-    """Return the share of neighbouring words that the regression has met side by side."""
+    """Return the share of neighbouring words that are pairs among the regression's features."""
     table = weights()
     met = [f"{first} {second}" in table for first, second in pairwise(words)]
     return sum(met) / len(met)

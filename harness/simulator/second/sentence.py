@@ -1,10 +1,10 @@
-"""One sentence of a reply: what it does, and how much it looks meant to hurt.
+"""Classifies one sentence of a reply: its act, and the log-odds that it is meant to hurt.
 
-Two sources: cues (`cues.tsv`, patterns written by hand, which name speech acts beyond doubt and
-words of care and cruelty), and one regression over nine things that a sentence can do, ESConv's
-eight strategies and to hurt (`weights.tsv`, learnt by benchmarks/second_reader.py). A word of
-denial up to three words before takes a cue back, as in VADER (Hutto and Gilbert 2014), and a hard
-name that is only felt, thought or said to be so is nobody's insult.
+There are two sources. Cues (`cues.tsv`) are hand-written patterns of unambiguous speech acts and of
+words of care and cruelty. A multinomial logistic regression has nine outcomes: ESConv's eight
+strategies and hurting (`weights.tsv`, fitted by benchmarks/second_reader.py). A negator up to three
+words before a cue cancels it, as in VADER (Hutto and Gilbert 2014). A harsh label after a verb of
+feeling, thinking or saying is not an insult.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from harness.simulator.second.text import Sentence
 
 ACTS = ("ask", "say_back", "feel_with", "share", "credit", "absolve", "advise", "explain",
         "weigh", "stay", "remark")  # fmt: skip
-"""What a sentence can do; a remark is none of the others, and serves nobody."""
+"""Acts of a sentence. A remark is none of the others and has no worth."""
 STRATEGY = {
     "ask": "question", "say_back": "restate", "feel_with": "reflect", "share": "disclose",
     "credit": "affirm", "absolve": "affirm", "advise": "suggest", "explain": "inform",
     "weigh": "inform", "stay": "other", "remark": "other",
 }  # fmt: skip
-"""By act, ESConv's name of it."""
+"""The strategy (ESConv) of each act."""
 _ACTS_OF = {s: tuple(act for act in ACTS if STRATEGY[act] == s) for s in STRATEGIES}
 HARM, LABEL, WARM, SORRY = "harm", "label", "warm", "sorry"
-"""Other cues; a label is a hard name for a person."""
+"""Other cues. A label is a harsh name for a person."""
 OUTCOMES = (*STRATEGIES, "hurt")
 WEIGHTS = Path(__file__).with_name("weights.tsv")
 LIKELY, CERTAIN = 0.35, 0.5
-"""Share of the regression from which on an act without a cue is heard, and a question is a
+"""Probability from which an act without a cue is recognised, and from which a question counts as a
 suggestion."""
 CUE_SHARE, LATER = 0.7, 0.25
-"""Share that a cue at the beginning of a sentence adds, and how much less each later word does."""
+"""Score of a cue at the beginning of a sentence, and the rate at which it decreases by position."""
 CUE_NATS = 0.5
-"""Nats of evidence of harm that a cue of weight 1 adds, or of care takes away."""
+"""Nats that a cue of harm with weight 1 adds to the log-odds of hurt."""
 _REPORTED = frozenset(
     """feel feels feeling felt call called calling think thinks thinking believe told said say says
     tell telling afraid fear if like though voice thoughts thought i""".split()  # noqa: SIM905
 )
-"""Words up to three words after which a label is somebody's view of themselves."""
+"""Words that make a label within the next three words reported speech or a self-description."""
 DENIALS = frozenset(
     ["not", "no", "never", "nobody", "none", "nothing", "neither", "nor", "hardly", "without"]
 )
 DENIED_WITHIN = 3
 MOST_WORDS = 60
-"""Of a longer sentence the rest is not judged."""
+"""Words of a sentence that the regression reads."""
 _YOU = frozenset(["you", "your", "yours", "yourself"])
 _I = frozenset(["i", "me", "my", "myself"])
 _TABLE = patterns.read(CUES, (*ACTS, HARM, LABEL, WARM, SORRY), DENIALS)
@@ -60,19 +60,19 @@ _TABLE = patterns.read(CUES, (*ACTS, HARM, LABEL, WARM, SORRY), DENIALS)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A sentence as it is heard."""
+    """The classification of a sentence."""
 
     act: str | None
-    """Of ACTS; None where nothing is likely."""
+    """One of ACTS; None if none is likely."""
     hurt: float
-    """Log-odds that it is meant to hurt, nats."""
+    """Log-odds that the sentence is meant to hurt, in nats."""
     sorry: bool
-    """It apologises."""
+    """True if the sentence apologises."""
 
 
 @lru_cache(maxsize=16384)
 def judge(sentence: Sentence) -> Judged:
-    """Return how a sentence is heard."""
+    """Return the classification of a sentence."""
     signs = _signs(sentence)
     shares = _shares(features(sentence, signs))
     warmth, harm = _strength(signs, WARM), _strength(signs, HARM, LABEL)
@@ -82,16 +82,16 @@ def judge(sentence: Sentence) -> Judged:
 
 
 def features_of(sentence: Sentence) -> set[str]:
-    """Return what the regression judges a sentence by."""
+    """Return the regression's features of a sentence."""
     return features(sentence, _signs(sentence))
 
 
 def features(sentence: Sentence, signs: Collection[Found]) -> set[str]:
-    """Return the features of a sentence: its words, denied or not, pairs of words, and the cues.
+    """Return the features of a sentence: words, plain or negated, pairs of words, and cues.
 
-    `signs`: the cues in it that are not taken back. A word up to three words after a word of denial
-    is another word (`!good`), as Das and Chen (2001) have it; of a sentence that speaks to the user
-    (`you`) each word counts apart as well.
+    `signs` are the cues that are not cancelled. A word up to three words after a negator is a
+    feature of its own (`!good`), as in Das and Chen (2001). In a sentence that addresses the user
+    (`you`), each word also has a second feature.
     """
     words = _denied(sentence.words[:MOST_WORDS])
     found = {"", *words, *map(" ".join, zip(("^", *words), words, strict=False))}
@@ -118,7 +118,7 @@ def _denied(words: Sequence[str]) -> list[str]:
 
 @cache
 def weights() -> dict[str, tuple[int, ...]]:
-    """Return hundredths of each outcome's weight, by feature. Raises ConfigError."""
+    """Return the weights of each feature for OUTCOMES, in hundredths. Raises ConfigError."""
     header, *lines = WEIGHTS.read_text(encoding="utf-8").splitlines()
     rule = f"the columns must be a feature and {', '.join(OUTCOMES)}"
     require(f"{WEIGHTS}:1", rule, header.split("\t")[1:] == list(OUTCOMES), header)
@@ -128,7 +128,7 @@ def weights() -> dict[str, tuple[int, ...]]:
 
 @cache
 def known_words() -> frozenset[str]:
-    """Return the words that the regression has learnt."""
+    """Return the words that have a weight."""
     return frozenset([name for name in weights() if name.isalpha()])
 
 
@@ -144,7 +144,7 @@ def _shares(found: Collection[str]) -> list[float]:
 
 
 def _signs(sentence: Sentence) -> list[Found]:
-    """Return the cues in a sentence that are not taken back."""
+    """Return the cues in a sentence that are not cancelled."""
     row = (patterns.START, *sentence.words)
     return [found for found in _TABLE.find(sentence.words) if not _taken_back(found, row)]
 
@@ -159,7 +159,7 @@ def _taken_back(found: Found, row: Sequence[str]) -> bool:
 
 
 def _strength(signs: Iterable[Found], *cues: str) -> float:
-    """Return the sum of the weights of cues; of those that begin at one word the largest counts."""
+    """Return the sum of the weights of `cues`; of cues at the same word the largest counts."""
     at: dict[int, float] = {}
     for found in signs:
         if found.pattern.cue in cues:
@@ -168,10 +168,11 @@ def _strength(signs: Iterable[Found], *cues: str) -> float:
 
 
 def _act(sentence: Sentence, signs: Sequence[Found], shares: Sequence[float]) -> str | None:
-    """Return what a sentence does.
+    """Return the act of a sentence, or None.
 
-    A question mark decides. Else each strategy has its share of the regression and what its cues
-    add, the earlier the more; the best one's act is that of its cues, or the one for all.
+    A question mark decides, except for a likely suggestion. Otherwise an act with cues scores its
+    strategy's probability plus its cues, earlier cues more, and competes with the default act of
+    the most probable strategy.
     """
     share = dict(zip(STRATEGIES, shares, strict=False))
     if sentence.asks and share["suggest"] < CERTAIN:

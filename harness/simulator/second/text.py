@@ -1,4 +1,4 @@
-"""Plain words of a text, in sentences, and the stems by which two texts speak of one thing."""
+"""Splits a text into sentences of plain words, and stems words so that texts can be compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MOST_CHARACTERS = 4000
-"""Of a longer reply the rest is not read."""
+"""Characters of a reply that are read."""
 _SENTENCE = re.compile(r"[^.?!;\n]+[.?!;]*")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+")
 _TAILS = (
@@ -41,7 +41,7 @@ _SMALL_WORDS = """
     anyone anybody nobody everyone people think thought time day days today many long little bit
 """
 SMALL_WORDS = frozenset(_SMALL_WORDS.split())
-"""Words that say nothing of what a text is about."""
+"""Function words and other words that do not tell what a text is about."""
 _SMALLEST = frozenset(["i", "me", "my", "you", "your", "a", "the", "to", "of", "am", "are", "it"])
 _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s")
 
@@ -52,12 +52,12 @@ class Sentence:
 
     words: tuple[str, ...]
     asks: bool
-    """It ends with a question mark."""
+    """True if the sentence ends with a question mark."""
 
 
 @lru_cache(maxsize=16384)
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Return the sentences of a text that have a word."""
+    """Return the sentences of a text that contain a word."""
     found = []
     for part in _SENTENCE.findall(_plain(text)):
         words = _words(part)
@@ -67,19 +67,19 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the stems of the words that say what a text is about."""
+    """Return the stems of the content words of a text."""
     return frozenset[str]().union(*[stems_of(sentence.words) for sentence in sentences(text)])
 
 
 @lru_cache(maxsize=16384)
 def stems_of(words: tuple[str, ...]) -> frozenset[str]:
-    """Return the stems of those of some words that say what they are about."""
+    """Return the stems of the content words among `words`."""
     return frozenset([stem(word) for word in words if word not in SMALL_WORDS])
 
 
 @lru_cache(maxsize=16384)
 def gist(text: str) -> frozenset[str]:
-    """Return `stems`; of a text with fewer than two, all words but the smallest."""
+    """Return `stems`; if fewer than two, the stems of nearly all words."""
     found = stems(text)
     if len(found) > 1:
         return found
@@ -89,7 +89,7 @@ def gist(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Return a word without its ending, so that `sleeping` and `sleeps` are one."""
+    """Return a word without its ending, so that `sleeping` and `sleeps` are the same."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word.removesuffix(ending)
@@ -100,7 +100,7 @@ def stem(word: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return small letters without accents."""
+    """Return the text in lower case without accents."""
     text = text[:MOST_CHARACTERS].replace("\u2019", "'").lower()
     if text.isascii():
         return text
@@ -116,7 +116,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8192)
 def _spelt(word: str) -> tuple[str, ...]:
-    """Return a word with its contraction written out."""
+    """Return a word, or the words of a contraction."""
     whole = _WHOLE.get(word)
     if whole is not None:
         return tuple(whole.split())

@@ -1,4 +1,4 @@
-"""The second scripted user: in process, deterministic, no model."""
+"""The second scripted user: in process, deterministic, without a model."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from harness.simulator.state import (
 )
 
 STEP = 5
-"""difficulty.step_size at which a worth of 1 is Acceptance.points."""
+"""The difficulty.step_size for which a worth of 1 equals Acceptance.points."""
 
 
 class SecondSimulator:
-    """Users of one difficulty."""
+    """The second scripted users of one difficulty level."""
 
     def __init__(
         self, difficulty: DifficultyConfig, typicality_cut: float | None = TYPICALITY_CUT
@@ -38,7 +38,7 @@ class SecondSimulator:
         self._points = self._acceptance.points * difficulty.step_size / STEP
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """Return the opening of each conversation; the keys of one group give the same."""
+        """Return the opening of each conversation, the same for all keys of a group."""
         return [self._open(key) for key in keys]
 
     def answer(
@@ -48,14 +48,14 @@ class SecondSimulator:
         return [self._answer(*asked) for asked in zip(turns, replies, strict=True)]
 
     def rise_probability(self, state: Memory, reply: SupporterReply) -> float:
-        """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
+        """Return the exact probability that `reply` raises the emotion of the user of `state`."""
         _, appraised = self._appraise(state, reply)
         return dynamics.rise_probability(state.emotion, self._expected(state, appraised))
 
     def rise_probabilities(
         self, states: Sequence[Memory], replies: Sequence[SupporterReply]
     ) -> list[float]:
-        """Return `rise_probability` of each user and the reply they get."""
+        """Return `rise_probability` for each pair of state and reply."""
         return [self.rise_probability(*one) for one in zip(states, replies, strict=True)]
 
     def _open(self, key: ConversationKey) -> UserTurn:
@@ -67,7 +67,7 @@ class SecondSimulator:
         return UserTurn(text, start, None, float(start), None, (), False, {}, memory)
 
     def _appraise(self, state: Memory, reply: SupporterReply) -> tuple[str | None, Appraised]:
-        """Return why a reply is no language, if so, and what it is worth."""
+        """Return why a reply is not language (None if it is), and its appraisal."""
         heard = read(reply.text)
         fault = heard.fault
         surprise, cut = reply.start_z, self._typicality_cut
@@ -110,7 +110,7 @@ class SecondSimulator:
     def _spoken(
         self, after: Memory, change: int, heard: Heard, fault: str | None, appraised: Appraised
     ) -> UserTurn:
-        """Return the turn that the policy and the trainer get."""
+        """Return the turn that the policy and the trainer receive."""
         taken = voice.Taken(
             change=change,
             reason=appraised.reason(change > 0) if fault is None else None,
@@ -127,7 +127,7 @@ class SecondSimulator:
         why: dict[str, float | str] = {
             part: self._points * worth for part, worth in appraised.parts.items()
         }
-        if not appraised.cruel:  # a doubt is no hurt yet
+        if not appraised.cruel:  # below the threshold of cruelty the cost is recorded as doubt
             why["doubt"] = why.pop("hurt", 0.0)
             why["hurt"] = 0.0
         if fault is not None:

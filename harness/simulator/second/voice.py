@@ -1,4 +1,4 @@
-"""The second user's words: how the reply was taken, an answer or what comes next, feeling, need."""
+"""The second user's words: a reaction, an answer or a disclosure, a feeling, a need."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from harness.simulator.state import Disclosed, User
 
 _ACTS = tuple(act for act in ACTS if act != "remark")
 GLAD = (*_ACTS, "taken_up", "sorry")
-"""What a reply can help by."""
+"""Reasons why a reply helped."""
 SORRY = (*_ACTS, "worn", "before", "beside", "too_much", "cruel", "little")
-"""What a reply can fail by; little: it helped, and less than the mood sinks by itself."""
+"""Reasons why a reply did not help; `little`: it helped less than the mood decays."""
 LINES = tables(
     Path(__file__).with_name("lines.tsv"),
     {
@@ -35,16 +35,16 @@ LINES = tables(
         **{f"farewell.{ending}": Table() for ending in ("success", "left", "cap")},
     },
 )
-"""By table, the lines that bear on no need."""
+"""Lines by table, without the lines about a need."""
 LOW, LIGHTER, MET = 35, 60, 70
-"""Emotions: below the first feelings are strong, from the second on those told before fade, from
-the third on the need is spoken of as met."""
+"""Thresholds of emotion: feelings are strong below LOW, told feelings fade from LIGHTER, and the
+need is spoken of as met from MET."""
 SPEAKS_OF_FEELINGS = {True: 0.8, False: 0.3}
-"""Chance of a feeling in a turn, by whether the user came for something emotional."""
+"""Chance of a feeling in a turn, by whether the user's intention is emotional."""
 NEED_AGAIN = 0.85
-"""Factor on the chance of speaking of the need where the last reply helped."""
+"""Factor on the chance of speaking of the need after a reply that helped."""
 RATHER_NOT = {"negative": 0.06, "passive": 0.03, "avoidant": 0.12}
-"""Chance of refusing an answer."""
+"""Chance of refusing an answer, by temperament."""
 
 
 _NO_ANSWER = {None: "unknown", "absent": "none_of"}
@@ -52,22 +52,22 @@ _NO_ANSWER = {None: "unknown", "absent": "none_of"}
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How a reply was taken, as far as the words depend on it."""
+    """How the user took a reply: what their words depend on."""
 
     change: int
-    """Of the emotion, points."""
+    """Change of the emotion, in points."""
     reason: str | None
-    """One of GLAD where it helped and of SORRY where it did not; None where nothing explains it."""
+    """One of GLAD for a rise and of SORRY for a fall; None if nothing explains the change."""
     question: HeardSentence | None
     about: frozenset[str]
-    """Stems of what the reply speaks of."""
+    """Stems of the reply's content words."""
     puzzled: bool
     closes: bool
-    """Nothing is told in answer: the reply was cruel, or no language."""
+    """True if the user tells nothing in answer: the reply was cruel, or not language."""
 
 
 def opening(user: User, emotion: int, disclosure: str, u: Sequence[float]) -> tuple[Disclosed, str]:
-    """Return the first words: the topic, a fact, a feeling, and what shows of the need."""
+    """Return the disclosures and text of the opening: topic, fact, feeling, and maybe a need."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
     line = pick(LINES[_band(emotion)]["any"], u[1])
@@ -89,7 +89,7 @@ def answered(
     ended: str | None,
     w: Sequence[float],
 ) -> tuple[Disclosed, str]:
-    """Return what is disclosed by then, and the words of one turn."""
+    """Return the disclosures after the turn, and the user's words."""
     turn = _Turn(user, before, emotion, dynamics.EXPRESSION[disclosure], w)
     parts = [turn.reaction(taken)]
     if ended is not None:
@@ -105,7 +105,7 @@ def answered(
 
 
 class _Turn:
-    """One user who is about to speak."""
+    """Composes one turn of a user."""
 
     def __init__(
         self, user: User, before: Disclosed, emotion: int, shows: float, w: Sequence[float]
@@ -118,13 +118,13 @@ class _Turn:
         self._lines = set(before.lines)
 
     def line(self, table: str, draw: int) -> str:
-        """Return a line of a table, none said before if others are left."""
+        """Return a line of a table, not one said before if others are left."""
         line = _fresh(LINES[table]["any"], self._lines, self._w[draw])
         self._lines.add(line)
         return line
 
     def reaction(self, taken: Taken) -> str:
-        """Return how the reply was taken, if that shows."""
+        """Return the reaction to the reply; a neutral line if it does not show."""
         if taken.puzzled:
             return self.line("puzzled", 0)
         shows = taken.reason == "cruel" or self._w[1] < self._shows
@@ -133,7 +133,7 @@ class _Turn:
         return self.line(f"{'glad' if taken.change > 0 else 'sorry'}.{taken.reason}", 0)
 
     def tells(self, taken: Taken) -> list[str]:
-        """Return the answer to a question, or what is told unasked, and a feeling."""
+        """Return the answer to a question, or else an unasked disclosure and a feeling."""
         if taken.question is not None:
             return self.answer(taken.question)
         parts = []
@@ -144,7 +144,7 @@ class _Turn:
         return parts
 
     def answer(self, question: HeardSentence) -> list[str]:
-        """Return the answer to a question; what is needed is told with the need."""
+        """Return the answer to a question; empty for one about the need, which `need` answers."""
         subject = answers.subject_of(question.plain)
         if subject == "need":
             return []
@@ -160,7 +160,7 @@ class _Turn:
         return [self.line(_NO_ANSWER.get(subject, "told_already"), 5)]
 
     def need(self, disclosure: str, taken: Taken) -> list[str]:
-        """Return a line on what they came for, if that shows; always if it is asked for."""
+        """Return a line about the user's intention if it shows; always if asked for."""
         glad, question = taken.change > 0, taken.question
         asked = question is not None and answers.subject_of(question.plain) == "need"
         if not asked and self._w[7] >= self._shows * (NEED_AGAIN if glad else 1.0):
@@ -171,7 +171,7 @@ class _Turn:
         return [] if met and not asked and self._w[9] < 0.5 else [self._need]
 
     def disclosed(self) -> Disclosed:
-        """Return what has been told once the turn is spoken."""
+        """Return the disclosures after the turn."""
         before, index = self._before, self._index
         return Disclosed(
             before.told if index is None else (*before.told, index),
@@ -206,7 +206,7 @@ class _Turn:
 def need(
     disclosure: str, intention: str, emotion: int, glad: bool, earlier: Sequence[str], u: float
 ) -> str:
-    """Return a line that bears on what a user came for, as openly as the level lets it show."""
+    """Return a line about the user's intention, as openly as `disclosure` allows."""
     met = emotion >= MET
     if disclosure == "never":
         kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
@@ -216,19 +216,19 @@ def need(
 
 
 def shows_attitude(text: str) -> bool:
-    """Return whether the first sentence of `text` says how the reply was taken."""
+    """Return whether the first sentence of `text` shows how the user took the reply."""
     unsaid = (*LINES["flat"]["any"], *LINES["puzzled"]["any"])
     return not text.startswith(unsaid)
 
 
 def is_phrase(sentence: str) -> bool:
-    """Return whether a sentence is one that these users say whatever their matter is."""
+    """Return whether a sentence is a line that any of these users may say."""
     return sentence in _phrases()
 
 
 @cache
 def _phrases() -> frozenset[str]:
-    """Return the lines without a gap, and the sentences of those that have several."""
+    """Return the lines without placeholders."""
     return frozenset(line for table in LINES.values() for line in table["any"] if "{" not in line)
 
 
@@ -237,5 +237,5 @@ def _band(emotion: int) -> str:
 
 
 def _fresh(pool: tuple[str, ...], said: Collection[str], u: float) -> str:
-    """Return the line of a pool that a draw falls on, none said before if others are left."""
+    """Return a line of the pool by the draw `u`, not one said before if others are left."""
     return pick(tuple([line for line in pool if line not in said]) or pool, u)

@@ -1,9 +1,9 @@
-"""The served user: a model behind an OpenAI-compatible endpoint plays it.
+"""The served user: a language model behind an OpenAI-compatible endpoint plays the user.
 
-simulator.py answers a batch, one coroutine a conversation; prompts.py words what is asked, with
-what the policy said as quoted data (quoting.py) and the level in words (wording.py); answers.py
-reads the answers strictly. client.py gets each request answered, from the journal or the endpoint,
-and retries within a budget; faults.py has typed faults and outages, completions.py requests,
-responses and the redaction of the key. cast.py says who comes, one of our personas or of a file of
-profiles (profiles.py, rlver.py).
+simulator.py answers a batch with one coroutine per conversation. prompts.py makes the requests:
+the policy's words are quoted data (quoting.py) and the level is described in words (wording.py).
+answers.py parses the answers strictly. client.py answers each request from the journal or the
+endpoint and retries within a budget. faults.py has typed faults and outages; completions.py has
+requests, responses and the redaction of the key. cast.py draws the user: a built-in persona, or a
+profile from a file (profiles.py, rlver.py).
 """

@@ -1,8 +1,8 @@
-"""Reader of the model's answers, strict: a value of the asked shape, or a Fault.
+"""Strict parsing of the model's answers: a value of the requested schema, or a Fault.
 
-A user's message must not give away what the policy must find out for itself: the machinery (scores,
-prompts, the name of an intention), whatever the level; and, unless difficulty.disclosure is free,
-the hope put into plain words.
+A user's message must not leak what the policy has to find out. At every level this includes scores,
+prompts and names of intentions; unless difficulty.disclosure is free, it also includes the user's
+hope in plain words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.simulator.served.prompts import FITS, LONGEST_REASON
 from harness.simulator.served.quoting import spoken
 
 RUN = 5
-"""So many words in a row from the wording of the hope are the hope."""
+"""Number of consecutive words of the hope's wording that leak it."""
 _MACHINERY = re.compile(
     r"\b(?:mood_now|target_fit|latest_message(?:_felt)?|hidden (?:intention|goal|need)|json|schema"
     r"|system prompt|language model|as an ai|simulat(?:ed|or|ion)|role-?play\w*)\b"
@@ -45,14 +45,14 @@ _ALOUD = {
 }
 _WORD = re.compile(r"[a-z']+")
 _FEELINGS = {wording.feeling_of(change) for change in (-10, -5, 0, 5, 10)}
-"""What the model is told of the mood, for the case that it hands this back as the message."""
+"""The prompt's descriptions of the mood, which the model may return as the message."""
 _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _ALOUD.items()}
 
 
 def leak(text: str, intention: str, disclosure: str) -> str | None:
-    """Return the words that give the hope away, or the machinery; None where nothing does.
+    """Return the words of a message that leak the hope or the machinery; None if none do.
 
-    The mood as the prompt words it is machinery where it is the whole message.
+    A message that is just the prompt's description of the mood leaks the machinery.
     """
     match = _MACHINERY.search(text)
     if match is None and disclosure != "free":
@@ -65,7 +65,7 @@ def leak(text: str, intention: str, disclosure: str) -> str | None:
 
 
 def _copied(text: str, hope: str) -> str | None:
-    """Return a run of RUN words of `hope` in `text`, whoever it is said of."""
+    """Return RUN consecutive words of `hope` that are in `text`, in first or third person."""
     spoken_words = f" {' '.join(_words(text))} "
     words = _words(hope)
     runs = (" ".join(words[n : n + RUN]) for n in range(len(words) - RUN + 1))
@@ -82,7 +82,7 @@ _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ServedAppraisal:
-    """The model's verdict on one reply."""
+    """The model's appraisal of one reply."""
 
     change: int
     target_fit: str
@@ -91,9 +91,9 @@ class ServedAppraisal:
 
 
 def appraisal(content: str, allowed: Sequence[int]) -> ServedAppraisal:
-    """Return the verdict in `content`. Raises Fault.
+    """Return the appraisal in `content`.
 
-    Malformed, out_of_range for a change that is not one of `allowed`, or contradictory.
+    Raises Fault: empty, malformed, contradictory, or out_of_range for a change not in `allowed`.
     """
     fields = _object(content)
     change = fields.get("change")
@@ -109,7 +109,7 @@ def appraisal(content: str, allowed: Sequence[int]) -> ServedAppraisal:
 
 
 def message(content: str, intention: str, disclosure: str, heard: Sequence[str] = ()) -> str:
-    """Return what the user says to what they have `heard`.
+    """Return the user's message in `content`; `heard` are the supporter's messages so far.
 
     Raises Fault: malformed, empty, leaked, or echoed.
     """
@@ -129,7 +129,7 @@ def message(content: str, intention: str, disclosure: str, heard: Sequence[str] 
 
 
 def _object(content: str) -> dict[str, Any]:
-    """Return the JSON object, in a code fence or not. Servers without schemas like fences."""
+    """Return the JSON object, also from a code fence, which servers without schemas often add."""
     fenced = _FENCE.fullmatch(content)
     if not content.strip():
         raise Fault("empty", "no content")

@@ -1,7 +1,4 @@
-"""The user of a served conversation.
-
-One of our personas or of simulator.profiles, and its state.
-"""
+"""The user of a served conversation, a built-in persona or a profile, and the user's memory."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ USER, SUPPORTER = "user", "supporter"
 
 @dataclass(frozen=True, slots=True)
 class ProfiledUser:
-    """A user of a profile, with an intention and temperament where it left them to the level."""
+    """A user from a profile. The level draws intention and temperament if the profile has none."""
 
     profile: Profile
     intention: str
@@ -35,25 +32,25 @@ class ProfiledUser:
 
 @dataclass(frozen=True, slots=True)
 class ServedState:
-    """A served user's memory of one conversation; travels in UserTurn.state, never changes."""
+    """A served user's memory of one conversation: the immutable value of UserTurn.state."""
 
     key: ConversationKey
     user: User | ProfiledUser
     emotion: int
     reported: float
-    """Start plus reported changes, before clipping."""
+    """Initial emotion plus the reported changes, before clipping to 0-100."""
     messages: tuple[tuple[str, str], ...] = ()
     """(USER or SUPPORTER, text), as quoted in prompts; the opening first."""
     turn: int = 0
-    """Replies so far."""
+    """Number of replies so far."""
     fault: str | None = None
-    """Kind of the fault that the opening met: the first reply then ends the conversation."""
+    """Kind of fault of a failed opening; the first reply then ends the conversation."""
 
 
 def user_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> User | ProfiledUser:
-    """Return the user whom the keys of one group share. Raises ConfigError."""
+    """Return the user that all keys of one group share. Raises ConfigError."""
     if not simulator.profiles:
         return draw_user(key, difficulty)[0]
     profile = _drawn(key, difficulty, simulator.profiles)
@@ -64,9 +61,9 @@ def user_of(
 
 
 class ProfiledSimulator:
-    """Scripted users with the intentions and temperaments of profiles, in their joint mix.
+    """Scripted users with the joint distribution of intention and temperament of a profile file.
 
-    Story and words stay those of our own personas, the only ones that a scripted user has.
+    Their stories and words are those of the built-in personas, the only ones of a scripted user.
     """
 
     def __init__(
@@ -80,7 +77,7 @@ class ProfiledSimulator:
         self._simulators: dict[tuple[str | None, str | None], ScriptedSimulator] = {}
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """Return the opening of each conversation; the keys of one group give the same."""
+        """Return the opening of each conversation, the same for all keys of a group."""
         return [self._of(_drawn(key, self.difficulty, self._path)).open([key])[0] for key in keys]
 
     def answer(
@@ -104,7 +101,7 @@ def _drawn(key: ConversationKey, difficulty: DifficultyConfig, path: str) -> Pro
 
 
 def _narrowed(difficulty: DifficultyConfig, profile: Profile) -> DifficultyConfig:
-    """Return the level with no intention and temperament but those that the profile asks for."""
+    """Return the level limited to the profile's intention and temperament, where it has them."""
     return replace(
         difficulty,
         intentions=[profile.intention] if profile.intention else difficulty.intentions,
@@ -113,13 +110,13 @@ def _narrowed(difficulty: DifficultyConfig, profile: Profile) -> DifficultyConfi
 
 
 def check(difficulty: DifficultyConfig, simulator: SimulatorConfig) -> None:
-    """Raise ConfigError if the profiles are not sound, or none of a side fits the level."""
+    """Raise ConfigError if the profiles are invalid, or no profile of a split fits the level."""
     for split in (TRAIN, HELD_OUT) if simulator.profiles else ():
         _some_allowed(split, difficulty, simulator.profiles)
 
 
 def _some_allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
-    """Return `_allowed`. Raises ConfigError where there are none."""
+    """Return `_allowed`. Raises ConfigError if it is empty."""
     found = _allowed(split, difficulty, path)
     if not found:
         raise ConfigError(
@@ -131,7 +128,7 @@ def _some_allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[
 
 
 def _allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
-    """Return the profiles of a side that the level lets come, in the order of the file."""
+    """Return the profiles of a split that the level allows, in file order."""
     return _matching(split, tuple(difficulty.intentions), tuple(difficulty.temperaments), path)
 
 

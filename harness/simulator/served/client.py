@@ -1,12 +1,12 @@
-"""The client of one endpoint: requests in, answers out, from the journal or asked, with retries.
+"""The client of one endpoint: answers requests from the journal or the endpoint, with retries.
 
-One process asks for all of a run, so there is one client for each endpoint that its config names:
-levels, training, evaluation and the run's other ranks (relay.py) share its limits, its journal and
-its connections. Calls are made in a thread of their own, so that the policy can speak meanwhile;
-all else of a client is the caller's, while no call is under way.
+One process makes all requests of a run, with one client per endpoint. Levels, training, evaluation
+and the run's other ranks (relay.py) share its limits, journal and connections. Calls run in a
+thread of their own, so that the policy can generate meanwhile. Use the client's other methods only
+while no call is in flight.
 
-A request is asked once, whoever else asks the same meanwhile: the journal has one answer of it,
-and a model that samples would give each its own, which a resumed run could not repeat.
+Identical requests are sent once, even if made at the same time: the journal has one answer per
+request. A model that samples would answer each differently, and a resume could not repeat that.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from harness.utils.pending import POLL_EVERY_S, Awaited
 T = TypeVar("T")
 R = TypeVar("R")
 LONGEST_WAIT_S = 60.0
-"""Between two tries, whatever Retry-After asks for."""
+"""Longest wait between two tries, whatever Retry-After asks for."""
 _CLIENTS: dict[SimulatorConfig, EndpointClient] = {}
 
 
 def client_for(config: SimulatorConfig) -> EndpointClient:
-    """Return this process's client of the endpoint of `config`."""
+    """Return this process's client for the endpoint of `config`."""
     if config not in _CLIENTS:
         _CLIENTS[config] = EndpointClient(config)
     return _CLIENTS[config]
 
 
 class EndpointClient:
-    """Made by `client_for`; asks nothing until it has to."""
+    """The client of one endpoint. Get it from `client_for`; it connects on the first request."""
 
     def __init__(self, config: SimulatorConfig) -> None:
         self.config, self.journal = config, Journal()
@@ -71,10 +71,10 @@ class EndpointClient:
         self._on_outage: Callable[[Outage], None] = lambda outage: None
 
     def wait_out_outages(self, probe: Request, on_outage: Callable[[Outage], None]) -> None:
-        """Wait from here on for an endpoint that is away, for simulator.outage_s at most.
+        """Wait from now on for an endpoint that is down, for at most simulator.outage_s.
 
-        `probe` is what it is asked meanwhile. `on_outage` is called with each outage, in the thread
-        that waits for answers.
+        `probe` is the request that tests whether it is back. `on_outage` is called with each
+        outage, in the thread that waits for answers.
         """
 
         async def away() -> Fault | None:
@@ -91,10 +91,9 @@ class EndpointClient:
     def start(
         self, conversations: Sequence[Coroutine[Any, Any, T]], join: Callable[[list[T]], list[R]]
     ) -> Awaited[list[R]]:
-        """Begin all at once, from any thread; return what waits for what `join` makes of their
-        results.
+        """Start all conversations at once, from any thread; calling the result waits for them.
 
-        Their answers are durable then.
+        The call returns `join` of their results. By then their answers are on disk.
         """
 
         async def together() -> list[R]:
@@ -108,13 +107,13 @@ class EndpointClient:
         return Awaited(lambda: self._waited_for(future), (future,), self.tell_news)
 
     def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """Run all at once, and return their results."""
+        """Run all conversations at once and return their results."""
         return self.start(conversations, list)()
 
     async def ask(self, request: Request, read: Callable[[str], T]) -> T:
-        """Return the answer to `request` as `read` has it; `read` raises Fault for a bad one.
+        """Return `read` of the answer to `request`; `read` raises Fault for a bad answer.
 
-        Raises Fault once the tries are spent, which are those of whoever asked first.
+        Raises Fault once the tries are spent. Identical requests share the tries of the first.
         """
         digest = request.digest(self.config.model, self.config.temperature)
         entry = self.journal.find(digest)
@@ -124,14 +123,14 @@ class EndpointClient:
             asked = asyncio.create_task(self._settled(request, read, digest))
             asked.add_done_callback(consume_exception)
             self._under_way[digest] = asked
-        if entry is None:  # whoever asked may be cancelled, and others still wait
+        if entry is None:  # shielded, because others may wait after one caller is cancelled
             entry = await asyncio.shield(self._under_way[digest])
         if "fault" in entry:
             raise Fault(entry["fault"], "in all its tries")
         return read(entry["content"])
 
     async def _settled(self, request: Request, read: Callable[[str], object], digest: str) -> Entry:
-        """Return the entry that is in the journal from now on."""
+        """Ask the endpoint, add the outcome to the journal and return its entry."""
         try:
             content, _ = await self._try(request, read, digest)
             return self.journal.add(digest, request, content, None)
@@ -142,8 +141,9 @@ class EndpointClient:
             del self._under_way[digest]
 
     def check(self, request: Request, read: Callable[[str], T]) -> T:
-        """Return the answer, past the journal. Raises EndpointError if there is none, ConfigError
-        if the endpoint refuses the key.
+        """Return the answer, bypassing the journal.
+
+        Raises EndpointError if there is none, ConfigError if the endpoint refuses the key.
         """
 
         async def once() -> T:
@@ -160,7 +160,7 @@ class EndpointClient:
             ) from fault
 
     def keep_in(self, folder: Path) -> None:
-        """Keep the answers, and the model's identity, in `folder`.
+        """Keep the answers and the model's identity in `folder`.
 
         Raises DataError, StorageError.
         """
@@ -168,17 +168,17 @@ class EndpointClient:
         self.model_identity.keep_in(folder)
 
     def at_step(self, step: int, binding: bool) -> None:
-        """Begin step `step`; `binding`: its row is on disk. Raises DataError, StorageError."""
+        """Begin a step. `binding`: its row is on disk. Raises DataError, StorageError."""
         self.journal.at_step(step, binding)
         self.model_identity.at_step()
 
     def take_usage(self) -> Usage:
-        """Return the counts since the last time."""
+        """Return the counts since the last call."""
         taken, self._usage = self._usage, Usage()
         return taken
 
     def close(self) -> None:
-        """Drop what is under way and close the connections; a later `client_for` makes another."""
+        """Cancel calls in flight and close the connections. `client_for` then makes a new one."""
         if _CLIENTS.get(self.config) is self:
             del _CLIENTS[self.config]
         if self._loop is None or self._thread is None:
@@ -197,7 +197,7 @@ class EndpointClient:
             return self._loop
 
     def _waited_for(self, future: concurrent.futures.Future[T]) -> T:
-        """Return the result of `future`, with the news meanwhile."""
+        """Return the result of `future`, reporting outages meanwhile."""
         if self._outages is not None:
             while not future.done() or not self._outages.news.empty():
                 concurrent.futures.wait([future], timeout=POLL_EVERY_S)
@@ -205,7 +205,7 @@ class EndpointClient:
         return future.result()
 
     def tell_news(self) -> None:
-        """Report outages that began or ended, where nobody waits for answers in this thread."""
+        """Report outages that began or ended since the last call."""
         while self._outages is not None and not self._outages.news.empty():
             self._on_outage(self._outages.news.get())
 
@@ -219,7 +219,7 @@ class EndpointClient:
             await self._endpoint.close()
 
     async def _try(self, request: Request, read: Callable[[str], T], digest: str) -> tuple[str, T]:
-        """Return content and value of the first good answer."""
+        """Return content and parsed value of the first good answer."""
         budget = RetryBudget(self.config.retries, self._outages)
         while True:
             await budget.take()
@@ -237,7 +237,7 @@ class EndpointClient:
                 await asyncio.sleep(self._wait_s(budget.made, fault.retry_after_s))
 
     async def _call(self, request: Request, seed: int) -> str:
-        """Return the content of one try, within the limits."""
+        """Return the content of one call, made within the limits."""
         if self._endpoint is None or self._limits is None:
             self._endpoint, self._limits = Endpoint(self.config), Limits(self.config)
         expected, most = tokens_of(request, self.config.max_tokens)
@@ -253,7 +253,7 @@ class EndpointClient:
         return done.content
 
     def _refused_key(self, fault: Fault) -> ConfigError:
-        """Return the error that ends a run: the next try would meet it too."""
+        """Return the error that ends the run, because every other try would fail too."""
         variable, url = self.config.api_key_env, self.config.base_url
         rule = (
             f"${variable} must hold a key that {url} accepts"
@@ -265,12 +265,12 @@ class EndpointClient:
     def _wait_s(self, made: int, retry_after_s: float | None) -> float:
         """Return the wait before the next try.
 
-        Doubled each time, spread so that calls that failed together do not return together.
+        It doubles each time, with jitter so that calls that failed together do not retry together.
         """
         wait_s = self.config.backoff_s * 2.0 ** (made - 1) * random.uniform(0.5, 1.5)
         return min(LONGEST_WAIT_S, max(wait_s, retry_after_s or 0.0))
 
 
 def _seed(digest: str, made: int) -> int:
-    """For endpoints that take one: another try draws another answer."""
+    """Return the seed of a try, for endpoints that use one. Each try samples a new answer."""
     return int(uniforms("served", digest, made)[0] * 2**31)

@@ -1,6 +1,6 @@
-"""One completion: the request, the response read strictly, and the redaction of the key.
+"""One completion: the request, strict parsing of the response, and redaction of the key.
 
-An endpoint that was given the key may echo it in any of its answers; it is repeated nowhere.
+An endpoint may echo the key in any answer, so the key is redacted from all of them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Any
 from harness.simulator.served.faults import Fault, fault_of_status
 
 SHORTEST_KEY = 8
-"""A shorter key is a word that stands for none (`EMPTY`), and would be found in words."""
+"""A shorter key is a placeholder such as `EMPTY`, which also occurs in ordinary text."""
 _BETWEEN = r"(?:[^!-\[\]-~]|(?<=\\)(?:[bfnrt]|u(?!00[2-7])[0-9a-fA-F]{4}))*"
-"""Whatever may stand between two characters of the key: nothing visible, nor its JSON escape."""
+"""Invisible characters, plain or JSON-escaped, that may separate the characters of the key."""
 Redact = Callable[[str], str]
 
 
 def redactor(key: str) -> Redact:
-    r"""Return a function that puts KEY for `key`.
+    r"""Return a function that replaces `key` by KEY.
 
-    Also with control characters or blanks in it, and where JSON, itself in JSON or not, writes its
-    characters as `\/` or `\u0073`.
+    It also finds the key with control characters or blanks in it, and with characters escaped in
+    (nested) JSON as `\/` or `\u0073`.
     """
     seen = [c for c in key if c not in " \\"]
     if len(seen) < SHORTEST_KEY:
@@ -41,31 +41,28 @@ def redactor(key: str) -> Redact:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to the model.
-
-    The same request of the same model has one answer in a run, asked once.
-    """
+    """One question to the model. Identical requests have one answer in a run."""
 
     purpose: str
-    """appraise, reply or open"""
+    """appraise, reply or open; schema for the check whether schemas are enforced."""
     of: tuple[int | str, ...]
-    """Identity of the turn it is for: the conversation's key and the turn, or the user."""
+    """Identity of the turn: the conversation's key and the turn, or the user."""
     system: str
-    """Instructions; nothing in it is the policy's."""
+    """System message, which contains nothing from the policy."""
     data: Mapping[str, Any]
-    """The matter, sent as one JSON object, in which the policy's words are strings."""
+    """Content of the user message, one JSON object in which the policy's words are strings."""
     schema: Mapping[str, Any]
     """JSON schema of the answer."""
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the two messages that are sent."""
+        """Return the system and the user message."""
         return [
             {"role": "system", "content": self.system},
             {"role": "user", "content": json.dumps(self.data, ensure_ascii=False)},
         ]
 
     def digest(self, model: str, temperature: float | None) -> str:
-        """Return 32 hex digits of all that the answer may depend on."""
+        """Return 32 hex digits of a hash of everything that the answer may depend on."""
         parts = [self.purpose, self.of, self.system, self.data, self.schema, model, temperature]
         return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
@@ -73,9 +70,9 @@ class Request:
 LARGEST_BYTES = 1_000_000
 LARGEST_ERROR_BYTES = 100_000
 MOST_TOKENS = 10**7
-"""Tokens of one call; a larger count is none."""
+"""Most tokens of one call; a larger count is taken for invalid."""
 NO_KEY = "none"
-"""Sent where the endpoint needs no key; the client must have one."""
+"""Placeholder for an endpoint without a key, because the client requires one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +81,18 @@ class Completion:
 
     content: str
     tokens: int | None
-    """In prompt and answer, as the endpoint counts them; None for what can be no count."""
+    """Tokens of prompt and answer, as the endpoint counts them; None for an invalid count."""
     model: str | None
-    """The name that it gives itself."""
+    """Name of the model in the response, if any."""
     build: str | None
-    """Its system_fingerprint."""
+    """system_fingerprint of the response, if any."""
 
 
 async def refused(response: Any, redact: Redact) -> Fault | None:
-    """Return the fault of a response by its head; of an error, with the start of its body."""
+    """Return the fault that a response's status and headers show, or None.
+
+    The fault of an error status includes the start of the body.
+    """
     if response.status_code != 200:
         detail = await _start(response, redact)
         return fault_of_status(response.status_code, detail, retry_after_s(response.headers))
@@ -105,19 +105,19 @@ async def refused(response: Any, redact: Redact) -> Fault | None:
 
 
 async def _start(response: Any, redact: Redact) -> str:
-    """Return the first words of an error's body, for a person to read; never the key."""
+    """Return the start of an error's body for a reader, with the key redacted."""
     if response.headers.get("content-encoding", "identity") != "identity":
         return ""
     data = bytearray()
     async for piece in response.aiter_bytes():
         data += piece
-        if len(data) > LARGEST_ERROR_BYTES:  # part of a key may be at its end
+        if len(data) > LARGEST_ERROR_BYTES:  # truncating could leave part of a key unredacted
             return f"with a body of more than {LARGEST_ERROR_BYTES:,} bytes"
     return " ".join(redact(data.decode(errors="replace")).split())[:200]
 
 
 def retry_after_s(headers: Any) -> float | None:
-    """Return the seconds that Retry-After asks for, as such or as a date; None without it."""
+    """Return the wait that Retry-After asks for, in seconds or as a date; None without it."""
     text = headers.get("retry-after")
     if text is None:
         return None
@@ -133,7 +133,7 @@ def retry_after_s(headers: Any) -> float | None:
 
 
 def completion(data: bytes, redact: Redact) -> Completion:
-    """Return the completion in a body. Raises Fault: malformed (also if cut) or empty."""
+    """Return the completion in a body. Raises Fault: malformed (also if truncated) or empty."""
     try:
         body = json.loads(redact(data.decode("utf-8-sig")))
         choice = body["choices"][0]
@@ -154,6 +154,6 @@ def completion(data: bytes, redact: Redact) -> Completion:
 
 
 def _name(body: Any, field: str, redact: Redact) -> str | None:
-    """Return a name; None where there is none: not every endpoint says it."""
+    """Return a name field of a response; None without it, as not every endpoint sends it."""
     value = body.get(field)
     return redact(value)[:200] if isinstance(value, str) and value else None

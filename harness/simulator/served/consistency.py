@@ -1,4 +1,4 @@
-"""Answers of the model that no person would give: a contradiction, an echo, a loop."""
+"""Detects inconsistent answers of the model: contradictions, echoes and loops."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ _TURNED = re.compile(
     r"|ies|ied|ying)|meant|yet|before|earlier|already)\b|n't\b",
     re.IGNORECASE,
 )
-"""What may turn the words of its clause round, or make them a wish or a memory."""
+"""Words that may negate their clause, or make it a wish or a memory."""
 _BUT = re.compile(r"\b(?:but|although|though|however|while|yet|still|despite|except)\b", re.I)
 SENTENCE_WORDS, RUN_WORDS = 4, 6
-"""So many words are a sentence that nobody repeats by chance; so many in a row are a copy."""
+"""Fewest words of a whole sentence, and of a run within one, that count as copied."""
 ECHOED_SHARE = 0.6
-"""Share of the user's words from which on copies are an echo."""
+"""Share of copied words from which a message is an echo."""
 TIMES = 3
-"""So often in one message, a sentence is a loop."""
+"""Occurrences of a sentence in one message from which it is a loop."""
 _SENTENCE_ENDS = re.compile(r"[.!?;:]+\s*")
 
 
 def contradiction(change: int, fit: str, reason: str) -> str | None:
-    """Return what of an appraisal says the opposite of its change of mood; None where none does.
+    """Return the part of an appraisal that contradicts its change of mood; None if there is none.
 
-    A reason says something only where it says how the person felt, and all of it is one way: words
-    that are turned round, or that stand beside a `but`, say nothing.
+    A reason counts only if it says how the person felt and points in one direction. Negated words,
+    or a contrast such as `but`, make it inconclusive.
     """
     if change and fit == ("against" if change > 0 else "fully"):
         return f"target_fit {fit}"
@@ -63,7 +63,7 @@ def contradiction(change: int, fit: str, reason: str) -> str | None:
 
 
 def _direction(reason: str) -> int:
-    """Return 1 where all words are of a better mood, -1 of a worse one, 0 where it is open."""
+    """Return 1 if the reason describes a better mood, -1 for a worse mood, 0 if inconclusive."""
     if _BUT.search(reason) or _MIXED.search(reason):
         return 0
     better, worse = (_holds(pattern, reason) for pattern in (_BETTER, _WORSE))
@@ -73,14 +73,14 @@ def _direction(reason: str) -> int:
 
 
 def _holds(pattern: re.Pattern[str], reason: str) -> list[bool | None]:
-    """Return True for each match that holds, None for one that its clause turns round."""
+    """Return True for each matching clause, but None for a clause that is negated."""
     clauses = re.split(r"[.;,]", reason.replace("less alone", "lessalone"))
     matched = [clause for clause in clauses if pattern.search(clause)]
     return [None if _TURNED.search(clause) else True for clause in matched]
 
 
 def echo(text: str, heard: Sequence[str]) -> str | None:
-    """Return words of a supporter's message that `text` hands back; None where it does not."""
+    """Return the words that `text` copies from the supporter's messages; None if it is no echo."""
     said, copies = _words(text), set[tuple[str, ...]]()
     for message in heard:
         words = _words(message)
@@ -97,7 +97,7 @@ def echo(text: str, heard: Sequence[str]) -> str | None:
 
 
 def repeats(text: str, earlier: Sequence[str]) -> bool:
-    """Return whether a message loops, or is one of the `earlier` messages of its speaker."""
+    """Return whether a message loops, or repeats one of its speaker's `earlier` messages."""
     sentences = Counter(tuple(_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
     del sentences[()]
     looped = max(sentences.values(), default=0) >= TIMES

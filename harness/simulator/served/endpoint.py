@@ -1,8 +1,8 @@
-"""Calls to the endpoint, and every way they can fail as a Fault. The only file that uses openai.
+"""Calls to the endpoint, with every failure as a Fault. The only file that uses openai.
 
-The client's own retries are off (ours are counted), its timeout is per read and so never fires on
-a slow drip (a deadline stands round the whole call), and it reads bodies of any size and follows
-redirects with the key in hand (both are refused here).
+The openai client's retries are off, because retries are counted elsewhere. Its timeout is per read
+and so does not stop a slow stream; a deadline covers the whole call. Large bodies, and redirects,
+which would carry the key, are refused.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from harness.simulator.served.faults import Fault
 from harness.trust import permission
 
 CALLS_A_POOL, MOST_POOLS = 8, 8
-"""A pool looks through all its connections at each call: eight small ones cost a fifth less."""
+"""Calls per connection pool, and most pools. A pool scans its connections at each call, so eight
+small pools cost a fifth less than one."""
 REFUSED_SCHEMA = (400, 422)
-"""Statuses of an endpoint that does not take a keyword of a schema."""
+"""Statuses of an endpoint that does not accept a keyword of the schema."""
 HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
@@ -48,10 +49,10 @@ HEADERS = {
 
 
 class Endpoint:
-    """The client of one endpoint, for one event loop."""
+    """Connections to one endpoint, for one event loop."""
 
     def __init__(self, config: SimulatorConfig) -> None:
-        """Raises ConfigError if the key's variable is not set, or is not for this host."""
+        """Raise ConfigError if the key's variable is not set, or may not be sent to this host."""
         key = api_key(config)
         self._config, self._classes, self._redact = config, _client_classes(), redactor(key)
         pools = min(MOST_POOLS, math.ceil(config.concurrency / CALLS_A_POOL))
@@ -73,8 +74,8 @@ class Endpoint:
             await client.close()
 
     async def _answered(self, request: Request, seed: int) -> Completion:
-        """Return the completion; where the endpoint refuses the first schema with a length of a
-        text, as some do, without it, and from then on at once.
+        """Return the completion. Some endpoints refuse a schema that limits the length of a text;
+        after the first refusal, requests are sent without the limit.
         """
         plain = self._body(_without_lengths(request), seed)
         bounded = self._body(request, seed)
@@ -104,8 +105,8 @@ class Endpoint:
         return body
 
     async def _post(self, body: dict[str, Any]) -> bytes:
-        """The client's own `post`: `chat.completions.create` looks at each argument that a
-        call may have, at a sixth of what a call costs here, and takes half a second to load.
+        """Send a request by the client's `post`. `chat.completions.create` takes half a second to
+        load, and its checks of arguments cost a sixth of a call.
         """
         client, response_class = next(self._turns), self._classes.response
         try:
@@ -116,9 +117,9 @@ class Endpoint:
         return content
 
     def _fault(self, error: Exception) -> Fault:
-        """Return the fault in what the client or the transport raised.
+        """Return the fault for an error of the client or the transport.
 
-        Raises a bug of ours as it is: a client before 3.0 wraps whatever comes from below it.
+        Re-raises a bug of this package, which openai before 3.0 wraps.
         """
         wrapped = isinstance(error, self._classes.client)
         below = error.__cause__ if wrapped and error.__cause__ else error
@@ -132,7 +133,7 @@ class Endpoint:
 
 
 def _without_lengths(request: Request) -> Request:
-    """Return the request with a schema that bounds no text."""
+    """Return the request without limits on the length of texts in its schema."""
     properties = {
         name: {key: value for key, value in shape.items() if key != "maxLength"}
         for name, shape in request.schema.get("properties", {}).items()
@@ -144,15 +145,13 @@ def _without_lengths(request: Request) -> Request:
 
 @dataclass(frozen=True, slots=True)
 class _ClientClasses:
-    """Classes of the client and its transport: what is raised where the endpoint, or the way to
-    it, is at fault; all else is a bug.
-    """
+    """Exception classes that mean a fault of the endpoint or the network; all others are bugs."""
 
     response: type[Any]
     client: type[Exception]
     late: tuple[type[Exception], ...]
     broken: tuple[type[Exception], ...]
-    """The client's, the transport's, and two of TLS that a transport may let through."""
+    """Errors of client and transport, and two TLS errors that a transport may let through."""
 
 
 def _client_classes() -> _ClientClasses:
@@ -166,10 +165,7 @@ def _client_classes() -> _ClientClasses:
 
 
 def _transport() -> Any:
-    """Return the module of the client's transport.
-
-    Httpx, or httpx2 from version 3.0 of openai on.
-    """
+    """Return the module of the client's transport: httpx, or httpx2 from openai 3.0."""
     import openai
 
     classes = openai.DefaultAsyncHttpxClient.__mro__
@@ -179,10 +175,7 @@ def _transport() -> Any:
 
 @functools.cache
 def _trusted(trust_env: bool) -> ssl.SSLContext:
-    """Return the certificates that TLS trusts.
-
-    A pool of its own accord would read them all again.
-    """
+    """Return the TLS context. Cached because each pool would load the certificates again."""
     context: ssl.SSLContext = _transport().create_ssl_context(trust_env=trust_env)
     return context
 
@@ -191,7 +184,7 @@ def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
     import openai
 
     class Bounded(_transport().AsyncByteStream):  # type: ignore[misc]
-        """A body, given up where it is larger than an answer can be."""
+        """A body that raises Fault once it exceeds LARGEST_BYTES."""
 
         def __init__(self, stream: Any) -> None:
             self._stream, self.aclose = stream, stream.aclose
@@ -205,15 +198,15 @@ def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
                 yield piece
 
     async def check_head(response: Any) -> None:
-        """Raise Fault before the body is read, through the client."""
+        """Raise Fault by status and headers, before the body is read."""
         fault = await refused(response, redact)
         if fault is not None:
             raise fault
         response.stream = Bounded(response.stream)
 
     async def send(request: Any) -> None:
-        """Send our own headers alone: the client adds what OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
-        and OPENAI_PROJECT_ID hold, which may be credentials of another service.
+        """Replace the headers. The client adds the values of OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
+        and OPENAI_PROJECT_ID, which may be credentials of another service.
         """
         headers = {**HEADERS, "Authorization": f"Bearer {key}"}
         plain = type(request)(request.method, request.url, headers=headers, content=request.content)
@@ -229,7 +222,7 @@ def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
 
 
 def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
-    """Raises ConfigError for a proxy that the client cannot use."""
+    """Return the HTTP client. Raises ConfigError for a proxy that it cannot use."""
     import openai
 
     trust_env = not is_local(urlsplit(base_url).hostname or "")
@@ -248,7 +241,7 @@ def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
 
 
 def is_local(host: str) -> bool:
-    """Return whether a host is this machine by its name or address."""
+    """Return whether the name or address of a host means this machine."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -258,9 +251,9 @@ def is_local(host: str) -> bool:
 
 
 def api_key(config: SimulatorConfig) -> str:
-    """Return the key of the endpoint: read here, and nowhere else.
+    """Return the endpoint's key. This is the only place that reads it.
 
-    Raises ConfigError if its variable holds none, or may not be sent to that host.
+    Raises ConfigError if the variable has no valid key, or may not be sent to the host.
     """
     sends = permission.require(config)
     name = sends.variable if sends else ""

@@ -1,9 +1,9 @@
-"""Faults of a call, typed, and outages of a whole endpoint, which all calls wait out.
+"""Typed faults of a call, and outages of the endpoint, which all calls wait out.
 
-A fault ends a conversation, never the run. A request that has spent its tries on faults of AWAY
-would lose its conversation, and if the endpoint is down so would all others. A probe tells the two
-apart: where it is answered, the fault was of that request alone. Else nothing is given up until
-simulator.outage_s are over.
+A fault ends a conversation, not the run. A request that has spent its tries on faults of AWAY loses
+its conversation, but if the endpoint is down, all conversations would be lost. A probe tells the
+two apart: if it is answered, the fault concerns that request alone; otherwise all requests wait for
+up to simulator.outage_s.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import EndpointError
 
 NO_RETRY = ("request", "redirect")
-"""Faults that the same request would meet again."""
+"""Faults that a retry of the same request would meet again."""
 ONE_RETRY = ("leaked", "oversized")
 REFUSED_KEY = 401
-"""Status of an endpoint that does not accept the key; every other request would meet it too."""
+"""Status for a key that the endpoint does not accept; every request would meet it."""
 FORBIDDEN = 403
-"""Status for a key that may not do this; at a first, harmless request it means the key, later a
-gateway may refuse one text alone.
+"""Status for a key without permission. For the first, harmless request it concerns the key; later,
+a gateway may have refused one text.
 """
 
 
@@ -38,14 +38,14 @@ class Fault(Exception):
         retry_after_s: float | None = None,
         status: int | None = None,
     ) -> None:
-        """`retry_after_s`: how long the endpoint asks to be left alone; `status`: of the answer."""
+        """`retry_after_s` is the wait that the endpoint asks for, `status` the HTTP status."""
         super().__init__(f"{kind}: {detail}" if detail else kind)
         assert kind in SIMULATOR_FAULTS, kind
         self.kind, self.retry_after_s, self.status = kind, retry_after_s, status
 
 
 def allowed_tries(kind: str, retries: int) -> int:
-    """Return how many tries a call may take in all once it has met a fault of this kind."""
+    """Return the total number of tries for a call that has met a fault of this kind."""
     if kind in NO_RETRY:
         return 1
     return 1 + min(1, retries) if kind in ONE_RETRY else 1 + retries
@@ -62,21 +62,21 @@ def fault_of_status(status: int, detail: str, retry_after_s: float | None = None
 
 
 AWAY = ("connection", "timeout", "server")
-"""Faults that a whole endpoint can have, and not one request alone."""
+"""Faults that may concern the whole endpoint and not just one request."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
-"""Between two probes; doubled each time."""
+"""First and longest wait between two probes; the wait doubles each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """An outage as it is reported, once when it begins and once when it is over."""
+    """A report of an outage, made when it begins and again when it is over."""
 
     fault: str
-    """The fault that the first probe met."""
+    """Fault of the first probe."""
     seconds: float | None = None
-    """None as it begins."""
+    """Duration; None at the beginning."""
     answered: bool = False
-    """Whether the endpoint is back; else it was given up."""
+    """True once the endpoint is back; False at the end if it was given up."""
 
 
 class Outages:
@@ -85,22 +85,22 @@ class Outages:
     def __init__(
         self, url: str, longest_s: float, probe: Callable[[], Awaitable[Fault | None]]
     ) -> None:
-        """`probe`: the fault of AWAY that one more call meets, or None."""
+        """`probe` makes a call and returns its fault if that is one of AWAY, else None."""
         self._url, self._longest_s, self._probe = url, longest_s, probe
         self.over = 0
-        """Outages that ended with an answer."""
+        """Number of outages that ended with an answer."""
         self.news: SimpleQueue[Outage] = SimpleQueue()
         self._probing: asyncio.Task[bool] | None = None
         self._away = False
         self._spent_s = 0.0
 
     async def wait(self) -> None:
-        """Wait while an outage lasts. Raises EndpointError for one that lasts too long."""
+        """Wait while an outage lasts. Raises EndpointError if it lasts too long."""
         if self._away and self._probing is not None:
             await asyncio.shield(self._probing)
 
     async def is_away(self) -> bool:
-        """Return whether the endpoint is away; if it is, once it is back.
+        """Return whether the endpoint was down, after waiting until it is back.
 
         Raises EndpointError after simulator.outage_s.
         """
@@ -110,7 +110,7 @@ class Outages:
         return await asyncio.shield(self._probing)
 
     def answered(self) -> None:
-        """Note that a call went well: the next outage may last as long as any."""
+        """Reset the time spent on outages, after a call that succeeded."""
         self._spent_s = 0.0
 
     async def _probe_until_back(self) -> bool:
@@ -125,7 +125,9 @@ class Outages:
             self._probing, self._away = None, False
 
     async def _wait_out(self, first: Fault) -> None:
-        """Outages that no answer comes between are one: it may come up for the probe alone."""
+        """Probe until the endpoint is back. Outages without a success in between share the limit,
+        because an endpoint may come up for the probe alone.
+        """
         began, spent_s = time.monotonic(), self._spent_s
         fault: Fault | None = first
         self.news.put(Outage(str(first)))
@@ -148,26 +150,26 @@ class Outages:
 
 
 class RetryBudget:
-    """The tries of one request, counted anew after an outage."""
+    """Counts the tries of one request; the count restarts after an outage."""
 
     def __init__(self, retries: int, outages: Outages | None) -> None:
-        """`outages`: None where none is waited for."""
+        """`outages` is None if outages are not waited out."""
         self.made = 0
         self._retries, self._outages = retries, outages
         self._over_before = outages.over if outages else 0
         self._is_last = False
 
     async def take(self) -> None:
-        """Take one more try, once the endpoint is there. Raises EndpointError."""
+        """Take one more try, after waiting out an outage. Raises EndpointError."""
         if self._outages is not None:
             await self._outages.wait()
         self.made += 1
 
     async def is_spent(self, fault: Fault) -> bool:
-        """Return whether `fault` is the end of the request. Raises EndpointError.
+        """Return whether `fault` ends the request. Raises EndpointError.
 
-        After an outage they are counted anew. An endpoint that answers a probe gets one more: it
-        may have come back a moment ago.
+        After an outage the count restarts. If the probe is answered, the request gets one more
+        try, because the endpoint may have just come back.
         """
         if self.made < allowed_tries(fault.kind, self._retries):
             return False
@@ -181,6 +183,6 @@ class RetryBudget:
 
 
 def consume_exception(task: asyncio.Task[object]) -> None:
-    """Retrieve how a task ended, which is no error where nobody waits for it any more."""
+    """Retrieve a task's exception, so that asyncio does not report it as never retrieved."""
     if not task.cancelled():
         task.exception()

@@ -1,14 +1,14 @@
-"""Journal of every answer of the endpoint, on disk before it is used and reused.
+"""Journal of the endpoint's answers, each on disk before it is used.
 
-    simulator/step-00012.jsonl    what was asked during step 12, evaluation included
+    simulator/step-00012.jsonl    requests of step 12, evaluation included
     simulator/openings.jsonl      the opening of each user, for the whole run
-    simulator/before.jsonl        what was asked before the first step
+    simulator/before.jsonl        requests before the first step
 
-A line is `{"id": ..., "of": [...], "purpose": ..., "content": ...}`, or has `"fault"` in place of
-`"content"` where the retries were spent. The id is a hash of all that the answer may depend on. A
-fault binds only a step whose row is on disk: one that was broken off begins without its faults,
-in the file too. Were they left there, an opening that is answered now, in a file of its own, would
-stay lost for whoever replays the step.
+A line is `{"id": ..., "of": [...], "purpose": ..., "content": ...}`, with `"fault"` in place of
+`"content"` if the retries were spent. The id is a hash of everything that the answer may depend on.
+A fault is binding only in a step whose row is on disk. An interrupted step restarts without its
+faults, which are removed from the file too; otherwise a replay of the step would still find the
+fault of an opening that was answered after the restart.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPENINGS, BEFORE = "openings.jsonl", "before.jsonl"
 
 
 class Journal:
-    """Answers by digest, in memory until a folder is given; of the steps, only the current one."""
+    """Answers by digest: the openings and the current step. In memory until a folder is given."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -39,7 +39,7 @@ class Journal:
         self._unwritten: list[tuple[str, Entry]] = []
 
     def keep_in(self, folder: Path) -> None:
-        """Keep the journal in `folder`. Raises DataError for a damaged file, StorageError."""
+        """Keep the journal in `folder`. Raises StorageError, and DataError for a damaged file."""
         with atomic.storage(folder):
             folder.mkdir(exist_ok=True)
         self._folder = folder
@@ -47,7 +47,7 @@ class Journal:
         self._step = dict(_read(folder / BEFORE))
 
     def at_step(self, step: int, binding: bool) -> None:
-        """Begin `step`, to which later requests belong; `binding`: its row is on disk."""
+        """Begin `step`, to which later requests belong. `binding`: the step's row is on disk."""
         self._step, self._step_name = {}, f"step-{step:05d}.jsonl"
         if self._folder is not None:
             path = self._folder / self._step_name
@@ -57,14 +57,11 @@ class Journal:
                 atomic.write_bytes(path, _lines(self._step.values()))
 
     def find(self, digest: str) -> Entry | None:
-        """Return the entry of a digest, the current step's first: a replay meets what it met."""
+        """Return the entry of a digest, the current step's first, so that a replay finds it."""
         return self._step.get(digest) or self._openings.get(digest)
 
     def add(self, digest: str, request: Request, content: str | None, fault: str | None) -> Entry:
-        """Add and return an entry.
-
-        `content` of a good answer, or else the kind of the last fault.
-        """
+        """Add and return an entry, with the `content` of a good answer or the kind of the fault."""
         outcome = {"content": content} if fault is None else {"fault": fault}
         entry = {"id": digest, "of": list(request.of), "purpose": request.purpose, **outcome}
         lasting = request.purpose == "open" and fault is None
@@ -74,7 +71,7 @@ class Journal:
         return entry
 
     def flush(self) -> None:
-        """Make durable what was added. Raises StorageError; half of it is then none."""
+        """Write the added entries to disk, all of a file's or none. Raises StorageError."""
         for name in dict.fromkeys(name for name, _ in self._unwritten):
             assert self._folder is not None
             _append(self._folder / name, _lines(e for at, e in self._unwritten if at == name))
@@ -86,10 +83,7 @@ def _lines(entries: Iterable[Entry]) -> bytes:
 
 
 def _append(path: Path, data: bytes) -> None:
-    """Append all of it or nothing.
-
-    Others may write once more after a full disk had no room for it.
-    """
+    """Append all of `data` or nothing, so that the file stays valid after a full disk."""
     with atomic.storage(path):
         descriptor = atomic.open_to_append(path)
         try:
@@ -105,7 +99,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def _read(path: Path) -> Iterator[tuple[str, Entry]]:
-    """Yield entries by id; a torn last line, the mark of a kill, is cut off the file."""
+    """Yield (id, entry). Removes an incomplete last line, which a killed process leaves."""
     plain_file.refuse_link(path)
     if not path.exists():
         return
@@ -123,9 +117,9 @@ def _read(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def check(path: Path) -> int:
-    """Return the number of entries in a file, which is not changed and may end in a torn line.
+    """Return the number of entries in a file without changing it.
 
-    Raises DataError for one that is damaged.
+    The last line may be incomplete. Raises DataError for a damaged file.
     """
     lines = plain_file.text(path).encode().splitlines(keepends=True)
     whole = [line for line in lines if line.endswith(b"\n")]
@@ -133,7 +127,7 @@ def check(path: Path) -> int:
 
 
 def _entry(path: Path, number: int, line: bytes) -> Entry:
-    """Return the entry of a line. Raises DataError, naming the line, for what is none."""
+    """Return the entry of a line. Raises DataError, naming the line, if it is invalid."""
     try:
         entry = json.loads(line)
         sound = isinstance(entry, dict) and _is_sound(entry)
@@ -146,7 +140,7 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
 
 
 def _is_sound(entry: Entry) -> bool:
-    """Return whether an entry has an id, and either a content or a fault of ours."""
+    """Return whether an entry has an id, and either a content or a known fault."""
     content, fault = entry.get("content"), entry.get("fault")
     is_answer = isinstance(content, str) and "fault" not in entry
     is_fault = isinstance(fault, str) and fault in SIMULATOR_FAULTS and "content" not in entry

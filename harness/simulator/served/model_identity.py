@@ -1,8 +1,8 @@
-"""Identity of the model that answers, by its own word: one for a whole run, whatever the URL.
+"""Identity of the model that answers, as it names itself: one model for a whole run.
 
-Kept in simulator/answerer.json: the model, and the builds of it (`system_fingerprint`) that were
-seen. Some endpoints name another build at every answer: at most one new one is kept a step, and
-MOST_BUILDS in all; answers of builds that are not kept are counted.
+simulator/answerer.json has the model and its builds (`system_fingerprint`) seen so far. Because
+some endpoints name a new build with every answer, at most one new build is kept per step, and
+MOST_BUILDS in all. Answers of builds that are not kept are counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_BUILDS = 50
 
 
 class ModelIdentity:
-    """The model and the builds of it that were seen; in a run, since its first step."""
+    """The model and the builds seen so far, in a run since its first step."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -30,7 +30,7 @@ class ModelIdentity:
         self._may_keep, self._has_reported, self._unwritten = True, False, False
 
     def keep_in(self, folder: Path) -> None:
-        """Keep the identity in `folder`, going on from there.
+        """Keep the identity in `folder`, continuing a file that is there.
 
         Raises DataError for a damaged file.
         """
@@ -40,9 +40,9 @@ class ModelIdentity:
             self._others_kept = self._others
 
     def observe(self, model: str | None, build: str | None) -> None:
-        """Note what an answer says of its origin; None where it says nothing.
+        """Note the model and build that an answer names, each None if it names none.
 
-        Raises EndpointError for another model than before. Another build is reported once.
+        Raises EndpointError if the model changes. A change of build is reported once.
         """
         if model is not None and self._model not in (None, model):
             raise EndpointError(
@@ -56,13 +56,13 @@ class ModelIdentity:
             self._add_build(build)
 
     def at_step(self) -> None:
-        """Begin a step: another new build may be kept. Raises StorageError."""
+        """Begin a step, in which one more new build may be kept. Raises StorageError."""
         self._unwritten |= self._others > self._others_kept
         self.flush()
         self._may_keep = True
 
     def flush(self) -> None:
-        """Make durable what is kept, which changes at most once a step. Raises StorageError."""
+        """Write the identity to disk if it changed. Raises StorageError."""
         if self._path is not None and self._unwritten:
             kept = {"model": self._model, "builds": self._builds}
             others = {"others": self._others} if self._others else {}

@@ -1,9 +1,9 @@
-"""Users of one's own: a JSONL file, one user a line, checked before anything is begun.
+"""User profiles from a JSONL file, one user per line, checked before a run starts.
 
     {"id": "u1", "persona": "Jo Ferris", "facts": ["My landlord sold the house.", "I have a
      month."], "about": "41, drives a bus, dry humour", "intention": "advice", "split": "train"}
 
-What a file says of a user is data: cleaned like the policy's words, and quoted in a prompt.
+The text of a profile is data: it is cleaned like the policy's words and quoted in a prompt.
 """
 
 from __future__ import annotations
@@ -25,47 +25,45 @@ from harness.simulator.protocol import HELD_OUT, TRAIN
 from harness.simulator.served.quoting import plain
 
 HELD_OUT_SHARE = 0.25
-"""Share held out of the personas whose side the file leaves open."""
+"""Held-out share of the personas without a `split` in the file."""
 LONGEST_LINE_BYTES = 100_000
 LONGEST = {"id": 80, "persona": 80, "about": 4000, "moved_by": 4000, "facts": 1000}
-"""Characters of a field; of facts, of each."""
+"""Most characters of each field, and of each fact."""
 MOST_FACTS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One user."""
+    """The profile of one user."""
 
     id: str
     """Unique in a file."""
     persona: str
-    """Name of who they are. All profiles of one persona are on the same side of the split."""
+    """Name of the persona. All profiles of one persona are in the same split."""
     facts: tuple[str, ...]
     """The events, in the order in which they are told."""
     about: str = ""
-    """Age, work, habits, how they speak."""
+    """Age, work, habits, way of speaking."""
     moved_by: str = ""
-    """Things that help them and that do not: for the model that appraises, never for the one that
-    speaks.
-    """
+    """What helps the user and what does not. Only the appraising prompt includes it."""
     intention: str | None = None
     """One of INTENTIONS; None leaves it to the level."""
     temperament: str | None = None
     """One of TEMPERAMENTS; None leaves it to the level."""
     split: str = TRAIN
-    """train or held_out; a file may leave it out, and the persona is dealt to a side."""
+    """train or held_out; for a persona without it in the file, see `side_of`."""
 
 
 @functools.cache
 def load(path: str) -> tuple[Profile, ...]:
-    """Return the checked profiles of a file, read once a process. Raises ConfigError."""
+    """Return the checked profiles of a file, read once per process. Raises ConfigError."""
     profiles = read(Path(path))
     check(profiles, path)
     return profiles
 
 
 def read(path: Path) -> tuple[Profile, ...]:
-    """Return the users in `path`. Raises ConfigError: file, line, rule, what was given."""
+    """Return the profiles in `path`. Raises ConfigError with file, line, rule and value."""
     profiles: dict[str, Profile] = {}
     for number, line in lines(path):
         profile = _profile(f"{path}:{number}", line)
@@ -76,7 +74,7 @@ def read(path: Path) -> tuple[Profile, ...]:
 
 
 def lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """Return number and object of each line that is not blank. Raises ConfigError."""
+    """Return (line number, object) of each line that is not blank. Raises ConfigError."""
     try:
         texts = plain_file.text(path).removeprefix("\ufeff").split("\n")
     except DataError as error:
@@ -93,15 +91,12 @@ def row(profile: Profile) -> str:
 
 
 def checked(where: str, profile: Profile) -> Profile:
-    """Return the profile as a file that holds it is read.
-
-    Raises ConfigError if it would not be taken.
-    """
+    """Return the profile as read back from a file. Raises ConfigError if it is invalid."""
     return _profile(where, _object(where, row(profile)))
 
 
 def check(profiles: Sequence[Profile], where: str) -> None:
-    """Raise ConfigError if a persona is on both sides, or a side is empty."""
+    """Raise ConfigError if a persona is in both splits, or a split is empty."""
     both = overlap(profiles)
     if both:
         raise ConfigError(f"{where}: {overlap_line(profiles)}; {ADVICE}")
@@ -116,7 +111,7 @@ ADVICE = "leave `split` out, and whole personas are dealt to the two sides"
 
 
 def overlap(profiles: Sequence[Profile]) -> list[str]:
-    """Return the personas that are on both sides, sorted."""
+    """Return the personas that are in both splits, sorted."""
     sides = {s: {p.persona for p in profiles if p.split == s} for s in (TRAIN, HELD_OUT)}
     return sorted(sides[TRAIN] & sides[HELD_OUT])
 
@@ -133,12 +128,12 @@ def overlap_line(profiles: Sequence[Profile]) -> str:
 
 
 def side_of(persona: str) -> str:
-    """Return the side of a persona that was given none: the same in every file."""
+    """Return the split of a persona without one, by a hash of its name: the same in every file."""
     return HELD_OUT if uniforms("split", persona)[0] < HELD_OUT_SHARE else TRAIN
 
 
 def cleaned(where: str, field: str, text: Any) -> str:
-    """Return one line of plain text. Raises ConfigError for what is no text, or too long."""
+    """Return one line of plain text. Raises ConfigError for other types or a long text."""
     if not isinstance(text, str):
         raise ConfigError(f"{where}: {field} must be text, got {text!r:.40}")
     if len(text) > LONGEST[field]:

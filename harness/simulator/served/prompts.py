@@ -1,9 +1,9 @@
-"""Prompts for the model: to appraise a reply, to word the user's next turn, to open a conversation.
+"""Prompts for the model: to appraise a reply, and to write a user's next message or opening.
 
-The system message is ours alone. All that was said is in the user message, one JSON object, where
-the policy's words are strings among other strings; how the model takes them is said before it
-reads them. The hidden intention is given to the appraiser, who does not speak; to the one who
-speaks only as far as difficulty.disclosure lets it show.
+The system message has nothing from the conversation. The conversation is in the user message, one
+JSON object in which the policy's words are strings; the system message says how to treat them. The
+appraising prompt, whose answer the policy never sees, has the hidden intention. The speaking
+prompts have it only as far as difficulty.disclosure allows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.simulator.state import User
 
 FITS = ("against", "none", "partly", "fully")
 LONGEST_REASON = 300
-"""Characters."""
+"""Most characters of a reason."""
 SCALE = "0 is despair and about to walk away, 50 is mixed, 100 is fully comforted"
 
 _APPRAISE = """\
@@ -70,7 +70,7 @@ show in how they speak, never as a number. Answer with JSON: say (the message)."
 
 
 def appraise(state: ServedState, reply: str, difficulty: DifficultyConfig) -> Request:
-    """Return the question how `reply`, quoted, changes the mood of the user of `state`."""
+    """Return the request for how `reply`, quoted, changes the mood of the user of `state`."""
     allowed = wording.changes(difficulty)
     system = _APPRAISE.format(
         person=_person(state.user),
@@ -90,7 +90,7 @@ def appraise(state: ServedState, reply: str, difficulty: DifficultyConfig) -> Re
 
 
 def speak(state: ServedState, change: int, difficulty: DifficultyConfig) -> Request:
-    """Return the question what the user says, once their mood has changed by `change` points."""
+    """Return the request for the user's next message, after a mood change of `change` points."""
     data = {
         **_quoted(state.user),
         "mood_now": state.emotion,
@@ -102,7 +102,7 @@ def speak(state: ServedState, change: int, difficulty: DifficultyConfig) -> Requ
 
 
 def opening(user: User | ProfiledUser, difficulty: DifficultyConfig) -> Request:
-    """Return the question how the user begins: of the user alone, so that each is asked once."""
+    """Return the request for an opening. It depends on the user alone, so it is sent once each."""
     name = user.profile.id if isinstance(user, ProfiledUser) else user.persona.name
     data = {**_quoted(user), "mood_now": difficulty.start_emotion}
     of = (name, user.intention, user.temperament)
@@ -128,7 +128,7 @@ _PROFILE_VOICE = "the voice and the language of that description"
 
 
 def _person(user: User | ProfiledUser) -> str:
-    """Return who they are, without what they came for; of a profile, where that is found."""
+    """Return a description of the user without their intention; for a profile, where to find it."""
     temperament = wording.TEMPERAMENTS[user.temperament]
     if isinstance(user, ProfiledUser):
         return _PROFILE.format(temperament=temperament)
@@ -141,7 +141,7 @@ def _person(user: User | ProfiledUser) -> str:
 
 
 def _quoted(user: User | ProfiledUser, appraised: bool = False) -> dict[str, Any]:
-    """Return what a profile says of a user; what moves them only where they are `appraised`."""
+    """Return a profile's description of the user, with `moved_by` only if `appraised`."""
     if not isinstance(user, ProfiledUser):
         return {}
     profile = user.profile
@@ -159,10 +159,7 @@ def _of(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
 
 
 def object_of(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object as strict structured output asks for.
-
-    All required, no more.
-    """
+    """Return the strict schema of an object with exactly `properties`."""
     return {
         "type": "object",
         "properties": properties,
@@ -172,7 +169,7 @@ def object_of(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _appraisal(allowed: Sequence[int]) -> dict[str, Any]:
-    """Return the schema, the reason first: the change is then drawn with it in view."""
+    """Return the schema. The reason comes first, so that the change is generated after it."""
     return object_of(
         {
             "reason": {"type": "string", "maxLength": LONGEST_REASON},

@@ -1,4 +1,4 @@
-"""Quotation of one side's words for the other: data in a prompt, never part of its frame."""
+"""Quotes one side's words for the other as plain data, without role markers or special tokens."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 import unicodedata
 
 LONGEST_QUOTE = 2000
-"""Characters of one message of the policy that the user hears."""
+"""Most characters of a policy's message in the user's prompt."""
 LONGEST_REPLY = 600
-"""Characters of one message of the user that the policy hears."""
+"""Most characters of a user's message in the policy's prompt."""
 MOST_READ = 4 * LONGEST_QUOTE
 CUT = " ..."
 _SPECIAL = re.compile(
@@ -19,27 +19,24 @@ _SPECIAL = re.compile(
     re.IGNORECASE,
 )
 _BARS = re.compile(r"<\||\|>|<\uff5c|\uff5c>")
-"""Rest of a marker inside a marker; a blank in its place makes no other."""
+"""Remainders of nested markers. A blank in their place cannot form a new marker."""
 _ROLE = re.compile(
     r"(?m)^(?:#+\s?|\*\*\s?)?(system|assistant|user|developer|human|tool)\s?(?:\*\*)?\s?:", re.I
 )
-"""In lines without blanks at their ends or in a row, on which no `\\s*` can try every length."""
+"""Applied to lines with single blanks only, so that `\\s?` suffices and cannot backtrack."""
 _LINE_ENDS = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _NO_TEXT = ("Cc", "Cs", "Co", "Cn", "Zl", "Zp")
 _LONE_JOINER = re.compile("\u200d(?![^\x00-\x7f\u200d])|(?<![^\x00-\x7f\u200d])\u200d")
-"""All but those within one sign, as of a family."""
+"""Zero-width joiners, except those within an emoji sequence."""
 
 
 def quoted(text: str) -> str:
-    """Return what the policy said as one line of plain text.
-
-    No control character or role marker.
-    """
+    """Return a policy's message as one line without control characters or role markers."""
     return _shortened(plain(text[:MOST_READ]), LONGEST_QUOTE)
 
 
 def spoken(text: str) -> str:
-    """Return what the user said, fit for the policy's chat template and for a terminal."""
+    """Return a user's message, safe for the policy's chat template and for a terminal."""
     return _shortened(plain(text[:MOST_READ]), LONGEST_REPLY)
 
 
@@ -52,8 +49,8 @@ def plain(text: str) -> str:
 
 
 def _visible(character: str) -> str:
-    """Nothing for what only formats, so that it hides no marker; a space for what else is no text:
-    control characters, lone surrogates, private use. Line ends and joiners stay.
+    """Return a character of text unchanged, nothing for a formatting character, which could hide a
+    marker, and a space for control characters, lone surrogates and private use.
     """
     category = unicodedata.category(character)
     if character in "\n\u200d":

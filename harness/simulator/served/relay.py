@@ -1,8 +1,8 @@
-"""Served users of a run with several processes: one of them asks the endpoint, for all.
+"""Served users of a run with several processes: one process makes the requests of all.
 
-So there is one journal, one set of limits, and one call where two processes ask the same. Whoever
-holds a conversation in another process sends its turns and replies to the one that has the client,
-and gets the users' turns once they are on disk.
+There is one journal, one set of limits, and one call for identical requests. The other processes
+send turns and replies to the process with the client, and receive the users' turns once they are
+on disk.
 """
 
 from __future__ import annotations
@@ -33,41 +33,41 @@ from harness.utils.pending import Awaited
 
 
 class RelayError(Exception):
-    """A bug where the endpoint is asked, or the process that asks it is gone."""
+    """A bug in the process that makes the requests, or its loss."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What some users are to answer: their openings, or a reply each."""
+    """A batch of requests: openings, or answers to replies."""
 
     number: int
     difficulty: DifficultyConfig
     keys: tuple[ConversationKey, ...] = ()
-    """Of conversations to be opened; if there are none, the turns were replied to."""
+    """Conversations to open; if empty, `turns` and `replies` are to be answered."""
     turns: tuple[UserTurn, ...] = ()
     replies: tuple[SupporterReply, ...] = ()
 
     @property
     def users(self) -> int:
-        """How many users are asked."""
+        """Number of users in the batch."""
         return len(self.keys) + len(self.turns)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """The users' turns, or why there are none."""
+    """The users' turns, or the error."""
 
     number: int
     turns: tuple[UserTurn, ...] = ()
     error: HarnessError | None = None
     bug: str | None = None
-    """Of any other exception: its type, its message and its traceback."""
+    """Type, message and traceback of any other exception."""
 
 
 class Relay:
-    """Asks the endpoint for one other process, until that closes the connection.
+    """Makes the requests of one other process until it closes the connection.
 
-    A process that does not read its answers keeps no other waiting.
+    A process that does not read its answers does not block the others.
     """
 
     def __init__(self, connection: Connection, client: EndpointClient) -> None:
@@ -102,7 +102,7 @@ class Relay:
         pending.futures[0].add_done_callback(partial(self._take, question))
 
     def _take(self, question: Question, future: Future[list[UserTurn]]) -> None:
-        """Take an answer, in the client's thread, which must not wait for the other process."""
+        """Queue an answer. This runs in the client's thread, which must not wait for a process."""
         error = None if future.cancelled() else future.exception()
         if future.cancelled():
             self._open.pop(question.number, None)
@@ -130,7 +130,7 @@ def _failed(question: Question, error: Exception) -> Answered:
 
 
 class RelayLine:
-    """The other process's end: questions in, answers out, several at once."""
+    """The other process's end of the connection, with several questions in flight."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._numbers = connection, itertools.count()
@@ -139,7 +139,7 @@ class RelayLine:
         threading.Thread(target=self._receive_all, daemon=True).start()
 
     def ask(self, difficulty: DifficultyConfig, **asked: Any) -> Awaited[list[UserTurn]]:
-        """Begin to ask; `asked`: the rest of a Question."""
+        """Send a Question with the fields `asked`, and return at once."""
         future: Future[list[UserTurn]] = Future()
         number = next(self._numbers)
         with self._lock:
@@ -182,7 +182,7 @@ def _gone() -> RelayError:
 
 
 class RelayedUsers:
-    """Served users of one difficulty, asked by another process."""
+    """The served users of one difficulty level, whose requests another process makes."""
 
     def __init__(self, difficulty: DifficultyConfig, line: RelayLine) -> None:
         self.difficulty, self._line = difficulty, line
@@ -200,7 +200,7 @@ class RelayedUsers:
     def ask(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> Awaited[list[UserTurn]]:
-        """Begin to answer, and return at once. Raises ValueError for an ended conversation."""
+        """Begin to answer and return at once. Raises ValueError for an ended conversation."""
         ServedSimulator.refuse_ended(turns)
         return self._line.ask(self.difficulty, turns=tuple(turns), replies=tuple(replies))
 
@@ -209,11 +209,11 @@ _line: RelayLine | None = None
 
 
 def relay_through(connection: Connection) -> None:
-    """Have another process ask for all served users of this one, from here on."""
+    """Have another process make all requests for this process's served users from now on."""
     global _line
     _line = RelayLine(connection)
 
 
 def line() -> RelayLine | None:
-    """This process's line to the one that asks; None where it asks by itself."""
+    """Return the line to the process that makes the requests; None if this process makes them."""
     return _line

@@ -1,9 +1,9 @@
-"""Profiles of RLVER and SAGE (arXiv 2507.03112, 2505.02847) as users of ours.
+"""Converts the profiles of RLVER and SAGE (arXiv 2507.03112, 2505.02847).
 
 A published line has a persona card (`player`), a `scene` in Markdown, one of three characters and
-one of eight hidden intentions, in Chinese. The scene tells what happened and then how the user
-reacts to which replies: that part, and what else is said of the talk to come, is for the one who
-appraises. `first_talk` is not used: an opening is asked of the model, as the level has it.
+one of eight hidden intentions, in Chinese. The scene tells what happened, and then how the user
+reacts to replies. The second part, and other sentences about the coming conversation, are given
+only to the model that appraises. `first_talk` is not used: the model writes the opening.
 """
 
 # ruff: noqa: RUF001 - the full-width signs are those of the published text
@@ -38,13 +38,13 @@ _REACTIONS = re.compile(
 _MARKUP = re.compile(r"\*+|^\s*(?:[#>*+-]+|\d+[.、])\s*")
 _SENTENCE = re.compile(r"[。！？!?…；]|.{25}")
 _OF_THE_TALK = re.compile(r"NPC|倾诉|倾听|诉说|(?:希望|渴望).{0,12}(?:有人|对方)")
-"""Such a sentence is of the talk to come, and often says what the user hopes of it."""
+"""Matches sentences about the coming conversation, which often give away the user's intention."""
 
 
 def read(path: Path, split: str | None) -> list[Profile]:
-    """Return the users in a published file, all on the side `split`; None deals them.
+    """Return the users in a published file. Raises ConfigError.
 
-    Raises ConfigError.
+    All are on the side `split`; with None each persona is assigned to a side.
     """
     made = [(f"{path}:{number}", values) for number, values in lines(path)]
     return [checked(where, _profile(where, values, split)) for where, values in made]
@@ -76,17 +76,14 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
 
 
 def _persona(card: str) -> str:
-    """Return the name on the card with a hash of the whole card.
-
-    Another card is another persona.
-    """
+    """Return the name on the card with a hash of the whole card, so each card is one persona."""
     name = _NAME.search(card)
     digest = blake2b(" ".join(card.split()).encode(errors="replace"), digest_size=4).hexdigest()
     return f"{name[1][:20] if name else 'persona'}-{digest}"
 
 
 def _halves(scene: str) -> tuple[list[str], list[str]]:
-    """Return what happened, a line each without headings, and what only the appraiser is told."""
+    """Return the lines of what happened, without headings, and the lines for the appraiser only."""
     rows = scene.split("####隐藏主题")[0].split("\n")
     cut = next((n for n, row in enumerate(rows) if _REACTIONS.search(row)), len(rows))
     plain = [_MARKUP.sub("", row).strip() for row in rows]

@@ -1,4 +1,4 @@
-"""Users played by a served model: it appraises and speaks, and everything else is decided here."""
+"""Users played by a served model, which appraises and speaks. All else is decided here."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from harness.simulator.state import (
 from harness.utils.pending import Awaited
 
 SILENCE = "..."
-"""The text of a user who could not be asked."""
+"""Text of a user whose opening failed."""
 PROBE_LEVEL = DifficultyConfig()
-"""Level of the user whom a probe asks about."""
+"""Difficulty level of a probe's user."""
 
 
 class ServedSimulator:
-    """Users of one difficulty. A conversation's whole state is in its turns."""
+    """The served users of one difficulty level. A conversation's whole state is in its turns."""
 
     def __init__(self, difficulty: DifficultyConfig, client: EndpointClient) -> None:
         self.difficulty, self._client = difficulty, client
         self._changes = wording.changes(difficulty)
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """Return the opening of each conversation; each user is asked for theirs once a run."""
+        """Return the opening of each conversation. Each user is asked for theirs once per run."""
         return self.ask_to_open(keys)()
 
     def ask_to_open(self, keys: Sequence[ConversationKey]) -> Awaited[list[UserTurn]]:
-        """Begin to open conversations, and return at once."""
+        """Begin to open conversations and return at once."""
         users = [user_of(key, self.difficulty, self._client.config) for key in keys]
         distinct = {user: number for number, user in enumerate(dict.fromkeys(users))}
 
@@ -68,7 +68,7 @@ class ServedSimulator:
     def ask(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> Awaited[list[UserTurn]]:
-        """Begin to answer, and return at once. Raises ValueError for an ended conversation."""
+        """Begin to answer and return at once. Raises ValueError for an ended conversation."""
         self.refuse_ended(turns)
         pairs = zip(turns, replies, strict=True)
         return self._client.start([self._answer(turn, reply) for turn, reply in pairs], list)
@@ -94,7 +94,7 @@ class ServedSimulator:
     def _open(
         self, key: ConversationKey, user: User | ProfiledUser, opening: str | Fault
     ) -> UserTurn:
-        """Return a first turn; where the opening failed, the first reply ends the conversation."""
+        """Return a first turn. If the opening failed, the first reply ends the conversation."""
         start = self.difficulty.start_emotion
         state = ServedState(key, user, start, float(start))
         if isinstance(opening, Fault):
@@ -134,7 +134,7 @@ class ServedSimulator:
         )
 
     def _after(self, state: ServedState, appraisal: ServedAppraisal, reply: str) -> ServedState:
-        """Return the user once the reply has sunk in, before they speak."""
+        """Return the user's state after the reply, before the user speaks."""
         emotion = min(100, max(0, state.emotion + appraisal.change))
         u = turn_draws(state.key, state.turn + 1)
         reported = reported_change(emotion - state.emotion, self.difficulty, u)
@@ -155,7 +155,7 @@ def _turn(
     appraisal: ServedAppraisal,
     reply: SupporterReply,
 ) -> UserTurn:
-    """Return the turn that the policy and the trainer get."""
+    """Return the turn that the policy and the trainer receive."""
     emotion, reported = shown_emotions(after.emotion, after.reported, ended)
     return UserTurn(
         text=text,
@@ -171,12 +171,12 @@ def _turn(
 
 
 def _failed(state: ServedState, kind: str) -> UserTurn:
-    """Return the end of a conversation whose user could not be asked: no reward, and why."""
+    """Return the last turn of a conversation that failed: no reward, and the fault."""
     return UserTurn("", state.emotion, None, math.nan, "failed", (), False, {"fault": kind}, state)
 
 
 def probe_request() -> Request:
-    """Return a reply to appraise, as in any conversation: the least that a user needs."""
+    """Return a minimal request to appraise a reply, as in any conversation."""
     user = User(0, INTENTIONS[0], TEMPERAMENTS[0])
     key = ConversationKey(0, 0, 0, 0, TRAIN)
     messages = ((USER, user.persona.facts[0]),)
@@ -185,15 +185,15 @@ def probe_request() -> Request:
 
 
 def check_endpoint(client: EndpointClient) -> None:
-    """Have one reply appraised. Raises EndpointError if that cannot be done."""
+    """Have one reply appraised. Raises EndpointError if that fails."""
     changes = wording.changes(PROBE_LEVEL)
     client.check(probe_request(), lambda content: answers.appraisal(content, changes))
 
 
 def enforces_schema(client: EndpointClient) -> bool:
-    """Return whether the schema binds what the model writes, tried with orders against it.
+    """Return whether the endpoint enforces the JSON schema, by a prompt that contradicts it.
 
-    Raises EndpointError if that cannot be asked.
+    Raises EndpointError if there is no answer.
     """
     shape = {"type": "string", "enum": ["apple", "pear"]}
     request = Request(

@@ -1,6 +1,7 @@
-"""Rate limits of the endpoint, and counts of what was asked of it, for events.jsonl.
+"""Rate limits of the endpoint, and usage counts for events.jsonl.
 
-Limits: calls at once, calls a minute, tokens a minute. Counts vary between two runs of one config.
+The limits are concurrent calls, calls per minute and tokens per minute. The counts of two runs of
+one config differ.
 """
 
 from __future__ import annotations
@@ -16,26 +17,26 @@ from harness.config.simulator import SimulatorConfig
 from harness.simulator.served.completions import Request
 
 CHARACTERS_A_TOKEN = 4
-"""For English, roughly; corrected by what the endpoint says was used."""
+"""Rough estimate for English, corrected by the endpoint's count."""
 MOST_TOKENS_A_CHARACTER = 4
-"""A byte each: a false count must not make a run wait for ever."""
+"""Upper bound, one token per byte, so that a false count cannot make a run wait forever."""
 
 
 def tokens_of(request: Request, max_tokens: int) -> tuple[float, int]:
-    """Return the tokens a call is expected to use, and the most that it can with its answer."""
+    """Return the expected tokens of a call, and the most that it can use with its answer."""
     characters = sum(len(message["content"]) for message in request.messages())
     return characters / CHARACTERS_A_TOKEN, characters * MOST_TOKENS_A_CHARACTER + max_tokens
 
 
 class Allowance:
-    """An amount a minute, refilled steadily. It may be overdrawn by one call, never saved up."""
+    """An amount per minute, refilled steadily. One call may overdraw it; it cannot be saved up."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._a_second = None if per_minute is None else per_minute / 60
         self._left, self._at_s = 0.0, 0.0
 
     async def take(self, amount: float) -> None:
-        """Wait until nothing is owed, then owe `amount`."""
+        """Wait until the balance is not negative, then subtract `amount`."""
         if self._a_second is None:
             return
         while self._refilled(self._a_second) < 0:
@@ -43,7 +44,7 @@ class Allowance:
         self._left -= amount
 
     def correct(self, more: float) -> None:
-        """Owe `more` than was taken, or less where it is negative."""
+        """Subtract `more`, which may be negative, to correct an earlier `take`."""
         if self._a_second is not None:
             self._left -= more
 
@@ -57,7 +58,7 @@ class Allowance:
 
 
 class Limits:
-    """The three limits of one endpoint."""
+    """The rate limits of one endpoint."""
 
     def __init__(self, config: SimulatorConfig) -> None:
         self._places = asyncio.Semaphore(config.concurrency)
@@ -66,7 +67,7 @@ class Limits:
 
     @contextlib.asynccontextmanager
     async def call(self, tokens: float) -> AsyncIterator[None]:
-        """Admit one call of about so many tokens while the context is open."""
+        """Admit one call of about `tokens` tokens while the context is open."""
         await self._requests.take(1)
         await self.tokens.take(tokens)
         async with self._places:
@@ -75,22 +76,20 @@ class Limits:
 
 @dataclass(slots=True)
 class Usage:
-    """Counts since they were last taken."""
+    """Usage counts of a client since they were last taken."""
 
     calls: int = 0
-    """Tries, the first and further ones."""
+    """Calls, including retries."""
     remembered: int = 0
-    """Requests without a call of their own: the journal had the answer, or one like it was under
-    way.
-    """
+    """Requests without a call: the journal had the answer, or the same request was in flight."""
     tokens: int = 0
-    """As the endpoint counts them."""
+    """Tokens, as the endpoint counts them."""
     retries: Counter[str] = field(default_factory=Counter)
-    """By the fault that made it necessary."""
+    """Retries by the fault that caused them."""
     given_up: Counter[str] = field(default_factory=Counter)
     """Requests whose tries were spent, by the last fault."""
     latencies_s: list[float] = field(default_factory=list)
-    """Seconds of each call that succeeded."""
+    """Duration of each successful call in seconds."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the values of one event."""
@@ -104,7 +103,7 @@ class Usage:
         }
 
     def words(self) -> str:
-        """Return what was asked and which faults were met, to be printed."""
+        """Return a summary of calls, tokens and faults for printing."""
         faults = {"asked again": self.retries, "given up": self.given_up}
         counts = [
             f"{what}: {', '.join(f'{kind} {count:,}' for kind, count in sorted(by_kind.items()))}"

@@ -1,7 +1,4 @@
-"""The knobs of a difficulty in words.
-
-What the scripted user computes, a model is told in a prompt.
-"""
+"""The settings of a difficulty level in words, for the prompts of a served user."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ HOPES = {
     "growth": "to be led to understand themselves better and to grow from it",
     "motives": "to understand why the others acted as they did",
 }
-"""The aim of each hidden intention (arXiv 2507.03112, Table 5, in our words)."""
+"""The aim of each hidden intention (paraphrased from arXiv 2507.03112, Table 5)."""
 ACCEPTANCES = {
     "any_kindness": (
         "Any warm, friendly message lifts their mood, whether or not it gives what they hope "
@@ -63,18 +60,18 @@ _EASIEST = "They are very easy to reach: only a message that does harm lowers th
 
 
 def threshold(logits: float) -> str:
-    """Return difficulty.threshold, in log-odds, as one of five grades of words."""
+    """Return the description of difficulty.threshold (in log-odds), one of five grades."""
     return next((words for least, words in _PATIENCE if logits >= least), _EASIEST)
 
 
 def changes(difficulty: DifficultyConfig) -> list[int]:
-    """Return the changes of emotion, in points, that the level allows, lowest first."""
+    """Return the changes of emotion in points that the level allows, in ascending order."""
     sizes = {min(difficulty.clamp, difficulty.step_size * n) for n in (1, 2)}
     return sorted({0} | sizes | {-size for size in sizes})
 
 
 def feeling_of(change: int) -> str:
-    """Return a change of emotion in words, for the model that words the reply."""
+    """Return the description of a change of emotion for the speaking prompt."""
     if change == 0:
         return "it changed nothing"
     how = "much " if abs(change) >= 10 else "a little "

@@ -101,7 +101,7 @@ def _completed() -> int | None:
 
 
 def main() -> None:
-    """Run a command and exit with its code. Every outcome has a code; 1 is an unexpected exception."""
+    """Run a command and exit with its code. Every outcome has one; 1 is an unexpected exception."""
     from harness.cli import exit_codes
     from harness.errors import ConfigError
     from harness.utils import process

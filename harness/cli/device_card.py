@@ -118,7 +118,7 @@ def _of_one_rank(config: RunConfig, has_gpu: bool) -> RunConfig:
 
 
 def device_of(trial: Trial) -> dict[str, Any]:
-    """Describe the device of the trial: name and memory of the GPU, or name and cores of the CPU."""
+    """Describe the device of the trial: the GPU and its memory, or the CPU and its cores."""
     if trial.gpu is not None:
         return {"kind": trial.device, **asdict(trial.gpu)}
     return {"kind": trial.device, "name": _cpu_name(), "cores": gpu_lease.cores()}

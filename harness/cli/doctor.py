@@ -183,7 +183,7 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
 
 
 def _embedded() -> Iterator[Finding]:
-    """List the models that come as packages and how to install each. Creates and imports nothing."""
+    """List the models that come as packages, and how to install each. Imports none."""
     for name, model in embedded.MODELS.items():
         try:
             embedded.check(name, "policy.model")

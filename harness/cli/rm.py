@@ -99,7 +99,7 @@ def _remove(wanted: Sequence[Removable], begun: Sequence[Path]) -> None:
 
 
 def _is_whole(path: Path) -> bool:
-    """Return False for a leftover of a removal, and for a folder of which only a leftover remains."""
+    """Return False for a leftover of a removal, or a folder of which only a leftover remains."""
     rests = [rest.name for rest in _begun(path)]
     return not rests or (path.name not in rests and os.path.lexists(path))
 

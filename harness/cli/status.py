@@ -118,7 +118,7 @@ def standing(path: Path) -> Iterator[str]:
 
 
 def _standing(run: Path, named: Path, row: LedgerRow | None = None) -> str:
-    """Return the line of a run. `row` is its row in the sweep's ledger, for a run without a folder."""
+    """Return the line of a run. `row`: its row in the ledger, for a run without a folder."""
     from harness.execution import progress, progress_view
 
     view = progress.RunWatcher(run, run.name, _steps(run)).read()

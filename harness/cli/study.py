@@ -1,4 +1,4 @@
-"""The study command: plan the arms, state their cost, run them, judge the links, write the result."""
+"""The study command: plan the arms, state their cost, run them, judge the links."""
 
 from __future__ import annotations
 

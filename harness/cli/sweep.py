@@ -104,7 +104,7 @@ def _expected(configs: Sequence[RunConfig], is_local: bool) -> str:
 
 
 def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
-    """Print the runs of `plan`, their costs and their unmet requirements. `granted`: typed grants."""
+    """Print the runs of `plan`, their costs and unmet requirements. `granted`: typed grants."""
     planned = ledger.planned(plan)
     configs = [point.config for point in plan.points]
     size = sum(map(preflight.expected_bytes, configs))

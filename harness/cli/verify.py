@@ -99,7 +99,7 @@ def examine(path: Path) -> list[Verified]:
 
 
 def _has_config_of_a_run(folder: Path) -> bool:
-    """Return whether config.yaml was written by `run_folder.create` and not by some other program."""
+    """Return whether config.yaml was written by `run_folder.create`, not by another program."""
     try:
         with open(folder / "config.yaml", "rb", opener=plain_file.opener) as file:
             return file.read(len(WRITTEN)) == WRITTEN

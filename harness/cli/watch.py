@@ -62,7 +62,7 @@ class _Logs:
         self._awaited = False
 
     def look(self) -> list[View]:
-        """Return every log as it is now. Raises DataError if none can be read and none is expected."""
+        """Return the current state of every log. Raises DataError if there is none to wait for."""
         now = time.monotonic()
         if now >= self._next_s:
             began = time.process_time()

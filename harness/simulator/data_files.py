@@ -76,28 +76,35 @@ def rows(path: Path) -> list[Row]:
 def columns(
     path: Path, names: Sequence[str], allowed: Mapping[str, Collection[str]]
 ) -> list[tuple[str, ...]]:
-    """Return the cells of a file with the columns `names`, some limited to `allowed` values.
+    """Return the cells of each row that `columns_by_line` returns. Raises ConfigError."""
+    return [cells for _, cells in columns_by_line(path, names, allowed)]
 
-    Raises ConfigError for a malformed file.
+
+def columns_by_line(
+    path: Path, names: Sequence[str], allowed: Mapping[str, Collection[str]]
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (file:line, cells) of each row of a file with the columns `names`.
+
+    `allowed`: the values of those columns that have few. Blank lines and lines that begin with #
+    are skipped. Raises ConfigError for a malformed file.
     """
     header, *lines = _text(path).splitlines() or [""]
     rule = f"the first row must be {' '.join(names)}, with tabs"
     require(f"{path}:1", rule, header == "\t".join(names), header)
     checked = [(place, name, allowed[name]) for place, name in enumerate(names) if name in allowed]
-    read_rows = list[tuple[str, ...]]()
+    read_rows = list[tuple[str, tuple[str, ...]]]()
     for number, line in enumerate(lines, start=2):
         if not line or line[0] == "#":
             continue
-        cells = tuple(line.split("\t"))
+        where, cells = f"{path}:{number}", tuple(line.split("\t"))
         if len(cells) != len(names):
-            rule = f"a row must have {len(names)} cells, with tabs between"
-            _refuse(f"{path}:{number}", rule, line)
+            _refuse(where, f"a row must have {len(names)} cells, with tabs between", line)
         if not all(cells) or line != line.strip() or "\t " in line or " \t" in line:
-            _refuse(f"{path}:{number}", "a cell must have text and no blanks around it", line)
+            _refuse(where, "a cell must have text and no blanks around it", line)
         for place, name, values in checked:
             if cells[place] not in values:
-                require_one_of(f"{path}:{number}", name, cells[place], values)
-        read_rows.append(cells)
+                require_one_of(where, name, cells[place], values)
+        read_rows.append((where, cells))
     return read_rows
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.simulator.data_files import Value, columns, require, require_one_of, tree
+from harness.simulator.data_files import Value, columns_by_line, require, require_one_of, tree
 from harness.simulator.protocol import HELD_OUT, TRAIN
 
 FILE = Path(__file__).with_name("personas.yaml")
@@ -85,9 +85,9 @@ def read(path: Path) -> tuple[Domain, ...]:
 def read_lives(path: Path) -> dict[str, tuple[Tellable, ...]]:
     """Return each persona's sentences by name. Raises ConfigError for a malformed file."""
     lives: dict[str, list[Tellable]] = {}
-    rows = columns(path, ("persona", "topic", "text"), {"topic": TOPICS})
-    for number, (name, topic, text) in enumerate(rows, start=2):
-        life, where = lives.setdefault(name, []), f"{path}:{number}"
+    rows = columns_by_line(path, ("persona", "topic", "text"), {"topic": TOPICS})
+    for where, (name, topic, text) in rows:
+        life = lives.setdefault(name, [])
         _require_whole(where, "a sentence of a life", text)
         known = any(sentence.text == text for sentence in life)
         require(where, "a life must have a sentence once", not known, text)

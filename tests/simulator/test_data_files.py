@@ -124,6 +124,16 @@ def test_lives_that_break_a_rule_are_refused(
         personas.read(path)
 
 
+def test_a_row_is_named_by_its_line_behind_comments_and_blank_lines(tmp_path: Path) -> None:
+    path = tmp_path / "personas.yaml"
+    path.write_text(PERSONAS)
+    lives_beside(path, [("# exam", "", ""), ("", "", ""), *LIVES, ("exam", "sleep", "bad")])
+    lives = path.with_name("lives.tsv")
+    lives.write_text(lives.read_text().replace("\n\t\t\n", "\n\n"))
+    with pytest.raises(ConfigError, match=r"lives\.tsv:54: a sentence of a life must be"):
+        personas.read(path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

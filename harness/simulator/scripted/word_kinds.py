@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.simulator.data_files import columns, require
+from harness.simulator.data_files import columns_by_line, require
 
 WORD_KINDS = Path(__file__).with_name("word_kinds.tsv")
 PHRASES = Path(__file__).with_name("phrases.tsv")
@@ -60,12 +60,11 @@ class Match:
 def word_kinds() -> Mapping[str, tuple[str, ...]]:
     """Return the kinds of each word, likeliest first. Raises ConfigError for a malformed file."""
     table, known = {}, dict[str, tuple[str, ...]]()
-    rows = columns(WORD_KINDS, ("word", "kinds"), {})
-    for number, (word, listed) in enumerate(rows, start=2):
+    rows = columns_by_line(WORD_KINDS, ("word", "kinds"), {})
+    for where, (word, listed) in rows:
         if listed not in known:
             kinds = tuple(listed.split(","))
-            where, is_known = f"{WORD_KINDS}:{number}", KINDS.issuperset(kinds)
-            require(where, "kinds must be known ones", is_known, listed)
+            require(where, "kinds must be known ones", KINDS.issuperset(kinds), listed)
             known[listed] = kinds
         table[word] = known[listed]
     return table
@@ -92,11 +91,10 @@ def _by_first_word() -> Mapping[str, list[tuple[str, str, str]]]:
     """Return (polarity, kind, phrase) of each row by first word. Raises ConfigError."""
     allowed = {"polarity": tuple(PHRASE_KINDS)}
     by_first_word: dict[str, list[tuple[str, str, str]]] = {}
-    rows = columns(PHRASES, ("polarity", "kind", "phrase"), allowed)
-    for number, (polarity, kind, phrase) in enumerate(rows, start=2):
-        if kind not in PHRASE_KINDS[polarity]:
-            rule = f"kind must be one of {polarity} phrases"
-            require(f"{PHRASES}:{number}", rule, False, kind)
+    rows = columns_by_line(PHRASES, ("polarity", "kind", "phrase"), allowed)
+    for where, (polarity, kind, phrase) in rows:
+        is_known = kind in PHRASE_KINDS[polarity]
+        require(where, f"kind must be one of {polarity} phrases", is_known, kind)
         by_first_word.setdefault(phrase.partition(" ")[0], []).append((polarity, kind, phrase))
     return by_first_word
 

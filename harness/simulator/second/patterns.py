@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.simulator.data_files import columns, require
+from harness.simulator.data_files import columns_by_line, require
 
 CUES = Path(__file__).with_name("cues.tsv")
 GAP = 3
@@ -86,9 +86,8 @@ def read(path: Path, cues: Sequence[str], denials: frozenset[str]) -> Patterns:
     """Return the patterns of a file. Raises ConfigError for a malformed file."""
     classes: dict[str, frozenset[str]] = {}
     patterns = []
-    rows = columns(path, ("cue", "weight", "pattern"), {"cue": (*cues, "class")})
-    for number, (cue, weight, text) in enumerate(rows, start=2):
-        where = f"{path}, row {number}"
+    rows = columns_by_line(path, ("cue", "weight", "pattern"), {"cue": (*cues, "class")})
+    for where, (cue, weight, text) in rows:
         if cue == "class":
             classes[weight] = frozenset(text.split())
             continue

@@ -44,10 +44,10 @@ class Panel:
     """The settings that cause its behaviour."""
     steps: Floats
     entropy: Floats
-    """At every step, nats."""
+    """H at every step, nats."""
     reward_steps: Floats
     reward: Floats
-    """Of held-out users, at each evaluation."""
+    """Reward on held-out users at each evaluation."""
     onset: Onset | None
 
 

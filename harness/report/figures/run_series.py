@@ -91,7 +91,7 @@ class Points:
 
 @dataclass(frozen=True)
 class EntropySeries:
-    """H at every step it was measured, also where R was not. Shape (bins,), as Points."""
+    """H at every step at which it was measured, even if R was not. Shape (bins,), as Points."""
 
     steps: Floats
     entropy: Floats

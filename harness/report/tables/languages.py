@@ -94,8 +94,8 @@ def in_markdown(text: str) -> str:
 
 _OF_WORDS = re.compile(r" (?=[\[(])|(?<=,) (?![^\[]*\])")
 _OF_NUMBERS = re.compile(r" (?=[\[(])|, (?![^\[]*\])")
-"""Where a cell is split into lines: before an interval or a bracket, and at a comma outside an
-interval. Words keep the comma, since a name may contain it.
+"""The points at which a cell is split into lines: before an interval or a bracket, and at a comma
+outside an interval. Words keep the comma, since a name may contain it.
 """
 
 

@@ -2,7 +2,7 @@
 
 A run saves far more conversations than anyone reads. For the first step, the last step and the
 steps next to the onset, and for each level met there, the conversations with the lowest, the middle
-and the highest reward are chosen.
+and the highest reward (or final emotion, if no reward was kept) are chosen.
 """
 
 from __future__ import annotations

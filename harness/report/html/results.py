@@ -57,7 +57,7 @@ def comparisons(analysis: Analysis) -> tuple[list[Table], list[str]]:
 
 
 def users(analysis: Analysis) -> tuple[str, list[Table]]:
-    """Return whether the users are valid, and the measures behind it."""
+    """Return a sentence on whether the users are valid, and the measures behind it."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     levels, unknown = validity.of_runs(fitted)
     measured = {name: one for name, one in levels.items() if one.measured}

@@ -141,7 +141,7 @@ def _yardsticks(end: Yardsticks | None) -> dict[str, float | None]:
 
 
 def listening_csv(analysis: Analysis) -> str | None:
-    """Return groups and reference policies, a row per level; None if no run was measured."""
+    """Return a row per group and level, with reference policies; None if no run was measured."""
     rows = list(listening.csv_rows(analysis))
     return table(listening.COLUMNS, rows) if rows else None
 

@@ -79,7 +79,7 @@ def _invalid(outcome: Outcome) -> str:
 
 
 def _deaf(outcome: Outcome) -> str:
-    """Return whether any arm ends above the best deaf schedule; empty if that is unknown."""
+    """Say whether any arm ends above the best deaf schedule; empty if that is unknown."""
     if outcome.about_deaf_policies is None:
         return ""
     if outcome.about_deaf_policies:

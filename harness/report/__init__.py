@@ -2,4 +2,4 @@
 
 import logging
 
-logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its fonts is no news
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it logs its font cache

@@ -1,4 +1,4 @@
-"""The kinds of files that results are written as, and the style of their pictures."""
+"""The file formats of results, and the style of their figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harness.report.figures.style import PAPER, PICTURES, SCREEN, STYLES, Style
 from harness.report.tables import result_files
 
 TABLES = result_files.LANGUAGES
-"""Tables for people, beside the CSV that holds every number."""
+"""Formats of the tables for people. A CSV with every number is always written."""
 DEFAULTS = {SCREEN.name: SCREEN.pictures, PAPER.name: (*PAPER.pictures, *TABLES)}
 
 
 @dataclass(frozen=True)
 class Formats:
-    """What is written."""
+    """The formats to write."""
 
     style: Style
     pictures: tuple[str, ...]
@@ -26,9 +26,10 @@ class Formats:
 
 
 def formats(style: str = SCREEN.name, wanted: Sequence[str] = ()) -> Formats:
-    """Those of a style, or the `wanted` ones: words that may hold several, with commas.
+    """Return the `wanted` formats, or those of the style if none is wanted.
 
-    Raises ConfigError for a style or a format that is none.
+    A word in `wanted` may hold several formats, separated by commas. Raises ConfigError for an
+    unknown style or format.
     """
     if style not in STYLES:
         raise ConfigError(f"--style: must be one of {', '.join(STYLES)}, got {style!r}")
@@ -42,9 +43,9 @@ def formats(style: str = SCREEN.name, wanted: Sequence[str] = ()) -> Formats:
 
 
 def pictures(wanted: Sequence[str] = ()) -> tuple[str, ...]:
-    """The kinds of a single picture, which has no table: the `wanted` ones, else those of a screen.
+    """Return the `wanted` formats of a single picture, which has no table, or those of a screen.
 
-    Raises ConfigError for what is no kind of picture.
+    Raises ConfigError for an unknown format.
     """
     words = _words(wanted, PICTURES) or SCREEN.pictures
     return tuple(kind for kind in PICTURES if kind in words)

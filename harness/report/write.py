@@ -1,4 +1,4 @@
-"""The results folders of an analysis, a calibration and a study: JSON, tables and figures."""
+"""Write the results folders of an analysis, a calibration and a study: JSON, tables and figures."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from harness.utils.process_pool import Begun
 FIGURES = ("auto", "all", "none")
 ON_SCREEN = formats.formats()
 LEFT_TO_OTHERS = 4
-"""Figures that this process never takes: importing matplotlib takes longer than one of them."""
+"""Number of figures left to the pool: importing matplotlib here takes longer than drawing one."""
 Drawn = Begun[Sketch, Mapping[str, bytes] | PlugInError]
-"""Figures, each as file name -> content, or why a plug-in's has none."""
+"""Figures as file name -> content, or the error of a plug-in that could not draw its figure."""
 
 
 def write_results(
@@ -41,9 +41,10 @@ def write_results(
 def begin_figures(
     analysis: Analysis, figures: str, pool: Executor | None = None, wanted: Formats = ON_SCREEN
 ) -> Drawn:
-    """`figures`: auto (every run up to 24, medians over runs beyond), all (every run as well) or
-    none. Processes of the `pool` draw while this one goes on. Raises ValueError for another
-    `figures`.
+    """Begin to draw the figures in processes of `pool`, while this process goes on.
+
+    `figures`: auto (each run if there are at most 24, else medians over runs), all (each run in any
+    case) or none. Raises ValueError for another `figures`.
     """
     if figures not in FIGURES:
         raise ValueError(f"figures must be one of {', '.join(FIGURES)}, got {figures!r}")
@@ -52,17 +53,17 @@ def begin_figures(
         return Begun(files, [], [])
     process_pool.prepare(
         pool, "harness.report.figures.matplotlib_loader"
-    )  # matplotlib, while sketches are made here
+    )  # imports matplotlib while figures are selected here
     return process_pool.begin(pool, files, registry.sketches(analysis, figures == "all"))
 
 
 def write_analysis(
     analysis: Analysis, out: Path, drawn: Drawn, wanted: Formats = ON_SCREEN
 ) -> list[Path]:
-    """Write the analysis into `out`, each file whole; the same analysis gives the same bytes.
+    """Write the analysis into `out`, each file atomically. Equal analyses give equal bytes.
 
-    Returns what was written. Raises StorageError, and at the end PlugInError for the figures of
-    plug-ins that could not be drawn.
+    Returns the paths written. Raises StorageError and, after everything else is written,
+    PlugInError for figures of plug-ins that could not be drawn.
     """
     with atomic.storage(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -99,9 +100,10 @@ def write_analysis(
 
 
 def law_json(analysis: Analysis) -> str:
-    """The analysis as JSON, one run a line. Raises ValueError on NaN: missing is null.
+    """Return the analysis as JSON, one run per line. Missing values are null.
 
-    Indented it would be three times the bytes, and json's quick encoder cannot indent.
+    Raises ValueError on NaN. Indented JSON would be three times as large, and json's fast encoder
+    cannot indent.
     """
     parts = []
     for key, value in as_json.from_analysis(analysis).items():
@@ -123,7 +125,7 @@ def _files(wanted: Formats, sketch: Sketch) -> Mapping[str, bytes] | PlugInError
 
 
 def _images(wanted: Formats, sketch: Sketch) -> dict[str, bytes]:
-    """The pictures, the numbers, and the caption where no heading says what is seen."""
+    """Return the pictures, their numbers and, in a style without headings, the caption."""
     drawing = registry.drawn(sketch, wanted.style)
     numbers = csv_files.table(drawing.columns, drawing.rows)
     files = {
@@ -137,8 +139,9 @@ def _images(wanted: Formats, sketch: Sketch) -> dict[str, bytes]:
 
 
 def _earlier(out: Path) -> set[Path]:
-    """Files of an analysis written here before, none of which may contradict law.json; without
-    that they are not ours.
+    """Return the files of an earlier analysis in `out`, which the new law.json could contradict.
+
+    Without a law.json the files are not ours, so none is returned.
     """
     if not (out / result_files.VALUES).is_file():
         return set()
@@ -156,12 +159,12 @@ def write_drawing(
     pictures: Sequence[str],
     texts: Mapping[str, str],
 ) -> list[Path]:
-    """Write `texts` by file name, then the picture `name` in each of the kinds `pictures` with its
-    numbers, each file whole; returns what was written. None draws nothing.
+    """Write `texts` by file name, then the picture `name` in each format of `pictures`, with a CSV.
 
-    The first of `texts` says that the folder is ours: where an earlier one was, what that left of
-    this picture in other kinds is removed, so that no picture contradicts it. The same values give
-    the same bytes. Raises StorageError.
+    Each file is written atomically, and equal values give equal bytes. Returns the paths written.
+    Draws nothing if `draw` is None. The first of `texts` marks a folder as ours: if it is there
+    already, this picture's files in other formats are removed, since they would contradict the new
+    ones. Raises StorageError.
     """
     with atomic.storage(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -185,7 +188,7 @@ def write_drawing(
 def write_calibration(
     calibration: Mapping[str, Any], out: Path, pictures: Sequence[str] = ON_SCREEN.pictures
 ) -> list[Path]:
-    """Write calibration.json, its picture and the numbers of that. Raises StorageError."""
+    """Write calibration.json, its picture and the picture's numbers. Raises StorageError."""
     texts = {"calibration.json": _indented(calibration)}
     draw = partial(levels.draw, calibration)
     return write_drawing(draw, levels.NAME, out, pictures, texts)
@@ -207,7 +210,7 @@ def write_plan(
     texts: Mapping[str, str],
     pictures: Sequence[str] = ON_SCREEN.pictures,
 ) -> list[Path]:
-    """Write plan.json, its figure, the numbers of that and `texts` by file name.
+    """Write plan.json, its figure, the figure's numbers, and `texts` by file name.
 
     Raises StorageError.
     """
@@ -216,7 +219,7 @@ def write_plan(
 
 
 def write_demo(panels: Sequence[demo.Panel], out: Path) -> Path:
-    """Write the picture of the demo into the folder of its analysis; returns the path of the PNG.
+    """Write the picture of the demo into the folder of its analysis. Return the path of the PNG.
 
     Raises StorageError.
     """
@@ -234,7 +237,7 @@ def write_study(
 
 
 def study_json(outcome: Outcome) -> str:
-    """The outcome as `harness study --json` prints it. Raises ValueError on NaN."""
+    """Return the outcome as `harness study --json` prints it. Raises ValueError on NaN."""
     return _indented(outcome.to_json())
 
 

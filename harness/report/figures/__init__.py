@@ -1,1 +1,1 @@
-"""Figures, and the numbers they draw."""
+"""Figures and their numbers."""

@@ -1,8 +1,8 @@
 """The canvas that figures share: grid of panels, legend, symbols.
 
 Matplotlib is loaded by the first function here that draws, so that choosing what to draw does not
-wait for it. Only figure objects are used, no global plotting state; settings hold inside `styled`
-alone. Text is drawn as it stands, never read as a formula.
+wait for it. Only figure objects are used, no global plotting state; settings hold only inside
+`styled`. Text is drawn literally, never parsed as a formula.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from harness.report.figures.notebook_figure import NotebookFigure
 
 BETWEEN, SIDES, LEGEND_SYMBOL = 0.45, 0.3, 8
-"""Inches that ticks and labels take below a block of panels, and beside a panel; characters that a
-symbol takes."""
+"""Inches of ticks and labels below a block and beside a panel; characters of a symbol."""
 ABOVE = 1.4
 """Height of a line of the heading, in lines of text."""
 Legend: TypeAlias = "dict[str, Line2D | Patch]"
@@ -54,10 +53,10 @@ Legend: TypeAlias = "dict[str, Line2D | Patch]"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure and the numbers it shows."""
+    """A figure and its numbers."""
 
     name: str
-    """File name without its ending."""
+    """File name without its extension."""
     figure: Figure
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
@@ -65,7 +64,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Title:
-    """What a panel shows, and what was found there."""
+    """The subject of a panel, and the finding."""
 
     of: str
     finding: str
@@ -82,26 +81,26 @@ class Grid:
     panels: tuple[tuple[Axes, ...], ...]
     columns: int
     panel_width: float
-    """Inches, with what stands beside the axes."""
+    """Inches, including the space beside the axes."""
     row_height: float
     """Inches of the axes."""
 
     def leftmost(self, position: int) -> bool:
-        """Whether panel number `position` stands at the left edge, where labels go."""
+        """Return whether panel number `position` is at the left edge, which has the labels."""
         return position % self.columns == 0
 
     def label_x(self, axes: Axes, words: str) -> None:
-        """Label the axis; a line of `words` in as many as it takes."""
+        """Label the axis; wrap each line of `words` as needed."""
         room = style.current().characters(1.25 * self.panel_width - SIDES)
         axes.set_xlabel("\n".join(_label_lines(line, room) for line in words.split("\n")))
 
     def label_y(self, axes: Axes, words: str) -> None:
-        """Label the axis in as many lines as it takes."""
+        """Label the axis; wrap the words as needed."""
         axes.set_ylabel(_label_lines(words, style.current().characters(1.15 * self.row_height)))
 
 
 def _label_lines(words: str, width: int) -> str:
-    """A label in lines; of one too long for a line, what stands in brackets begins its own."""
+    """Wrap a label. If it is too long for a line, its part in brackets begins a new one."""
     if len(words) <= width:
         return words
     what, bracket, unit = words.partition(" (")
@@ -117,12 +116,12 @@ def grid(
     names: Sequence[str] = (),
     is_stacked: bool = False,
 ) -> Grid:
-    """One panel of `rows_each` axes a title, in as many blocks as the style has room for.
+    """Return a panel of `rows_each` axes per title, in as few blocks as the style's width allows.
 
-    `row_height` in inches of a screen. The figure grows by what headings, titles and `names` take,
-    which stand left of the leftmost panels; the axes do not. In the style of a paper the heading
-    and the findings are the caption, and the width is that of a column. Stacked panels stand one
-    below the other.
+    `row_height` is in inches on a screen. The figure grows to make room for headings, titles and
+    `names`, which are to the left of the leftmost panels; the size of the axes does not change. In
+    the paper style the heading and the findings become the caption, and the width is that of a
+    column. Stacked panels are one below the other.
     """
     now = style.current()
     blocks = math.ceil(len(titles) / (1 if is_stacked else now.most_columns))
@@ -150,7 +149,7 @@ def grid(
 def _above(
     heading: str, titles: Sequence[str | Title], across: float, width: float
 ) -> tuple[str, list[str]]:
-    """The heading and the titles of panels, as the style shows them."""
+    """Return the heading and the titles of panels as the style shows them."""
     now = style.current()
     room = now.characters(width) - 6
     if now.has_headings:
@@ -165,7 +164,7 @@ def _above(
 def _axes(
     across: float, height: float, blocks: int, rows_each: int, columns: int
 ) -> tuple[NotebookFigure, list[tuple[Axes, ...]]]:
-    """A figure, and its axes panel by panel."""
+    """Return a figure and its axes, panel by panel."""
     from harness.report.figures.matplotlib_loader import FigureCanvasAgg
     from harness.report.figures.notebook_figure import NotebookFigure
 
@@ -180,12 +179,12 @@ def _axes(
 
 
 def title(level: str, finding: str) -> Title:
-    """`easy: ceiling 0.81 [0.78, 0.84], law holds`."""
+    """Return the title `easy: ceiling 0.81 [0.78, 0.84], law holds`."""
     return Title(label(level, LONGEST_GROUP), finding)
 
 
 def series_entries(series: Iterable[tuple[str, int]], **look: Any) -> Legend:
-    """One entry for each name of a series, in the order of their slots, which give the symbols."""
+    """Return an entry per name of a series, in the order of their slots, which give the symbols."""
     slots = dict(sorted(series, key=lambda one: one[1]))
     said = labels(slots)
     return {
@@ -195,12 +194,12 @@ def series_entries(series: Iterable[tuple[str, int]], **look: Any) -> Legend:
 
 
 def sized(points: float) -> float:
-    """The size of a symbol in this style."""
+    """Return the size of a symbol in the current style."""
     return points * style.current().marks
 
 
 def legend(figure: Figure, entries: Legend) -> None:
-    """One legend below all panels, in as many columns as its words leave room for."""
+    """Add one legend below all panels, in as many columns as fit."""
     now = style.current()
     room = now.characters(figure.get_figwidth())
     words = [wrapped(entry, room - LEGEND_SYMBOL) for entry in entries]
@@ -211,33 +210,33 @@ def legend(figure: Figure, entries: Legend) -> None:
 
 
 def _across(words: Sequence[str], columns: int) -> int:
-    """Characters that a legend of so many columns is wide."""
+    """Return the width of a legend with this number of columns, in characters."""
     parts = _split(words, columns)
     longest = (max(len(line) for word in part for line in word.split("\n")) for part in parts)
     return sum(longest) + LEGEND_SYMBOL * columns
 
 
 def _split(words: Sequence[str], columns: int) -> list[Sequence[str]]:
-    """As matplotlib fills a legend: from top to bottom, the first columns one longer."""
+    """Split entries as matplotlib fills a legend: top to bottom, the first columns one longer."""
     each, longer = divmod(len(words), columns)
     ends = itertools.accumulate(each + (n < longer) for n in range(columns))
     return [words[end - each - (n < longer) : end] for n, end in enumerate(ends)]
 
 
 def few_ticks(axes: Axes) -> None:
-    """As many steps on the axis below as its labels have room for."""
+    """Limit the ticks on the x axis to the number that fits."""
     axes.locator_params(axis="x", nbins=style.current().most_ticks)
 
 
 def line(**look: Any) -> Line2D:
-    """A symbol of the legend: a line, or a marker with `ls=""`."""
+    """Return a symbol for the legend: a line, or a marker with `ls=""`."""
     from harness.report.figures.matplotlib_loader import Line2D
 
     return Line2D([], [], **look)
 
 
 def patch(**look: Any) -> Patch:
-    """A symbol of the legend: a filled area."""
+    """Return a symbol for the legend: a filled area."""
     from harness.report.figures.matplotlib_loader import Patch
 
     return Patch(**look)

@@ -1,4 +1,4 @@
-"""H and R against time: one column a level, runs overlaid, the onset with its interval."""
+"""H and R over time: one column per level, runs overlaid, the onset with its interval."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ ROW_HEIGHT = 2.1
 """Inches."""
 DASHES = (0, (4, 2))
 NULL: dict[str, Any] = {"color": canvas.GREY, "ls": (0, (1, 1)), "lw": 1.5, "zorder": 1.8}
-"""Look of the null controls behind the runs of a level."""
+"""Style of the null controls, which are drawn behind the runs of a level."""
 PALE: dict[str, Any] = {"lw": 0.7, "alpha": 0.5, "zorder": 1.9}
-"""Look of the batch's reward beside that on held-out users."""
+"""Style of the batch's reward if that on held-out users is drawn too."""
 HELD_OUT, BATCH = "R on held-out users", "R of the same batch"
 SLICE, ALL_SLICES = 0.06, 0.4
-"""Share of the height that the interval of one of several onsets takes, and most for all."""
+"""Height of the interval of one of several onsets, and of all, as a share of the panel."""
 
 
 def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
-    """One column a level: H above, R below."""
+    """Draw one column per level, H above and R below."""
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
@@ -69,7 +69,7 @@ def frame(
     reward: Sequence[Floats],
     reward_range: float | None,
 ) -> tuple[Limits, Limits, Limits]:
-    """Limits of step, H and R that all panels share."""
+    """Return the limits of step, H and R that all panels share."""
     return (
         canvas.limits(steps, 0.02),
         canvas.limits(entropy, least=ranges.entropy(entropy)),
@@ -80,7 +80,7 @@ def frame(
 def dress(
     grid: Grid, position: int, shared: tuple[Limits, Limits, Limits], names: AxisNames
 ) -> None:
-    """Limits and labels of a column."""
+    """Set the limits and labels of a column."""
     (top, bottom), (steps, entropy, reward) = grid.panels[position], shared
     top.set(xlim=steps, ylim=entropy)
     bottom.set(xlim=steps, ylim=reward)
@@ -94,14 +94,14 @@ def dress(
 
 
 def _null_controls(pair: Sequence[Axes], null: NullControls | None) -> None:
-    """Their medians, behind the runs."""
+    """Draw the medians of the null controls behind the runs."""
     if null is not None:
         for axes, values in zip(pair, (null.entropy, null.reward), strict=True):
             axes.plot(values.at, values.median, **NULL)
 
 
 def _reward(axes: Axes, trace: Trace) -> None:
-    """R; where held-out users were met beside the batch, what those gave stands out."""
+    """Draw R; if held-out users were measured too, their reward in full and the batch's pale."""
     if trace.held_out is None:
         _line(axes, trace, trace.points.steps, trace.points.reward)
         return
@@ -117,7 +117,7 @@ def _line(axes: Axes, trace: Trace, steps: Floats, values: Floats) -> None:
 
 
 def _onsets(axes: Axes, traces: Sequence[Trace]) -> None:
-    """A dashed line at each onset; its interval shaded, in slices from the top if several."""
+    """Draw a dashed line at each onset, and shade its interval; several in slices from the top."""
     height = min(SLICE, ALL_SLICES / max(len(traces), 1)) if len(traces) > 1 else 1.0
     alpha = 0.35 if len(traces) > 1 else 0.13
     for place, trace in enumerate(traces):
@@ -141,7 +141,7 @@ def _entries(panels: Sequence[Panel]) -> canvas.Legend:
 
 
 def _background(panels: Sequence[Panel | PoolPanel], held_out: bool) -> canvas.Legend:
-    """What is drawn beside the runs' own H and R."""
+    """Return the entries for held-out users, the batch and the null controls, if drawn."""
     entries: canvas.Legend = {}
     if held_out:
         entries[HELD_OUT] = canvas.line(color=canvas.INK, marker="o", ms=canvas.sized(4))
@@ -179,7 +179,7 @@ def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
 
 
 def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
-    """H and R against the step; a tick at the top for each run's onset."""
+    """Draw H and R of groups against the step, with a tick at the top for each run's onset."""
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 2, ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
@@ -217,7 +217,7 @@ def _group(axes: Axes, pool: Pool, values: Middle) -> None:
 
 
 def _group_onsets(axes: Axes, pool: Pool) -> None:
-    """All ticks as one artist: a thousand lines of their own take seconds to lay out."""
+    """Draw all ticks as one artist: a thousand separate lines take seconds to lay out."""
     at_the_top = axes.get_xaxis_transform()
     colour = canvas.colour(pool.slot)
     axes.vlines(pool.onsets, 0.93, 1.0, transform=at_the_top, color=colour, lw=1.2)

@@ -20,39 +20,39 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
 NAME = "demo"
 COLUMNS = ("run", "kind", "step", "low", "high", "entropy", "reward")
 WIDTH, HEIGHT = 2.15, 4.7
-"""Inches of a panel, and of the whole picture."""
+"""Inches: width of a panel, height of the picture."""
 TITLE_CHARACTERS, BECAUSE_LINES = 27, 3
 TEXT = 7.5
-"""Points, of what stands above a panel."""
+"""Size of the text above a panel, in points."""
 LINE = 1.25
-"""Height of a line, as a share of the text's."""
+"""Height of a line, relative to the size of its text."""
 TITLE_AT = 8 + TEXT * LINE * (BECAUSE_LINES + 1) + 4
-"""Points above a panel where its name stands."""
+"""Distance of the name above its panel, in points."""
 MOST_ENTROPY = float(np.log(8))
-"""H of a policy that plays the eight strategies alike, nats."""
+"""H of a policy that plays the eight strategies with equal probability, nats."""
 H_COLOUR, R_COLOUR, ONSET_COLOUR = canvas.COLOURS[0], canvas.COLOURS[2], canvas.COLOURS[1]
 WINDOW = 5
-"""Steps of the running median of H, drawn over H itself."""
+"""Window of the running median of H, in steps."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One run of the demo."""
+    """A run of the demo."""
 
     title: str
     because: str
-    """What in its settings makes it so."""
+    """The settings that cause its behaviour."""
     steps: Floats
     entropy: Floats
-    """At every step, nats."""
+    """H at every step, nats."""
     reward_steps: Floats
     reward: Floats
-    """Of held-out users, at each evaluation."""
+    """Reward on held-out users at each evaluation."""
     onset: Onset | None
 
 
 def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[Panel]:
-    """`runs`: path of a run -> its title and why it is as it is. A run without rows has none."""
+    """Return a panel per run that has rows. `runs`: path of a run -> its title and its cause."""
     results = {run.run: run for run in analysis.runs}
     shown = [(path, words) for path, words in runs.items() if path in analysis.series]
     return [
@@ -70,7 +70,7 @@ def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[Pane
 
 
 def draw(shown: Sequence[Panel]) -> Drawing:
-    """One column a run, H above and R below, all on the same scales. Call it inside `styled`."""
+    """Draw one column per run, H above R, all on the same scales. Call it inside `styled`."""
     from harness.report.figures.matplotlib_loader import FigureCanvasAgg
     from harness.report.figures.notebook_figure import NotebookFigure
 
@@ -123,7 +123,7 @@ def _onset(axes: Axes, onset: Onset | None) -> None:
 
 
 def _title(axes: Axes, panel: Panel) -> None:
-    """The name, what makes it so, and where it begins."""
+    """Write the name, the cause and the onset above the panel."""
     lines = canvas.wrapped(panel.because, TITLE_CHARACTERS).split("\n")[:BECAUSE_LINES]
     because = "\n".join([*lines, *[""] * (BECAUSE_LINES - len(lines))])
     axes.set_title(f"{because}\n", fontsize=TEXT, color=canvas.INK, pad=8, linespacing=LINE)
@@ -139,7 +139,7 @@ def _title(axes: Axes, panel: Panel) -> None:
 
 
 def _begins(onset: Onset | None) -> str:
-    """The name of the panel says what it is that begins."""
+    """Return the onset without its kind, which the panel's name states."""
     if onset is None:
         return "no onset"
     return f"from step {onset.step:.0f} {wording.steps(onset.low, onset.high)}"

@@ -1,7 +1,7 @@
-"""The record of a figure: its name, the numbers it takes from an analysis, and how they are drawn.
+"""The specification of a figure: its name, its numbers, and how they are drawn.
 
-A figure is one file with one FigureSpec, named in registry.py. Its numbers are selected without
-matplotlib and are small beside the analysis, so that another process can be asked to draw them.
+A figure is one file with one FigureSpec, named in registry.py. Its numbers are selected from an
+analysis without matplotlib and are small compared with it, so that another process can draw them.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ class AxisNames:
     reward: str
     time: str = "step"
     reward_range: float | None = None
-    """The range of R; None where nobody knows it."""
+    """The range of R; None if it is unknown."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Origin of what the axes show."""
+    """What the runs of a page have in common."""
 
     policy: str | None
-    """The kind of the runs' policies; None where it is unknown or not the same."""
+    """The kind of the runs' policies; None if it is unknown or differs."""
     reward: str | None
-    """The column of R; None where it is not the same."""
+    """The column of R; None if it differs."""
     time: str = STEP
     """run_series.STEP or run_series.SHARE"""
     is_ours: bool = False
-    """Whether all are runs of this project, whose reward is an empathy reward."""
+    """True if all are runs of this project, whose reward is an empathy reward."""
     same_batch: bool = False
-    """Whether R is everywhere of the batch that H was measured on."""
+    """True if R of every run is of the batch that H was measured on."""
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A run that gives nothing to draw, and why."""
+    """A run that could not be read, and why."""
 
     run: str
     reason: str | None
@@ -55,12 +55,14 @@ class Unread:
 
 @dataclass(frozen=True)
 class Page:
-    """Runs that figures show together: `panels` of runs, or `pools` of groups of them, or why
-    there is nothing to show (`unread`).
+    """Runs that figures show together.
+
+    Either `panels` of runs, or `pools` of groups of runs, or the reasons why there is nothing to
+    show (`unread`).
     """
 
     suffix: str
-    """The end of the figure's name: `_2` of a second page, empty where there is no other."""
+    """The end of the figure's name: `_2` for the second page, empty for an only page."""
     measured: Measured = Measured(None, None)
     panels: tuple[Panel, ...] = ()
     pools: tuple[PoolPanel, ...] = ()
@@ -69,7 +71,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Subject:
-    """An analysis, and the series of its runs, which several figures share."""
+    """An analysis and the pages of its runs, which several figures share."""
 
     analysis: Analysis
     pages: tuple[Page, ...]
@@ -80,12 +82,12 @@ class FigureSpec(Generic[Numbers]):
     """A kind of figure."""
 
     name: str
-    """The name of its files, without the end of a page and the ending."""
+    """The name of its files, without the suffix of a page and the extension."""
     shows: str
     """The content of the figure, in one sentence."""
     select: Callable[[Subject], Iterable[tuple[str, Numbers]]]
-    """The numbers of each page with the end of its name; nothing where there is nothing to see."""
+    """Returns the suffix and the numbers of each page; empty if there is nothing to draw."""
     draw: Callable[[Numbers, str], Drawing]
-    """Draws numbers under a file name; the rows of the drawing are the CSV beside it."""
+    """Draws numbers under a file name. The rows of the drawing become its CSV."""
     paged: bool = False
-    """Whether it may have several pages."""
+    """True if the figure may have several pages."""

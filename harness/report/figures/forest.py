@@ -24,23 +24,23 @@ COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "hi
 HEADING = "Groups of runs compared: one point per seed, and the mean over seeds"
 PANELS = ("a", "ceiling", "gain", "fall", "onset")
 UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
-"""Units on the axes; the other quantities are rewards."""
+"""Quantity -> unit on its axis; the others are rewards."""
 LEAST = {
     "a": Least(ranges.SLOPE_SHARE),
     "ceiling": Least(ranges.REWARD_SHARE),
     "gain": Least(ranges.REWARD_SHARE),
     "fall": Least(ranges.FALL_NATS),
 }
-"""Of the axes; groups are of runs of ours, whose reward lies between 0 and 1."""
+"""Quantity -> least range of its axis. Groups contain only our runs, whose reward is in 0 to 1."""
 ROW, AROUND = 0.42, 0.5
-"""Inches of a group, and of what stands above and below all of them."""
+"""Inches of a group, and of the space above and below all groups."""
 MOST_GROUPS = 40
-"""More rows than this nobody reads; the CSV has them all."""
+"""The most rows drawn; the CSV has all."""
 
 
 @dataclass(frozen=True)
 class _Mark:
-    """One seed in a panel."""
+    """A seed in a panel."""
 
     run: str
     seed: int | None
@@ -63,7 +63,7 @@ class _Line:
 
 
 def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
-    """One panel a quantity, one row a group in the order of `groups`; all must be `compared`."""
+    """Draw a panel per quantity and a row per group, in the given order; all must be `compared`."""
     lines = {quantity: [_line(group, quantity) for group in groups] for quantity in PANELS}
     shown = min(len(groups), MOST_GROUPS)
     titles = [title(groups, quantity) for quantity in PANELS]
@@ -83,7 +83,7 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
 
 
 def heading(groups: Sequence[GroupResult]) -> str:
-    """What is compared, and how much of it is not shown."""
+    """Return what is compared, and what is not shown."""
     told = HEADING
     if len(groups) > MOST_GROUPS:
         told += f": {MOST_GROUPS} of {len(groups)} groups"
@@ -140,7 +140,7 @@ def title(groups: Sequence[GroupResult], quantity: str) -> str | Title:
 
 
 def _found(groups: Sequence[GroupResult], quantity: str) -> str:
-    """`1 of 3 pairs differ`; nothing where there are no pairs."""
+    """Return `1 of 3 pairs differ`; empty if no pair was tested."""
     decisions = [c.decision for g in groups for c in g.contrasts if c.quantity == quantity]
     tested = [d for d in decisions if d != "not_comparable"]
     if decisions and not tested:
@@ -149,7 +149,7 @@ def _found(groups: Sequence[GroupResult], quantity: str) -> str:
 
 
 def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
-    """Seed -> colour; one for all where colours do not suffice."""
+    """Return seed -> colour slot; the same for all if there are not enough colours."""
     seeds = {mark.seed for line in lines for mark in line.marks}
     numbered = sorted(seed for seed in seeds if seed is not None)
     if None in seeds or len(numbered) > len(canvas.COLOURS):
@@ -158,7 +158,7 @@ def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
 
 
 def _panel(axes: Axes, lines: Sequence[_Line], quantity: str, slots: dict[int | None, int]) -> bool:
-    """Draw the groups; returns whether an interval runs off the axis."""
+    """Draw the groups. Return whether an interval goes beyond the axis."""
     values = [mark.value for line in lines for mark in line.marks]
     ends = [end for line in lines for end in (line.mean, line.low, line.high)]
     whole_run = quantity == "onset"
@@ -222,7 +222,7 @@ def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Itera
 
 
 def drawable(analysis: Analysis) -> list[GroupResult]:
-    """The groups, from the lowest level up; none where no seed stands beside another."""
+    """Return the compared groups, from the lowest level up; empty if they have a single run."""
     compared = [group for group in analysis.groups if group.compared is not None]
     if sum(len(group.runs) for group in compared) < 2:
         return []

@@ -1,4 +1,4 @@
-"""The numbers a figure of many runs draws: medians over the runs of a group, and their spread."""
+"""The numbers of figures of many runs: medians over the runs of a group, and their spread."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from harness.report.text import findings, naming
 from harness.report.text.findings import Law
 
 FEWEST_IN_A_BIN, FEWEST_BINS = 10, 8
-"""Points that a bin of H has on the average: medians of fewer are a saw."""
+"""Mean number of points in a bin of H (medians of fewer points fluctuate), and the fewest bins."""
 MOST_GROUPS = 7
-"""Groups of one panel that colours tell apart; more are drawn as one."""
+"""If a panel has more groups, they are drawn as one, since colours would not suffice."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The runs of a group together."""
+    """The runs of a group."""
 
     legend: str
     slot: int
     runs: tuple[str, ...]
     course: Middle
-    """H against the middle of each time bin (by the clock), also where R was not measured."""
+    """H against the middle of each time bin (unit of the clock), even where R was not measured."""
     entropy: Middle
     """H in the bins of `reward`."""
     reward: Middle
     curve: Middle | None
-    """The laws that were judged, of the runs whose a is identified; None if there are none."""
+    """The judged laws of the runs whose a is identified; None if there are none."""
     identified: int
     """The number of those runs."""
     residual_by_step: Middle | None
-    """R minus each run's own law in time bins; None where no law was fitted."""
+    """R minus each run's own law in time bins; None if no law was fitted."""
     residual_by_entropy: Middle | None
     """The same in bins of H."""
     ceiling: Interval | None
     """Median and quantiles over the runs whose ceiling is identified."""
     identified_ceilings: int
     until_onset: bool
-    """Whether the law of some run was judged on its part before the onset alone."""
+    """True if the law of any run was judged only on the part before its onset."""
     onsets: tuple[float, ...]
-    """When, of the runs that have one."""
+    """The onsets of the runs that have one."""
     held_out: Middle | None = None
-    """The reward on held-out users, where R is another one and the logs hold both."""
+    """The reward on held-out users, if R is another column and both were logged."""
 
 
 @dataclass(frozen=True)
 class PoolPanel:
-    """One level: its groups and what was found there."""
+    """A level: its groups and the findings."""
 
     level: str
     law_finding: str
@@ -66,9 +66,9 @@ class PoolPanel:
 def panels(
     analysis: Analysis, runs: Sequence[RunResult], clock: Clock = STEPS
 ) -> tuple[PoolPanel, ...]:
-    """One panel a level, one pool for each group of runs alike in all but the seed.
+    """Return a panel per level, with a pool for each group of runs that differ only in the seed.
 
-    Runs left out of means are in none; of a level without others nothing is drawn.
+    Runs excluded from means are omitted, and so is a level that has no other runs.
     """
     drawn = [run for run in runs if run.run in analysis.series]
     filled: list[PoolPanel] = []
@@ -94,7 +94,7 @@ def panels(
 
 
 def _groups(analysis: Analysis, members: Sequence[RunResult]) -> dict[str, list[RunResult]]:
-    """Legend entry -> runs; one entry for all if the groups are too many or unknown."""
+    """Return legend entry -> runs; one entry for all if the groups are too many or unknown."""
     group_of = {run: group for group in analysis.groups for run in group.runs}
     keys = [group_of[m.run].key if m.run in group_of else None for m in members]
     telling = sorted(
@@ -145,7 +145,7 @@ def _pool(
 
 
 def _identified_curves(laws: Sequence[Law], entropy: Floats) -> Floats:
-    """R on the grid `entropy` by each run's own law. Shape (identified runs, points)."""
+    """Return R on the grid `entropy` by each identified law. Shape (identified runs, points)."""
     x = np.exp(entropy)
     return np.array(
         [
@@ -159,7 +159,7 @@ def _identified_curves(laws: Sequence[Law], entropy: Floats) -> Floats:
 def _residuals(
     analysis: Analysis, runs: Sequence[RunResult], clock: Clock, edges: Floats
 ) -> tuple[Middle | None, Middle | None]:
-    """By step in bins between `edges`, and by H in bins of several points."""
+    """Return residuals by step, in bins between `edges`, and by H, in bins of several points."""
     series = [analysis.series[run.run] for run in runs]
     left = [run_series.residuals(one, run) for one, run in zip(series, runs, strict=True)]
     fitted = [(clock.series(s), v) for s, v in zip(series, left, strict=True) if v is not None]

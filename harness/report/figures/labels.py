@@ -1,7 +1,7 @@
 """Names and sentences in figures: what the font can draw, short enough, and in lines.
 
-Names come from configs and file names that anybody may have written: nothing in them is read as a
-formula, and no two that differ look alike.
+Names come from configs and file names that anybody may have written: nothing in them is parsed as a
+formula, and two different names never look the same.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from harness.utils.safe_text import escaped, visible
 from harness.utils.terminal import shortened
 
 LONGEST_NAME, LONGEST_GROUP = 32, 60
-"""Characters of a run's entry, and of a group's, in a legend or a title."""
+"""Longest names of a run and of a group in a legend or a title, in characters."""
 FEW_SHARED = 4
-"""Characters kept of what all labels begin or end with."""
+"""Number of characters kept of a beginning or an end that all labels share."""
 TIE = "\u00a0"
-"""A blank at which no line breaks."""
+"""A no-break space."""
 
 
 def label(value: object, most: int = LONGEST_NAME) -> str:
-    """`value` on one line of at most `most` characters, all of which the font can draw."""
+    """Return `value` on one line of at most `most` characters, all of which the font can draw."""
     font = drawable()
     text = visible(str(value))
     return shortened("".join(c if ord(c) in font else escaped(c) for c in text), most)
 
 
 def labels(values: Iterable[str], most: int = LONGEST_NAME) -> dict[str, str]:
-    """Each value's label, no two alike: where shortening would make them so, without what all begin
-    and end with.
+    """Return value -> label, all different.
+
+    If shortening would make two equal, most of the beginning and the end that all share is removed.
     """
     names = list(dict.fromkeys(values))
     found = {name: label(name, most) for name in names}
@@ -51,13 +52,13 @@ def labels(values: Iterable[str], most: int = LONGEST_NAME) -> dict[str, str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """How many characters all begin with."""
+    """Return how many characters all names begin with."""
     alike = (len(set(characters)) == 1 for characters in zip(*names, strict=False))
     return sum(1 for _ in itertools.takewhile(bool, alike))
 
 
 def wrapped(sentence: str, width: int) -> str:
-    """Our own sentence in lines of at most `width` characters; `[a, b]` and `in 3` stay whole."""
+    """Wrap our own sentence at `width` characters; `[a, b]` and `in 3` are not broken."""
     kept = re.sub(r"\[[^][ ]+ [^][ ]+\]|\b(in|of|all|step) \d+", _tied, sentence)
     lines = textwrap.wrap(kept, width, break_on_hyphens=False)
     return "\n".join(lines).replace(TIE, " ")
@@ -69,7 +70,7 @@ def _tied(match: re.Match[str]) -> str:
 
 @functools.cache
 def drawable() -> frozenset[int]:
-    """Code points that the font has."""
+    """Return the code points that the font has."""
     from harness.report.figures.matplotlib_loader import FT2Font, font_manager
 
     return frozenset(FT2Font(font_manager.findfont(style.FONT)).get_charmap())

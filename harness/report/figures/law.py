@@ -1,4 +1,4 @@
-"""R against H with the fitted law: one panel a level, runs overlaid, ceilings at the left edge."""
+"""R against H with the fitted law: one panel per level, runs overlaid, ceilings at the left."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ COLUMNS = ("level", "run", "kind", "step", "entropy", "reward", "low", "high", "
 GUESS = (0, (5, 3))
 """Dashes of a curve that is not identified."""
 RIVAL: dict[str, Any] = {"ls": (0, (1, 1.5)), "lw": 0.9, "zorder": 2.5}
-"""The line of the rival linear in H: thin and dotted."""
+"""Style of the rival linear in H: thin and dotted."""
 PALE = 0.25
-"""Opacity of points after the onset that the law was not judged on."""
+"""Opacity of points after the onset, which the law was not judged on."""
 
 
 def draw(panels: Sequence[Panel], name: str, axes: AxisNames) -> Drawing:
-    """One panel a level."""
+    """Draw one panel per level."""
     titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 1, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]

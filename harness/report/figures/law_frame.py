@@ -1,6 +1,6 @@
 """The frame of the law's figure: limits that its panels share, and ceilings in a strip at the left.
 
-The page of a report draws in the same frame.
+The charts of the HTML report use the same frame.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ HEADING = "Reward R against policy entropy H, and the law R = -a exp(H) + b"
 ROW_HEIGHT = 2.6
 """Inches."""
 REACH = 0.5
-"""A ceiling may widen the axis by this share of what it spans; a further one is an arrow."""
+"""A ceiling may extend the axis by this share of its range; one further away becomes an arrow."""
 STRIP = 0.09
-"""Share of the width, left of the plot, in which ceilings stand side by side."""
+"""Width of the strip for ceilings, to the left of the plot, as a share of the panel."""
 OFF_THE_SCALE = "ceiling or interval off the scale"
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Limits that all panels share."""
+    """The limits that all panels share."""
 
     left: float
-    """Least H drawn: 0, or just below the data where those are far from 0."""
+    """Lowest H drawn: 0, or just below the data if these are far from 0."""
     right: float
     low: float
     high: float
@@ -49,12 +49,12 @@ class Frame:
         return STRIP * (self.right - self.left) / (1 - STRIP)
 
     def place(self, share: float) -> float:
-        """H at a share of the width of the strip."""
+        """Return the H at a share of the strip's width."""
         return self.left - self.strip * (1 - share)
 
 
 def of_runs(traces: Sequence[Trace], reward_range: float | None) -> Frame:
-    """The frame of single runs."""
+    """Return the frame for single runs."""
     ceilings = [(t.ceiling, t.ceiling_identified) for t in traces if t.ceiling is not None]
     return _frame(
         [trace.points.entropy for trace in traces],
@@ -66,7 +66,7 @@ def of_runs(traces: Sequence[Trace], reward_range: float | None) -> Frame:
 
 
 def of_pools(pools: Sequence[Pool], reward_range: float | None) -> Frame:
-    """The frame of medians over runs, whose ceilings are those of identified laws."""
+    """Return the frame for medians over runs, with the ceilings of identified laws."""
     return _frame(
         [pool.entropy.median for pool in pools],
         [ends for pool in pools for ends in (pool.reward.low, pool.reward.high)],
@@ -83,10 +83,11 @@ def _frame(
     unsure: Sequence[float],
     reward_range: float | None,
 ) -> Frame:
-    """Limits round all points; from H = 0 on, unless the data are far from it.
+    """Return limits around all points, from H = 0 unless the data are far from it.
 
-    A ceiling that is identified widens the axis with its interval, one that is `unsure` with its
-    value if that is near: by REACH of what the points span, or of the axis' least range.
+    An identified ceiling extends the axis to its interval, by at most REACH times the range of the
+    points (or the axis' least range). One that is `unsure` extends it to its value if that is no
+    further.
     """
     lowest, highest = canvas.limits(entropy, 0.03, least=Least(ranges.H_NATS, 0.0))
     points, least = ranges.finite(reward), ranges.reward(reward, reward_range)
@@ -102,7 +103,7 @@ def _frame(
 
 
 def dress(grid: Grid, position: int, shared: Frame, names: AxisNames) -> None:
-    """Limits, labels, and the strip of ceilings at the left edge."""
+    """Draw limits, labels, and the strip for ceilings at the left edge."""
     (axes,), leftmost = grid.panels[position], grid.leftmost(position)
     axes.set_xlim(shared.left - shared.strip, shared.right)
     axes.set_ylim(shared.low, shared.high)
@@ -116,12 +117,12 @@ def dress(grid: Grid, position: int, shared: Frame, names: AxisNames) -> None:
 
 
 def hides_all(low: Floats, high: Floats, shared: Frame) -> bool:
-    """Whether a band hides the panel over most of its width: it tells nothing then."""
+    """Return whether a band covers the panel over most of its width, and so says nothing."""
     return bool(np.mean((low <= shared.low) & (high >= shared.high)) > 0.5)
 
 
 def beyond(ceiling: Interval, shared: Frame) -> Iterator[tuple[float, str]]:
-    """The edges that a ceiling or its interval goes beyond, and the head of the arrow there."""
+    """Yield each edge that the ceiling or its interval exceeds, and the direction of its arrow."""
     if min(ceiling.low, ceiling.value) < shared.low:
         yield shared.low, "v"
     if max(ceiling.high, ceiling.value) > shared.high:
@@ -129,10 +130,9 @@ def beyond(ceiling: Interval, shared: Frame) -> Iterator[tuple[float, str]]:
 
 
 def draw_ceiling(axes: Axes, at: float, ceiling: Interval, slot: int | None, shared: Frame) -> bool:
-    """A ceiling with its interval at H = `at`; grey and hollow without a slot: not identified.
+    """Draw a ceiling with its interval at H = `at`; grey and hollow if not identified (no slot).
 
-    What lies off the scale is not drawn but said, by an open arrow at the edge. Returns whether
-    any is.
+    A part off the scale is replaced by an open arrow at the edge. Returns whether there is any.
     """
     colour = canvas.GREY if slot is None else canvas.colour(slot)
     low, high = np.clip([ceiling.low, ceiling.high], shared.low, shared.high)
@@ -149,5 +149,5 @@ def draw_ceiling(axes: Axes, at: float, ceiling: Interval, slot: int | None, sha
 
 
 def off_the_scale() -> canvas.Legend:
-    """The entry of a legend for what an open arrow stands for."""
+    """Return the legend's entry for an open arrow."""
     return {OFF_THE_SCALE: canvas.line(**open_arrow("^", canvas.INK, canvas.sized(7)))}

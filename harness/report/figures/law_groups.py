@@ -1,4 +1,4 @@
-"""R against H with the fitted law, where runs are many: one panel a level, medians over runs."""
+"""R against H with the fitted law for many runs: one panel per level, medians over runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = ("level", "group", "kind", "step", "entropy", "reward", "low", "high",
 
 
 def draw(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
-    """R against H: medians over runs, and the median of the curves that are identified."""
+    """Draw medians over runs of R against H, and the median of the identified laws."""
     titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
     grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 1, ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]

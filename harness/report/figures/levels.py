@@ -1,4 +1,4 @@
-"""The measured difficulty of levels: acceptance, who fares how, and the dynamics of emotion."""
+"""The measured difficulty of levels: acceptance, final emotion of policies, dynamics of emotion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 def draw(calibration: Mapping[str, Any]) -> Drawing:
-    """`calibration` is the value of calibration.json."""
+    """Draw a calibration, the value of calibration.json."""
     cards = calibration["levels"]
     rows = _rows(cards, calibration["published"])
     heading = "Measured difficulty of the levels, with 95% intervals"
@@ -107,7 +107,7 @@ def _point(axes: Axes, row: Row, at: float, slot: int, vertical: bool) -> None:
     if not vertical:
         line, point = (ends, here), ([row["value"]], [at])
     axes.plot(*line, color=colour(slot), lw=1.2)
-    # a share of 0 or 1 stands on the edge of the panel and is drawn whole
+    # a share of 0 or 1 is on the edge of the panel, which must not clip it
     axes.plot(*point, marker(slot), color=colour(slot), clip_on=False, zorder=3)
 
 

@@ -1,7 +1,8 @@
-"""Load matplotlib, here alone, without the settings it would read from the current folder.
+"""Load matplotlib without the settings it would read from the current folder.
 
-A matplotlibrc beside somebody's logs would change every figure, and a pipe in its place would be
-waited for. Those of the user's own, in the home folder or at $MATPLOTLIBRC, count.
+Only this module imports it. A matplotlibrc next to somebody's logs would change every figure, and a
+pipe of that name would block. The user's own settings, in the home folder or at $MATPLOTLIBRC, are
+read.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ __all__ = [
 
 @contextlib.contextmanager
 def elsewhere() -> Iterator[None]:
-    """Meanwhile the current folder is the root, where nobody else can put a file."""
+    """Make the root the current folder inside the context, where others cannot put a file."""
     try:
         here = os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:  # gone, or not to be read: nothing of it is found either
+    except OSError:  # deleted or unreadable: matplotlib finds no settings there either
         yield
         return
     try:
@@ -39,7 +40,7 @@ def elsewhere() -> Iterator[None]:
 
 
 with elsewhere():
-    import matplotlib as mpl  # it reads its settings as it is loaded, and only then
+    import matplotlib as mpl  # it reads its settings only while it is imported
     from matplotlib import font_manager
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf

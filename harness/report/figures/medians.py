@@ -1,4 +1,4 @@
-"""Medians over runs in bins that all of them share, with the quantiles around them."""
+"""Medians over runs in shared bins, with quantiles around them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from harness.law.results import Floats
 
 STEP_BINS = 60
 LOW, HIGH = 0.1, 0.9
-"""Quantiles over runs that the bands show."""
+"""Quantiles over runs that are drawn as a band."""
 
 
 @dataclass(frozen=True)
 class Middle:
-    """Median and band over runs, at steps (or values of H) that any run has."""
+    """Median and band over runs, at the steps (or values of H) that any run has."""
 
     at: Floats
     median: Floats
@@ -34,26 +34,29 @@ class NullControls:
 
 
 def bins(of: Sequence[Floats], count: int = STEP_BINS) -> Floats:
-    """Edges of `count` bins from the lowest value of all arrays to the highest."""
+    """Return the edges of `count` bins from the lowest value of all arrays to the highest."""
     return np.linspace(min(a.min() for a in of), max(a.max() for a in of), count + 1)
 
 
 def over_runs(at: Sequence[Floats], values: Sequence[Floats], edges: Floats) -> Middle:
-    """Of the means of each run's values between `edges`; one array a run."""
+    """Return the medians over runs of each run's bin means. `at`, `values`: one array per run."""
     pairs = zip(at, values, strict=True)
     on_grid = np.array([_on_grid(where, what, edges) for where, what in pairs])
     return middle((edges[1:] + edges[:-1]) / 2, on_grid)
 
 
 def middle(at: Floats, values: Floats) -> Middle:
-    """Over axis 0, leaving NaN out, where any run has a value. `values`: (runs, len(at))."""
+    """Return the median over axis 0, without NaN, where any run has a value.
+
+    `values` has the shape (runs, len(at)).
+    """
     seen = np.isfinite(values).any(axis=0)
     median, low, high = np.nanquantile(values[:, seen], [0.5, LOW, HIGH], axis=0)
     return Middle(at[seen], median, low, high)
 
 
 def _on_grid(steps: Floats, values: Floats, edges: Floats) -> Floats:
-    """Mean of a run's values in each bin, NaN in a bin it has no row in. Shape (bins,)."""
+    """Return the mean of a run's values in each bin, NaN in an empty bin. Shape (bins,)."""
     count = len(edges) - 1
     label = np.searchsorted(edges[1:-1], steps, side="right")
     counts = np.bincount(label, minlength=count)

@@ -1,4 +1,4 @@
-"""The figure that harness draws on. Importing this loads matplotlib."""
+"""The figure class of harness. Importing this module loads matplotlib."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from harness.report.figures.style import SCREEN, Style
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows as a picture."""
+    """A figure that notebooks display as a picture."""
 
     style: Style = SCREEN
-    """The style it was drawn in."""
+    """The style in which it was drawn."""
     sentences: tuple[str, ...] = ()
-    """Heading and titles in full, also where they are not drawn."""
+    """Heading and titles in full, even if they are not drawn."""
 
     def _repr_png_(self) -> bytes:
         return image(self, "png")

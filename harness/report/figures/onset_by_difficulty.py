@@ -1,4 +1,4 @@
-"""Where collapse begins, against how demanding the level measurably is."""
+"""Onset of collapse against the measured difficulty of the level."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ COLUMNS = (
 )  # fmt: skip
 HEADING = "Onset of collapse against measured difficulty: harder to the left"
 NO_ONSET = 1.07
-"""Where runs without an onset stand, above the end of the run."""
+"""Height at which runs without an onset are drawn, above the end of the run."""
 BESIDE, ALONE = 0.6, 0.3
-"""Width that the runs of a level take: as a share of the distance to the next level, and of the
-axis where there is no other."""
+"""Width for the runs of a level: as a share of the distance to the next level, and of the axis if
+there is only one level.
+"""
 SMALL = 12
-"""Runs side by side from which on symbols are small."""
+"""If more runs than this are side by side, their symbols are small."""
 LEAST = {
     "acceptance": Least(ranges.REPLIES),
     "need_expression": Least(ranges.REPLIES),
@@ -51,7 +52,7 @@ LEAST = {
 
 
 def draw(marks: Sequence[Mark], name: str) -> Drawing:
-    """One panel a measure; a run is a point, null controls are hollow."""
+    """Draw one panel per measure. A run is a point; null controls are hollow."""
     easiest_first = sorted(marks, key=lambda m: -m.difficulty["population_final_emotion"].value)
     levels = list(dict.fromkeys(mark.level for mark in easiest_first))
     grid = canvas.grid(HEADING, list(MEASURES.values()), 1, 3.0)
@@ -88,8 +89,9 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
 
 
 def _rows_of_symbols(marks: Sequence[Mark]) -> list[list[Mark]]:
-    """Which runs stand side by side: those with an onset, and those without in two rows, since many
-    would hide each other in one.
+    """Return the runs to draw side by side: those with an onset, then those without in two rows.
+
+    In a single row, many runs without an onset would hide each other.
     """
     begun = sorted((m for m in marks if m.onset is not None), key=lambda m: m.null_control)
     without = [m for m in marks if m.onset is None]
@@ -98,7 +100,7 @@ def _rows_of_symbols(marks: Sequence[Mark]) -> list[list[Mark]]:
 
 
 def _symbol(axes: Axes, mark: Mark, at: float, slot: int, beside: int) -> None:
-    """One run with the interval of its onset."""
+    """Draw a run with the interval of its onset."""
     aside = 0.02 if mark.null_control else -0.02
     height = NO_ONSET + aside if mark.onset is None else mark.onset
     if mark.low is not None and mark.high is not None:
@@ -143,7 +145,7 @@ def _rows(marks: Sequence[Mark]) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Mark:
-    """One run."""
+    """A run."""
 
     run: str
     level: str
@@ -151,13 +153,13 @@ class Mark:
     difficulty: Mapping[str, Interval]
     """Measure of the difficulty card -> its value."""
     onset: float | None
-    """Onset of collapse as a share of the run; None where there is none."""
+    """Onset of collapse as a share of the run; None if there is none."""
     low: float | None
     high: float | None
 
 
 def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
-    """Return the runs whose level has a card; none where all cards are equal or none collapses."""
+    """Return the runs whose level has a card; empty if all cards are equal or no run collapses."""
     called = naming.names(analysis)
     measured = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
     distinct = {str(mark.difficulty) for mark in measured}

@@ -1,8 +1,7 @@
-"""Colours, markers and dashes of series: told apart by colour-blind readers, and in grey.
+"""Colours, markers and dashes of series, distinguishable by colour-blind readers and in grey.
 
-The hues are those of Okabe and Ito without their yellow, which is too pale on white; their
-lightness was moved apart, so that series differ in grey as well. Where lightness is near, markers
-and dashes differ.
+The hues are those of Okabe and Ito without yellow, which is too pale on white. Their lightness was
+moved apart, so that series differ in grey as well; where it is similar, markers and dashes differ.
 """
 
 from __future__ import annotations
@@ -11,21 +10,21 @@ from typing import Any, TypeAlias
 
 COLOURS = ("#0359a6", "#c83b07", "#019659", "#f06caa", "#e89a10", "#69c1fe", "#5d371c")
 MARKERS = ("o", "s", "^", "D", "v")
-"""Five beside seven colours: 35 pairs before one repeats."""
+"""Five markers and seven colours give 35 pairs before one repeats."""
 Dashes: TypeAlias = "str | tuple[float, tuple[float, ...]]"
 DASHES: tuple[Dashes, ...] = (
     "-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2)),
     (0, (3, 1.2)), (0, (5, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2, 3)),
 )  # fmt: skip
-"""For lines that carry no markers; eight, so that colour and dashes repeat together after 56."""
+"""For lines without markers. With eight of them, colour and dashes repeat together after 56."""
 OPEN_ARROWS = {
     ">": ((-0.7, 1.0), (0.0, 0.0), (-0.7, -1.0)),
     "<": ((0.7, 1.0), (0.0, 0.0), (0.7, -1.0)),
     "^": ((-1.0, -0.7), (0.0, 0.0), (1.0, -0.7)),
     "v": ((-1.0, 0.7), (0.0, 0.0), (1.0, 0.7)),
 }
-"""Markers at the end of an interval that goes on beyond the axis: two strokes that meet there, so
-that they are no symbol of a seed.
+"""Markers for the end of an interval that continues beyond the axis: two strokes that meet there,
+unlike any symbol of a seed.
 """
 GREY = "#8a8a8a"
 INK = "#333333"
@@ -44,7 +43,7 @@ def dashes(slot: int) -> Dashes:
 
 
 def open_arrow(head: str, colour: str, size: float) -> dict[str, Any]:
-    """The look of an open arrow, whose `head` is one of OPEN_ARROWS, for matplotlib's plot."""
+    """Return arguments of matplotlib's plot for an open arrow; `head` is one of OPEN_ARROWS."""
     verts = [*OPEN_ARROWS[head]]
     return {
         "marker": verts, "ls": "", "mfc": "none", "mec": colour, "mew": 0.22 * size, "ms": size,

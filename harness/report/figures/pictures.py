@@ -1,4 +1,4 @@
-"""A figure as a picture of repeatable bytes, and the sentences below it."""
+"""A figure as a reproducible picture, and its caption."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SILENT: Mapping[str, Mapping[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-"""What would differ from day to day, or from one version to the next."""
+"""Metadata to omit, since it would change with the date or the version."""
 
 
 def image(figure: Figure, kind: str) -> bytes:
-    """The figure as one of KINDS, without dates or versions: the same bytes every time.
+    """Return the figure as one of KINDS, without dates or versions: the same bytes every time.
 
-    Those of figure.savefig, which draws a figure once more than this, to lay it out. A second image
-    of a figure is laid out as the first was.
+    These are the bytes of figure.savefig, which draws a figure once more to lay it out. A second
+    image of a figure has the layout of the first.
     """
     from harness.report.figures.matplotlib_loader import CANVASES
 
@@ -39,6 +39,6 @@ def image(figure: Figure, kind: str) -> bytes:
 
 
 def caption(figure: Figure) -> str:
-    """Heading and findings as sentences, for the text below a figure that carries neither."""
+    """Return heading and findings as sentences, for a figure without headings."""
     sentences: Sequence[str] = getattr(figure, "sentences", ())
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)

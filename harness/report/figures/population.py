@@ -1,4 +1,4 @@
-"""Levels against how many seeds follow the law, the ceiling, and when they collapse."""
+"""Share of seeds that follow the law, ceiling, and onset of collapse of each level."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
 
 ROW, AROUND, LEAST = 0.5, 0.5, 2.3
-"""Inches of a level, of what stands above and below all of them, and of a panel at least."""
+"""Inches of a level, of the space above and below all levels, and the least height of a panel."""
 MOST_GROUPS = 40
 MOST_CURVES, MOST_BANDS = 14, 3
-"""Groups whose curves, and bands of curves, one panel can show."""
+"""The most groups for which a panel shows curves, and bands around them."""
 NO, OPEN, YES = 0.0, 0.5, 1.0
-"""Where seeds stand that follow the law, or not, or of which nobody knows."""
+"""Positions of seeds that do not follow the law, are undetermined, or follow it."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A level in the figure."""
+    """A level and its row in the figure."""
 
     row: int
     group: GroupResult
@@ -47,7 +47,7 @@ class _Place:
 
 
 def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
-    """One row a level, in the order of `groups`; all must be described over their seeds."""
+    """Draw a row per level, in the given order; all must be described over their seeds."""
     shown = [_Place(row, group) for row, group in enumerate(groups[:MOST_GROUPS])]
     ticks = seed_rows.names(population.name(place.group) for place in shown)
     height = max(rows_height(len(shown), ROW, AROUND, tuple(ticks)), LEAST)
@@ -143,7 +143,7 @@ def _curves(axes: Axes, shown: Sequence[_Place]) -> None:
 
 
 def _dress(grid: canvas.Grid, shown: Sequence[_Place]) -> None:
-    """Limits and labels, which what is drawn keeps to."""
+    """Set limits and labels before anything is drawn."""
     follows, ceiling, onset, curves = (axes for (axes,) in grid.panels)
     follows.set_xlim(-0.05, 1.05)
     follows.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])

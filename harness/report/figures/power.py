@@ -1,4 +1,4 @@
-"""Power against seeds: how sure a planned study decides, for differences of several sizes."""
+"""Power against the number of seeds of a planned study, for differences of several sizes."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class Curve:
     seeds: tuple[int, ...]
     power: tuple[float, ...]
     low: tuple[float, ...]
-    """The middle 95% of what the spread may be begins here."""
+    """2.5% quantile of power over the uncertainty of the spread; `high` is the 97.5% quantile."""
     high: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What the figure is drawn of."""
+    """The numbers of the figure."""
 
     title: str
     unit: str
     curves: tuple[Curve, ...]
-    """From the smallest difference to the largest; the middle one is what is planned for."""
+    """From the smallest difference to the largest; the middle one is the planned one."""
     planned: int
-    """Seeds."""
+    """Number of seeds."""
     wanted: float
 
 
 def draw(plan: Shown) -> Drawing:
-    """One panel. The band is of the middle curve alone: three of them would hide each other."""
+    """Draw one panel, with a band for the middle curve only: three would hide each other."""
     curves, planned, unit = plan.curves, plan.planned, plan.unit
     grid = canvas.grid("Power before training", [plan.title], 1, HEIGHT)
     axes = grid.panels[0][0]
@@ -79,7 +79,7 @@ def _rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
 
 
 def curves(points: Sequence[Any]) -> list[Curve]:
-    """From points with effect, seeds, power, low and high, in the order of their effects."""
+    """Return a curve per effect from points with effect, seeds, power, low and high."""
     effects = dict.fromkeys(point.effect for point in points)
     return [
         Curve(

@@ -1,4 +1,4 @@
-"""What a probe found: lines with intervals, over steps of training or over a number of tries."""
+"""The answer of a probe: lines with intervals, over training steps or over the number of tries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COLUMNS = ("panel", "line", "x", "value", "low", "high")
 HEIGHT, STACKED_HEIGHT = 2.2, 1.5
 PEOPLE = "human supporters, by the same reader"
 COURSE_COLOURS = (canvas.INK, canvas.GREY)
-"""Of H and R: none that a level has."""
+"""Colours of H and R, different from those of the levels."""
 ASIDE = 0.012
-"""Share of the axis by which the lines' intervals stand apart."""
+"""Offset between the intervals of lines, as a share of the axis."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value and its interval, None where it has none."""
+    """A value and its interval, None if it has none."""
 
     x: float
     value: float
@@ -32,42 +32,42 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """Values that belong together."""
+    """A series of points."""
 
     name: str
     slot: int
     """Number of its colour and marker."""
     points: tuple[Point, ...]
     is_reference: bool = False
-    """Dashed: what the others are held against."""
+    """Dashed: the other lines are compared with it."""
     is_course: bool = False
-    """Of every step of a run: a line in a colour of its own, without markers."""
+    """A value at every step of a run: a line in a colour of its own, without markers."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One quantity, or one level; or the course of a run."""
+    """A quantity, a level, or the course of a run."""
 
     title: str
     x_name: str
     y_name: str
     lines: tuple[Line, ...]
     people: float | None = None
-    """Of human supporters."""
+    """Value of human supporters."""
     doubles: bool = False
-    """Whether x doubles from point to point."""
+    """True if x doubles from point to point."""
 
     @property
     def is_course(self) -> bool:
-        """Whether it is the run's own course, which stands above the others."""
+        """True for the run's own course, which is drawn above the other panels."""
         return any(line.is_course for line in self.lines)
 
 
 def draw(heading: str, panels: Sequence[Panel]) -> Drawing:
-    """One panel each; points stand apart where their intervals would hide each other.
+    """Draw the panels. Points are shifted if their intervals would hide each other.
 
-    Under the course of a run all others stand one below the other, so that a step is at one place
-    in all of them.
+    If the first panel is the course of a run, all panels are stacked, so that a step is at the same
+    place in each.
     """
     titles = [panel.title for panel in panels]
     is_stacked = panels[0].is_course
@@ -113,7 +113,7 @@ def _entries(panel: Panel) -> canvas.Legend:
 
 
 def _same_limits(every: Sequence[Any]) -> None:
-    """Those that hold all panels, which are over the same x."""
+    """Give all panels the x limits that contain those of each."""
     limits = [axes.get_xlim() for axes in every]
     for axes in every:
         axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))

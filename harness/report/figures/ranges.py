@@ -1,17 +1,17 @@
-"""How far an axis reaches at least: noise that fills a panel looks like an explosion.
+"""The least range of an axis: noise that fills a panel would look like an explosion.
 
 An axis spans what is drawn on it and no less than its quantity's least range:
 
 * H: a tenth of a nat, and over time half of the highest H drawn;
-* R, a ceiling and a gain: a fifth of the range of R, which is 0 to 1 for an empathy reward; of
-  other rewards the largest absolute value drawn is taken for it;
+* R, a ceiling and a gain: a fifth of the range of R, which is 0 to 1 for an empathy reward; for
+  other rewards the largest absolute value drawn is used as the range;
 * R minus the law: a tenth of that range;
 * a: a twentieth of that range, in reward per unit of exp(H);
 * a fall of H, and listening: a fifth of a nat;
 * shares of replies: a tenth; final emotion: 10 of 100.
 
-An onset has the whole run, a probability 0 to 1. A wider axis keeps its data in the middle, but
-does not reach below 0 where its quantity cannot.
+The axis of an onset spans the whole run, that of a probability 0 to 1. An axis that is wider than
+its data has them in the middle, but does not extend below 0 if its quantity cannot.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harness.law.results import Floats
 
 Limits = tuple[float, float]
 AIR = 0.06
-"""Share of the axis between what is drawn and its ends."""
+"""Space between the data and each end of the axis, as a share of the data's range."""
 EMPATHY = 1.0
 """Range of an empathy reward."""
 H_SHARE, H_NATS = 0.5, 0.1
@@ -36,29 +36,30 @@ REPLIES, EMOTION = 0.1, 10.0
 
 @dataclass(frozen=True)
 class Least:
-    """The range that an axis has at least, and the value it may not begin below."""
+    """The least range of an axis, and the value below which it may not begin."""
 
     span: float = 0.0
     floor: float | None = None
 
 
 def finite(values: Sequence[Floats]) -> Floats:
-    """All that can be drawn. Shape (n,), n may be 0."""
+    """Return all finite values. Shape (n,), n may be 0."""
     joined = np.concatenate([*(np.asarray(v, dtype=float) for v in values), np.empty(0)])
     shown: Floats = joined[np.isfinite(joined)]
     return shown
 
 
 def entropy(values: Sequence[Floats]) -> Least:
-    """Of an axis of H, nats."""
+    """Return the least range of an axis of H, nats."""
     drawn = finite(values)
     highest = float(drawn.max()) if len(drawn) else 0.0
     return Least(max(H_SHARE * highest, H_NATS), 0.0)
 
 
 def reward(values: Sequence[Floats], known: float | None, share: float = REWARD_SHARE) -> Least:
-    """Of an axis of R, or of what has its unit. `known` is the range of R, where it is known;
-    `values` are the rewards that are drawn.
+    """Return the least range of an axis of R, or of a quantity with the same unit.
+
+    `known` is the range of R, if it is known; `values` are the rewards that are drawn.
     """
     drawn = finite(values)
     largest = float(np.abs(drawn).max()) if len(drawn) else 0.0
@@ -66,7 +67,7 @@ def reward(values: Sequence[Floats], known: float | None, share: float = REWARD_
 
 
 def limits(values: Sequence[Floats], margin: float = AIR, least: Least | None = None) -> Limits:
-    """Axis limits round all finite `values`, with some air; (0, 1) if there are none."""
+    """Return limits around all finite `values`, with a margin; (0, 1) if there are none."""
     drawn = finite(values)
     if not len(drawn):
         return 0.0, 1.0

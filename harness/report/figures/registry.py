@@ -1,6 +1,6 @@
 """The figures of an analysis: ours, each a file whose FIGURE is named here, then those of plug-ins.
 
-Whatever a plug-in's figure raises becomes a PlugInError that names it, so that the others are
+Any exception of a plug-in's figure becomes a PlugInError that names it, so that the others are
 drawn.
 """
 
@@ -44,30 +44,30 @@ FIGURES: tuple[FigureSpec[Any], ...] = (
 )
 """In the order in which they are drawn."""
 CAPTION = "caption.txt"
-"""Ending of the caption of a figure that has no heading."""
+"""File extension of the caption of a figure without a heading."""
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]*[a-z][a-z0-9]*)*")
-"""No `_2` at the end, as a page of another figure has."""
+"""A name may not end in `_2`, which denotes a page of another figure."""
 PAGE = re.compile(r"(_[0-9]+)?")
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """One picture to be drawn, in this process or another."""
+    """A picture to be drawn, in this process or another."""
 
     figure: str
-    """The name of its kind."""
+    """The name of its FigureSpec."""
     suffix: str
     numbers: Any
-    """The numbers that the figure selected; a PlugInError where it failed to."""
+    """The numbers that the figure selected, or a PlugInError if it failed to."""
 
     @property
     def name(self) -> str:
-        """File name without its ending."""
+        """File name without its extension."""
         return f"{self.figure}{self.suffix}"
 
 
 def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
-    """Select what is to be drawn; `every_run` adds every run to the medians of a large analysis."""
+    """Select what to draw. `every_run` adds every run to the medians of a large analysis."""
     subject = Subject(analysis, series_pages.pages(analysis, every_run))
     ours = [
         Sketch(figure.name, suffix, numbers)
@@ -79,7 +79,7 @@ def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
 
 
 def drawn(sketch: Sketch, style: Style = SCREEN) -> Drawing:
-    """The picture in a style of ours. Raises PlugInError for a plug-in's that failed."""
+    """Draw the picture in one of our styles. Raises PlugInError if a plug-in's figure fails."""
     if isinstance(sketch.numbers, PlugInError):
         raise sketch.numbers
     ours = next((one for one in FIGURES if one.name == sketch.figure), None)
@@ -92,14 +92,14 @@ def drawn(sketch: Sketch, style: Style = SCREEN) -> Drawing:
 
 
 def is_of_plug_in(sketch: Sketch) -> bool:
-    """Whether a plug-in's figure is drawn or has failed to select its numbers."""
+    """Return whether the figure is a plug-in's, even if it failed to select its numbers."""
     return isinstance(sketch.numbers, PlugInError) or all(
         one.name != sketch.figure for one in FIGURES
     )
 
 
 def failure(name: str, error: Exception) -> PlugInError:
-    """What a plug-in's figure raised, with its name, its package and the place."""
+    """Return the exception of a plug-in's figure with its name, its package and the place."""
     if isinstance(error, PlugInError):
         return error
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
@@ -116,20 +116,20 @@ def _drawn(figure: FigureSpec[Any], sketch: Sketch, style: Style) -> Drawing:
 
 
 def _of_plug_in(name: str, subject: Subject) -> list[Sketch]:
-    """The pictures of a plug-in's figure; one that holds the error if it raises any."""
+    """Return the pictures of a plug-in's figure, or one that holds its error."""
     try:
         made = [Sketch(name, suffix, numbers) for suffix, numbers in _spec(name).select(subject)]
         for sketch in made:
             if not PAGE.fullmatch(sketch.suffix):
                 raise ValueError(f"the end of a page's name must be _N or empty: {sketch.suffix!r}")
-        pickle.dumps(made)  # as they are sent to another process
+        pickle.dumps(made)  # another process may draw them
     except Exception as error:
         return [Sketch(name, "", failure(name, error))]
     return made
 
 
 def _spec(name: str) -> FigureSpec[Any]:
-    """A plug-in's figure. Raises PlugInError for one whose files could be taken for others'."""
+    """Return a plug-in's figure. Raises PlugInError if its files could be mistaken for others."""
     item = extensions.load("figure", name)
     taken = [*result_files.TABLES, *(figure.name for figure in FIGURES)]
     if not isinstance(item, FigureSpec) or item.name != name:
@@ -144,12 +144,12 @@ def _spec(name: str) -> FigureSpec[Any]:
 
 
 def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
-    """All figures of an analysis."""
+    """Draw all figures of an analysis."""
     return [drawn(sketch) for sketch in sketches(analysis, every_run)]
 
 
 def is_file_of_a_figure(name: str) -> bool:
-    """Whether a file of this name may be one that a figure was written to."""
+    """Return whether a file of this name may be a figure's."""
     stem, _, kind = name.partition(".")
     if kind not in (*canvas.KINDS, "csv", CAPTION):
         return False

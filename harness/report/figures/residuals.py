@@ -30,7 +30,7 @@ RESIDUAL = "R minus the law"
 
 
 def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
-    """Residuals against the step above, against H below; hollow after the onset."""
+    """Draw residuals against the step above and against H below; hollow after the onset."""
     traces = [trace for panel in panels for trace in panel.traces]
     titles = [
         _title(
@@ -58,7 +58,7 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
 
 
 def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
-    """Medians over the runs of a group, and their spread."""
+    """Draw medians over the runs of a group, and their spread."""
     pools = [pool for panel in panels for pool in panel.pools]
     by_step = [pool.residual_by_step for pool in pools if pool.residual_by_step]
     by_entropy = [pool.residual_by_entropy for pool in pools if pool.residual_by_entropy]
@@ -90,7 +90,7 @@ def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Dra
 
 
 def _title(level: str, residuals: Sequence[Floats], what: str = "R", where: str = "") -> Title:
-    """`easy: R is 0.02 off the law (rms)`, the root mean square; of medians less than of runs."""
+    """Return `easy: R is 0.02 off the law (rms)`, the root mean square."""
     if not residuals:
         return canvas.title(level, "no law fitted")
     size = float(np.sqrt(np.mean(np.concatenate(residuals) ** 2)))
@@ -103,7 +103,7 @@ def _frame(
     residuals: Sequence[Floats],
     least: Least,
 ) -> tuple[Limits, Limits, Limits]:
-    """Limits that all panels share."""
+    """Return the limits that all panels share."""
     shown = [*residuals, np.zeros(1)]
     return (
         canvas.limits(steps, 0.02),

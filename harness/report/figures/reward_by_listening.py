@@ -1,4 +1,4 @@
-"""What policies hear and what it earns them, beside the reference policies of their level."""
+"""Listening and reward of policies, compared with the reference policies of their level."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ HEADING = "Reward against listening at the end of each run"
 LINES: dict[str, tuple[str, str]] = {
     "deaf": ("best deaf schedule", "--"), "optimum": ("optimum", ":")
 }  # fmt: skip
-"""Field of the anchors -> its entry in the legend, and its line."""
+"""Field of the anchors -> its entry in the legend, and its line style."""
 WORDS = {"template": "template: diverse and deaf", "deaf": "deaf"}
 """Verdict on a policy that does not listen -> its entry in the legend."""
 FILLS: dict[str | None, dict[str, Any]] = {
     "template": {"fillstyle": "bottom", "markerfacecoloralt": "white"}, "deaf": {"mfc": "white"}
 }  # fmt: skip
-"""Verdict -> how a run is filled: half, or not."""
+"""Verdict -> fill of a run's symbol: half, or none."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One run at its own level."""
+    """A run at its own level."""
 
     run: str
     level: str
@@ -49,7 +49,9 @@ class Mark:
 
 
 def draw(marks: Sequence[Mark], name: str) -> Drawing:
-    """One panel a level; a run is a point, half or not filled where it does not listen; a star is
+    """Draw one panel per level.
+
+    A run is a point, which is half filled or not filled if its policy does not listen. A star is
     the attentive reference.
     """
     levels = list(dict.fromkeys(mark.level for mark in marks))
@@ -67,7 +69,7 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
 
 
 def frame(marks: Sequence[Mark]) -> tuple[Limits, Limits]:
-    """Limits of listening and reward that all panels share."""
+    """Return the limits of listening and reward that all panels share."""
     heard = [0.0, *(mark.end.listening for mark in marks)]
     heard += [mark.end.anchors.attentive_listening for mark in marks]
     rewards = [mark.end.reward for mark in marks]
@@ -102,7 +104,7 @@ def _panel(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def _anchors(marks: Sequence[Mark]) -> Anchors:
-    """Those of the level: of the first run that knows its deaf schedule."""
+    """Return the anchors of the level, from the first run that knows its deaf schedule."""
     known = (mark.end.anchors for mark in marks if mark.end.anchors.deaf is not None)
     return next(known, marks[0].end.anchors)
 
@@ -147,7 +149,7 @@ def _row(mark: Mark) -> dict[str, Any]:
 
 
 def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
-    """The runs whose listening was measured, by level from the lowest up."""
+    """Return the runs whose listening was measured, by level from the lowest up."""
     called, found = naming.names(analysis), []
     for members in naming.by_level(analysis, runs).values():
         for run in members:

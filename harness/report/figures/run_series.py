@@ -1,6 +1,6 @@
-"""The numbers a figure of runs draws: binned points, the fitted curve with its band, the ceiling.
+"""The numbers of figures of runs: binned points, the fitted curve with its band, the ceiling.
 
-Computed once, drawn by figure_*.py and written beside the picture, so that the two agree.
+They are computed once, then drawn and written to the picture's CSV, so that the two agree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.report.text import findings, naming
 Bools = NDArray[np.bool_]
 STEP, SHARE = "step", "share"
 FLATTENED = 0.1
-"""Share of the axis below which the typical run cannot be read."""
+"""Share of the axis below which a typical run would be unreadable."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Clock:
     """The unit of time in figures: steps, or shares of each run."""
 
     unit: str = STEP
-    """STEP or SHARE"""
+    """STEP or SHARE."""
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Run -> first and last step; needed for shares."""
 
     def series(self, in_steps: RunSeries) -> RunSeries:
-        """The points by this clock."""
+        """Return the series in the clock's unit."""
         if self.unit == STEP:
             return in_steps
         steps, course, held_out = (
@@ -46,7 +46,7 @@ class Clock:
         return replace(in_steps, steps=steps, course_steps=course, held_out_steps=held_out)
 
     def onset(self, run: str, in_steps: Onset | None) -> Onset | None:
-        """The onset by this clock."""
+        """Return the onset in the clock's unit."""
         if in_steps is None or self.unit == STEP:
             return in_steps
         first, last = self.spans[run]
@@ -66,7 +66,7 @@ STEPS = Clock()
 
 
 def common_clock(runs: Iterable[RunSeries]) -> Clock:
-    """Steps, unless half of the runs would each take up less than FLATTENED of the axis."""
+    """Return steps, unless half of the runs would each take less than FLATTENED of the axis."""
     spans = {r.run: (float(r.course_steps.min()), float(r.course_steps.max())) for r in runs}
     lengths = [last - first for first, last in spans.values() if last > first]
     if not lengths:
@@ -76,7 +76,7 @@ def common_clock(runs: Iterable[RunSeries]) -> Clock:
 
 
 MOST_POINTS = 100
-"""Time bins of a run; a figure of more points is a smear."""
+"""The most time bins of a run: more points would overlap."""
 CURVE_POINTS = 120
 
 
@@ -91,7 +91,7 @@ class Points:
 
 @dataclass(frozen=True)
 class EntropySeries:
-    """H at every step it was measured, also where R was not. Shape (bins,), as Points."""
+    """H at every step at which it was measured, even if R was not. Shape (bins,), as Points."""
 
     steps: Floats
     entropy: Floats
@@ -99,7 +99,7 @@ class EntropySeries:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The reward on held-out users where R is another one. Shape (bins,), as Points."""
+    """The reward on held-out users, if R is another column. Shape (bins,), as Points."""
 
     steps: Floats
     reward: Floats
@@ -114,7 +114,7 @@ class Curve:
     low: Floats
     high: Floats
     identified: bool
-    """Whether a is; if not, the curve is drawn as a guess."""
+    """True if a is identified; if not, the curve is drawn as a guess."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,12 @@ class Straight:
 
 @dataclass(frozen=True)
 class Trace:
-    """One run in a figure."""
+    """A run in a figure."""
 
     run: str
     legend: str
     slot: int
-    """Which colour and marker; equal legends share it across panels."""
+    """Number of its colour and marker, the same for equal legend entries in all panels."""
     points: Points
     course: EntropySeries
     curve: Curve | None
@@ -143,25 +143,25 @@ class Trace:
     ceiling_identified: bool
     onset: Onset | None
     until_onset: bool
-    """Whether curve, line and ceiling are of the points before the onset alone."""
+    """True if curve, line and ceiling are of the points before the onset only."""
     held_out: HeldOut | None = None
 
     @property
     def after_onset(self) -> Bools:
-        """Which points come after the onset, shape (bins,)."""
+        """True for points after the onset. Shape (bins,)."""
         if self.onset is None:
             return np.zeros(len(self.points.steps), bool)
         return self.points.steps >= self.onset.step
 
     @property
     def unjudged(self) -> Bools:
-        """Which points the law was not judged on, shape (bins,)."""
+        """True for points that the law was not judged on. Shape (bins,)."""
         return self.after_onset & self.until_onset
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One level: its runs and what was found there."""
+    """A level: its runs and the findings."""
 
     level: str
     law_finding: str
@@ -173,7 +173,7 @@ class Panel:
 def panels(
     analysis: Analysis, runs: Sequence[RunResult], clock: Clock = STEPS
 ) -> tuple[Panel, ...]:
-    """One panel a level of `runs`, in the order of levels; seeds ascend within a panel."""
+    """Return a panel per level, in the order of levels; seeds ascend within a panel."""
     drawn = [run for run in runs if run.run in analysis.series]
     legends = naming.legends(analysis, drawn)
     slots = {legend: i for i, legend in enumerate(sorted(set(legends.values()), key=_by_number))}
@@ -195,17 +195,17 @@ def panels(
 
 
 def binned(series: RunSeries, most: int = MOST_POINTS) -> Points:
-    """Means over at most `most` time bins of equal counts."""
+    """Return means over at most `most` time bins of equal counts."""
     return Points(*_bin_means(most, series.steps, series.entropy, series.reward))
 
 
 def course(series: RunSeries, most: int = MOST_POINTS) -> EntropySeries:
-    """The course of H, binned as the points are."""
+    """Return the course of H, binned like the points."""
     return EntropySeries(*_bin_means(most, series.course_steps, series.course_entropy))
 
 
 def held_out(series: RunSeries, most: int = MOST_POINTS) -> HeldOut | None:
-    """The reward on held-out users, binned as the points are; None where it is R or not logged."""
+    """Return the binned reward on held-out users; None if it is R or was not logged."""
     if not len(series.held_out_steps):
         return None
     return HeldOut(*_bin_means(most, series.held_out_steps, series.held_out_reward))
@@ -218,7 +218,7 @@ def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
 
 
 def curve(series: RunSeries, run: RunResult) -> Curve | None:
-    """The fitted law from H = 0 to the highest point drawn, or None where there is no fit."""
+    """Return the fitted law from H = 0 to the highest point drawn, or None without a fit."""
     law = findings.law(run)
     if law.a is None or law.b is None or law.ceiling is None:
         return None
@@ -230,7 +230,7 @@ def curve(series: RunSeries, run: RunResult) -> Curve | None:
 
 
 def straight(series: RunSeries, run: RunResult) -> Straight | None:
-    """Least squares of R on H through the bins of what was judged; None without rivals."""
+    """Return the least-squares line of R on H over the judged bins; None without rivals."""
     points = findings.part(series, findings.law(run))
     of_fit = bins.for_fit(len(points.steps))
     h, r = of_fit.means(points.entropy), of_fit.means(points.reward)
@@ -243,13 +243,13 @@ def straight(series: RunSeries, run: RunResult) -> Straight | None:
 
 
 def residual(series: RunSeries, run: RunResult) -> Floats | None:
-    """Means of R - (b - a exp(H)) over the bins of `binned`; None without a fit."""
+    """Return means of R - (b - a exp(H)) over the bins of `binned`; None without a fit."""
     left = residuals(series, run)
     return None if left is None else _bin_means(MOST_POINTS, left)[0]
 
 
 def residuals(series: RunSeries, run: RunResult) -> Floats | None:
-    """R - (b - a exp(H)) of every point by the law that was judged; None without a fit."""
+    """Return R - (b - a exp(H)) of every point by the judged law; None without a fit."""
     law = findings.law(run)
     if law.a is None or law.b is None:
         return None
@@ -257,16 +257,16 @@ def residuals(series: RunSeries, run: RunResult) -> Floats | None:
 
 
 def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -> Floats:
-    """Pointwise 95% half-width of b - a*x, and no less than `least`. Shape of `x`.
+    """Return the pointwise 95% half-width of b - a*x, at least `least`. Shape of `x`.
 
-    That is exact where the intervals come from one covariance. They may not: `least` is the
+    It is exact if the intervals come from one covariance, which they may not: `least` is the
     half-width below which no interval of the run's own points can fall.
     """
     return np.maximum(interval.band(a, b, ceiling, x), least)
 
 
 def _least_half_width(series: RunSeries, run: RunResult) -> float:
-    """1.96 sd / sqrt(n_eff) of the residuals: how well a mean of R is known at best."""
+    """Return 1.96 sd / sqrt(n_eff) of the residuals: the half-width of a mean of R at best."""
     left, n_eff = residuals(series, run), findings.law(run).n_eff
     if left is None or not n_eff:
         return 0.0
@@ -293,6 +293,6 @@ def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: Clo
 
 
 def _by_number(legend: str) -> tuple[int, str]:
-    """`seed 2` before `seed 10`; names by the number they begin with, if they do."""
+    """Return a sort key: `seed 2` before `seed 10`, and names by the number they begin with."""
     match = re.match(r"(?:seed )?(\d{1,9})", legend, re.ASCII)
     return (int(match[1]) if match else -1, legend)

@@ -1,4 +1,4 @@
-"""Rows of a figure that hold the seeds of a group and, below them, an estimate over the seeds."""
+"""Rows of a figure with the seeds of a group and, below them, an estimate over the seeds."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
 
 FEWEST = 2
-"""Seeds that an estimate over seeds stands on; of one seed it would be the seed once more."""
+"""The fewest seeds for which an estimate is drawn; for one seed it would repeat the seed."""
 BELOW, SPREAD, MOST_APART = 0.2, 0.16, 0.12
-"""How far below its row an estimate stands and above it its seeds, and how far seeds of one value
-stand from one another at most, in rows."""
+"""Distances in rows: estimate below its row, seeds above it, and at most between equal seeds."""
 REACH = 1.0
-"""An interval may widen the axis by this share of what the seeds span; a wider one runs off."""
+"""An interval may extend the axis by this share of the seeds' range; a wider one goes beyond it."""
 TOUCHING = 0.03
-"""Share of the axis that a symbol is wide, so that seeds this near hide each other."""
+"""Width of a symbol as a share of the axis: seeds closer than this hide each other."""
 BEYOND = "the interval goes on beyond the axis"
 MOST = 60
-"""Characters of a name, in all its lines."""
+"""The most characters of a name, over all its lines."""
 
 
 def names(words: Iterable[str]) -> list[str]:
-    """Names of groups as they stand on an axis, no two alike, in lines of the style's width."""
+    """Return the groups' labels on an axis, all different, wrapped at the style's width."""
     each = list(words)
     found = canvas.labels(each, MOST)
     return [wrapped(found[name], style.current().name_width) or label(name) for name in each]
@@ -49,8 +48,9 @@ class Dot:
 
 
 def swarm(values: Sequence[float], width: float) -> Floats:
-    """Offsets in rows, so that no two of the `values` that are nearer than `width` stand at one
-    height: 0 where none is near.
+    """Return offsets in rows, 0 for a value with no other within `width`.
+
+    Two values nearer than `width` never have the same offset.
     """
     ends: list[float] = []
     lanes = np.zeros(len(values), dtype=int)
@@ -60,13 +60,13 @@ def swarm(values: Sequence[float], width: float) -> Floats:
         ends[lane : lane + 1] = [values[at]]
         lanes[at] = lane
     apart = min(MOST_APART, SPREAD / max(len(ends) // 2, 1))
-    sides = np.where(lanes % 2 == 1, -1.0, 1.0)  # 0, then by turns on either side
+    sides = np.where(lanes % 2 == 1, -1.0, 1.0)  # the lanes after 0 alternate sides
     offsets: Floats = apart * sides * ((lanes + 1) // 2)
     return offsets
 
 
 def dots(axes: Axes, row: float, seeds: Sequence[Dot]) -> None:
-    """Seeds, those of nearly equal value above one another; the limits of the axis must be set."""
+    """Draw seeds, stacking those of similar value. The limits of the axis must be set before."""
     left, right = axes.get_xlim()
     heights = row - SPREAD + swarm([seed.value for seed in seeds], TOUCHING * (right - left))
     for symbol, hollow in dict.fromkeys((seed.symbol, seed.hollow) for seed in seeds):
@@ -90,11 +90,11 @@ def estimate(
     ends: tuple[float | None, float | None, float | None],
     open_end: float | None = None,
 ) -> bool:
-    """A diamond and its interval, `ends`: value, low, high; an open arrow where it runs off the
-    axis. Returns whether it does.
+    """Draw a diamond with its interval. Return whether the interval goes beyond the axis.
 
-    `open_end` is where an interval without an upper end is drawn to. Nothing is drawn over fewer
-    than FEWEST `seeds`. The limits of the axis must be set before.
+    `ends`: value, low, high. An open arrow marks an end beyond the axis. `open_end` is the position
+    to which an interval without an upper end is drawn. Nothing is drawn over fewer than FEWEST
+    `seeds`. The limits of the axis must be set before.
     """
     value, low, high = ends
     if value is None or seeds < FEWEST:
@@ -118,13 +118,13 @@ def estimate(
 
 
 def beyond_entry() -> canvas.Legend:
-    """The entry of a legend for an interval that runs off its axis."""
+    """Return the legend's entry for an interval that goes beyond its axis."""
     look = open_arrow(">", canvas.INK, canvas.sized(7))
     return {BEYOND: canvas.line(**look)}
 
 
 def limits(seeds: Sequence[float], ends: Iterable[float | None], least: Least) -> Limits:
-    """Round the seeds, and the ends of intervals as far as REACH lets them."""
+    """Return limits around the seeds, and the ends of intervals as far as REACH permits."""
     values = np.array(seeds, dtype=float)
     if not len(values):
         return 0.0, 1.0

@@ -1,6 +1,6 @@
-"""Figures of runs: which runs stand on which page, and how a page becomes a drawing.
+"""Figures of runs: which runs are on which page, and how a page becomes a drawing.
 
-Every run is drawn where there are at most MOST_RUNS; of more the medians over groups of them are.
+Each run is drawn if there are at most MOST_RUNS; otherwise the medians over groups of runs are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.report.text import naming
 from harness.report.text.wording import plural
 
 MOST_RUNS = 24
-"""More runs in one figure hide each other."""
+"""More runs than this in a figure would hide each other."""
 TIMES = {STEP: "step", SHARE: "share of each run's own steps"}
 MEDIANS = "medians over runs"
 BAND = "10% to 90% of runs"
@@ -33,7 +33,7 @@ DrawGroups = Callable[[Sequence[PoolPanel], str, AxisNames], Drawing]
 def series_figure(
     name: str, shows: str, heading: str, of_runs: DrawRuns, of_groups: DrawGroups
 ) -> FigureSpec[Page]:
-    """A figure of every page of runs, drawn run by run or by groups of them."""
+    """Return a figure of every page of runs, drawn run by run or by groups of them."""
 
     def draw(page: Page, file_name: str) -> Drawing:
         if page.unread:
@@ -51,9 +51,9 @@ def series_figure(
 
 
 def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
-    """The pages of an analysis; `every_run` adds those of MOST_RUNS runs to the medians of many.
+    """Return the pages of an analysis; one that says so if no run could be read.
 
-    An analysis without a single readable run has one page that says so.
+    For more than MOST_RUNS runs the page shows medians; `every_run` adds pages of single runs.
     """
     readable = analysis.readable
     if not readable:
@@ -89,7 +89,7 @@ def _of_groups(analysis: Analysis, runs: Sequence[RunResult], clock: Clock) -> P
 
 
 def null_controls(analysis: Analysis, level: str, clock: Clock) -> NullControls | None:
-    """The finished null controls of a panel's level and remedy; None where there are none."""
+    """Return the finished null controls of a panel's level and remedy; None if there are none."""
     of_level = [
         clock.series(analysis.series[run.run])
         for run in analysis.counted(analysis.readable)
@@ -125,7 +125,7 @@ def _policy_kind(run: RunResult) -> str | None:
 
 
 def _split(analysis: Analysis, runs: Sequence[RunResult]) -> list[list[RunResult]]:
-    """At most MOST_RUNS runs each; a level is split over pages only where it fills one alone."""
+    """Return parts of at most MOST_RUNS runs; only a level larger than that is split over pages."""
     pages: list[list[RunResult]] = [[]]
     for members in naming.by_level(analysis, runs).values():
         for start in range(0, len(members), MOST_RUNS):
@@ -137,7 +137,7 @@ def _split(analysis: Analysis, runs: Sequence[RunResult]) -> list[list[RunResult
 
 
 def _in_shares(drawing: Drawing) -> Drawing:
-    """The numbers under the name of what they are."""
+    """Rename the column of the steps, whose values are shares of each run."""
     named = {STEP: SHARE}
     rows = (
         {named.get(name, name): SHARE if value == STEP else value for name, value in row.items()}
@@ -148,8 +148,9 @@ def _in_shares(drawing: Drawing) -> Drawing:
 
 
 def axis_names(measured: Measured, shown: Callable[[str], str] = label) -> AxisNames:
-    """The axes' labels with units; what differs between the runs is left out. `shown`: makes the
-    name of the column of R fit to be drawn.
+    """Return the axes' labels with units, without what differs between the runs.
+
+    `shown` makes the name of R's column fit to be drawn.
     """
     unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
     told = [shown(measured.reward)] if measured.reward else []
@@ -163,7 +164,7 @@ def axis_names(measured: Measured, shown: Callable[[str], str] = label) -> AxisN
 
 
 def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
-    """A picture that says why there is none."""
+    """Return a picture that says why nothing can be drawn."""
     reasons = [run.reason for run in unread if run.reason is not None]
     first = f" The first: {label(reasons[0], 200)}" if reasons else ""
     sentence = f"Nothing to draw: of {plural(len(unread), 'run')}, none could be read.{first}"
@@ -174,7 +175,7 @@ def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
 
 
 def group_legend(panels: Sequence[PoolPanel], marked: bool, band: bool = True) -> Legend:
-    """The groups of all panels, as points if `marked`, else as lines; and a `band` around them."""
+    """Return entries for all groups, as points if `marked`, else as lines, and for a `band`."""
     slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
     labels = canvas.labels(slots, canvas.LONGEST_GROUP)
     entries: Legend = {

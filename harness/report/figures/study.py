@@ -1,4 +1,4 @@
-"""The links of a study: the difference of each pair of runs, their mean with its 95% interval."""
+"""The links of a study: the difference of each pair of runs, and the mean with its 95% interval."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ COLUMNS = (
 HEIGHT = 1.1
 """Inches of a panel."""
 STATED = "#e3eef5"
-"""Behind the side of 0 that the link states."""
+"""Colour of the side of 0 that the link states."""
 OTHER_AT, MEAN_AT, SEEDS_AT = 0.42, 0.3, 0.15
-"""Places in the panel; seeds stand above the row that they are drawn for."""
+"""Heights in the panel; seeds are drawn above this row."""
 OTHER = "the same of the other study"
 AIR = 0.15
 TICKS = 5
-"""Most steps on the axis: labels of three decimals would touch."""
+"""The most intervals between ticks: labels of three decimals would touch."""
 
 
 def draw(outcome: Outcome) -> Drawing:
-    """One panel a link, then one a check, each on the scale of its own quantity."""
+    """Draw a panel per link, then one per check, each on the scale of its own quantity."""
     pairs = kinds_of(outcome)
     shown, kinds = [judged for judged, _ in pairs], [kind for _, kind in pairs]
     titles = [title(judged, kind) for judged, kind in pairs]
@@ -54,14 +54,14 @@ def draw(outcome: Outcome) -> Drawing:
 
 
 def kinds_of(outcome: Outcome) -> list[tuple[Judged, str]]:
-    """What is drawn, in its order: links that decide, links beside them, checks."""
+    """Return what is drawn, in order: links that decide, other links, checks."""
     deciding = outcome.stated.deciding
     links = [(j, "link" if j.link.name in deciding else "beside") for j in outcome.links]
     return [*links, *((judged, "check") for judged in outcome.checks)]
 
 
 def others_of(outcome: Outcome) -> dict[str, Interval]:
-    """By link or check, the effect of the study that this one is held beside; those it has."""
+    """Return link or check -> its effect in the other study that this one is compared with."""
     effects = outcome.beside.effects if outcome.beside else ()
     return {effect.name: effect.other for effect in effects if effect.other is not None}
 
@@ -71,7 +71,7 @@ def _seeds(shown: list[Judged]) -> list[int]:
 
 
 def title(judged: Judged, kind: str) -> str:
-    """`check: NAME: supported`."""
+    """Return `check: NAME: supported`."""
     prefix = "" if kind == "link" else f"{kind}: "
     return f"{prefix}{label(judged.link.name, 80)}: {judged.verdict}"
 
@@ -114,7 +114,7 @@ def _what(judged: Judged) -> str:
 
 
 def limits(judged: Judged, other: Interval | None) -> canvas.Limits:
-    """Round 0, the margin on the stated side, every pair and both intervals."""
+    """Return limits around 0, the margin on the stated side, every pair and both intervals."""
     values = [0.0, SIGNS[judged.link.direction] * judged.link.margin, *judged.by_seed.values()]
     for interval in (judged.judged, other):
         values += [] if interval is None else [interval.low, interval.high]
@@ -162,7 +162,7 @@ def _rows(
 
 
 def _parts(judged: Judged, seed: int) -> dict[str, float]:
-    """The difference before null controls were taken off, and the number of each arm."""
+    """Return the difference before subtraction of null controls, and the number of each arm."""
     link = judged.link
     columns = {"of_arm": link.arm, "of_against": link.against or ""}
     of_arms = {

@@ -1,7 +1,7 @@
 """The two styles of figures: for a screen, with findings as titles; for a paper, at its width.
 
-A style holds while figures are drawn inside `styled`, as matplotlib's own settings do, so that no
-figure has to be told which it is drawn in.
+A style is active inside `styled`, like matplotlib's own settings, so that it need not be passed to
+figures.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from harness.report.figures.palette import GREY, INK
 
 FONT = "DejaVu Sans"
-"""Comes with matplotlib, so that a figure is the same on every machine."""
+"""Part of matplotlib, so that a figure is the same on every machine."""
 COLUMN_WIDTH = 3.3
-"""Inches of a column of a two-column page."""
+"""Width of a column of a two-column page, in inches."""
 LEAST_POINTS = 7.0
 """Size of the smallest text of a paper's figure, as printed."""
 PICTURES = ("png", "svg", "pdf")
 TRUE_TYPE = 42
-"""Fonts are embedded in a PDF as they are, as publishers ask: text stays text."""
+"""Embed TrueType fonts in a PDF, as publishers require, so that text remains text."""
 _COMMON: Mapping[str, Any] = {
     "text.parse_math": False,
     "svg.hashsalt": "harness",
@@ -50,32 +50,32 @@ class Style:
 
     name: str
     pictures: tuple[str, ...]
-    """Kinds of pictures that are written unless others are asked for."""
+    """Formats of pictures that are written by default."""
     width: float | None
-    """Of the whole figure; None where it grows with its panels."""
+    """Width of the whole figure; None if it grows with its panels."""
     most_columns: int
-    """Panels side by side."""
+    """The most panels side by side."""
     panel_width: float
-    """Of a panel beside others."""
+    """Width of a panel that has others beside it."""
     lone_width: float
     height: float
-    """Share of the height of a panel on a screen."""
+    """Height of a panel, relative to that on a screen."""
     line_height: float
-    """Of a line of text."""
+    """Height of a line of text."""
     characters_an_inch: float
     name_width: int
-    """Characters of a line of a name on an axis."""
+    """The most characters of a line of a name on an axis."""
     most_ticks: int
-    """Steps of a narrow axis."""
+    """The most intervals between ticks on a narrow axis."""
     has_headings: bool
-    """Whether heading and findings stand above the panels; otherwise they are the caption."""
+    """True if heading and findings are above the panels; otherwise they are the caption."""
     marks: float
-    """Size of symbols as a share of those on a screen."""
+    """Size of symbols, relative to those on a screen."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of matplotlib."""
 
     def characters(self, inches: float) -> int:
-        """How many fit."""
+        """Return how many characters fit."""
         return max(int(inches * self.characters_an_inch), 8)
 
 
@@ -106,13 +106,13 @@ _current: ContextVar[Style] = ContextVar("style", default=SCREEN)
 
 
 def current() -> Style:
-    """The style that is drawn in."""
+    """Return the active style."""
     return _current.get()
 
 
 @contextlib.contextmanager
 def styled(style: Style = SCREEN) -> Iterator[None]:
-    """Matplotlib's defaults and the style, whatever the user's own settings are."""
+    """Activate the style on top of matplotlib's defaults, ignoring the user's own settings."""
     from harness.report.figures.matplotlib_loader import mpl
 
     token = _current.set(style)
@@ -126,8 +126,9 @@ def styled(style: Style = SCREEN) -> Iterator[None]:
 
 
 def rows_height(rows: int, row: float, around: float, names: tuple[str, ...] = ()) -> float:
-    """Inches (of a screen's panel) that `rows` rows need, so that no name of theirs reaches into
-    the next: `grid` takes them by the style's share.
+    """Return the height of `rows` rows in inches on a screen, so that their names do not overlap.
+
+    `grid` converts it to the current style.
     """
     style = current()
     lines = max((name.count("\n") + 1 for name in names), default=1)

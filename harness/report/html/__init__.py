@@ -1,1 +1,1 @@
-"""The report as one HTML file: what is shown, chosen and laid out, then rendered by templates."""
+"""The report as one HTML file: content is chosen and laid out, then rendered by templates."""

@@ -1,4 +1,4 @@
-"""What the page says first: the verdict of a study, or what was found at each level."""
+"""The first section of the page: the verdict of a study, or the findings at each level."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.report.text import answer, findings, link_words, naming, study_note
 from harness.report.text.wording import plural
 
 COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
-"""Verdict of a study -> the class of its badge."""
+"""Verdict of a study -> CSS class of its badge."""
 METHOD = (
     "Mean over the seeds with its 95% interval; of a run alone its own. Reward at the end: mean of "
     "the last tenth of its points. References: what policies that never learn reach there; the "
@@ -29,12 +29,12 @@ METHOD = (
     "null controls lost of H. Law: R = -a exp(H) + b."
 )
 SEE_TABLES = ": see --tables"
-"""What the terminal says of its own output: this page has the tables."""
+"""End of a line on the terminal; removed here, since the page has the tables."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study as it was last judged; what its folder says, for this page."""
+    """A study as it was last judged, read from its folder."""
 
     name: str
     stated: Stated
@@ -44,13 +44,13 @@ class Study:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: a study's, or that of the fitted runs."""
+    """The answer of a study, or of the fitted runs."""
 
     title: str
     verdict: str
-    """One word for a badge; empty where there is none."""
+    """One word for a badge; empty if there is none."""
     kind: str
-    """The class of the badge."""
+    """CSS class of the badge."""
     sentences: Sequence[str]
     tables: Sequence[Table]
     charts: Sequence[Chart]
@@ -58,7 +58,7 @@ class Answer:
 
 
 def of_study(study: Study) -> Answer:
-    """The question, the verdict, and the links it follows from."""
+    """Return the question, the verdict, and the links that it follows from."""
     outcome = study.outcome
     if outcome is None:
         stated = [f"{link.name}: {link_words.stated(link)}" for link in study.stated.links]
@@ -85,7 +85,7 @@ def of_study(study: Study) -> Answer:
 
 
 def of_analysis(analysis: Analysis) -> Answer | None:
-    """A row a level, what is open, and a sentence a level; None without a readable run."""
+    """Return a row and a sentence per level, and the open questions; None if no run was read."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
         return None
@@ -100,7 +100,7 @@ def of_analysis(analysis: Analysis) -> Answer | None:
 
 
 def headline(analysis: Analysis, fitted: Sequence[RunResult]) -> str:
-    """`4 runs: law holds in 3, law fails in 1; no onset in any run`, beside null controls."""
+    """Return `4 runs, and 2 null controls: law holds in 3, law fails in 1; no onset in any run`."""
     nulls = [run for run in fitted if run.setting("algorithm", "null_control") is True]
     told = [run for run in fitted if run not in nulls] or fitted
     beside = f", and {plural(len(nulls), 'null control')}" if 0 < len(nulls) < len(fitted) else ""
@@ -111,7 +111,7 @@ def headline(analysis: Analysis, fitted: Sequence[RunResult]) -> str:
 
 
 def by_level(rows: Sequence[answer.Row]) -> Table:
-    """A row a group of runs that are alike but for the seed, or a run alone."""
+    """Return a row per group of runs that differ only in the seed, or per single run."""
     headings = (
         "level", "seeds", "gain of reward", "reward at the end", "references", "fall of H, nats",
         "lost to noise", "collapse", "law",
@@ -134,7 +134,7 @@ def _level(one: answer.Row) -> Row:
 
 
 def _mean(of: Pooled | None) -> str:
-    """A number over its interval."""
+    """Return a number with its interval on the next line."""
     told = wording.pooled(of) if of is not None else None
     return "-" if told is None else told.replace(" [", "\n[", 1)
 
@@ -147,7 +147,7 @@ def _references(anchors: Anchors | None) -> str:
 
 
 def _collapse(onsets: Sequence[Onset | None]) -> str:
-    """Of one run when, of several how many and from the first to the last."""
+    """Return the onset of a single run; for several, a count and the first and last step."""
     if not onsets:
         return "too short"
     if len(onsets) == 1:
@@ -159,7 +159,7 @@ def _collapse(onsets: Sequence[Onset | None]) -> str:
 
 
 def _law(one: answer.Row) -> str:
-    """The verdicts, a line each."""
+    """Return the verdicts, one per line."""
     counts = Counter(map(wording.verdict, one.verdicts))
     lines = [word if len(one.verdicts) == 1 else f"{word}: {n}" for word, n in counts.most_common()]
     return "\n".join(["same batch:", *lines] if one.same_batch else lines) or "-"

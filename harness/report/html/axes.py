@@ -1,4 +1,4 @@
-"""Axes of a panel, and the round values that are marked on them."""
+"""Axes of a panel and their round tick values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from harness.report.figures.canvas import Limits
 
 TICKS = 5
 FINEST = 1e-9
-"""Share of its values that an axis spans at least: what is finer is one value."""
+"""Smallest range of an axis relative to its values; a smaller one is treated as a single value."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: what it shows, from where to where, and the values that are marked."""
+    """An axis: label, ends, and ticks (value and text)."""
 
     label: str
     low: float
@@ -24,7 +24,7 @@ class Axis:
 
 
 def axis(label: str, limits: Limits, ticks: Sequence[tuple[float, str]] | None = None) -> Axis:
-    """An axis with round ticks, or with those given."""
+    """Return an axis with round ticks, or with those given."""
     low, high = limits
     smallest = FINEST * max(abs(low), abs(high), 1e-300)
     if not high - low > smallest:
@@ -34,7 +34,7 @@ def axis(label: str, limits: Limits, ticks: Sequence[tuple[float, str]] | None =
 
 
 def round_ticks(low: float, high: float, most: int = TICKS) -> tuple[tuple[float, str], ...]:
-    """At most `most` + 1 values of 1, 2 or 5 times a power of ten."""
+    """Return at most `most` + 1 multiples of 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     for every in (power * size for size in (1, 2, 5, 10)):
         first, last = math.ceil(low / every - 1e-9), math.floor(high / every + 1e-9)

@@ -1,6 +1,6 @@
-"""What a section of the page is made of: sentences, tables, lists of settings.
+"""The parts of a section of the page: sentences, tables, lists of settings.
 
-All text in them is as it came; rendering escapes it.
+Their text is unescaped; rendering escapes it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 QUIET, HEADING = "quiet", "level"
-"""Classes of rows: what is beside the point, and the heading of the rows below it."""
+"""CSS classes of rows: a minor row, and the heading of the rows below it."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One row; `kind` is QUIET, HEADING or empty."""
+    """A row; `kind` is QUIET, HEADING or empty."""
 
     cells: tuple[Cell, ...]
     kind: str = ""
@@ -39,14 +39,12 @@ class Table:
     rows: tuple[Row, ...]
     notes: Sequence[str] = ()
     equal_lines: bool = False
-    """Whether the lines of a cell weigh the same; else the first is the number, the next its
-    interval.
-    """
+    """True if a cell's lines have equal weight; else the second is the interval of the first."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A name and what it stands for."""
+    """A name and its value."""
 
     name: str
     value: str
@@ -54,7 +52,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Card:
-    """A titled list of settings or measurements, and what it holds of."""
+    """A titled list of settings or measurements, and the runs that it is about."""
 
     title: str
     pairs: Sequence[Pair]
@@ -63,12 +61,12 @@ class Card:
 
 
 def row(*cells: str, kind: str = "") -> Row:
-    """Make a row; line ends within a cell part its lines."""
+    """Return a row; a line break in a cell separates its lines."""
     return Row(tuple(Cell(tuple(cell.split("\n"))) for cell in cells), kind)
 
 
 def from_rich(caption: str, table: RichTable, notes: Sequence[str] = ()) -> Table:
-    """Take a table of the terminal as it is, so that both say the same."""
+    """Convert a table of the terminal, so that both have the same content."""
     columns = [list(column.cells) for column in table.columns]
     rows = []
     for at, shown in enumerate(table.rows):
@@ -79,7 +77,7 @@ def from_rich(caption: str, table: RichTable, notes: Sequence[str] = ()) -> Tabl
 
 
 def plain(cell: object) -> str:
-    """The text of a cell of rich's."""
+    """Return the text of a cell of rich."""
     return cell.plain if isinstance(cell, Text) else str(cell)
 
 

@@ -1,4 +1,4 @@
-"""Measurement cards, what the runs were made with, and difficulty cards."""
+"""Measurement cards, the versions that made the runs, and difficulty cards."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from harness.report.text import wording
 
 INTERVAL = {"value", "low", "high"}
 HIDDEN = ("by_decade", "by_decade_of_policy", "validity", "validity_held_out")
-"""Long parts of a difficulty card that cards.json has: listed, not shown."""
+"""Long parts of a difficulty card, which are in cards.json; the page only lists them."""
 MOST_NAMED = 6
-"""Runs that a card names; more are counted."""
+"""The most runs that a card names; further ones are counted."""
 LEVELS = (
     ("starts at", ("difficulty", "start_emotion")),
     ("says what it needs", ("difficulty", "disclosure")),
@@ -27,11 +27,11 @@ LEVELS = (
     ("attentive", ("card", "anchors", "attentive", "reward")),
     ("optimum", ("card", "anchors", "optimum", "reward")),
 )
-"""Column of the table of levels -> where its value is."""
+"""Column of the table of levels -> path of its value."""
 
 
 def measurement(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Card]:
-    """How H and R were taken: a card for each way, with the runs that it holds of."""
+    """Return how H and R were measured: a card for each distinct way, with its runs."""
     ways: dict[str, list[RunPlace]] = {}
     for one in runs:
         if one.status is not None and one.status.measurement:
@@ -48,7 +48,7 @@ def measurement(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Car
 
 
 def made_with(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Card]:
-    """Versions, revision and start model: a card for each set of them."""
+    """Return versions, revision and start model: a card for each distinct set, with its runs."""
     ways: dict[str, list[RunPlace]] = {}
     for one in runs:
         if one.status is not None:
@@ -75,7 +75,7 @@ def _number(at: int, ways: Mapping[str, object]) -> str:
 
 
 def _of(names: Sequence[str], of: int) -> str:
-    """Which runs a card is about."""
+    """Return the names of the runs that a card is about."""
     if len(names) == of:
         return "all runs" if of > 1 else names[0]
     more = len(names) - MOST_NAMED
@@ -83,7 +83,7 @@ def _of(names: Sequence[str], of: int) -> str:
 
 
 def levels(cards: Sequence[LevelCard]) -> list[Table]:
-    """The difficulty cards beside each other."""
+    """Return a table with a row per difficulty card."""
     if not cards:
         return []
     rows = [_level(card) for card in cards]
@@ -106,7 +106,7 @@ def _at(values: Any, path: Sequence[str]) -> Any:
 
 
 def level_details(cards: Sequence[LevelCard]) -> list[Card]:
-    """Everything else that a difficulty card says, but for its long tables."""
+    """Return the other values of each difficulty card, except its long tables."""
     return [
         Card(
             card.level,
@@ -121,7 +121,7 @@ def level_details(cards: Sequence[LevelCard]) -> list[Card]:
 
 
 def pairs(values: Any, above: str = "") -> Iterator[Pair]:
-    """Each value at the end of nested mappings, under its dotted name."""
+    """Yield each leaf of nested mappings with its dotted name."""
     if isinstance(values, Mapping) and not values.keys() >= INTERVAL:
         for name, one in values.items():
             yield from pairs(one, f"{above}.{name}" if above else str(name))
@@ -130,7 +130,7 @@ def pairs(values: Any, above: str = "") -> Iterator[Pair]:
 
 
 def value(of: Any) -> str:
-    """A setting or a measurement as people read it."""
+    """Return a setting or a measurement as text."""
     if of is None:
         return "-"
     if isinstance(of, Mapping) and of.keys() >= INTERVAL:

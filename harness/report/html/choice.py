@@ -1,8 +1,8 @@
-"""Which conversations of a run are shown: a stated rule, so that nobody picks the telling ones.
+"""The rule by which conversations of a run are chosen, so that they are not picked for effect.
 
-A run saves far more conversations than one reads. Of its first step, its last, and the steps next
-to its onset, and of each level met there, the worst, the middle and the best conversation are
-taken, by what they earned.
+A run saves far more conversations than anyone reads. For the first step, the last step and the
+steps next to the onset, and for each level met there, the conversations with the lowest, the middle
+and the highest reward (or final emotion, if no reward was kept) are chosen.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ KINDS = (
     ((BEFORE, AFTER), (MIDDLE,)),
     ((BEFORE, AFTER), (WORST, BEST)),
 )
-"""In the order in which kinds of conversations are taken into a page that has room for some."""
+"""Moments and ranks of each kind, in the order in which kinds are added until the page is full."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A conversation, and what it was chosen for."""
+    """A conversation, and why it was chosen."""
 
     conversation: Conversation
     moments: tuple[str, ...]
-    """FIRST, LAST, BEFORE, AFTER: one step may be several of them."""
+    """FIRST, LAST, BEFORE, AFTER: a step may be several of them."""
     rank: str
     """WORST, MIDDLE or BEST."""
 
     @property
     def kind(self) -> int:
-        """The place in KINDS of the first kind that it is of."""
+        """Index of the first entry of KINDS that it belongs to."""
         return next(
             at
             for at, (moments, ranks) in enumerate(KINDS)
@@ -54,21 +54,21 @@ class Chosen:
 
 @dataclass(frozen=True)
 class OfRun:
-    """What was chosen of a run, and what could not be."""
+    """The conversations chosen from a run, and notes on the choice."""
 
     chosen: tuple[Chosen, ...]
     saved_steps: int
     notes: tuple[str, ...]
-    """Files that could not be read, and what older ones lack."""
+    """Files that could not be read, and information that older files lack."""
 
 
 def answered(question: tuple[Path, float | None]) -> OfRun:
-    """`of_run`, of one value, as another process is asked."""
+    """Call `of_run` with one argument, for a process pool."""
     return of_run(*question)
 
 
 def of_run(folder: Path, onset: float | None) -> OfRun:
-    """Choose by the rule; a damaged file is a note."""
+    """Choose conversations by the rule. A damaged file becomes a note."""
     try:
         steps = saved_conversations.steps(folder)
     except OSError as error:
@@ -88,7 +88,7 @@ def of_run(folder: Path, onset: float | None) -> OfRun:
 
 
 def moments_of(steps: Sequence[int], onset: float | None) -> dict[int, tuple[str, ...]]:
-    """The steps to look at, in order, and what each is to the run."""
+    """Return step -> its moments, in order of steps."""
     found: dict[int, tuple[str, ...]] = {}
 
     def add(step: int, moment: str) -> None:
@@ -109,7 +109,7 @@ def moments_of(steps: Sequence[int], onset: float | None) -> dict[int, tuple[str
 
 
 def of_step(conversations: Sequence[Conversation], moments: tuple[str, ...]) -> Iterator[Chosen]:
-    """The worst, the middle and the best of each level; fewer where there are fewer."""
+    """Yield the worst, the middle and the best conversation of each level, without repetitions."""
     levels = dict.fromkeys(one.level for one in conversations)
     for level in levels:
         ranked = [

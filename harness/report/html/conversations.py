@@ -1,7 +1,7 @@
-"""The conversations of a page: chosen by the rule of choice.py, rendered as far as there is room.
+"""The conversations of a page: chosen by the rule of choice.py, rendered until the file is full.
 
-They are rendered one by one, in the order of choice.KINDS for all runs at once, as long as there is
-room in the file: a page then holds the same kinds of conversations of every run.
+They are rendered in the order of choice.KINDS, for all runs at once, so that a page contains the
+same kinds of conversations of every run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harness.utils import process_pool
 
 @dataclass(frozen=True)
 class Selection:
-    """What stands in the page, and what does not."""
+    """The conversations in the page, and notes on those that are not."""
 
     rendered: tuple[Markup, ...]
     shown: tuple[Shown, ...]
@@ -40,7 +40,7 @@ def select(
     room: int,
     pool: Executor | None = None,
 ) -> Selection:
-    """Choose, read and render; `room` in bytes. Processes of the `pool` read."""
+    """Choose, read and render conversations. `room`: size in bytes. Processes of `pool` read."""
     called = naming.names(analysis)
     result = {run.run: run for run in analysis.runs}
     chosen = _chosen(result, runs, pool)
@@ -79,7 +79,7 @@ def select(
 def _chosen(
     result: Mapping[str, RunResult], runs: Sequence[RunPlace], pool: Executor | None
 ) -> dict[str, OfRun]:
-    """What is chosen of each run that has a folder."""
+    """Return what is chosen from each run that has a folder."""
     asked = {place.run: place.folder for place in runs if place.folder is not None}
     onsets = [result[run].onset for run in asked]
     steps = [onset.step if onset else None for onset in onsets]
@@ -91,7 +91,7 @@ def _chosen(
 def _as_fits(
     made: Mapping[tuple[str, int], tuple[Shown, Markup]], room: int
 ) -> Iterator[tuple[str, int]]:
-    """As many of the first kind as there is room for, in the order of the runs."""
+    """Yield the conversations that fit into `room`, in the order of the runs."""
     for key, (_, text) in made.items():
         room -= len(text.encode("utf-8"))
         if room < 0:
@@ -137,7 +137,7 @@ def _notes(
 
 
 def _how_to_read(shown: Sequence[Shown], highest: float) -> Iterator[str]:
-    """What holds of every conversation, said once."""
+    """Yield explanations that apply to every conversation."""
     if not shown:
         return
     dashed = f"; dashed, entropy H of each reply, 0 to {wording.number(highest)} nats"
@@ -155,6 +155,6 @@ def _how_to_read(shown: Sequence[Shown], highest: float) -> Iterator[str]:
 
 
 def _highest_entropy(chosen: Iterator[Chosen]) -> float:
-    """The top of the scale that all curves of H share; 1 without any."""
+    """Return the upper end of the scale of all curves of H; 1 if there are none."""
     values = [h for one in chosen for h in one.conversation.entropies_nats if h is not None]
     return max(values, default=0.0) or 1.0

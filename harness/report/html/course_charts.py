@@ -1,6 +1,6 @@
-"""Charts over time: H and R of runs, and what the law leaves, or medians over runs.
+"""Charts over time: H and R of runs and residuals of the law, or medians over runs.
 
-The numbers are those that harness.report.figures selects and draws as pictures.
+harness.report.figures selects the numbers, and also draws them as pictures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, ma
 
 
 def entropy_curves(page: Page) -> Chart:
-    """H above and R below against the step, with the onset: a column a level."""
+    """Return H above R against the step, with the onset, in a column per level."""
     names, heading = axis_names(page.measured, str), curves.HEADING
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
@@ -60,7 +60,7 @@ def entropy_curves(page: Page) -> Chart:
 
 
 def _background(page: Page, held_out: bool) -> Iterator[Entry]:
-    """What is drawn beside the runs' own H and R."""
+    """Yield the entries for held-out users, the batch and the null controls, if drawn."""
     if held_out:
         yield Entry("line thin ink", SAMPLE, curves.HELD_OUT)
         yield Entry("line thin faint ink", SAMPLE, curves.BATCH)
@@ -72,7 +72,7 @@ def _background(page: Page, held_out: bool) -> Iterator[Entry]:
 
 
 def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
-    """Their medians, behind the runs."""
+    """Draw the medians of the null controls behind the runs."""
     if null is None:
         return
     name = "null control" if null.runs == 1 else f"null controls, median of {null.runs}"
@@ -82,7 +82,7 @@ def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
 
 
 def _pair(title: str, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> tuple[Plot, Plot]:
-    """Two empty plots over the steps: H above, with the title, and R below."""
+    """Return two empty plots over the steps: H above, with the title, and R below."""
     steps, entropy, reward = shared
     above = Plot(title, axis(names.time, steps), axis(names.entropy, entropy))
     return above, Plot("", axis(names.time, steps), axis(names.reward, reward))
@@ -100,7 +100,7 @@ def _course(
     for trace in panel.traces:
         _run_line(top, trace, *floats(trace.course.steps, trace.course.entropy))
         shown = floats(trace.points.steps, trace.points.reward)
-        if trace.held_out is not None:  # what held-out users gave stands out
+        if trace.held_out is not None:  # the batch's reward is drawn pale
             bottom.line(f"thin faint {css(trace.slot)}", *shown)
             shown = floats(trace.held_out.steps, trace.held_out.reward)
         _run_line(bottom, trace, *shown)
@@ -108,7 +108,7 @@ def _course(
 
 
 def _onset(made: Plot, trace: Trace, place: int, count: int) -> None:
-    """A dashed line, and the interval shaded: in slices from the top where there are several."""
+    """Draw a dashed line, and shade the interval; several are in slices from the top."""
     assert trace.onset is not None
     low, high = made.y.low, made.y.high
     height = (high - low) * (1.0 if count == 1 else min(SLICE, ALL_SLICES / count))
@@ -150,7 +150,7 @@ def _middle(made: Plot, pool: Pool, values: Middle | None) -> None:
 
 
 def residual(page: Page) -> Chart | None:
-    """R minus the law against the step and against H; None where no law was fitted."""
+    """Return R minus the law against the step and against H; None if no law was fitted."""
     names = axis_names(page.measured, str)
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
@@ -197,7 +197,7 @@ def _residual_entries(traces: Sequence[Trace]) -> tuple[Entry, ...]:
 
 
 def _rewards(page: Page) -> list[Floats]:
-    """The rewards whose residuals are drawn."""
+    """Return the rewards whose residuals are drawn."""
     if page.pools:
         return [pool.reward.median for panel in page.pools for pool in panel.pools]
     return [trace.points.reward for trace in traces_of(page)]

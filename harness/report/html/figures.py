@@ -1,4 +1,4 @@
-"""The charts of an analysis: the registry's figures, from the numbers that it selects."""
+"""The charts of an analysis: the registry's figures, drawn from the numbers that it selects."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CHARTS: Mapping[str, Callable[[Any], Chart | None]] = {
     "onset_by_difficulty": mark_charts.by_difficulty,
     "reward_by_listening": mark_charts.by_listening,
 }
-"""Figure of the registry -> its chart."""
+"""Name of the figure in the registry -> the function that makes its chart."""
 
 
 def charts(analysis: Analysis) -> tuple[list[Chart], list[str]]:
-    """The charts in the registry's order, and the names of figures that have none here."""
+    """Return the charts in the registry's order, and the names of figures that have no chart."""
     if not analysis.series:
         return [], []
     made, others = [], []

@@ -1,6 +1,6 @@
-"""What the folders of the runs say beside the law: how they were measured, set and planned.
+"""Information from the folders of the runs: how they were measured, set and planned.
 
-Read leniently: what is damaged or of another program is left out, and a note says so.
+Damaged files and those of other programs are left out instead of raising errors.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class RunPlace:
     run: str
     """Its path, as in the analysis."""
     folder: Path | None
-    """None of a log of another program."""
+    """None for a log of another program."""
     status: RunStatus | None
-    """None where run.json is not there or cannot be read."""
+    """None if run.json is missing or unreadable."""
 
 
 @dataclass(frozen=True)
 class LevelCard:
-    """An entry of a cards.json: how demanding a level is."""
+    """An entry of a cards.json: the measured difficulty of a level."""
 
     level: str
     difficulty: Mapping[str, Any]
@@ -44,7 +44,7 @@ class LevelCard:
 
 
 def places(paths: Sequence[Path], analysis: Analysis) -> list[RunPlace]:
-    """The folders of the runs that are in the analysis, in its order."""
+    """Return the folders of the runs of the analysis, in its order."""
     found = {one.run: one.folder for one in discover.discover(paths).runs}
     return [_place(run.run, found.get(run.run)) for run in analysis.runs]
 
@@ -59,7 +59,7 @@ def _place(run: str, folder: Path | None) -> RunPlace:
 
 
 def level_cards(runs: Sequence[RunPlace]) -> list[LevelCard]:
-    """The difficulty cards beside the runs, each once."""
+    """Return the distinct difficulty cards next to the runs."""
     folders = dict.fromkeys(one.folder.parent for one in runs if one.folder is not None)
     cards: dict[str, LevelCard] = {}
     for folder in folders:

@@ -1,6 +1,6 @@
-"""Charts of groups of runs: compared with each other, and what their seeds say of all seeds.
+"""Charts of groups of runs: comparisons, and inference from the seeds of a level to all seeds.
 
-The numbers are those that harness.report.figures selects and draws as pictures.
+harness.report.figures selects the numbers, and also draws them as pictures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEADING = "Levels over their seeds: how many follow the law, its ceiling, and wh
 
 
 def compared(groups: Sequence[GroupResult]) -> Chart:
-    """The groups by each quantity that they are compared by."""
+    """Return the groups by each quantity in which they are compared."""
     shown = groups[: forest.MOST_GROUPS]
     columns = []
     for quantity in forest.PANELS:
@@ -55,7 +55,7 @@ def _seeds(group: GroupResult, quantity: str) -> Iterator[tuple[str, float, bool
 
 
 def levels(groups: Sequence[GroupResult]) -> Chart:
-    """What the seeds of each level say of all seeds."""
+    """Return the chart of each level over its seeds."""
     shown = groups[:MOST_ROWS]
     told = [
         (slot, population.name(group), population.answers(group))
@@ -111,7 +111,7 @@ def _value(who: str, of: Interval) -> tuple[str, float, bool]:
 
 
 def _onset(who: str, onset: float | None, until: float) -> tuple[str, float, bool]:
-    """Of a seed without an onset, how far it was seen."""
+    """Return label, value and openness of a seed; without an onset, the last step seen."""
     if onset is None:
         return f"{who}: none until {until:.3g}", until, True
     return f"{who}: {onset:.3g}", onset, False

@@ -1,6 +1,6 @@
-"""The head of the page: what is shown, what it was made for, and when.
+"""The head of the page: title, sweeps, runs and dates.
 
-All dates are in UTC, since a report is sent to readers who do not know where the runs were.
+All dates are in UTC, since readers of a report do not know where the runs were.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from harness.report.html.folders import RunPlace
 from harness.report.text.wording import plural
 
 MOST_SWEEPS = 6
-"""Sweeps whose names and notes are shown; more are counted."""
+"""The most sweeps whose names and notes are shown; further ones are counted."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """What stands above the answer."""
+    """The text above the answer."""
 
     title: str
     sweeps: Sequence[str]
-    """Name and note of each sweep that has one of its own, a line each."""
+    """Name and note of each sweep, one line each."""
     runs: str
-    """How many runs, and of which study."""
+    """The number of runs, and their study."""
     dates: str
-    """When the runs began and ended; empty where no file tells."""
+    """When the runs began and ended; empty if no file says."""
     made: str
-    """When the page was made; empty where nobody says."""
+    """When the page was made; empty if not given."""
 
 
 def head(
@@ -51,7 +51,7 @@ def head(
 
 
 def date(unix_s: float) -> str:
-    """`2026-11-24 15:19 UTC`; empty for a time that no calendar has."""
+    """Return `2026-11-24 15:19 UTC`; empty for a time that the calendar cannot represent."""
     with contextlib.suppress(OverflowError, ValueError, OSError):
         return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(unix_s))
     return ""
@@ -69,7 +69,7 @@ def _runs(analysis: Analysis, studies: Sequence[Study]) -> str:
 
 
 def _sweeps(title: str, places: Sequence[RunPlace]) -> list[str]:
-    """`NAME: NOTE` of each sweep; a name that the title has goes without saying."""
+    """Return `NAME: NOTE` of each sweep, without a name that equals the title."""
     folders = dict.fromkeys(one.folder.parent for one in places if one.folder is not None)
     lines = [line for line in (_sweep(folder, title) for folder in folders) if line]
     more = len(lines) - MOST_SWEEPS
@@ -77,7 +77,7 @@ def _sweeps(title: str, places: Sequence[RunPlace]) -> list[str]:
 
 
 def _sweep(folder: Path, title: str) -> str:
-    """Empty without a sweep.json that can be read: its ledger is in no number of the page."""
+    """Return name and note; empty if sweep.json is unreadable, since no number depends on it."""
     with contextlib.suppress(DataError, OSError):
         sweep = sweep_file.read(folder)
         name = sweep.name if sweep.name != title else None
@@ -86,7 +86,7 @@ def _sweep(folder: Path, title: str) -> str:
 
 
 def _dates(places: Sequence[RunPlace]) -> str:
-    """Of the runs together: the first beginning and the last event; empty where one is not told."""
+    """Return the first beginning and the last event over all runs; empty if either is unknown."""
     logs = [RunFolder(one.folder).events for one in places if one.folder is not None]
     began = [at for log in logs if (at := events.began_unix_s(log)) is not None]
     last = [at for log in logs if (at := events.last_unix_s(log)) is not None]

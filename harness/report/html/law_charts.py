@@ -1,6 +1,6 @@
 """Charts of the law: R against H of runs, or medians over runs.
 
-The numbers are those that harness.report.figures selects and draws as pictures.
+harness.report.figures selects the numbers, and also draws them as pictures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, ma
 
 
 def entropy_law(page: Page) -> Chart:
-    """R against H with the fitted law and its ceiling: a panel a level."""
+    """Return R against H with the fitted law and its ceiling, a panel per level."""
     names = axis_names(page.measured, str)
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
@@ -98,9 +98,7 @@ def _points(made: Plot, trace: Trace) -> None:
 def _ceiling(
     made: Plot, kind: str, at: float, ceiling: Interval, name: str, slot: int, shared: Frame
 ) -> None:
-    """The ceiling with its interval; what lies off the axis is an open arrow at the edge, and told
-    there.
-    """
+    """Draw the ceiling with its interval; an open arrow marks a part beyond the axis."""
     low, value, high = ceiling.low, ceiling.value, ceiling.high
     made.line(f"thick {kind}", [at, at], [low, high])
     for edge, head in law_frame.beyond(ceiling, shared):

@@ -1,4 +1,4 @@
-"""Legends of charts, and what charts of runs have in common."""
+"""Legends of charts, and functions that charts of runs share."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from harness.report.html import plot
 from harness.report.html.plot import Entry, css, marker
 
 SAMPLE = "M2 7h16"
-"""A line in the legend."""
+"""Path of a line in the legend."""
 SWATCH = "M2 2h16v10h-16z"
 DOT = "M10 7"
 DIAMOND = plot.MARKERS[3]
 NO_SERIES = -1
-"""Slot of what is no series of the legend."""
+"""Slot of marks that belong to no series of the legend."""
 
 
 def traces_of(page: Page) -> list[Trace]:
@@ -28,7 +28,7 @@ def traces_of(page: Page) -> list[Trace]:
 def floats(
     x: Sequence[float] | Floats, y: Sequence[float] | Floats
 ) -> tuple[list[float], list[float]]:
-    """Both as plain numbers."""
+    """Return both as lists of floats."""
     return [float(v) for v in x], [float(v) for v in y]
 
 
@@ -37,7 +37,7 @@ def pool_name(pool: Pool) -> str:
 
 
 def seeds(traces: Sequence[Trace]) -> Iterator[Entry]:
-    """One entry a legend name: a seed, or a run."""
+    """Yield an entry for each legend name, which is a seed or a run."""
     for name, slot in sorted({t.legend: t.slot for t in traces}.items(), key=lambda one: one[1]):
         yield Entry(f"dot {css(slot)}", DOT + marker(slot), name, slot)
 

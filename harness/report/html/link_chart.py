@@ -1,4 +1,4 @@
-"""The chart of a study: a panel a link, with the difference of each pair of runs."""
+"""The chart of a study: a panel per link with the difference of each pair of runs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, marker
 from harness.report.text import link_words
 
 SEEDS_AT, HIGH = 0.22, 1.2
-"""Where seeds stand in a panel, and how much of its height a row of seeds takes."""
+"""Height of seeds in a panel, and scale of their offsets."""
 
 
 def links(outcome: Outcome) -> Chart:
-    """The links of a study: each pair's difference, their mean, and the side that was stated."""
+    """Return the chart: for each link the pairs' differences, their mean, and the stated side."""
     entries: tuple[Entry, ...] = (
         Entry("dot s0", DOT + plot.MARKERS[0], "one seed"),
         Entry("dot ink", DOT + DIAMOND, "mean"),

@@ -1,6 +1,6 @@
 """Charts of single runs: onset against measured difficulty, reward against listening.
 
-The numbers are those that harness.report.figures selects and draws as pictures.
+harness.report.figures selects the numbers, and also draws them as pictures.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, ma
 from harness.report.text import wording
 
 APART = 0.02
-"""Share of the axis between runs of one level, which stand side by side: their place within the
-level says nothing.
-"""
+"""Distance between runs of a level, as a share of the axis. Their order has no meaning."""
 
 
 def by_difficulty(marks: Sequence[onset_by_difficulty.Mark]) -> Chart:
-    """Where collapse begins, against how demanding the level measurably is."""
+    """Return the onset of collapse against the measured difficulty of the level."""
     order = sorted(marks, key=lambda mark: -mark.difficulty["population_final_emotion"].value)
     names = list(dict.fromkeys(mark.level for mark in order))
     columns = []
@@ -78,7 +76,7 @@ def _level_marks(
 
 
 def by_listening(marks: Sequence[Heard]) -> Chart:
-    """What policies hear and what it earns them, beside the references of their level."""
+    """Return reward against listening of policies, with the references of their level."""
     names = list(dict.fromkeys(mark.level for mark in marks))
     shared = reward_by_listening.frame(marks)
     columns = tuple(

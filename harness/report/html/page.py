@@ -1,7 +1,7 @@
-"""The report: everything that is known of some runs, as the bytes of one HTML file.
+"""The report: the results and settings of some runs as the bytes of one HTML file.
 
-The same input gives the same bytes: they have no date but those of the runs and the one that the
-caller gives, and no paths but those given on the command line.
+Equal input gives equal bytes: the only dates are those of the runs and the one that the caller
+gives, and the only paths those given on the command line.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from harness.report.html.talks import Shown
 from harness.report.text import naming
 
 MOST_BYTES = 5_000_000
-"""Of the file: a mail takes it, and a browser opens it at once."""
+"""Largest size of the file, suitable for mail."""
 GENERATOR = "harness report"
-"""Name of the program in each page, by which a page of ours is told from other files."""
+"""Name of the program in each page, which distinguishes our pages from other files."""
 GENERATOR_TAG = f'<meta name="generator" content="{GENERATOR}">'
 UNTAGGED = (
     """content="default-src &#39;none&#39;; style-src &#39;sha256-""",
     ": harness report</title>",
 )
-"""Marks that together tell a page of an earlier version, which had no such tag."""
+"""Strings that together identify a page of an earlier version, which had no such tag."""
 HEAD_BYTES = 4096
-"""Beginning of a file in which the tag is looked for."""
+"""Number of bytes at the beginning of a file that are searched for the tag."""
 FOR_NOTES = 40_000
-"""Bytes kept free of conversations for their filters and for what is said of them."""
+"""Bytes reserved for the filters of conversations and the notes on them."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The file, and what is in it."""
+    """The file, and a summary of its content."""
 
     content: bytes
     conversations: int
     notes: Sequence[str]
-    """What is said of the conversations: the rule, and what was left out."""
+    """Notes on the conversations: the rule, and what was left out."""
     charts: Sequence[str] = field(default_factory=tuple)
 
 
@@ -71,10 +71,10 @@ def report(
     made_unix_s: float | None = None,
     diagnoses: Sequence[Diagnosis] = (),
 ) -> Report:
-    """Make the page of what is at `paths`, as it was analysed; studies come first.
+    """Make the page of an analysis of `paths`. Studies come first.
 
-    `notes`: what else is left out, a sentence each. `made_unix_s`: the time that the page says it
-    was made at; `diagnoses`: of finished runs. Processes of the `pool` take part.
+    `notes`: sentences on what else is left out. `made_unix_s`: the date of the page. `diagnoses`:
+    those of finished runs. The processes of `pool` help.
     """
     places = folders.places(paths, analysis)
     shown = _values(places, analysis, studies)
@@ -93,8 +93,9 @@ def report(
 
 
 def is_report(path: Path) -> bool:
-    """Whether the file is a page that this module, of any version, made. Raises OSError for no
-    regular file.
+    """Return whether any version of this module made the file.
+
+    Raises OSError if it is not a regular file.
     """
     with open(path, "rb", opener=plain_file.opener) as file:
         head = file.read(HEAD_BYTES)
@@ -104,7 +105,7 @@ def is_report(path: Path) -> bool:
 def _values(
     places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
 ) -> dict[str, Any]:
-    """Everything but the head and the conversations."""
+    """Return the template's values except head and conversations."""
     called = naming.names(analysis)
     of_levels = folders.level_cards(places)
     charts, others = figures.charts(analysis)
@@ -160,7 +161,7 @@ SECTIONS = (
     ("left-out", "Left out", "left_out"),
     ("conversations", "Conversations", "head"),
 )
-"""Anchor, name, and the value without which there is no such section."""
+"""Anchor, name, and the value that must not be empty for the section to appear."""
 
 
 def _sections(shown: dict[str, Any]) -> list[tuple[str, str]]:

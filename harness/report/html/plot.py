@@ -1,7 +1,7 @@
-"""A panel of a chart: values to marks in the units of an SVG, and the points a reader can hover.
+"""A panel of a chart: values become marks in SVG units, and points that a reader can hover over.
 
-Marks are paths in the panel's own units with a class that the style sheet draws; colours follow the
-page's light or dark scheme.
+Marks are paths in the panel's own units with a class for the style sheet. Colours follow the page's
+light or dark scheme.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from harness.report.html.axes import Axis
 
 WIDTH, HEIGHT = 380, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 40
-"""Around the plot, for labels."""
+"""Margins around the plot, for labels."""
 SLOTS = 7
-"""Colours that the style sheet has."""
+"""Number of colours in the style sheet."""
 MARKERS = (
     "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z",
     "m-2.6 -2.6h5.2v5.2h-5.2z",
@@ -28,7 +28,7 @@ MARKERS = (
     "m0 -3.6l3 3.6l-3 3.6l-3 -3.6z",
     "m0 3.4l-3.2 -5.8h6.4z",
 )  # fmt: skip
-"""As paths from their middle; five beside seven colours."""
+"""Paths relative to their centre; five, for seven colours."""
 STAR = "m0 -5l1.3 3.4h3.6l-2.9 2.3l1.1 3.6l-3.1 -2.1l-3.1 2.1l1.1 -3.6l-2.9 -2.3h3.6z"
 ARROW = {
     "<": "m-4 0l6 -3.5v7z",
@@ -42,27 +42,27 @@ OPEN_ARROW = {
     "^": "m-4 4l4 -4l4 4",
     "v": "m-4 -4l4 4l4 -4",
 }
-"""Two strokes that meet at the edge: an interval goes on beyond it."""
+"""Two strokes that meet at the edge beyond which an interval continues."""
 DIGITS = 4
-"""Significant digits of the values that a reader hovers."""
+"""Significant digits of the values that a hovering reader sees."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A path of the class `css`."""
+    """A path with the CSS class `css`."""
 
     css: str
     path: str
 
     @property
     def clipped(self) -> bool:
-        """Whether it ends at the edge of the panel; a symbol at the edge is drawn whole."""
+        """True if it is cut at the edge of the panel; symbols are drawn whole."""
         return not self.css.startswith("dot")
 
 
 @dataclass(frozen=True)
 class Label:
-    """Words in a panel."""
+    """Text in a panel."""
 
     css: str
     x: float
@@ -72,21 +72,21 @@ class Label:
 
 @dataclass(frozen=True)
 class Hovered:
-    """Points that a reader can hover, and what is read there."""
+    """Points that a reader can hover over, and their text."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     slot: int
     steps: Sequence[float] | None = None
-    """The step of each point, where that is not an axis."""
+    """The step of each point, if neither axis shows it."""
     words: Sequence[str] | None = None
-    """What to say of each point, where its two values do not say it."""
+    """The text of each point, if its two values are not enough."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture, ready for the template."""
+    """A panel, ready for the template."""
 
     title: str
     x: Axis
@@ -99,7 +99,7 @@ class Panel:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the script needs to find a point and tell of it."""
+        """The data from which the script finds a point and its text."""
         box = [self.left, TOP, WIDTH - self.left - RIGHT, self.height - TOP - BOTTOM]
         return {
             "x": [self.x.label, _short(self.x.low), _short(self.x.high)],
@@ -110,7 +110,7 @@ class Panel:
 
     @property
     def ticks(self) -> dict[str, list[tuple[float, str]]]:
-        """Place and words of each tick, by axis."""
+        """Position and text of each tick, by axis."""
         scale = _Scale(self.x, self.y, self.left, self.height)
         return {
             "x": [(_px(scale.across(value)), text) for value, text in self.x.ticks],
@@ -120,23 +120,23 @@ class Panel:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the legend: a mark and its words."""
+    """An entry of the legend: a mark and its text."""
 
     css: str
     path: str
     text: str
     slot: int | None = None
-    """Of the series that the entry stands for; a reader can set it apart."""
+    """Slot of the entry's series, which a reader can highlight."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure: panels side by side, a legend, a sentence on what it shows."""
+    """A figure: panels side by side, a legend, and a heading."""
 
     name: str
     heading: str
     columns: tuple[tuple[Panel, ...], ...]
-    """Panels that stand side by side where there is room; those of a column share its title."""
+    """Panels that are side by side if there is room; those of a column share its title."""
     legend: tuple[Entry, ...]
     notes: tuple[str, ...] = ()
 
@@ -159,7 +159,7 @@ class _Scale:
 
 @dataclass
 class Plot:
-    """A panel while marks are put on it, back to front; what is not finite is left out."""
+    """A panel under construction. Marks are added back to front; values not finite are skipped."""
 
     title: str
     x: Axis
@@ -179,7 +179,7 @@ class Plot:
     def line(
         self, css: str, x: Sequence[float], y: Sequence[float], *, stepped: bool = False
     ) -> None:
-        """A line through points; with `stepped` level until the next one."""
+        """Draw a line through points; with `stepped`, it stays level until the next point."""
         places = self._places(x, y)
         parts = [f"{'L' if at else 'M'}{_px(a)} {_px(b)}" for at, (a, b) in enumerate(places)]
         if stepped:
@@ -189,28 +189,28 @@ class Plot:
     def band(
         self, css: str, x: Sequence[float], low: Sequence[float], high: Sequence[float]
     ) -> None:
-        """The area between two lines, as far as it is inside the panel."""
+        """Fill the area between two lines, clipped to the panel's height."""
         within = (float(np.clip(v, self.y.low, self.y.high)) for v in (*low, *reversed(high)))
         places = self._places([*x, *reversed(x)], list(within))
         parts = [f"{'L' if at else 'M'}{_px(a)} {_px(b)}" for at, (a, b) in enumerate(places)]
         self._put(f"band {css}", "".join(parts) + "z" if parts else "")
 
     def dots(self, css: str, x: Sequence[float], y: Sequence[float], shape: str) -> None:
-        """A symbol at each point."""
+        """Draw a symbol at each point."""
         self._put(
             f"dot {css}", "".join(f"M{_px(a)} {_px(b)}{shape}" for a, b in self._places(x, y))
         )
 
     def across(self, css: str, y: float) -> None:
-        """A line from edge to edge."""
+        """Draw a horizontal line from edge to edge."""
         self.line(css, [self.x.low, self.x.high], [y, y])
 
     def upright(self, css: str, x: float) -> None:
-        """A line from bottom to top."""
+        """Draw a vertical line from bottom to top."""
         self.line(css, [x, x], [self.y.low, self.y.high])
 
     def area(self, css: str, x: Limits, y: Limits | None = None) -> None:
-        """A shaded rectangle, of the whole height without `y`."""
+        """Draw a shaded rectangle, of the whole height if `y` is None."""
         left, right = (float(np.clip(end, self.x.low, self.x.high)) for end in x)
         low, high = y or (self.y.low, self.y.high)
         self.band(css, [left, right], [low, low], [high, high])
@@ -241,7 +241,7 @@ class Plot:
 
 
 def css(slot: int) -> str:
-    """The classes of a series: its colour, and itself, by which a reader sets it apart."""
+    """Return the CSS classes of a series: of its colour, and its own, for highlighting."""
     return f"s{slot % SLOTS} k{slot}"
 
 
@@ -264,7 +264,7 @@ def _series(one: Hovered) -> dict[str, Any]:
 
 
 def _short(value: float) -> float | None:
-    """The value in few digits; None where it is not finite, as JSON has none."""
+    """Return the value with DIGITS digits; None if it is not finite, which JSON cannot express."""
     if not math.isfinite(value):
         return None
     short = float(f"{value:.{DIGITS}g}")
@@ -272,6 +272,6 @@ def _short(value: float) -> float | None:
 
 
 def _px(value: float) -> float:
-    """To a tenth; far outside the panel nothing is seen."""
+    """Return the value rounded to a tenth, and limited to an area around the panel."""
     short = round(min(max(value, -2000.0), 2000.0), 1)
     return int(short) if short == int(short) else short

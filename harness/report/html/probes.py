@@ -1,7 +1,7 @@
-"""The section of what probes found: the probe.json files that lie in the folders of the runs.
+"""The section on probes: the probe.json files in the folders of the runs.
 
-Read leniently, as what lies in a folder may be anybody's: what is no answer of a probe is left out
-and counted. The page says what was written; nothing is asked anew.
+A folder may contain files from anybody, so one that is no answer of a probe is left out and
+counted. The page shows what was written; no probe is asked again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ DAMAGED = (
 
 @dataclass(frozen=True)
 class Found:
-    """What the section shows."""
+    """The content of the section."""
 
     tables: Sequence[Table]
     notes: Sequence[str]
 
 
 def found(places: Sequence[RunPlace], called: Mapping[str, str]) -> Found:
-    """The answers of all probes of the runs, run by run; `called`: names of runs by path."""
+    """Return the answers of all probes, run by run. `called`: path of a run -> name."""
     tables: list[Table] = []
     damaged = left_out = 0
     for place, path in _files(places):
@@ -68,7 +68,7 @@ def _files(places: Sequence[RunPlace]) -> Iterator[tuple[RunPlace, Path]]:
 
 
 def _table(run: str, value: Mapping[str, Any]) -> Table:
-    """The last step of one answer. Raises one of DAMAGED for what no probe wrote."""
+    """Return the last step of one answer. Raises one of DAMAGED for a file that no probe wrote."""
     step = value["steps"][-1]
     before = {_place(one): one for one in value["reference"]}
     last = [one for one in value["readings"] if one["step"] == step]
@@ -106,7 +106,7 @@ def _place(reading: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _estimate(one: Mapping[str, Any] | None) -> str:
-    """A number with its interval on a line of its own."""
+    """Return a number with its interval on the next line."""
     if one is None or one["value"] is None:
         return typeset.NOTHING
     value = _number(one["value"])
@@ -119,7 +119,7 @@ def _estimate(one: Mapping[str, Any] | None) -> str:
 
 
 def _number(value: Any) -> float:
-    """Raises ValueError for what is no finite number."""
+    """Return the number. Raises ValueError if it is not finite or not a number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise ValueError("must be a finite number")
     return float(value)

@@ -1,7 +1,7 @@
-"""From what is shown to the bytes of the file: templates that escape all text, data as JSON.
+"""Rendering of the page: templates that escape all text, data as JSON.
 
-The page runs one script and one style sheet, both shipped here and allowed by their hashes; its
-Content-Security-Policy forbids everything else, the network included. So text that got past the
+The page contains one script and one style sheet, both shipped here and allowed by their hashes; its
+Content-Security-Policy forbids everything else, including the network. So text that got past the
 escaping could still load nothing and run nothing.
 """
 
@@ -27,11 +27,11 @@ IN_SCRIPT = {
     "\u2028": "\\u2028",
     "\u2029": "\\u2029",
 }
-"""What could end a script element, or a line of it, written so that JSON reads it the same."""
+"""Characters that could end a script element or a line in it -> an equivalent JSON escape."""
 
 
 def page(name: str, **values: Any) -> bytes:
-    """Render the template `name`; the same values give the same bytes."""
+    """Render the template `name`. Equal values give equal bytes."""
     style, script = _shipped("style.css"), _shipped("page.js")
     policy = "; ".join(
         (
@@ -51,14 +51,14 @@ def page(name: str, **values: Any) -> bytes:
 
 
 def macro(template: str, name: str) -> Callable[[Any], Markup]:
-    """A macro of a template as a function of one value."""
+    """Return a macro of a template as a function of one value."""
     module = _environment().get_template(template).module
     made: Callable[[Any], Markup] = getattr(module, name)
     return made
 
 
 def data(value: Any) -> Markup:
-    """`value` as JSON that may stand in a script element: no `<`, no control character."""
+    """Return `value` as JSON that is safe in a script element: no `<`, no control character."""
     text = json.dumps(_shown(value), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return Markup("".join(IN_SCRIPT.get(char, char) for char in text))
 
@@ -77,7 +77,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Text with what cannot be seen as escapes, in whatever holds it; markup is ours."""
+    """Escape invisible characters in all strings that `value` contains, except our own markup."""
     if isinstance(value, Markup):
         return value
     if isinstance(value, str):

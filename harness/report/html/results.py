@@ -13,11 +13,11 @@ from harness.report.tables import diagnosis as diagnoses
 from harness.report.text import alternatives, dropped_rows, naming
 
 ROOM = 160
-"""Characters: wide enough that the terminal's tables are not squeezed."""
+"""Width in characters, enough for the terminal's tables not to fold."""
 
 
 def runs(analysis: Analysis) -> list[Table]:
-    """Every run; what its policy hears; what the seeds of each level say of all seeds."""
+    """Return the tables of the runs, of what their policies hear, and of levels over seeds."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
         return []
@@ -38,7 +38,7 @@ def runs(analysis: Analysis) -> list[Table]:
 
 
 def diagnosis(analysis: Analysis, found: Sequence[Diagnosis]) -> list[Table]:
-    """Which of three mechanisms has gone wrong, run by run; nothing where none was measured."""
+    """Return which of three mechanisms failed in each run; empty if none was measured."""
     measured = [one for one in found if any(finding.measured for finding in one.findings)]
     if not measured:
         return []
@@ -47,7 +47,7 @@ def diagnosis(analysis: Analysis, found: Sequence[Diagnosis]) -> list[Table]:
 
 
 def comparisons(analysis: Analysis) -> tuple[list[Table], list[str]]:
-    """A table a pair of groups, and the notes on how they are compared."""
+    """Return a table per pair of groups, and notes on the method."""
     headings = ("quantity", "difference [95%]", "p", "decision")
     tables = []
     for pair, shown in contrasts.blocks(analysis, ROOM):
@@ -57,7 +57,7 @@ def comparisons(analysis: Analysis) -> tuple[list[Table], list[str]]:
 
 
 def users(analysis: Analysis) -> tuple[str, list[Table]]:
-    """Whether the users are valid, and what was measured of them."""
+    """Return a sentence on whether the users are valid, and the measures behind it."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     levels, unknown = validity.of_runs(fitted)
     measured = {name: one for name, one in levels.items() if one.measured}
@@ -66,7 +66,7 @@ def users(analysis: Analysis) -> tuple[str, list[Table]]:
 
 
 def left_out(analysis: Analysis) -> list[str]:
-    """What is in no number above, and why."""
+    """Return what the numbers above do not include, and why, then the forecasts."""
     called = naming.names(analysis)
     return [
         *dropped_rows.not_read(analysis),

@@ -1,4 +1,4 @@
-"""A panel with a row a group of runs: its seeds as points, their mean with its interval."""
+"""A panel with a row per group of runs: its seeds as points, their mean with its interval."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from harness.report.text import wording
 from harness.utils.terminal import shortened
 
 LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
-"""Width left for names of groups; height of a group; groups shown; characters of a line."""
+"""Width for names of groups; height of a group; groups shown; characters of a line."""
 BEYOND = Entry("dot ink open", DOT + plot.OPEN_ARROW[">"], seed_rows.BEYOND)
 
 
 def legend(
     columns: Sequence[Sequence[Panel]], estimate: str, triangle: str, hollow: str = ""
 ) -> tuple[Entry, ...]:
-    """The entries of what these panels show: `estimate` says what a diamond is, `triangle` and
-    `hollow` what a seed is that is drawn so.
+    """Return the entries for these panels.
+
+    `estimate` is the meaning of a diamond, `triangle` and `hollow` that of a seed drawn so.
     """
     marks = [mark for column in columns for panel in column for mark in panel.marks]
     open_seeds = [mark.path for mark in marks if mark.css.endswith(" hollow")]
@@ -46,13 +47,13 @@ def legend(
 
 @dataclass(frozen=True)
 class Mean:
-    """An estimate over seeds, with its interval as far as it is known."""
+    """An estimate over seeds; an unknown end of its interval is None."""
 
     value: float
     low: float | None
     high: float | None
     what: str = "mean"
-    """What it is called where it is read: mean, median or share."""
+    """Its name in the hover text: mean, median or share."""
 
     @property
     def told(self) -> str:
@@ -68,18 +69,18 @@ class Row:
     name: str
     slot: int
     seeds: Sequence[tuple[str, float, bool]]
-    """What is read of it, its value, whether it is open."""
+    """Hover text and value of each seed, and whether it is open."""
     mean: Mean | None
     why: str = ""
     """Why there is no mean."""
     open_shape: str = plot.ARROW[">"]
-    """Of seeds that are open: by default without an onset until then."""
+    """Symbol of open seeds, by default of one without an onset until its last step."""
 
 
 def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Panel:
-    """One row a group: its seeds above, their mean below.
+    """Return a panel with a row per group: its seeds above, their mean below.
 
-    `limits` are those of the axis, or how far it reaches at least.
+    `limits` are those of the axis, or its least range.
     """
     count = len(rows)
     ends = _limits(rows, limits) if isinstance(limits, Least) else limits
@@ -110,7 +111,7 @@ def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Pa
 
 
 def _two_lines(name: str) -> str:
-    """A name in at most two lines, shortened in its middle where it is longer."""
+    """Return a name in at most two lines, shortened in its middle if it is longer."""
     lines = textwrap.wrap(name, LINE, break_on_hyphens=False)
     if len(lines) <= 2:
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The config: the keys in which runs differ, with who has which value; what they share."""
+"""The config: the keys in which runs differ, with the runs of each value, and the shared keys."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from harness.report.text import naming
 from harness.report.text.wording import plural
 
 MOST_VALUES = 6
-"""Values of a key that are told apart, run by run; of more, such as seeds, they are listed."""
+"""If a key has more values, such as seeds, they are listed without their runs."""
 MOST_LISTED = 40
 ABSENT = "(not set)"
 
 
 def differences(analysis: Analysis) -> Table | None:
-    """A row a key in which the configs differ; None where there are no two of them."""
+    """Return a row per key in which the configs differ; None with fewer than two configs."""
     configs = _configs(analysis)
     if len(configs) < 2:
         return None
@@ -42,7 +42,7 @@ def differences(analysis: Analysis) -> Table | None:
 
 
 def _told(by_value: Mapping[str, Sequence[str]]) -> tuple[str, str]:
-    """The values of a key and the runs that have them, a line each."""
+    """Return the values of a key and the runs that have them, one line per value."""
     if len(by_value) <= MOST_VALUES:
         return "\n".join(by_value), "\n".join(map(_named, by_value.values()))
     listed = ", ".join(list(by_value)[:MOST_LISTED])
@@ -59,7 +59,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def shared(analysis: Analysis) -> Card | None:
-    """The keys in which all configs agree; of one run, its config."""
+    """Return the keys in which all configs agree; for a single run, its config."""
     configs = list(_configs(analysis).values())
     if not configs:
         return None
@@ -74,7 +74,7 @@ def shared(analysis: Analysis) -> Card | None:
 
 
 def _configs(analysis: Analysis) -> dict[str, dict[str, Any]]:
-    """Run -> dotted key -> value."""
+    """Return run -> dotted key -> value."""
     return {
         run.run: {**flat(run.config), "seed": run.config.get("seed")}
         for run in analysis.runs

@@ -1,4 +1,4 @@
-"""One conversation as the page shows it: who the user is, how emotion and H went, each turn."""
+"""A conversation as the page shows it: the user, the course of emotion and H, each turn."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from harness.report.text import conversation as words
 from harness.report.text import wording
 
 MOST_CHARACTERS = 1500
-"""Of one utterance; more is counted."""
+"""The most characters of an utterance that are shown; further ones are counted."""
 CURVE_WIDTH, CURVE_HEIGHT, EDGE = 300.0, 72.0, 6.0
 WHO = {"user": "user", "policy": "policy", "reference": "before the policy"}
 
 
 @dataclass(frozen=True)
 class Utterance:
-    """One turn."""
+    """A turn."""
 
     speaker: str
-    """user, policy or reference; also the class."""
+    """user, policy or reference; also the CSS class."""
     who: str
     lines: tuple[str, ...]
     facts: tuple[str, ...]
-    """What is known of it: emotion and why, or what was heard and H."""
+    """Emotion and reasons for a user's turn; strategies heard, H and advantage for a reply."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A conversation with all that the template needs."""
+    """A conversation with everything that the template needs."""
 
     run: str
     group: str
-    """Level and what else sets its runs apart, as panels of figures are named."""
+    """Level and variants of its run, as in the titles of panels."""
     step: int
     level: str
-    """The level that was met."""
+    """The level of this conversation's user."""
     seed: str
     moments: tuple[str, ...]
     rank: str
     outcome: str
     intention: str
-    """The hidden intention as its key, for the filter; empty where it was not kept."""
+    """Key of the hidden intention, for the filter; empty if it was not kept."""
     ended: str
     user: str
     came_for: str
@@ -54,7 +54,7 @@ class Shown:
 
 
 def view(chosen: Chosen, run: str, group: str, seed: int | None, highest: float) -> Shown:
-    """Put a conversation into the words of the page."""
+    """Return the conversation in the words of the page."""
     talk = chosen.conversation
     emotion, entropy = _curves(talk, highest)
     return Shown(
@@ -77,7 +77,7 @@ def view(chosen: Chosen, run: str, group: str, seed: int | None, highest: float)
 
 
 def shared_advantage(talk: Conversation) -> float | None:
-    """The advantage of every reply by the policy; None where they have several, or none."""
+    """Return the advantage that all replies of the policy share; None if there is none."""
     values = {turn.advantage for turn in talk.turns if turn.speaker == "policy"}
     return values.pop() if len(values) == 1 else None
 
@@ -109,7 +109,7 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def _of_reply(turn: Turn, shared: float | None) -> Iterator[str]:
-    """What is known of a reply, but for the advantage that all of the conversation share."""
+    """Yield what is known of a reply, except the advantage that all replies share."""
     heard = words.heard(turn)
     if heard is not None:
         yield f"heard: {heard}"
@@ -132,7 +132,7 @@ def _of_user(turn: Turn) -> Iterator[str]:
 
 
 def _curves(talk: Conversation, highest: float) -> tuple[str, str]:
-    """Emotion 0 to 100 and H up to `highest`, over the turns, as paths."""
+    """Return paths over the turns of emotion, 0 to 100, and of H, 0 to `highest`."""
     last = max((abs(turn.number) for turn in talk.turns), default=1) or 1
     first = min((turn.number for turn in talk.turns), default=0)
     felt = [
@@ -147,7 +147,7 @@ def _curves(talk: Conversation, highest: float) -> tuple[str, str]:
 
 
 def _path(points: Sequence[tuple[int, float]], first: int, last: int) -> str:
-    """A line through points of (turn, share of the height); a dot where there is one alone."""
+    """Return a line through points of (turn, share of the height); a dot for a single point."""
     across = (CURVE_WIDTH - 2 * EDGE) / max(last - first, 1)
     parts = []
     for at, (turn, share) in enumerate(points):

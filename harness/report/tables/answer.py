@@ -21,11 +21,11 @@ from harness.utils.safe_text import text
 from harness.utils.terminal import shortened
 
 ROOMY = 78
-"""Columns of a terminal from which on a row is one line."""
+"""Width of a terminal, in characters, from which a row is one line."""
 LONGEST_NAME = 26
 MOST_ROWS = 40
 SAME_BATCH = "same batch:"
-"""Before a verdict on the reward of the batch that H is of: there the law is expected to fit."""
+"""Precedes a verdict on the reward of H's own batch, where the law is expected to fit."""
 HEADINGS = (
     ("", ("",)),
     ("reward", ("gain,", "end")),
@@ -34,7 +34,7 @@ HEADINGS = (
     ("collapse", ("from step",)),
     ("law", ("holds",)),
 )
-"""What a column is of, and each of its numbers; those of reference policies are told by these."""
+"""Heading of each column and of its numbers. The third column names its reference policies."""
 
 
 def show(
@@ -44,8 +44,10 @@ def show(
     console: Console,
     typed: Typed = typed_words.of_sweep,
 ) -> None:
-    """Print the answer; `out` has the results, `picture` is the one to look at first. `typed`: the
-    words of a run, for the commands that are printed.
+    """Print the answer.
+
+    `out` is the folder of the results, `picture` the figure to look at first. `typed` returns the
+    overrides of a run, for the commands that are printed.
     """
     shown = answer.rows(analysis)
     told = (answer.heading(analysis), answer.intervals(shown))
@@ -68,7 +70,7 @@ def say(console: Console, line: str, style: str = "") -> None:
 
 
 def table(shown: Sequence[Row], roomy: bool) -> Table:
-    """A row a group. Not `roomy`: its cells take a line for each of their numbers."""
+    """Return a table with a row per group. If not `roomy`, each number of a cell has a line."""
     found = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     between = " " if roomy else "\n"
     for heading, numbers in HEADINGS:
@@ -89,7 +91,7 @@ def table(shown: Sequence[Row], roomy: bool) -> Table:
 
 
 def _names(shown: Sequence[Row]) -> list[str]:
-    """The groups' names, shortened unless two would then be the same."""
+    """Return the groups' names, shortened unless two would become equal."""
     short = [shortened(row.name, LONGEST_NAME) for row in shown]
     return [
         row.name if short.count(name) > 1 else name for row, name in zip(shown, short, strict=True)
@@ -97,7 +99,7 @@ def _names(shown: Sequence[Row]) -> list[str]:
 
 
 def text_of(parts: Sequence[str], between: str) -> Text:
-    """The parts that say something, each shown literally."""
+    """Join the parts that are not empty, each shown literally."""
     lines = "\n".join(part for part in parts if part).split("\n")
     return Text(between).join(text(line) for line in lines)
 
@@ -113,7 +115,7 @@ def _number(value: Pooled) -> str:
 
 
 def _short(value: float) -> str:
-    """`.42`, so that a row has room on one line."""
+    """Return `.42`, to keep a row on one line."""
     return re.sub(r"^(-?)0\.", r"\1.", wording.number(value))
 
 
@@ -135,7 +137,7 @@ def _noise(noise: Pooled | None) -> str:
 
 
 def _collapse(onsets: Sequence[Onset | None]) -> list[str]:
-    """`103 [58, 168]` of one run; of several, where the first and the last begins, in how many."""
+    """Return `103 [58, 168]` for one run; for several, the first and last onset and a count."""
     found = sorted((one for one in onsets if one is not None and one.is_collapse), key=_step)
     if not onsets:
         return ["too short"]
@@ -153,9 +155,9 @@ def _step(onset: Onset) -> float:
 
 
 def _law(row: Row) -> list[str]:
-    """`3/5`: in how many of the runs reward follows the law; `1 not` of those where it does not.
+    """Return `3/5`, the runs whose reward follows the law, and `1 not`, those whose does not.
 
-    The rest are undetermined.
+    The other runs are undetermined.
     """
     follow = sum(verdict in FOLLOW for verdict in row.verdicts)
     others = sum(verdict not in (*FOLLOW, "undetermined") for verdict in row.verdicts)

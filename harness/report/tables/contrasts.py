@@ -1,4 +1,4 @@
-"""Contrasts between groups of runs, as a table on the terminal."""
+"""Contrasts between groups of runs as tables on a terminal."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from harness.utils.safe_text import text
 
 QUANTITY = {"fall": "fall of H"}
 WIDTHS = (9, 21, 9)
-"""Widths of quantity, difference and p; the decision has the rest."""
+"""Widths of quantity, difference and p. The decision takes the remaining width."""
 MOST_ROWS = 30
-"""More are shown only where something was decided; contrasts.csv has them all."""
+"""If there are more contrasts, only decided ones are shown; contrasts.csv has all."""
 NET_OF_NULL = (
     "net of the null: the same difference after subtracting from each run its null control of the "
     "same seed; it does not enter the decision"
 )
 LARGEST_SHARE = 1.0
-"""No onset lies further than this share of the run from another."""
+"""The largest possible difference of two onsets, as a share of the run."""
 
 
 def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
-    """One table a pair of groups, under what is taken from what. `room` in characters."""
+    """Return each pair of groups as a heading and a table. `room`: width in characters."""
     by_pair: dict[str, Table] = {}
     for group, contrast in _shown(_all(analysis)):
         pair = against(group.key, contrast.baseline)
@@ -76,7 +76,7 @@ def notes(analysis: Analysis) -> list[str]:
 
 
 def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """`difficulty: hard minus easy`, with what both share in brackets."""
+    """Return `difficulty: hard minus easy`, followed by the shared values in brackets."""
     unlike = [axis for axis in key if key.get(axis) != other.get(axis)]
     difference = "; ".join(f"{axis}: {key.get(axis)} minus {other.get(axis)}" for axis in unlike)
     shared = ", ".join(f"{axis}={value}" for axis, value in key.items() if axis not in unlike)
@@ -84,7 +84,7 @@ def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def decision(contrast: Contrast) -> str:
-    """`undecided: the smallest detectable difference is 0.29; about 35 seeds per group ...`."""
+    """Return `undecided: the smallest detectable difference is 0.29; about 35 seeds per ...`."""
     words, why = wording.plain(contrast.decision), contrast.why
     if contrast.decision == "equivalent" and contrast.margin is not None:
         words += f" within {wording.number(contrast.margin)}"
@@ -105,7 +105,7 @@ def _net_of_null(contrast: Contrast) -> str:
 
 
 def _seeds(contrast: Contrast) -> str:
-    """Say how many seeds would decide; a single seed gives only a lower bound."""
+    """Say how many seeds would decide. Runs of a single seed give only a lower bound."""
     needed, margin = contrast.seeds_needed, contrast.margin
     if contrast.decision != "undecided" or margin is None:
         return ""
@@ -150,7 +150,7 @@ def _difference(gap: Gap) -> str:
 
 
 def numbers(contrast: Contrast) -> tuple[str, str]:
-    """The difference with its interval, and p."""
+    """Return the difference with its interval, and p."""
     return _difference(contrast), _p(contrast.p_holm)
 
 
@@ -180,12 +180,12 @@ def _shown(every: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupRes
 
 
 def _compared(groups: Sequence[GroupResult]) -> int:
-    """Pairs of groups."""
+    """Return the number of pairs of groups that were compared."""
     return sum(len({str(dict(c.baseline)) for c in g.contrasts}) for g in groups)
 
 
 def _of_null_controls(analysis: Analysis) -> int:
-    """Pairs of groups that are both null controls."""
+    """Return the number of pairs of groups that are both null controls."""
     nulls = {run.run for run in analysis.runs if Identity(run.config).null_control}
     return _pairs(sum(group.every[0] in nulls for group in analysis.groups))
 

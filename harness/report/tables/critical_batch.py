@@ -1,4 +1,4 @@
-"""The critical batch of entropy of each arm, on a terminal."""
+"""The critical batch of entropy of each arm on a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ARMS = 40
 
 
 def print_batches(arms: Sequence[Arm], console: Console) -> None:
-    """Print what noise takes of the fall of H in each arm; nothing if no arm has a ledger."""
+    """Print the share of noise in the fall of H in each arm; nothing if no arm has a ledger."""
     if not any(arm.critical_batch for arm in arms):
         return
     console.print(_table(arms))
@@ -55,7 +55,7 @@ def _table(arms: Sequence[Arm]) -> Table:
 
 
 def _batch(needs: CriticalBatch) -> str:
-    """`192 [150, 260]` in conversations, else a word that `_without_batch` explains."""
+    """Return `192 [150, 260]` in conversations, or a word that `_without_batch` explains."""
     if needs.batch is None:
         return "none"
     value, low, high = needs.batch.value, needs.batch.low, needs.batch.high

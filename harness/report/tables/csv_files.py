@@ -1,6 +1,6 @@
-"""The CSV files of an analysis, and how any table becomes cells.
+"""The CSV files of an analysis, and the conversion of any table into cells.
 
-A text cell never starts a formula in a spreadsheet; a number stays a number.
+A text cell never starts a formula in a spreadsheet; a number remains a number.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from harness.report.text import dropped_rows, naming, wording
 from harness.utils.safe_text import visible
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Starts of text that spreadsheets take for a formula; the last four are the full-width = + - @."""
+"""Starts of text that spreadsheets read as a formula; the last four are the full-width = + - @."""
 
 
 def cell(value: Any) -> str:
-    """One cell. None is empty; text that a spreadsheet would run gets a leading apostrophe."""
+    """Return a cell. None is empty; text that a spreadsheet would run gets a leading apostrophe."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -35,9 +35,9 @@ def cell(value: Any) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """A header and one line a row; a row without a column leaves its cell empty.
+    """Return a header and a line per row, with an empty cell for each column that a row lacks.
 
-    Raises ValueError for a row with a value that no column is for: it would be lost.
+    Raises ValueError for a row with a value that has no column and would be lost.
     """
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, lineterminator="\n")
@@ -80,7 +80,7 @@ FORECAST = {
 
 
 def law_csv(analysis: Analysis) -> str:
-    """The runs of law.json as CSV; `dropped` counts all rows left out."""
+    """Return the runs of law.json as CSV. `dropped` is the number of all rows left out."""
     return table(LAW_COLUMNS, (_law_row(analysis, run) for run in analysis.runs))
 
 
@@ -141,7 +141,7 @@ def _yardsticks(end: Yardsticks | None) -> dict[str, float | None]:
 
 
 def listening_csv(analysis: Analysis) -> str | None:
-    """Groups beside reference policies, a row a level; None where no run has a yardstick."""
+    """Return a row per group and level, with reference policies; None if no run was measured."""
     rows = list(listening.csv_rows(analysis))
     return table(listening.COLUMNS, rows) if rows else None
 
@@ -173,7 +173,7 @@ CONTRAST_PLAIN = (
 
 
 def contrasts_csv(analysis: Analysis) -> str:
-    """All contrasts, one a row."""
+    """Return all contrasts, one per row."""
     return table(CONTRAST_COLUMNS, _contrast_rows(analysis))
 
 
@@ -204,6 +204,6 @@ def _gap(name: str, gap: Gap | None) -> dict[str, float | None]:
 
 
 def transfer_csv(analysis: Analysis) -> str | None:
-    """The transfer matrix; None where no run tells."""
+    """Return the transfer matrix, or None if no run was evaluated at other levels."""
     rows = transfer.rows(analysis)
     return table(transfer.COLUMNS, rows) if rows else None

@@ -1,4 +1,4 @@
-"""The diagnosis on a terminal: a line a run, and of one run alone all that was looked at."""
+"""The diagnosis on a terminal: a line per run and, for a single run, every sign."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ MEANS: Mapping[str, str] = {
     "false_facts": "more false facts are taken up than at the start, or a warmer model errs more",
     "solving": "solving rises, and with it the reward in training, while users feel no better",
 }
-"""What each flag says."""
+"""Flag -> its meaning."""
 FEW = 3
-"""Paths that are named."""
+"""The most paths that are named."""
 METHOD = "[low, high]: 95%, all of it on the flag's side of its line"
 UNASKED = "reliability is measured by `harness probe reliability RUN`, for language models only"
 
 
 def show(found: Sequence[Diagnosis], left_out: Sequence[Skipped], console: Console) -> None:
-    """Print the line of each run, what its flags say, and why others are left out."""
+    """Print a line per run, the meaning of its flags, and why others are left out."""
     console.print(table(found, naming.short_names([one.run for one in found])))
     if len(found) == 1:
         console.print(_signs(found[0]))
@@ -54,12 +54,12 @@ def show(found: Sequence[Diagnosis], left_out: Sequence[Skipped], console: Conso
 
 
 def _few(paths: Sequence[str]) -> str:
-    """All of a few, the number of more."""
+    """Return the paths if they are few, else their number."""
     return ", ".join(paths) if len(paths) <= FEW else wording.plural(len(paths), "path")
 
 
 def table(found: Sequence[Diagnosis], called: Mapping[str, str]) -> Table:
-    """A row a run, by the name that it is called."""
+    """Return a table with a row per run. `called`: run -> name."""
     rows = grid("run", *MECHANISMS)
     for one in found:
         findings = (cell(finding, one.regime) for finding in one.findings)
@@ -68,7 +68,7 @@ def table(found: Sequence[Diagnosis], called: Mapping[str, str]) -> Table:
 
 
 def notes(found: Sequence[Diagnosis]) -> list[str]:
-    """What the flags that are raised say, and how to have more measured."""
+    """Return the meaning of the flags raised, what was not measured and why, and omitted rows."""
     raised = {flag for one in found for flag in one.flags}
     lines = [
         f"{wording.plain(flag)}: {meaning}" for flag, meaning in MEANS.items() if flag in raised
@@ -86,14 +86,14 @@ def notes(found: Sequence[Diagnosis]) -> list[str]:
 
 
 def _unknown(found: Sequence[Diagnosis], mechanism: str, what: str) -> Iterator[str]:
-    """Why something was not measured, reason by reason."""
+    """Yield why something was not measured, one line per reason."""
     findings = [f for one in found for f in one.findings if f.mechanism == mechanism]
     for why, count in Counter(f.why for f in findings if f.why is not None).items():
         yield f"{what} is not measured in {wording.plural(count, 'run')}: {why}"
 
 
 def cell(finding: Finding, regime: str | None) -> Text:
-    """The flag with the interval that it goes by; what is not flagged of exploration, by regime."""
+    """Return the flag with the interval behind it; without a flag on exploration, the regime."""
     if finding.flag is not None and finding.because is not None:
         number = _number(finding.because.value)
         return text(f"{wording.plain(finding.flag)} {number}", "bold")

@@ -1,4 +1,4 @@
-"""The plain grid that results are shown in on a terminal."""
+"""The plain grid for results on a terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Tables in LaTeX (booktabs) and in Markdown.
 
-A cell is plain text here, whoever wrote it; each language escapes all of it that it would read as
-its own.
+A cell is plain text from any source; each language escapes its own markup in it.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ from dataclasses import dataclass
 from harness.utils.safe_text import escaped, visible
 
 LONGEST_PAGE = 40
-"""Lines of a table that one page can hold; a longer one is a longtable."""
+"""The most lines of a table that fit on a page; a longer table is a longtable."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Headings and rows of text, before any language."""
+    """Headings and rows of plain text."""
 
     name: str
     headings: tuple[str, ...]
     left: int
-    """Columns that hold words, and are set to the left; the others hold numbers."""
+    """Number of columns of words, aligned left; the others hold numbers."""
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
 
 
 def latex(table: Table) -> str:
-    """A tabular with the rules of booktabs; a longtable where one page cannot hold it."""
+    """Return a tabular with the rules of booktabs, or a longtable if it does not fit on a page."""
     is_long = sum(_height(row, table.left) for row in table.rows) > LONGEST_PAGE
     environment = "longtable" if is_long else "tabular"
     columns = "l" * table.left + "r" * (len(table.headings) - table.left)
@@ -55,7 +54,7 @@ def latex(table: Table) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A table of GitHub's kind, with its notes below."""
+    """Return a table in GitHub's Markdown, followed by its notes."""
     sides = [":--"] * table.left + ["--:"] * (len(table.headings) - table.left)
     lines = [_markdown_row(table.headings, table.left), f"| {' | '.join(sides)} |"]
     lines += [_markdown_row(row, table.left) for row in table.rows]
@@ -68,15 +67,17 @@ _MEANT: dict[str, str] = {
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"{\char34}",
     "'": r"{\char39}", "`": r"{\char96}", "[": "{[}", "]": "{]}", "*": "{*}",
 }  # fmt: skip
-"""Besides LaTeX's own characters those that mean something after the end of a row (`[` and `*`),
-and quotes, which join into others and which language packages make active."""
+"""Replacements in LaTeX: its special characters, those with a meaning at the start of a row (`[`
+and `*`), and quotes, which form ligatures and which language packages make active.
+"""
 _JOINED = re.compile(r"([-,])(?=\1)")
-"""`--` would be a dash, `,,` a quote."""
+"""LaTeX would turn `--` into a dash and `,,` into a quote."""
 
 
 def in_latex(text: str) -> str:
-    r"""`text` as LaTeX prints it, by any engine and in any font encoding: what is not ASCII, or is
-    not to be seen, as \xNN.
+    r"""Return `text` as LaTeX prints it with any engine and font encoding.
+
+    Characters that are invisible or not ASCII are escaped, as \xNN.
     """
     shown = "".join(c if c in string.printable else escaped(c) for c in visible(text))
     return _JOINED.sub(r"\1{}", "".join(_MEANT.get(c, c) for c in shown))
@@ -86,15 +87,15 @@ _MARKED = re.compile(r"([\\`*_\[\]<>#|~$&@])")
 
 
 def in_markdown(text: str) -> str:
-    """`text` as Markdown shows it, without markup, links, HTML or mentions."""
+    """Return `text` as Markdown shows it, without markup, links, HTML or mentions."""
     shown = _MARKED.sub(r"\\\1", visible(text))
     return shown.replace("www.", r"www\.").replace("://", r":\//")
 
 
 _OF_WORDS = re.compile(r" (?=[\[(])|(?<=,) (?![^\[]*\])")
 _OF_NUMBERS = re.compile(r" (?=[\[(])|, (?![^\[]*\])")
-"""Where a cell is parted: before an interval or a bracket, and at a comma outside of an interval,
-which stays at the end of words, since a name may have it.
+"""The points at which a cell is split into lines: before an interval or a bracket, and at a comma
+outside an interval. Words keep the comma, since a name may contain it.
 """
 
 
@@ -106,13 +107,13 @@ def _latex_row(cells: Sequence[str], left: int) -> str:
 
 
 def _in_lines(cells: Sequence[str], left: int) -> list[list[str]]:
-    """Cells in lines, since a page is not wide enough for numbers beside their intervals."""
+    """Split cells into lines, since a page is too narrow for numbers next to their intervals."""
     words = [_OF_WORDS.split(cell) for cell in cells[:left]]
     return [*words, *(_OF_NUMBERS.split(cell) for cell in cells[left:])]
 
 
 def _height(cells: Sequence[str], left: int) -> int:
-    """Lines of a row."""
+    """Return the number of lines of a row."""
     return max(map(len, _in_lines(cells, left)))
 
 
@@ -124,27 +125,27 @@ def _latex_cell(lines: Sequence[str], side: str) -> str:
 
 
 def _apart(rows: Sequence[str]) -> list[str]:
-    """Rows, with space between them where cells have several lines."""
+    """Return the rows with space between them if any cell has several lines."""
     if not any("{tabular}" in row for row in rows):
         return list(rows)
     return [line for row in rows for line in (row, r"\addlinespace")][:-1]
 
 
 def _latex_number(cell: str) -> str:
-    """A number whose minus is one."""
+    """Return the number with a minus sign instead of a hyphen."""
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", in_latex(cell))
 
 
 def _comment(note: str) -> str:
-    """What stands after `%`: on one line, and nothing in it is read."""
+    """Return the text of a LaTeX comment, which must be on one line."""
     return visible(note)
 
 
 def _markdown_row(cells: Sequence[str], left: int) -> str:
-    """Numbers, and the words in their place, are our own text: brackets need no escape there."""
+    """Return a row. Cells of numbers are our own text, so their brackets need no escape."""
     words = [in_markdown(cell) for cell in cells[:left]]
     return f"| {' | '.join([*words, *cells[left:]])} |"
 
 
 LANGUAGES: dict[str, Callable[[Table], str]] = {"tex": latex, "md": markdown}
-"""Ending of the file -> how it is written."""
+"""File extension -> the function that writes a table."""

@@ -1,4 +1,4 @@
-"""A calibration on a terminal: a table with a column a level, then what it comes to."""
+"""A calibration on a terminal: a table with a column per level, then the findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CAUTION = "a match is of level: it proves no realism"
 
 
 def print_calibration(calibration: Mapping[str, Any], console: Console) -> None:
-    """`calibration` is the value of calibration.json."""
+    """Print a calibration, the value of calibration.json."""
     cards = calibration["levels"]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in ("", *cards):
@@ -32,7 +32,7 @@ def print_calibration(calibration: Mapping[str, Any], console: Console) -> None:
 
 
 def print_hearing(heard: Mapping[str, Any], console: Console) -> None:
-    """`heard` is the value of esconv.json."""
+    """Print how well strategies are recognised in ESConv. `heard` is the value of esconv.json."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in ("annotated", "n", "heard among others", "nothing heard"):
         table.add_column(text(heading), justify="left" if heading == "annotated" else "right")
@@ -52,7 +52,7 @@ def print_hearing(heard: Mapping[str, Any], console: Console) -> None:
 
 
 def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
-    """The order of the levels, and which published figures are met."""
+    """Yield whether the levels are in order, the published figures met and missed, and doubts."""
     holds = calibration["order_holds"]
     if holds is not None:
         broken = [
@@ -103,7 +103,7 @@ def _rows(cards: list[Mapping[str, Any]]) -> Rows:
 
 
 def _validity(measured: list[Mapping[str, Any] | None]) -> Rows:
-    """What the user makes of kindness and cruelty; nothing for cards of before it was measured."""
+    """Yield the measures of the users' validity; nothing if a card is older than these measures."""
     parts = [part for part in measured if part is not None]
     if len(parts) == len(measured):
         yield "validity", ["" for _ in parts]

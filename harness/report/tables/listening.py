@@ -1,4 +1,4 @@
-"""What policies hear and what that is worth: groups of runs beside reference policies, by level."""
+"""What policies hear and what that is worth: groups of runs and reference policies, by level."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MEASURED = {
     "listening": "listening",
     "deaf_reward": "deaf reward",
 }
-"""Field of a run's yardsticks -> its heading."""
+"""Field of a run's yardsticks -> heading."""
 ANCHORS = {"deaf": "schedule", "attentive": "attentive", "optimum": "optimum"}
-"""Field of the anchors that is a reward -> its word."""
+"""Field of the anchors that is a reward -> word."""
 NOTES = (
     "reward and deaf reward (hearing another user's words): mean of the last tenth of the "
     "evaluations, over seeds; listening in nats, of the attentive reference in brackets",
@@ -42,7 +42,7 @@ class Row:
 
     trained_on: str
     level: str
-    """`own`, or the named level that they were evaluated at."""
+    """`own`, or the named level at which the runs were evaluated."""
     runs: int
     measured: dict[str, Pooled]
     """By the keys of MEASURED."""
@@ -50,15 +50,15 @@ class Row:
     """By the keys of ANCHORS."""
     attentive_listening: float | None
     words: dict[str, int]
-    """Verdict on the policy -> runs; of the own level alone."""
+    """Verdict on the policy -> number of runs; empty except at the runs' own level."""
     short_name: str
-    """The group by what it has that others may not."""
+    """See `wording.short_name`."""
 
 
 def rows(analysis: Analysis, levels: Sequence[str] | None = None) -> list[Row]:
-    """The groups at each of `levels`, all if None; none where no run was measured by a yardstick.
+    """Return the groups at each of `levels`, or at all if None; empty if no run was measured.
 
-    Unfinished runs are in no mean.
+    Unfinished runs are excluded from means.
     """
     runs = {run.run: run for run in analysis.runs if run.yardsticks}
     if not any(_told(end) for run in runs.values() for end in (run.yardsticks or {}).values()):
@@ -93,7 +93,7 @@ def _rows(
 
 
 def _trained_on(group: GroupResult, runs: Sequence[RunResult]) -> str:
-    """The level where it alone tells the groups apart, else every axis."""
+    """Return the level if the groups differ in nothing else, else the values of all axes."""
     by_level = set(group.key) <= {"difficulty"}
     return (runs[0].level if by_level else None) or wording.group_name(group.key)
 
@@ -106,7 +106,7 @@ def _mean(name: str, ends: Sequence[tuple[RunResult, Yardsticks]]) -> Pooled:
 
 
 def table(shown: Sequence[Row]) -> Table:
-    """The rows of the terminal, at most MOST_ROWS."""
+    """Return the table for a terminal, with at most MOST_ROWS rows."""
     found = grid("trained on", *MEASURED.values(), "references", "policy")
     for row in shown[:MOST_ROWS]:
         found.add_row(*_cells(row))
@@ -128,12 +128,12 @@ def _cells(row: Row) -> list[Text]:
 
 
 def attentive(row: Row) -> str:
-    """`(1.39)`: listening of the attentive reference; empty where the card does not say."""
+    """Return `(1.39)`, the listening of the attentive reference; empty if the card lacks it."""
     return f"({wording.number(row.attentive_listening)})" if row.attentive_listening else ""
 
 
 def policies(row: Row) -> list[str]:
-    """`listens in 2`, `deaf in 1`: what was found of the policies of the runs."""
+    """Return the verdicts on the policies of the runs: `listens in 2`, `deaf in 1`."""
     words = [word if row.runs == 1 else f"{word} in {count}" for word, count in row.words.items()]
     return words or ["-"]
 
@@ -143,7 +143,7 @@ def _stacked(*lines: str) -> Text:
 
 
 def notes(shown: Sequence[Row]) -> list[str]:
-    """The sentences below the table."""
+    """Return the sentences below the table."""
     lacking = all(row.anchors["deaf"] is None for row in shown)
     return [*NOTES, *([NO_ANCHORS] if lacking else [])]
 
@@ -163,7 +163,7 @@ COLUMNS = (
 
 
 def csv_rows(analysis: Analysis) -> Iterator[dict[str, float | int | str | None]]:
-    """Yield every group at every level, under COLUMNS."""
+    """Yield each group at each level, with values for COLUMNS."""
     for row in rows(analysis):
         values: dict[str, float | int | str | None] = {
             "trained_on": row.trained_on,

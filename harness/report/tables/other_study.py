@@ -1,4 +1,4 @@
-"""A study's effects beside those of the same study on other users."""
+"""A study's effects compared with those of the same study on other users."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ COLUMNS = ("effect", "here [95%]", "there [95%]", "sign", "here minus there [95%
 
 
 def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None:
-    """Print what the other study is, how many effects agree, and a row for each effect.
+    """Print the other study, a row for each effect, and how many effects agree.
 
-    `words` are the overrides that the arms share here.
+    `words` are the overrides that the arms share in this study.
     """
     console.print(text(elsewhere(beside, words)), soft_wrap=True)
     console.print(table(beside))
@@ -28,7 +28,7 @@ def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None
 
 
 def table(beside: Beside) -> Table:
-    """A row for each effect: both with their intervals, the sign, and the difference."""
+    """Return a row per effect: both estimates with intervals, the sign, and the difference."""
     rows = grid(*COLUMNS)
     for effect in beside.effects:
         told = wording.variance if effect.is_variance else wording.interval
@@ -40,7 +40,7 @@ def table(beside: Beside) -> Table:
 
 
 def agreement(beside: Beside) -> str:
-    """`of 5 effects 3 have the same sign, 1 flips, 1 is open; 2 sizes differ`, uncorrected."""
+    """Return `of 5 effects 3 have the same sign, 1 flips, 1 is open; 2 sizes differ (...)`."""
     signs = Counter(effect.sign for effect in beside.effects)
     said = [
         f"{signs[SAME]} {'has' if signs[SAME] == 1 else 'have'} the same sign",
@@ -54,7 +54,7 @@ def agreement(beside: Beside) -> str:
 
 
 def elsewhere(beside: Beside, words: Sequence[str]) -> str:
-    """`beside PATH, which found undecided; words here alone: seed=5; there alone: none`."""
+    """Return `beside PATH, which found undecided; words here alone: seed=5; there alone: none`."""
     other = beside.other
     here = " ".join(word for word in words if word not in other.words)
     there = " ".join(word for word in other.words if word not in words)

@@ -1,4 +1,4 @@
-"""What the seeds of each level say of all seeds: a table for the terminal, and tidy rows."""
+"""Inference from the seeds of each level to all seeds: a table for the terminal, and tidy rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.utils.terminal import shortened
 
 LONGEST_NAME = 40
 MOST_ROWS = 40
-"""Groups that are shown; levels.csv and law.json have them all."""
+"""The most groups that are shown; levels.csv and law.json have all."""
 WHY = {
     "no_run": "no run",
     "no_law": "no law",
@@ -41,7 +41,7 @@ FOOTNOTES = (
 
 
 def order(analysis: Analysis) -> list[GroupResult]:
-    """The groups, from the lowest level up; none where no group has two seeds."""
+    """Return the groups, from the lowest level up; empty if no group has two seeds."""
     known = [group for group in analysis.groups if group.population is not None]
     if not any(seeds(group) > 1 for group in known):
         return []
@@ -53,36 +53,36 @@ def order(analysis: Analysis) -> list[GroupResult]:
 
 
 def heading(groups: Sequence[GroupResult]) -> str:
-    """Of the table, with the reward that the law is on where all groups share it."""
+    """Return the table's heading, with the reward column of the law if all groups share it."""
     on = shared_reward(groups)
     return "Over seeds, by level" + (f", law on {on}" if on is not None else "")
 
 
 def shared_reward(groups: Sequence[GroupResult]) -> str | None:
-    """The column that the law of every group is on; None where they differ or nobody knows."""
+    """Return the reward column of the law that all groups share; None if there is none."""
     columns = {group.reward for group in groups}
     return columns.pop() if len(columns) == 1 else None
 
 
 def seeds(group: GroupResult) -> int:
-    """Its runs that count, and those that diverged."""
+    """Return the number of runs that count or diverged."""
     return len({*group.runs, *group.diverged})
 
 
 def name(group: GroupResult) -> str:
-    """`hard, entropy bonus`: the level and what else was set."""
+    """Return `hard, entropy bonus`: the level and other settings."""
     return wording.short_name(group.key)
 
 
 def answers(group: GroupResult) -> Population:
-    """Its population. Raises ValueError of a group that was not described."""
+    """Return the group's population. Raises ValueError if it was not described over its seeds."""
     if group.population is None:
         raise ValueError(f"{wording.group_name(group.key)}: must be described over its seeds")
     return group.population
 
 
 def table(groups: Sequence[GroupResult]) -> Table:
-    """A row a group."""
+    """Return a table with a row per group."""
     found = grid("level", *headings(groups))
     for group in groups[:MOST_ROWS]:
         called = text(shortened(name(group), LONGEST_NAME))
@@ -93,14 +93,14 @@ def table(groups: Sequence[GroupResult]) -> Table:
 
 
 def headings(groups: Sequence[GroupResult]) -> list[str]:
-    """Of the columns beside the level."""
+    """Return the headings of the columns after the level."""
     last = _shared_end(groups)
     by = "" if last is None else f" by step {last:.0f}"
     return ["P(law)", "ceiling", "sd", f"collapse{by}", "median onset"]
 
 
 def cells(group: GroupResult, groups: Sequence[GroupResult]) -> list[list[str]]:
-    """The lines of each cell under `headings`, in a table of `groups`."""
+    """Return the lines of each cell of a group, under `headings(groups)`."""
     told, told_once = answers(group), _shared_end(groups) is not None
     left_out = f"no law in {told.law.failing}" if told.law.failing else ""
     return [
@@ -113,7 +113,7 @@ def cells(group: GroupResult, groups: Sequence[GroupResult]) -> list[list[str]]:
 
 
 def _shared_end(groups: Sequence[GroupResult]) -> float | None:
-    """The step that every group was followed to; None where they differ."""
+    """Return the last step of all groups, or None if it differs."""
     last = {answers(group).onset.last_step for group in groups} - {None}
     return last.pop() if len(last) == 1 else None
 
@@ -134,7 +134,7 @@ def _number(number: Interval | Bounded | None, why: str | None) -> Iterator[str]
 
 
 def _collapse(onset: OnsetOverSeeds, told_once: bool) -> Iterator[str]:
-    """`told_once`: the heading says by which step."""
+    """Yield the lines of the cell. `told_once`: the heading states the last step."""
     yield from _percent(onset.before_end)
     yield f"{onset.events} of {onset.events + onset.censored}"
     yield "" if told_once or onset.last_step is None else f"by step {onset.last_step:.0f}"
@@ -161,12 +161,12 @@ def _stacked(*lines: str) -> Text:
 
 
 COLUMNS = ("group", "quantity", "kind", "run", "seed", "step", "value", "low", "high", "n", "why")
-"""One row a number, what it is of by `quantity` and `kind`."""
+"""Tidy format: one number per row, identified by `quantity` and `kind`."""
 Row = dict[str, Any]
 
 
 def csv_rows(groups: Sequence[GroupResult]) -> Iterator[Row]:
-    """Every number over seeds, and those of the seeds."""
+    """Yield every number over seeds, and the numbers of each seed."""
     for group in groups:
         same = {"group": wording.group_name(group.key)}
         for row in _rows(answers(group)):

@@ -1,25 +1,25 @@
-"""Names of the files that an analysis leaves behind beside law.json and its figures.
+"""Names of the files that an analysis may write, apart from its figures.
 
-The one list of them: the writer removes those of an earlier analysis by it, the typeset tables take
-their names from it, and no figure of a plug-in may have one of them.
+This is the only list of them: the writer uses it to remove files of an earlier analysis, the
+typeset tables take their names from it, and no figure of a plug-in may have one of these names.
 """
 
 from __future__ import annotations
 
 VALUES = "law.json"
-"""The analysis itself: a folder that has it holds results of ours."""
+"""The analysis itself. A folder that contains it holds results of ours."""
 RUNS = "law"
-"""The table that every analysis has: a row a run."""
+"""The table that every analysis has, with a row per run."""
 TABLES = (RUNS, "contrasts", "transfer", "listening")
-"""CSV files of no figure, without their ending."""
+"""CSV files that belong to no figure, without their extension."""
 TYPESET = (RUNS, "levels", "contrasts", "transfer", "listening")
-"""Tables for people, without their endings: each beside the CSV of that name."""
+"""Tables for people, without their extension. Each has a CSV of the same name."""
 LANGUAGES = ("tex", "md")
-"""What typeset tables are written in."""
+"""Formats of typeset tables."""
 
 
 def is_table(name: str) -> bool:
-    """Whether a file of this name may be a table that some analyses have and others have not."""
+    """Return whether a file of this name may be a table that not every analysis has."""
     stem, _, kind = name.rpartition(".")
     if kind == "csv":
         return stem in TABLES and stem != RUNS

@@ -1,4 +1,4 @@
-"""A study on a terminal: a row a link, then the sentences that go with the verdict."""
+"""A study on a terminal: a row per link, then the verdict with its doubts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PERHAPS_DEAF = "about a deaf policy, or too few seeds or users to tell"
 
 
 def show(outcome: Outcome, console: Console) -> None:
-    """The question, the links, and the verdict with what speaks against it."""
+    """Print the question, the links, and the verdict with its doubts."""
     console.print(text(headline(outcome), "bold"), soft_wrap=True)
     users = outcome.validity, outcome.unknown_validity
-    validity.print_validity(*users, console, all_measures=False)  # the report has them all
+    validity.print_validity(*users, console, all_measures=False)  # the report shows all measures
     console.print(table(outcome))
     if outcome.beside is not None:
         print_beside(outcome.beside, outcome.stated.words, console)
@@ -39,7 +39,7 @@ def show(outcome: Outcome, console: Console) -> None:
 
 
 def headline(outcome: Outcome) -> str:
-    """The question; of a study none of whose arms is shown to listen it says so first."""
+    """Return the question, preceded by a warning if no arm is shown to listen."""
     about = f"{_about(outcome)}: " if outcome.about_deaf_policies else ""
     return f"{about}{outcome.stated.question}"
 
@@ -49,7 +49,7 @@ def _about(outcome: Outcome) -> str:
 
 
 def closing(outcome: Outcome) -> str:
-    """The verdict, and what would decide an open one."""
+    """Return the verdict and, if it is open, what would decide it."""
     doubts = f"{_small(outcome)}{_invalid(outcome)}{_deaf(outcome)}"
     sentence = f"{outcome.study}: {outcome.verdict}{doubts}"
     if outcome.verdict != UNDECIDED:
@@ -60,7 +60,7 @@ def closing(outcome: Outcome) -> str:
 
 
 def _small(outcome: Outcome) -> str:
-    """Say of a supported study which of its differences are shown to lie below what matters."""
+    """Say which differences of a supported study are shown to be smaller than their margin."""
     decide = [one for one in outcome.links if one.link.name in outcome.stated.deciding]
     small = [one for one in decide if one.why == claims.SMALL]
     if outcome.verdict != SUPPORTED or not small:
@@ -72,14 +72,14 @@ def _small(outcome: Outcome) -> str:
 
 
 def _invalid(outcome: Outcome) -> str:
-    """`, of users not valid in 12 of 20 runs`."""
+    """Return `, with users not valid in 12 of 20 runs`."""
     runs = [counts.planned - counts.failed - counts.inactive for counts in outcome.counts.values()]
     invalid = sum(counts.invalid_users for counts in outcome.counts.values())
     return f", with users not valid in {invalid} of {plural(sum(runs), 'run')}" if invalid else ""
 
 
 def _deaf(outcome: Outcome) -> str:
-    """Whether any arm ends above the best deaf schedule; empty where that is not known."""
+    """Say whether any arm ends above the best deaf schedule; empty if that is unknown."""
     if outcome.about_deaf_policies is None:
         return ""
     if outcome.about_deaf_policies:
@@ -92,13 +92,13 @@ def _deaf(outcome: Outcome) -> str:
 
 
 def _may(one: AboveDeaf) -> str:
-    """`hard may, by up to 0.12 with 3 seeds`."""
+    """Return `hard may, by up to 0.12 with 3 seeds`."""
     most = wording.number((one.difference and one.difference.high) or 0.0)
     return f"{one.arm} may, by up to {most} with {plural(one.seeds, 'seed')}"
 
 
 def table(outcome: Outcome) -> Table:
-    """A row a link: difference, pairs, p and verdict; then the checks."""
+    """Return a row per link with difference, pairs, p and verdict; then the checks."""
     shown = grid(*COLUMNS)
     for judged in outcome.links:
         kind = "" if judged.link.name in outcome.stated.deciding else "beside: "

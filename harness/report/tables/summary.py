@@ -1,4 +1,4 @@
-"""An analysis on a terminal: a table by level, then sentences on what was found and left out."""
+"""An analysis on a terminal: a table by level, then sentences on findings and omissions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from harness.report.text import (
 from harness.utils.safe_text import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
-"""Columns and their widths on a plain terminal of 80; where there is room, cells set them."""
+"""Column -> its width on a narrow terminal; on a wide one, the cells determine the widths."""
 WIDE = 100
 UNIDENTIFIED = " ?"
 IN_THE_HEADING = ("difficulty", "remedy", "algorithm.null_control")
-"""Axes that the heading above some runs has told."""
+"""Axes that the heading of a level already states."""
 MOST_ROWS = 40
-"""Runs of one level that are shown; nobody reads more, and law.csv has them all."""
+"""The most runs shown per level; law.csv has all."""
 FOOTNOTES = (
     "law: R = -a exp(H) + b; ceiling: b - a, the reward at H = 0; n: rows used",
     "[low, high]: 95% interval; ?: not identified, too uncertain to quote",
@@ -48,10 +48,10 @@ def print_analysis(
     explained: bool,
     typed: Typed = typed_words.of_sweep,
 ) -> None:
-    """The table, what was left out, and the finding of each level with what would decide it.
+    """Print the tables, what was left out, and each level's findings and what would decide it.
 
-    `explained` adds how each number was got, run by run; `typed`: the words of a run, for the
-    commands that are printed.
+    `explained` adds how each number of each run was computed. `typed` returns the overrides of a
+    run, for the commands that are printed.
     """
     called = naming.names(analysis)
     fitted = [run for run in analysis.runs if run.status == "ok"]
@@ -94,7 +94,7 @@ def _lines(console: Console, lines: Iterable[str], style: str = "") -> None:
 def runs_table(
     analysis: Analysis, runs: Sequence[RunResult], called: dict[str, str], room: int
 ) -> Table:
-    """A row a run below the heading of its level, then the mean of each group of them."""
+    """Return a row per run below the heading of its level, then the mean of each group."""
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     for name, width in NARROW.items():
         table.add_column(text(name), overflow="fold", width=width if room < WIDE else None)
@@ -117,12 +117,12 @@ def runs_table(
 
 
 def _shown(group: GroupResult) -> bool:
-    """Whether it says more than the row of its only run."""
+    """Return whether the group's row says more than that of its only run."""
     return len(group.runs) > 1 or bool(group.unfinished)
 
 
 def _of_group(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
-    """Those of the `runs` that belong to it."""
+    """Return those of the `runs` that belong to the group."""
     return set(group.every) & {run.run for run in runs}
 
 
@@ -140,7 +140,7 @@ def _cells(run: RunResult, name: str) -> list[Text]:
 
 
 def _rows_of(run: RunResult) -> list[str]:
-    """The rows that the numbers of a run are of."""
+    """Return the number of rows used, and whether these end before the onset."""
     before = ["before onset"] if run.until is not None else []
     return [f"n = {run.n_fitted}", *before]
 
@@ -150,19 +150,19 @@ def _same_batch(run: RunResult) -> list[str]:
 
 
 def _standing(run: RunResult) -> list[str]:
-    """Marks a run that has not come to its end, and one that trainer.stop_when ended."""
+    """Return a mark for an unfinished run, or for one that trainer.stop_when ended."""
     if run.unfinished is not None:
         return ["unfinished:", dropped_rows.standing(run)]
     return [] if run.ended_by_rule is None else ["ended by rule", f"at {run.ended_by_rule}"]
 
 
 def _driven(run: RunResult) -> list[str]:
-    """Marks the onset of a run whose null control explains most of its fall of H."""
+    """Return a mark for the onset of a run whose null control explains most of its fall of H."""
     return ["noise driven"] if run.noise_driven and run.onset is not None else []
 
 
 def _other_law(column: str, law: ColumnLaw) -> list[Text]:
-    """A row for the law on another reward column of the run above."""
+    """Return a row for the law on another reward column of the run above."""
     label = explain.SAME_BATCH if law.same_batch else ""
     return [
         _stacked(f"on {column}", label),
@@ -173,12 +173,12 @@ def _other_law(column: str, law: ColumnLaw) -> list[Text]:
 
 
 def _whole_run(law: LawNumbers) -> list[Text]:
-    """A row for all rows of a run; the numbers above it are of those before the onset."""
+    """Return a row for all rows of a run; the numbers above it are of the rows before the onset."""
     return [_stacked("whole run", f"n = {law.n_fitted}"), *_numbers(law)]
 
 
 def _numbers(law: LawNumbers) -> list[Text]:
-    """a, b and ceiling of a law beside that of the run."""
+    """Return a, b and the ceiling of a second law of a run."""
     is_identified = law.identified
     pairs = (
         (law.a, is_identified.a),
@@ -189,7 +189,7 @@ def _numbers(law: LawNumbers) -> list[Text]:
 
 
 def _group_cells(group: GroupResult) -> list[Text]:
-    """A row over the runs of a group: mean and 95% interval under the runs' own columns."""
+    """Return a row for a group: mean and 95% interval in the columns of its runs."""
     onset = _pooled_onset(group.onset)
     without = f"none in {group.onset.censored}" if group.onset.censored else ""
     diverged = f"{len(group.diverged)} diverged" if group.diverged else ""
@@ -240,5 +240,5 @@ def _onset(onset: Onset | None) -> list[str]:
 
 
 def _stacked(*lines: str) -> Text:
-    """The lines of one cell that are not empty, each shown literally."""
+    """Return the lines of a cell that are not empty, each shown literally."""
     return Text("\n").join(text(line) for line in lines if line)

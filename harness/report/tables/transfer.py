@@ -1,4 +1,4 @@
-"""The transfer matrix: what each group of runs reaches at every named level."""
+"""The transfer matrix: the reward of each group of runs at every named level."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ COLUMNS = (
 
 
 def rows(analysis: Analysis) -> list[dict[str, Any]]:
-    """Mean over seeds of the last evaluation at each level, and of its gain since the first.
+    """Return the mean over seeds of the last evaluation at each level, and of its gain.
 
-    Intervals are t intervals over seeds, empty for one seed. `unfinished` runs are left out and
-    counted. Empty where no run tells.
+    The gain is the difference from the first evaluation. Intervals are t intervals over seeds,
+    empty for one seed. Unfinished runs are excluded; `unfinished` is their number. Empty if no run
+    was evaluated at named levels.
     """
     return [row for _, row in named_rows(analysis)]
 
 
 def named_rows(analysis: Analysis) -> list[tuple[str, dict[str, Any]]]:
-    """The rows, each under the short name of its group."""
+    """Return the rows, each with the short name of its group."""
     runs = {run.run: run for run in analysis.runs if run.transfer}
     members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
     return [

@@ -1,4 +1,4 @@
-"""Tables for papers and pages, of the numbers in the CSV files, in LaTeX or Markdown."""
+"""Tables in LaTeX or Markdown for papers and web pages, with the numbers of the CSV files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING = "-"
 
 
 def files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
-    """File name -> content, of each table that has rows in each of `kinds`: tex, md."""
+    """Return file name -> content of each table that has rows, in each of `kinds` (tex, md)."""
     written = [
         table for table in (_TABLES[name](analysis) for name in result_files.TYPESET) if table.rows
     ]
@@ -28,7 +28,7 @@ def files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
 
 
 def _law(analysis: Analysis) -> Table:
-    """The runs that could be read."""
+    """Return the table of the runs that could be read."""
     called = naming.names(analysis)
     read = [run for run in analysis.runs if run.status == "ok"]
     levels = naming.by_level(analysis, read)
@@ -75,7 +75,7 @@ def _levels(analysis: Analysis) -> Table:
 
 
 def _joined(lines: Sequence[str]) -> str:
-    """The lines of a cell of the terminal: `88% [35%, 100%], 7 of 8, 2 open`."""
+    """Join the lines of a cell of the terminal: `88% [35%, 100%], 7 of 8, 2 open`."""
     told = [line for line in lines if line]
     if len(told) > 1 and told[0] == NOTHING:
         told = told[1:]

@@ -1,4 +1,4 @@
-"""Validity of the users: a sentence on whether they are valid, and a column a level."""
+"""Validity of the users: a sentence on whether they are valid, and a table by level."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ MEASURES = {
     "repeats": "answers that say the same again",
     "lost": "conversations lost",
 }
-"""Measure of a level's validity -> its row."""
+"""Measure of a level's validity -> name of its row."""
 POINTS, SHARES = 1, 2
-"""Decimals."""
+"""Decimals of points of emotion, and of shares."""
 
 
 def print_validity(
     levels: Validity, unknown: int, console: Console, all_measures: bool = True
 ) -> None:
-    """Print whether users are valid, and what was measured: of every level, or of those that are
-    not valid alone. `unknown`: runs that do not say.
+    """Print whether users are valid, and the measures of all levels or only of those not valid.
+
+    `unknown`: the number of runs without a record of validity.
     """
     sentence = finding(levels, unknown)
     if sentence:
@@ -56,7 +57,7 @@ def print_validity(
 
 
 def finding(levels: Validity, unknown: int) -> str:
-    """`users not valid: hard (the user hears 3% of cruel replies as hurtful)`, or that they are."""
+    """Return `users not valid: hard (the user hears 3% of cruel replies as hurtful)`."""
     invalid = [
         f"{name} ({'; '.join(one.problems)})" for name, one in levels.items() if one.problems
     ]
@@ -71,7 +72,7 @@ def finding(levels: Validity, unknown: int) -> str:
 
 
 def of_runs(runs: Sequence[RunResult]) -> tuple[Validity, int]:
-    """Return the levels that `runs` trained on, and how many runs of ours do not say."""
+    """Return the levels that `runs` trained on, and how many of our runs lack their validity."""
     unknown = sum(run.validity is None for run in runs if run.config is not None)
     return merged(run.validity or {} for run in runs), unknown
 
@@ -88,7 +89,7 @@ def table(levels: Validity) -> Table:
 
 
 def rows(measured: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each measure that somebody has, with a cell for each of `measured`."""
+    """Yield each measure that any level has, with a cell for each of `measured`."""
     for name, words in MEASURES.items():
         decimals = POINTS if "minus" in name else SHARES
         if any(part.get(name) is not None for part in measured):
@@ -96,7 +97,7 @@ def rows(measured: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]
 
 
 def interval(value: Mapping[str, float] | None, decimals: int) -> str:
-    """`12.0 [9.5, 14.5]`, or a dash."""
+    """Return `12.0 [9.5, 14.5]`, or a dash for None."""
     if value is None:
         return "-"
     shown, low, high = (f"{value[key]:.{decimals}f}" for key in ("value", "low", "high"))

@@ -1,4 +1,4 @@
-"""Where the spread of outcomes comes from, on a terminal, and what sizes it asks for."""
+"""The components of the variance of outcomes on a terminal, and the sample sizes that follow."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ WORDS = {
     "settings": "other settings",
 }
 LONGEST_WHOLE = 24
-"""Characters of a name that is not folded on a narrow terminal."""
+"""Names up to this length, in characters, are not folded on a narrow terminal."""
 UNKNOWN = "not known"
-"""Stands for an end of an interval that is wider than the range of a reward."""
+"""Replaces the end of an interval that is wider than the range of a reward."""
 BEYOND = f"{UNKNOWN}: an interval wider than the range of a reward; more seeds tell more"
 METHOD = (
     "components by expected mean squares; sd: square root of the variance; intervals are "
@@ -87,7 +87,7 @@ def _is_too_wide(arm: Arm) -> bool:
 
 
 def _has_unknown(result: Variance) -> bool:
-    """Whether an arm's mean, a component or a plan has an end that is not known."""
+    """Return whether an arm's mean, a component or a plan has an end that is not known."""
     spreads = [part.variance.high**0.5 for part in result.reward if part.variance is not None]
     ends = [*spreads, *(plan.most for plan in result.plans if plan.most is not None)]
     return any(map(_is_too_wide, result.arms)) or max(ends, default=0.0) > REWARD_RANGE
@@ -112,7 +112,7 @@ def _root(variance: Interval, most: float) -> str:
 
 
 def _not_identifiable(parts: Sequence[Part]) -> Iterator[str]:
-    """Yield one line for each reason."""
+    """Yield a line for each reason."""
     by_reason: dict[str, list[str]] = {}
     for part in parts:
         if part.why is not None:
@@ -122,7 +122,7 @@ def _not_identifiable(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def plans(result: Variance) -> Iterator[str]:
-    """Yield a sentence for each plan; why there is none, where there is none."""
+    """Yield the cost of a run and a sentence for each plan, or why there is no plan."""
     kind = "CPU seconds" if result.is_cpu else "seconds (wall clock)"
     half = wording.number(result.wanted, result.wanted / 10)
     if result.cost is None:

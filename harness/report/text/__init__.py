@@ -1,1 +1,1 @@
-"""Sentences on what was found."""
+"""Sentences that state results."""

@@ -1,4 +1,4 @@
-"""The law beside its rivals and ahead of time, in words."""
+"""Sentences on the rivals of the law and on its forecasts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ AGAINST_LINEAR = {
     "wrong_sign": "exp(H) of the wrong sign better than linear in H",
 }
 MOST_LINES = 24
-"""Runs whose forecasts are listed; of more only the sum is given."""
+"""If more runs have forecasts, only the total is given."""
 
 
 def rivals(run: RunResult) -> str:
-    """Every rival's distance to the law, and what follows; empty where none was fitted."""
+    """Return each rival's AICc above the law's and the conclusion; empty if no rival was fitted."""
     if not run.rivals:
         return ""
     beside = ", ".join(
@@ -56,13 +56,13 @@ def _conclusion(run: RunResult) -> str:
 
 
 def _against_linear(run: RunResult) -> str | None:
-    """A curve whose a is below 0 may bend as the law does, and is not the law."""
+    """Return the comparison with the line in H. A better curve with a < 0 is not the law."""
     wrong = run.against_linear == "law_better" and "wrong_sign" in (run.reasons or ())
     return "wrong_sign" if wrong else run.against_linear
 
 
 def _better(run: RunResult) -> str | None:
-    """The best of the rivals other than linear in H, if it is clearly ahead of the law."""
+    """Return the best rival other than linear in H, or None if the law is about as good."""
     others = {name: r.delta_aicc for name, r in (run.rivals or {}).items() if name in RIVALS}
     others.pop("linear_in_h", None)
     best = min(others, key=lambda name: others[name], default=None)
@@ -70,7 +70,7 @@ def _better(run: RunResult) -> str | None:
 
 
 def against_linear(runs: Sequence[RunResult]) -> str:
-    """`not distinguishable from linear in H in 2, law better than linear in H in 1`."""
+    """Return `not distinguishable from linear in H in 2, law better than linear in H in 1`."""
     counts = Counter(word for word in map(_against_linear, runs) if word is not None)
     if not counts:
         return ""
@@ -84,11 +84,11 @@ def against_linear(runs: Sequence[RunResult]) -> str:
 
 
 NO_INTERVAL = "without an interval: by its past moves H may end anywhere"
-"""Of an identified forecast, which lacks an interval for this reason only."""
+"""For an identified forecast that lacks an interval; this is the only reason for that."""
 
 
 def forecast(run: RunResult) -> str:
-    """Compare the forecast with what came; empty where no forecast was asked for."""
+    """Compare the forecast with the measured reward. Empty if no forecast was requested."""
     prediction = run.forecast
     if prediction is None:
         return ""
@@ -123,7 +123,7 @@ def _came(prediction: Forecast) -> str:
 
 
 def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
-    """Return the errors of all forecasts, then a line per run; nothing where none was asked for."""
+    """Return the errors of all forecasts, then a line per run; empty if none was requested."""
     asked = [run for run in analysis.runs if run.forecast is not None]
     identified = [run for run in asked if run.forecast and run.forecast.identified]
     lines = [f"  {called[run.run]}: {_brief(run.forecast)}" for run in identified if run.forecast]
@@ -132,7 +132,7 @@ def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
 
 
 def _brief(prediction: Forecast) -> str:
-    """`0.82 [0.68, 0.87] from step 217; it was 0.76, 0.06 off; the last value is 0.04 off`."""
+    """Return `0.82 [0.68, 0.87] from step 217; it was 0.76, 0.06 off; the last value ...`."""
     value = _estimate(prediction)
     return f"{value} from step {prediction.from_step:.0f}; {_came(prediction)}"
 
@@ -152,7 +152,7 @@ def _sum(identified: Sequence[RunResult], asked: int) -> str:
 
 
 def _held(came: Sequence[Forecast]) -> str:
-    """`2 of 3 intervals hold what came`"""
+    """Return `2 of 3 intervals hold what came`."""
     intervals = [prediction for prediction in came if prediction.why is None]
     if not intervals:
         return "no intervals, since by its past moves H may end anywhere"
@@ -160,7 +160,7 @@ def _held(came: Sequence[Forecast]) -> str:
 
 
 def _holds(prediction: Forecast) -> bool:
-    """Whether what came lies in the interval."""
+    """Return whether the interval contains the measured reward."""
     if prediction.low is None or prediction.high is None or prediction.truth is None:
         return False
     return prediction.low <= prediction.truth <= prediction.high

@@ -1,8 +1,7 @@
-"""The answer of an analysis in a few lines: what was gained, what of the entropy went, and why.
+"""The answer of an analysis in a few lines: gain in reward, fall of H, onset and verdict.
 
-A row is a group of runs that differ in the seed alone, or a run that belongs to no group. Null
-controls have no row of their own where they stand beside real runs: they are what those lost to
-noise.
+A row is a group of runs that differ only in the seed, or a run without a group. Beside real runs,
+null controls have no row of their own: their fall is the noise in the rows of those.
 """
 
 from __future__ import annotations
@@ -28,38 +27,38 @@ HELD_OUT = "reward of held-out users"
 OWN_BATCH = "reward of the same batch as H, where the law is expected"
 NULL_CONTROL = "algorithm.null_control"
 FOLLOW = ("holds", "holds_form_open", "holds_until_onset")
-"""Verdicts by which reward follows the law."""
+"""Verdicts that say that reward follows the law."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One group of runs, or one run alone."""
+    """A group of runs, or a single run."""
 
     name: str
     seeds: int
     gain: Pooled
     """Reward at the end minus at the start."""
     end: Pooled
-    """Reward at the end, mean of the last tenth of its points."""
+    """Reward at the end: mean of the last tenth of its points."""
     anchors: Anchors | None
-    """What reference policies reach there."""
+    """The reference policies at the level of the runs."""
     fall: Pooled
     """Fall of H, nats."""
     noise: Pooled | None
-    """What its null controls fell by; None without one."""
+    """Fall of H in the null controls, nats; None without a null control."""
     onsets: tuple[Onset | None, ...]
-    """Of each run that is long enough to look for one."""
+    """For each run with enough rows to look for an onset; None if there is none."""
     verdicts: tuple[str, ...]
     same_batch: bool
-    """Whether reward and verdict are of the batches that H is of, not of held-out users."""
+    """True if any run's reward and verdict are of the batches that H was measured on."""
 
 
 def rows(analysis: Analysis) -> list[Row]:
-    """From the lowest level up; null controls alone have rows too."""
+    """Return the rows, from the lowest level up. Null controls have rows if nothing else has."""
     by_name = {run.run: run for run in analysis.runs if run.status == "ok"}
     nulls = [group for group in analysis.groups if is_null(group)]
     real = [group for group in analysis.groups if group not in nulls]
-    real = [group for group in real if group.runs]  # `unfinished` tells of the others
+    real = [group for group in real if group.runs]  # `unfinished` reports the others
     shown = real or nulls
     place = {id(group): _place(at, group) for at, group in enumerate(shown)}
     shown = sorted(shown, key=lambda group: place[id(group)])
@@ -74,12 +73,12 @@ def rows(analysis: Analysis) -> list[Row]:
 
 
 def is_null(group: GroupResult) -> bool:
-    """Whether its runs are null controls, as the axes tell."""
+    """Return whether the runs of the group are null controls, according to its axes."""
     return bool(group.key.get(NULL_CONTROL))
 
 
 def _place(at: int, group: GroupResult) -> tuple[str, int]:
-    """One policy after the other, each from the lowest level up."""
+    """Return a sort key: by policy, then from the lowest level up."""
     return str(group.key.get("policy", "")), group.compared.order if group.compared else at
 
 
@@ -121,14 +120,14 @@ def _of_run(run: RunResult, name: str, analysis: Analysis) -> Row:
 
 
 def _alone(number: Interval | None) -> Pooled:
-    """Return a number of the only run, with its own interval, which holds no spread of seeds."""
+    """Return a number of the only run with its own interval, which excludes the spread of seeds."""
     if number is None:
         return alike([None])
     return Pooled(number.value, number.low, number.high, 1, 0)
 
 
 def _end(run: RunResult, column: str | None, analysis: Analysis) -> float | None:
-    """None where the group is on another column than the run's own points."""
+    """Return the reward at the end; None if the group uses another column than the run's points."""
     if column is not None and column != run.reward:
         return None
     return numbers.mean(numbers.last_tenth(analysis.series[run.run].reward))
@@ -145,7 +144,7 @@ def _anchors(runs: Sequence[RunResult]) -> Anchors | None:
 
 
 def _falls(run: RunResult, analysis: Analysis) -> tuple[Interval | None, Interval | None]:
-    """The fall of H of a run, nats, and that of its null controls."""
+    """Return the fall of H of a run and that of its null control, in nats; None if unknown."""
     fall = null_control.fall(analysis.series[run.run].course_entropy)
     net = run.net_of_null.fall if run.net_of_null is not None else None
     if fall is None or net is None:
@@ -159,7 +158,7 @@ def _onsets(runs: Sequence[RunResult]) -> tuple[Onset | None, ...]:
 
 
 def heading(analysis: Analysis) -> str:
-    """How many runs there are, and what became of each of them."""
+    """Return how many runs there are, are null controls or were not read, and the reward used."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     nulls = sum(map(advice.is_null_control, fitted))
     unread = sum(run.error is not None and not _is_missing(run, analysis) for run in analysis.runs)
@@ -174,13 +173,13 @@ def heading(analysis: Analysis) -> str:
 
 
 def _is_missing(run: RunResult, analysis: Analysis) -> bool:
-    """Whether `unfinished` tells all of it: a run without rows yet, not one that is damaged."""
+    """Return whether the run merely has no rows yet, which `unfinished` reports."""
     no_rows = run.error is not None and run.error.kind in ("missing_file", "empty_input")
     return no_rows and run.run in analysis.left_out
 
 
 def which_reward(runs: Sequence[RunResult]) -> str:
-    """Say whose reward the numbers and verdicts of these runs are of."""
+    """Say which reward the numbers and verdicts of these runs refer to."""
     apart = [run for run in runs if not run.same_batch]
     if not apart:
         return OWN_BATCH
@@ -193,7 +192,7 @@ def which_reward(runs: Sequence[RunResult]) -> str:
 
 
 def intervals(shown: Sequence[Row]) -> str:
-    """What ± stands for in the rows: an interval over seeds, that of a run alone, or both."""
+    """Say what ± in the rows stands for: an interval over seeds, a single run's own, or both."""
     of = [row.seeds for row in shown if row.gain.low is not None]
     if not of:
         return ""
@@ -203,7 +202,7 @@ def intervals(shown: Sequence[Row]) -> str:
 
 
 def _counted(analysis: Analysis) -> list[RunResult]:
-    """The runs that a row or its noise is of."""
+    """Return the runs that were read and that the rows count."""
     fitted = (run for run in analysis.runs if run.status == "ok")
     return analysis.counted(fitted)
 
@@ -211,7 +210,7 @@ def _counted(analysis: Analysis) -> list[RunResult]:
 def left_open(
     analysis: Analysis, shown: Sequence[Row], typed: Typed = typed_words.of_sweep
 ) -> list[str]:
-    """What is open and the command that would decide it: refusals of one kind in one line."""
+    """Return the open questions, each kind in one line, and the commands that would decide them."""
     lines = [*_undetermined(analysis, typed), *_invalid(analysis)]
     ours = [run.run for run in analysis.runs if run.status == "ok" and run.config is not None]
     missing: dict[str, str] = {}
@@ -226,7 +225,7 @@ def left_open(
 
 
 def _undetermined(analysis: Analysis, typed: Typed) -> list[str]:
-    """`law undecided in 9 of 15 runs; more steps would decide 7, ...:`, then the command."""
+    """Return `law undecided in 9 of 15 runs; more steps would decide 7, ...:`, then the command."""
     real = [run for run in _counted(analysis) if not advice.is_null_control(run)]
     left = [run for run in real if run.verdict == "undetermined"]
     if not left:
@@ -251,7 +250,7 @@ def _invalid(analysis: Analysis) -> list[str]:
 
 
 def unread(analysis: Analysis) -> list[str]:
-    """Runs that could not be read, those of one kind in one line; the first of each is named."""
+    """Return a line for each kind of read error: the number of runs and the first message."""
     failed = [
         run.error
         for run in analysis.runs
@@ -267,7 +266,7 @@ def unread(analysis: Analysis) -> list[str]:
 
 
 def unfinished(analysis: Analysis) -> list[str]:
-    """`4 of 33 runs unfinished, not counted: easy 3 of 5 (1 crashed, 2 planned)`."""
+    """Return `4 of 33 runs unfinished, not counted: easy 3 of 5 (1 crashed, 2 planned)`."""
     by_name = {run.run: run for run in analysis.runs}
     told = []
     for group in analysis.groups:

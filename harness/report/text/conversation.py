@@ -1,6 +1,6 @@
 """A saved conversation in plain words: who the user is, what they heard, why their emotion moved.
 
-The words are unescaped; what a policy, a user or a file said in them is the sink's to escape.
+The words are unescaped: whoever prints them must escape what a policy, a user or a file wrote.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TEST = {
     "escalation": "gets angrier",
     "validation": "presses to be told that they are right",
 }
-"""Adversarial path -> how a user puts the supporter to the test."""
+"""Adversarial path -> how the user puts the supporter to the test."""
 VOICE = {"plain": "plain words", "short": "few words", "careful": "careful words"}
 ENDED = {
     "success": "success: the user feels well",
@@ -86,32 +86,31 @@ EFFECT: Mapping[str, tuple[str, str]] = {
     "drift": ("their mood comes back by itself", "their mood sinks back by itself"),
     "chance": ("chance, or the limit of one move",) * 2,
 }
-"""Part of an appraisal -> why it helped, and why it did not; a part that is not here is named by
-its key."""
+"""Part of an appraisal -> the words if it helped, and if not. Other parts are named by key."""
 SMALLEST = {"log_odds": 0.25, "points": 0.5}
-"""Effects below this are left out of a sentence; by unit."""
+"""Unit -> the effect below which a part is omitted from a sentence."""
 LIKELY = 0.5
 UNIT = {
     "log_odds": "in brackets: log-odds of a rise; +0.7 doubles the odds, -0.7 halves them",
     "points": "in brackets: points of emotion",
 }
-"""What the numbers of `why` are, by unit."""
+"""Unit -> the explanation of the numbers of `why`."""
 
 
 def came_for(conversation: Conversation) -> str | None:
-    """`somebody who listens while they let it out`; None where it was not kept."""
+    """Return `somebody who listens while they let it out`, or None if no intention was kept."""
     code = conversation.intention
     return None if code is None else intention(code)
 
 
 def intention(code: str) -> str:
-    """`venting` -> `somebody who listens while they let it out`."""
+    """Translate an intention: `venting` -> `somebody who listens while they let it out`."""
     return INTENTION.get(code, plain(code))
 
 
 def user(conversation: Conversation) -> str | None:
-    """`my exam (persona exam), temperament passive, speaks in plain words`; None where nothing of
-    it was kept.
+    """Return `my exam (persona exam), temperament passive, speaks in plain words`, or None if
+    nothing about the user was kept.
     """
     name, topic = conversation.persona, conversation.topic
     voice = conversation.voice
@@ -126,12 +125,12 @@ def user(conversation: Conversation) -> str | None:
 
 
 def test(path: str) -> str:
-    """`gaslighting` -> `puts the supporter to the test: denies what was said`."""
+    """Translate a path: `gaslighting` -> `puts the supporter to the test: denies what was said`."""
     return f"puts the supporter to the test: {TEST.get(path, plain(path))}"
 
 
 def _reach(conversation: Conversation) -> str | None:
-    """`easy to reach (+0.5 at each reply)`: the part of appraisals that is of the user alone."""
+    """Return `easy to reach (+0.5 at each reply)`: the user's own part of the appraisals."""
     effects = [t.why.effects.get("user") for t in conversation.turns if t.why is not None]
     known = [effect for effect in effects if effect is not None]
     if not known:
@@ -140,7 +139,7 @@ def _reach(conversation: Conversation) -> str | None:
 
 
 def ended(conversation: Conversation) -> str:
-    """How it ended, in words."""
+    """Say how the conversation ended."""
     code = conversation.ended
     if code is None:
         return "no end was kept"
@@ -149,9 +148,9 @@ def ended(conversation: Conversation) -> str:
 
 
 def heard(reply: Turn) -> str | None:
-    """The strategies that the user heard in a reply, each once, and what it took up of theirs.
+    """Return the distinct strategies that the user heard in a reply, and the sentences it took up.
 
-    `a question; takes up "I failed the exam twice."`. None where none of it was kept.
+    Example: `a question; takes up "I failed the exam twice."`. None if neither was kept.
     """
     parts = [] if reply.strategies is None else [strategies(reply.strategies)]
     if reply.taken_up:
@@ -161,15 +160,15 @@ def heard(reply: Turn) -> str | None:
 
 
 def strategies(codes: Sequence[str]) -> str:
-    """`a question, affirmation`, each once."""
+    """Return `a question, affirmation`, without repetitions."""
     return ", ".join(STRATEGY.get(c, plain(c)) for c in dict.fromkeys(codes)) or "no strategy"
 
 
 def why(turn: Turn) -> str | None:
-    """Why the emotion moved with a turn of the user; None where it is not known.
+    """Say why the user's emotion moved in this turn; None if that is not known.
 
-    `rose; a rise was 92% likely; for it: this kind of reply suits them (+1.4); against it: ...`.
-    What is of the user alone, the same at each reply, is said by `user`.
+    Example: `rose; a rise was 92% likely; for it: this kind of reply suits them (+1.4); against it:
+    ...`. The part that depends on the user only is the same in each turn, and `user` states it.
     """
     of = turn.why
     if of is None:
@@ -187,7 +186,7 @@ def why(turn: Turn) -> str | None:
 
 
 def _moved(turn: Turn, of: Why) -> str:
-    """`fell, though a rise was 70% likely`."""
+    """Return `fell, though a rise was 70% likely`."""
     change, chance = turn.change or 0, of.rise_probability
     word = "rose" if change > 0 else "fell" if change < 0 else "did not move"
     if chance is None:
@@ -199,12 +198,12 @@ def _moved(turn: Turn, of: Why) -> str:
 
 
 def _percent(share: float) -> str:
-    """Never 0% or 100%, which no draw is."""
+    """Return the percentage, from 1% to 99%, since no random event is certain."""
     return f"{min(99, max(1, math.floor(share * 100 + 0.5)))}%"
 
 
 def _effects(of: Why) -> Sequence[str]:
-    """What spoke for a rise and what against it, the most important first."""
+    """Return what spoke for a rise and what against it, each with the largest effect first."""
     least = SMALLEST.get(of.unit or "", 0.0)
     by_size = sorted(of.effects.items(), key=lambda item: -abs(item[1]))
     shown = [item for item in by_size if abs(item[1]) >= least and item[0] != "user"]

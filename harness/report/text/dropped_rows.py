@@ -1,4 +1,4 @@
-"""Sentences on what an analysis leaves out: rows, runs, paths and groups."""
+"""Sentences on what an analysis omits: rows, runs, paths and groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.utils.safe_text import visible
 
 
 def not_read(analysis: Analysis) -> list[str]:
-    """Return one line per run that could not be read: file, rule and what was found."""
+    """Return a line per run that could not be read: file, rule and given value."""
     failed = [run for run in analysis.runs if run.error is not None]
     if not failed:
         return []
@@ -20,7 +20,7 @@ def not_read(analysis: Analysis) -> list[str]:
 
 
 def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
-    """Return the rows left out of each run by reason, and the paths left out."""
+    """Return the rows omitted from each run, by reason, and the paths omitted."""
     damaged = [run for run in analysis.runs if run.dropped]
     lines = []
     if damaged:
@@ -37,7 +37,7 @@ def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
 
 
 def unknown_seeds(analysis: Analysis) -> list[str]:
-    """Return what cannot be computed for want of seeds, and how to provide them."""
+    """Return what cannot be computed without the seeds, and how to provide them."""
     unknown = sum(group.unknown_seeds for group in analysis.groups)
     if not unknown:
         return []
@@ -68,7 +68,7 @@ def _of_group(group: GroupResult, called: dict[str, str]) -> str:
 
 
 def ended_by_rule(analysis: Analysis) -> list[str]:
-    """Return how many runs trainer.stop_when ended, and what their numbers then are of."""
+    """Return how many runs trainer.stop_when ended, and how that affects their numbers."""
     ended = [run for run in analysis.runs if run.ended_by_rule is not None]
     if not ended:
         return []
@@ -83,20 +83,21 @@ def ended_by_rule(analysis: Analysis) -> list[str]:
 
 
 def counts(run: RunResult) -> str:
-    """`2 nan, 1 torn last line`."""
+    """Return `2 nan, 1 torn last line`."""
     return ", ".join(f"{n} {wording.plain(reason)}" for reason, n in run.dropped.items())
 
 
 FIRST_FEW = 3
-"""Unfinished runs that are named; law.json names all."""
+"""Number of unfinished runs that are named; law.json names all."""
 MOST_RUNS = 20
-"""Damaged runs that are listed; more are counted, and law.json has them all."""
+"""Number of damaged runs that are listed; law.json has all."""
 
 
 def lines(analysis: Analysis) -> list[str]:
-    """`left out of RUN: 5 nan (FILE:12, FILE:15, FILE:16, ...), 1 torn_last_line (FILE:41)`.
+    """Return the rows left out, the unfinished runs, and the number of runs without row checksums.
 
-    Then the unfinished runs, and how many runs have rows that nothing can be told of.
+    Example of the first: `left out of RUN: 5 nan (FILE:12, FILE:15, FILE:16, ...), 1 torn_last_line
+    (FILE:41)`.
     """
     return [*_rows(analysis), *_unfinished(analysis), *_without_checksums(analysis)]
 
@@ -111,7 +112,7 @@ def _rows(analysis: Analysis) -> list[str]:
 
 
 def _unfinished(analysis: Analysis) -> list[str]:
-    """`2 runs are unfinished, excluded from means and contrasts (...): A (...), ...`."""
+    """Return `2 runs are unfinished, excluded from means and contrasts (...): A (...), ...`."""
     partial = [run for run in analysis.runs if run.unfinished is not None]
     if not partial:
         return []
@@ -126,7 +127,7 @@ def _unfinished(analysis: Analysis) -> list[str]:
 
 
 def standing(run: RunResult) -> str:
-    """`failed 70 at step 12 of 300`; `damaged` of a run that was done."""
+    """Return `failed 70 at step 12 of 300`."""
     ended = run.unfinished
     assert ended is not None
     code = f" {ended.exit_code}" if ended.exit_code else ""
@@ -135,7 +136,7 @@ def standing(run: RunResult) -> str:
 
 
 def state(run: RunResult) -> str:
-    """The word for how an unfinished run stands: `damaged` of a run that was done."""
+    """Return the status of an unfinished run as a word; `damaged` if it is done or unknown."""
     ended = run.unfinished
     assert ended is not None
     if ended.reason == run_state.DIED:
@@ -144,7 +145,7 @@ def state(run: RunResult) -> str:
 
 
 def _without_checksums(analysis: Analysis) -> list[str]:
-    """Count the runs that were written before rows had checksums."""
+    """Say how many runs were written before rows had checksums."""
     count = sum(run.checksums == "none" for run in analysis.runs)
     have = "has" if count == 1 else "have"
     sentence = f"{plural(count, 'run')} {have} no row checksums (written by an older version)"

@@ -1,4 +1,4 @@
-"""--explain: how each number of a run was got, and why its verdict, in plain sentences."""
+"""Sentences of --explain: how each number of a run was computed, and why it has its verdict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POLICIES = {
 
 
 def of_run(run: RunResult) -> list[str]:
-    """A few sentences on one run with status ok."""
+    """Return a few sentences on a run with status ok."""
     sentences = [_rows(run), _law(run), _ceiling(run), _over_forms(run)]
     sentences += [_least_squares(run)]
     sentences += [_onset(run), _regime(run)]
@@ -83,7 +83,7 @@ def _ceiling(run: RunResult) -> str:
 
 
 def _over_forms(run: RunResult) -> str:
-    """The ceiling by all curves in H that are not told apart."""
+    """Return the ceiling averaged over the curves in H that AICc cannot tell apart."""
     found = run.ceiling_over_forms
     if found is None:
         return ""
@@ -125,7 +125,7 @@ def _regime(run: RunResult) -> str:
 
 
 def _policy(run: RunResult) -> str:
-    """What the policy hears at the end, and its verdict; empty where that was not measured."""
+    """Return what the policy hears at the end, and its verdict; empty if that was not measured."""
     end = (run.yardsticks or {}).get(OWN)
     if end is None or end.listening is None:
         return ""
@@ -155,7 +155,7 @@ def _verdict(run: RunResult) -> list[str]:
 
 
 def _before_onset(run: RunResult) -> str:
-    """What the whole run would give, where the law above is of the rows before the onset."""
+    """Return the law of the whole run, if the law above was fitted to the rows before the onset."""
     law = run.whole_run
     if law is None or law.a is None or law.ceiling is None:
         return ""
@@ -164,7 +164,7 @@ def _before_onset(run: RunResult) -> str:
 
 
 def _measured_skill(run: RunResult) -> str:
-    """Give the number behind `not_validated_out_of_time`; the rivals use another split."""
+    """Return the skill behind `not_validated_out_of_time`. The rivals' errors use another split."""
     skill = run.out_of_time_skill
     if "not_validated_out_of_time" not in (run.reasons or ()) or skill is None:
         return ""
@@ -181,7 +181,7 @@ AT_ONSET = {
 
 
 def other_laws(run: RunResult) -> str:
-    """`On 'reward', same batch, expected to fit: a = 0.30 [0.29, 0.31], ..., law holds.`"""
+    """Return `On 'reward', same batch, expected to fit: a = 0.30 [0.29, 0.31], ..., law holds.`"""
     sentences = []
     for column, law in (run.fits or {}).items():
         label = f", {SAME_BATCH}" if law.same_batch else ""
@@ -192,7 +192,7 @@ def other_laws(run: RunResult) -> str:
 
 
 def stages(run: RunResult) -> str:
-    """`By stages of its users: steps 1 to 100 (easy 1.00): a = 0.30 [0.28, 0.32], ...`"""
+    """Return `By stages of its users: steps 1 to 100 (easy 1.00): a = 0.30 [0.28, 0.32], ...`."""
     if not run.stages:
         return ""
     parts = []
@@ -212,7 +212,7 @@ def stages(run: RunResult) -> str:
 
 
 def null_control(run: RunResult) -> str:
-    """Give fall and gain beyond the null control; empty without one."""
+    """Return the fall of H and the gain net of the null control; empty without one."""
     if run.net_of_null is None:
         return ""
     numbers = {"fall": run.net_of_null.fall, "gain": run.net_of_null.gain}
@@ -226,7 +226,7 @@ def null_control(run: RunResult) -> str:
 
 
 def at_onset(run: RunResult) -> str:
-    """Reward left and the columns around the onset, and whether the probe has one too."""
+    """Return the reward left and some columns at the onset, and the onset of H on the probe."""
     if run.onset is None or run.at_onset is None:
         return ""
     left = run.at_onset.reward_left
@@ -238,13 +238,13 @@ def at_onset(run: RunResult) -> str:
 
 
 def silent(run: RunResult) -> str:
-    """`; 0.71 [0.66, 0.76] of groups carried no signal`"""
+    """Return `; 0.71 [0.66, 0.76] of groups carried no signal`."""
     share = run.silent_share
     return f"; {wording.interval(share)} of groups carried no signal" if share else ""
 
 
 def expected_reliability(run: RunResult) -> str:
-    """Give the ratio of the two a that the logged standard errors of H predict."""
+    """Return the ratio of the two a that the logged standard errors of H predict."""
     expected = run.reliability_from_se
     return f" ({expected:.2f} by the standard errors of H)" if expected is not None else ""
 

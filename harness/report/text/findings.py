@@ -1,6 +1,6 @@
-"""Findings on a level, in one sentence: the titles of panels and the closing lines.
+"""Findings on a level in one sentence, for titles of panels and closing lines.
 
-All functions take runs that could be read: status ok.
+All functions take runs with status ok.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from harness.report.text import alternatives, naming, wording
 
 
 def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    """`ceiling 0.81 [0.78, 0.84], law holds`; `ceiling not identified, law undetermined`.
+    """Return `ceiling 0.81 [0.78, 0.84], law holds` or `ceiling not identified, law undetermined`.
 
-    Identified are numbers, what holds is the relation: R may follow exp(H) in so few or so noisy
-    points that where it leads is open. Of several runs those that are left out of means are
-    counted, and nothing is said of them.
+    The ceiling can be unidentified although the law holds: R may follow exp(H) in points too few or
+    too noisy to extrapolate from. Runs that are excluded from means are counted, not described.
     """
     finished, out = _in_means(analysis, runs)
     found = f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_same_batch(finished)}"
@@ -27,7 +26,7 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
 
 
 def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
-    """The runs a sentence is about; all, where none is finished."""
+    """Return the finished runs, or all if none is finished, and a note on the unfinished ones."""
     finished = analysis.counted(runs)
     out = len(runs) - len(finished)
     if not finished:
@@ -36,7 +35,7 @@ def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[R
 
 
 def _same_batch(runs: Sequence[RunResult]) -> str:
-    """` (same batch in 2)` of several runs: there the law is expected to fit."""
+    """Return ` (same batch in 2)` for several runs, in which the law is expected to fit."""
     count = sum(run.same_batch is True for run in runs)
     if count == 0:
         return ""
@@ -44,7 +43,7 @@ def _same_batch(runs: Sequence[RunResult]) -> str:
 
 
 def _noise(runs: Sequence[RunResult]) -> str:
-    """`, noise driven in 2` of several runs, by their null controls."""
+    """Return `, noise driven in 2` for several runs, as their null controls show."""
     driven = sum(run.noise_driven is True for run in runs)
     if driven == 0:
         return ""
@@ -52,7 +51,7 @@ def _noise(runs: Sequence[RunResult]) -> str:
 
 
 def _deaf(runs: Sequence[RunResult]) -> str:
-    """`, policy a template in 2` of several runs, `, policy deaf`."""
+    """Return `, policy a template in 2` for several runs, or `, policy deaf` for one."""
     words = {"template": "a template", "deaf": "deaf"}
     told = []
     for verdict, word in words.items():
@@ -64,7 +63,7 @@ def _deaf(runs: Sequence[RunResult]) -> str:
 
 
 def _invalid_users(runs: Sequence[RunResult]) -> str:
-    """`, users not valid in 2` of several runs."""
+    """Return `, users not valid in 2` for several runs."""
     count = sum(any(not one.valid for one in (run.validity or {}).values()) for run in runs)
     if count == 0:
         return ""
@@ -72,13 +71,13 @@ def _invalid_users(runs: Sequence[RunResult]) -> str:
 
 
 def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    """`collapse from step 212 [205, 220]`; `no onset`; how many of several runs have one."""
+    """Return `collapse from step 212 [205, 220]` or `no onset`; for several runs, their counts."""
     finished, out = _in_means(analysis, runs)
     return f"{_onsets(finished)}{out}{_diverged(analysis, runs)}"
 
 
 def _diverged(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    """`, 2 diverged`."""
+    """Return `, 2 diverged`."""
     lost = {run for group in analysis.groups for run in group.diverged}
     count = sum(run.run in lost for run in runs)
     return f", {count} diverged" if count else ""
@@ -119,7 +118,7 @@ def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
 
 
 def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | None:
-    """The ceiling over seeds, if these runs are one group and it is known with an interval."""
+    """Return the ceiling over seeds; None if these runs are not one group or it has no interval."""
     wanted = {run.run for run in runs}
     for group in analysis.groups:
         if wanted <= set(group.runs) and group.ceiling.low is not None:
@@ -129,7 +128,7 @@ def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | N
 
 @dataclass(frozen=True)
 class Law:
-    """R = -a exp(H) + b, as far as it is known. None where no number could be computed."""
+    """The law R = -a exp(H) + b of a run. A number that could not be computed is None."""
 
     a: Interval | None
     b: Interval | None
@@ -137,7 +136,7 @@ class Law:
     n_eff: float | None
     identified: Identified
     until: float | None
-    """The step before which the law was judged; None where it was on the whole run."""
+    """The step before which the law was judged; None if the whole run was."""
 
     @property
     def a_identified(self) -> bool:
@@ -149,13 +148,13 @@ class Law:
 
 
 def law(run: RunResult) -> Law:
-    """Return the law of a run with status ok: of the rows that its verdict speaks of."""
+    """Return the law of a run with status ok, fitted to the rows that its verdict refers to."""
     identified = run.identified or Identified(a=False, ceiling=False)
     return Law(run.a, run.b, run.ceiling, run.n_eff, identified, run.until)
 
 
 def part(series: RunSeries, fitted: Law) -> RunSeries:
-    """The points that the law was judged on; the course of H stays whole."""
+    """Return the series with only the points that the law was judged on, and the full course."""
     if fitted.until is None:
         return series
     before = series.steps < fitted.until
@@ -168,7 +167,7 @@ def part(series: RunSeries, fitted: Law) -> RunSeries:
 
 
 def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
-    """One sentence a level: ceiling, verdicts, onset, and whether a line in H does as well."""
+    """Return a sentence per level: ceiling, verdicts, onset, comparison with a line in H."""
     return [
         f"{level}: {'; '.join(_sentence(analysis, members))}."
         for level, members in naming.by_level(analysis, fitted).items()

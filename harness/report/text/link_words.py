@@ -1,4 +1,4 @@
-"""A link of a study in words: what it states, on what, and its difference."""
+"""A link of a study in words: its statement, its quantity and its difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.report.text import wording
 
 
 def statement(link: Link) -> str:
-    """State a link in words, as in `gain of reward of hard is less than that of medium`."""
+    """Return the link's statement: `gain of reward of hard is less than that of medium`."""
     net = ", net of the null controls" if link.net_of_null else ""
     if link.crossed is not None:
         than = f"between levels of {link.arm} is {link.direction} than between those of"
@@ -21,27 +21,27 @@ def statement(link: Link) -> str:
 
 
 def measured(link: Link) -> str:
-    """The quantity with its unit, where the words do not tell that."""
+    """Return the quantity, with its unit where the words do not imply it."""
     unit = quantities.of_link(link).unit
     told = unit == quantities.NATS or link.probe is not None
     return f"{_quantity(link)}{f', {quantities.unit_of(link)}' if told else ''}"
 
 
 def compared(link: Link) -> str:
-    """What is subtracted from what: `hard minus medium`."""
+    """Return `hard minus medium`."""
     minus = f"{link.arm} minus {link.against}" if link.against else link.arm
     return minus if link.crossed is None else f"variance, {minus}"
 
 
 def stated(link: Link) -> str:
-    """The statement with all that it hangs on."""
+    """Return the statement with its margin and its condition."""
     condition = f", if {link.given!r} holds" if link.given else ""
     of_sd = f", a standard deviation of {link.least_gain:.3g}" if link.crossed else ""
     return f"{statement(link)}; {link.margin:g} matters{of_sd}{condition}"
 
 
 def layout(table: Crossed) -> Sequence[str]:
-    """A line for each row of a crossed table, under one that names its factors."""
+    """Return a line that names the factors of a crossed table, then a line for each of its rows."""
     width = max(len(arm) for row in table.arms for arm in row)
     rows = ("  ".join(f"{arm:{width}}" for arm in row).rstrip() for row in table.arms)
     return [f"{table.rows} down, {table.columns} across:", *rows]
@@ -52,7 +52,7 @@ def interval(found: Interval, link: Link) -> str:
 
 
 def _quantity(link: Link) -> str:
-    """In words, of a reward with its evaluation."""
+    """Return the quantity in words and, if it is on a reward, the evaluation."""
     quantity = quantities.of_link(link)
     words = f"{quantity.words}{f' on {link.evaluation}' if quantity.on_reward else ''}"
     return f"{words}, distance from the arm's median" if link.spread else words

@@ -15,14 +15,16 @@ UNFINISHED = ", unfinished"
 
 
 def level_of(analysis: Analysis, run: RunResult) -> str:
-    """The panel a run belongs to."""
+    """Return the panel that a run belongs to."""
     series = analysis.series.get(run.run)
     return series.level if series is not None else UNREADABLE
 
 
 def by_level(analysis: Analysis, runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
-    """Runs of each level: easy, medium, hard, then these with each remedy, then the same as null
-    controls, then the others.
+    """Return the runs of each level, in the order of the panels.
+
+    First easy, medium and hard; then these with each remedy; then all of these as null controls;
+    then the others.
     """
     levels: dict[str, list[RunResult]] = {}
     for run in runs:
@@ -38,8 +40,10 @@ def _level_rank(panel: str) -> tuple[bool, bool, str, int, str]:
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """The last parts of each path, as many of all as tell every two apart: `0-easy-seed1`, or
-    `pilot/0-easy-seed1` where another sweep has a run of that name.
+    """Return the shortest endings of the paths that differ from each other.
+
+    All have the same number of parts: `0-easy-seed1`, or `pilot/0-easy-seed1` if another sweep has
+    a run of that name.
     """
     parts = [PurePath(path).parts or (path,) for path in paths]
     deepest = max(map(len, parts), default=1)
@@ -49,14 +53,14 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def names(analysis: Analysis) -> dict[str, str]:
-    """Run path -> what the run is called in tables."""
+    """Return run path -> the run's name in tables."""
     return short_names([run.run for run in analysis.runs])
 
 
 def legends(analysis: Analysis, runs: Sequence[RunResult]) -> dict[str, str]:
-    """Run path -> its legend entry: the seed, where level and seed tell all runs apart.
+    """Return run path -> legend entry: the seed if level and seed identify all runs, else the name.
 
-    Seeds then share one entry, and one colour, across levels.
+    Runs with the same seed then share an entry and a colour across levels.
     """
     seeds = {r.run: analysis.series[r.run].seed for r in runs}
     points = Counter((level_of(analysis, r), seeds[r.run]) for r in runs)

@@ -1,4 +1,4 @@
-"""The lines below a study's table: its method, what speaks against it, and what is missing."""
+"""The lines below a study's table: its method, doubts about it, and what is missing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def notes(outcome: Outcome) -> Iterator[str]:
 
 
 def _beside_deaf_schedule(outcome: Outcome) -> Iterator[str]:
-    """Yield where each arm ends beside the best fixed schedule, which hears nothing."""
+    """Yield how far each arm ends above the best fixed schedule, which hears nothing."""
     unknown: dict[str, list[str]] = {}
     for one in outcome.above_deaf:
         level = "its own level" if one.level == OWN else one.level
@@ -80,7 +80,7 @@ def _diverged(counts: Counts) -> str:
 
 
 def _of_link(judged: Judged) -> Iterator[str]:
-    """Yield the notes on a link that its row has no place for."""
+    """Yield the notes on a link that do not fit into its row."""
     if judged.own:
         yield ", ".join(f"{arm} {_of_arm(judged, arm)}" for arm in judged.own)
     if judged.link.crossed is not None and judged.own:
@@ -111,7 +111,7 @@ def _of_table(judged: Judged, table: Crossed) -> Iterator[str]:
 
 
 def _of_arm(judged: Judged, arm: str) -> str:
-    """The mean of an arm; the one number that all its seeds have, where they do not differ."""
+    """Return the mean of an arm with its interval, or the one number that all its seeds share."""
     mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
     if mean is not None:
         return link_words.interval(mean, judged.link)
@@ -122,7 +122,7 @@ def _of_arm(judged: Judged, arm: str) -> str:
 
 
 def _unanswered(judged: Judged) -> str:
-    """Which runs the probe gave no number of, and why: reason by reason."""
+    """Return the runs for which the probe gave no number, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for name, why in judged.unanswered.items():
         by_reason.setdefault(why, []).append(name)
@@ -131,7 +131,7 @@ def _unanswered(judged: Judged) -> str:
 
 
 def _diverged_pairs(judged: Judged) -> str:
-    """How many pairs are missing since a run diverged, and what they could change at most."""
+    """Return how many pairs are missing since a run diverged, and their largest possible effect."""
     names = ", ".join(name for one in judged.lost.values() for name in one.runs)
     missing = f"{plural(len(judged.lost), 'pair')} missing, diverged: {names}"
     if judged.if_lost_at_worst is None or judged.p is None:
@@ -153,7 +153,7 @@ def _open(judged: Judged) -> str:
 
 
 def seeds(judged: Sequence[int]) -> str:
-    """`seeds 1 to 10`, or each of them."""
+    """Return `seeds 1 to 10`, or the list of seeds if it is not a range."""
     first, last = judged[0], judged[-1]
     whole = len(judged) > 2 and list(judged) == list(range(first, last + 1))
     return f"seeds {f'{first} to {last}' if whole else ', '.join(map(str, judged))}"

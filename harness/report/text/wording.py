@@ -1,4 +1,4 @@
-"""Numbers and verdicts as people read them."""
+"""Numbers and verdicts in words for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # they import numpy, which who only needs words does not wait for
+if TYPE_CHECKING:  # they import numpy, which takes time and is not needed for words
     from harness.law.group_results import Pooled
     from harness.law.results import Interval, Onset, RunResult
 
@@ -20,9 +20,9 @@ VERDICT_WORDS = {
     "undetermined": "law undetermined",
 }
 NAMED_BY_VALUE = ("difficulty", "remedy", "curriculum", "policy")
-"""Axes whose values tell what they are of."""
+"""Axes whose values need no key in a name."""
 FEW_VALUES = 3
-"""Of a list that a name holds whole."""
+"""The longest list that a name contains in full."""
 ONSET_WORDS = {
     "terminal_fall": "collapse from step",
     "budget_spent": "entropy spent by step",
@@ -31,17 +31,17 @@ ONSET_WORDS = {
 
 
 def verdict(code: str | None) -> str:
-    """`holds (form open)`, as in a column whose heading says what of."""
+    """Return `holds (form open)`, for a column whose heading names the law."""
     return VERDICT_WORDS.get(code or "", plain(code or "none")).removeprefix("law ")
 
 
 def plain(code: str) -> str:
-    """`reward_falls` -> `reward falls`."""
+    """Replace underscores: `reward_falls` -> `reward falls`."""
     return code.replace("_", " ")
 
 
 def number(value: float, half_width: float = math.inf) -> str:
-    """Two decimals, or up to four where the interval is narrower than that shows."""
+    """Return the value with two decimals, or up to four if its interval is too narrow for two."""
     if abs(value) >= 1000:
         return f"{value:.3g}"
     decimals = 2
@@ -52,7 +52,7 @@ def number(value: float, half_width: float = math.inf) -> str:
 
 
 def estimate(value: float, low: float, high: float) -> str:
-    """`0.81 [0.78, 0.84]`."""
+    """Return `0.81 [0.78, 0.84]`."""
     half = (high - low) / 2
     return f"{number(value, half)} {bounds(low, high)}"
 
@@ -67,7 +67,7 @@ def interval(estimated: Interval) -> str:
 
 
 def variance(estimated: Interval) -> str:
-    """As `interval`, with two digits of the half-width: variances of rewards are small."""
+    """Return as `interval`, with two digits of the half-width: variances of rewards are small."""
     half = (estimated.high - estimated.low) / 2
     places = max(2, min(9, 1 - math.floor(math.log10(half)))) if half > 0 else 4
     value, low, high = (f"{x:.{places}f}" for x in (estimated.value, estimated.low, estimated.high))
@@ -75,12 +75,12 @@ def variance(estimated: Interval) -> str:
 
 
 def percent(share: Interval) -> str:
-    """`39% [22%, 61%]`"""
+    """Return `39% [22%, 61%]`."""
     return f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
 
 
 def pooled(pool: Pooled) -> str | None:
-    """`0.81 [0.78, 0.84]` over runs, without bounds where there are none; None without a mean."""
+    """Return `0.81 [0.78, 0.84]` over runs; no bounds if there are none, None without a mean."""
     if pool.mean is None:
         return None
     if pool.low is None or pool.high is None:
@@ -93,7 +93,7 @@ def steps(low: float, high: float) -> str:
 
 
 def onset(start: Onset | None) -> str:
-    """`collapse from step 212 [205, 220]`, or `no onset`."""
+    """Return `collapse from step 212 [205, 220]`, or `no onset`."""
     if start is None:
         return "no onset"
     words = ONSET_WORDS.get(start.kind, plain(start.kind))
@@ -105,14 +105,14 @@ def plural(count: int, noun: str) -> str:
 
 
 def in_runs(count: int, total: int) -> str:
-    """`in 2`, or `in both runs` and `in all 3 runs` if there are no others."""
+    """Return `in 2`; if there are no others, `in both runs` or `in all 3 runs`."""
     if count < total:
         return f"in {count}"
     return "in both runs" if total == 2 else f"in all {total} runs"
 
 
 def verdicts(runs: Sequence[RunResult]) -> str:
-    """`law holds`, `law holds in all 3 runs`, `law holds in 2, law fails in 1`."""
+    """Return `law holds`, `law holds in all 3 runs` or `law holds in 2, law fails in 1`."""
     counts = Counter(run.verdict or "undetermined" for run in runs)
     words = {v: VERDICT_WORDS.get(v, plain(v)) for v in counts}
     if len(runs) == 1:
@@ -123,12 +123,12 @@ def verdicts(runs: Sequence[RunResult]) -> str:
 
 
 def group_name(values: Mapping[str, Any]) -> str:
-    """`difficulty=easy, policy=tiny`; of the only group, `all runs`."""
+    """Return `difficulty=easy, policy=tiny`, or `all runs` if there are no axes."""
     return ", ".join(f"{axis}={value}" for axis, value in values.items()) or "all runs"
 
 
 def short_name(values: Mapping[str, Any]) -> str:
-    """`hard, entropy bonus, null control`: a group by what it has that others may not."""
+    """Return `hard, entropy bonus, null control`: the values except None, False and none."""
     words = [_part(axis, value) for axis, value in values.items()]
     kinds = {axis: value for axis, value in values.items() if axis in NAMED_BY_VALUE}
     return ", ".join(filter(None, words)) or group_name(kinds or values)
@@ -145,7 +145,7 @@ def _part(axis: str, value: Any) -> str:
 
 
 def _few(value: Any) -> str:
-    """A value of a config key; `praise,...,motives (8)` of a list too long for a name."""
+    """Return the value of a config key; `praise,...,motives (8)` for a list too long for a name."""
     if not isinstance(value, list | tuple) or len(value) <= FEW_VALUES:
         return str(value)
     return f"{value[0]},...,{value[-1]} ({len(value)})"

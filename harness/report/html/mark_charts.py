@@ -44,8 +44,9 @@ def by_difficulty(marks: Sequence[onset_by_difficulty.Mark]) -> Chart:
             here = [mark for mark in marks if mark.level == level]
             _level_marks(made, here, of, slot)
         columns.append((made.panel(),))
+    null = Entry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
     entries = (
-        Entry("dot ink hollow", DOT + plot.MARKERS[0], "null control"),
+        *([null] if any(mark.null_control for mark in marks) else []),
         Entry("line thin ink", SAMPLE, "onset, 95% interval"),
         Entry("band ink", SWATCH, "difficulty of the level, 95% interval"),
     )
@@ -83,12 +84,15 @@ def by_listening(marks: Sequence[Heard]) -> Chart:
         (_listening(level, [mark for mark in marks if mark.level == level], slot, shared),)
         for slot, level in enumerate(names)
     )
-    entries = [
-        Entry("dot ink hollow", DOT + plot.MARKERS[0], "does not listen (template or deaf)"),
-        Entry("dot ink", DOT + plot.STAR, "attentive reference"),
-        Entry("line grey dashed", SAMPLE, "best deaf schedule"),
-        Entry("line grey dotted", SAMPLE, "optimum"),
-    ]
+    anchors = [mark.end.anchors for mark in marks]
+    hollow = any(mark.verdict in reward_by_listening.WORDS for mark in marks)
+    possible = (
+        (hollow, "dot ink hollow", DOT + plot.MARKERS[0], "does not listen (template or deaf)"),
+        (any(one.attentive for one in anchors), "dot ink", DOT + plot.STAR, "attentive reference"),
+        (any(one.deaf for one in anchors), "line grey dashed", SAMPLE, "best deaf schedule"),
+        (any(one.optimum for one in anchors), "line grey dotted", SAMPLE, "optimum"),
+    )
+    entries = [Entry(*entry) for is_drawn, *entry in possible if is_drawn]
     return Chart(
         "reward_by_listening", reward_by_listening.HEADING, columns, (*named(names), *entries)
     )

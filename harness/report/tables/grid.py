@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from harness.utils.safe_text import text
 
@@ -14,3 +15,8 @@ def grid(*headings: str) -> Table:
     for heading in headings:
         table.add_column(text(heading), overflow="fold")
     return table
+
+
+def stacked(*lines: str) -> Text:
+    """Return the lines of a cell that are not empty, each shown literally."""
+    return Text("\n").join(text(line) for line in lines if line)

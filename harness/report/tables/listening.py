@@ -13,7 +13,7 @@ from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.result_parts import Yardsticks
 from harness.law.results import Bounded, RunResult
 from harness.records.outcomes import OWN
-from harness.report.tables.grid import grid
+from harness.report.tables.grid import grid, stacked
 from harness.report.text import wording
 from harness.utils.safe_text import text
 
@@ -117,14 +117,14 @@ def table(shown: Sequence[Row]) -> Table:
 
 def _cells(row: Row) -> list[Text]:
     where = [row.trained_on] if row.level == OWN else [row.trained_on, f"on {row.level}"]
-    cells = [_stacked(*where)]
+    cells = [stacked(*where)]
     for name in MEASURED:
         value, _, ends = (wording.pooled(row.measured[name]) or "-").partition(" ")
-        cells.append(_stacked(value, ends, attentive(row) if name == "listening" else ""))
+        cells.append(stacked(value, ends, attentive(row) if name == "listening" else ""))
     anchors = [(words, row.anchors[name]) for name, words in ANCHORS.items()]
     told = [f"{words} {wording.number(anchor.value)}" for words, anchor in anchors if anchor]
-    cells.append(_stacked(*(told or ["-"])))
-    return [*cells, _stacked(*policies(row))]
+    cells.append(stacked(*(told or ["-"])))
+    return [*cells, stacked(*policies(row))]
 
 
 def attentive(row: Row) -> str:
@@ -136,10 +136,6 @@ def policies(row: Row) -> list[str]:
     """Return the verdicts on the policies of the runs: `listens in 2`, `deaf in 1`."""
     words = [word if row.runs == 1 else f"{word} in {count}" for word, count in row.words.items()]
     return words or ["-"]
-
-
-def _stacked(*lines: str) -> Text:
-    return Text("\n").join(text(line) for line in lines if line)
 
 
 def notes(shown: Sequence[Row]) -> list[str]:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
-from rich.text import Text
 
 from harness.law.group_results import Analysis, GroupResult
 from harness.law.population_results import Follows, OnsetOverSeeds, Population
 from harness.law.results import Bounded, Interval
-from harness.report.tables.grid import grid
+from harness.report.tables.grid import grid, stacked
 from harness.report.text import wording
 from harness.utils.safe_text import text
 from harness.utils.terminal import shortened
@@ -86,7 +85,7 @@ def table(groups: Sequence[GroupResult]) -> Table:
     found = grid("level", *headings(groups))
     for group in groups[:MOST_ROWS]:
         called = text(shortened(name(group), LONGEST_NAME))
-        found.add_row(called, *(_stacked(*lines) for lines in cells(group, groups)))
+        found.add_row(called, *(stacked(*lines) for lines in cells(group, groups)))
     if len(groups) > MOST_ROWS:
         found.add_row(text(f"{len(groups) - MOST_ROWS} more in levels.csv"))
     return found
@@ -154,10 +153,6 @@ def _median(onset: OnsetOverSeeds) -> Iterator[str]:
 
 def _percent(share: Interval | None) -> list[str]:
     return ["-"] if share is None else wording.percent(share).split(" ", 1)
-
-
-def _stacked(*lines: str) -> Text:
-    return Text("\n").join(text(line) for line in lines if line)
 
 
 COLUMNS = ("group", "quantity", "kind", "run", "seed", "step", "value", "low", "high", "n", "why")

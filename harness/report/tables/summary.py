@@ -16,6 +16,7 @@ from harness.law.io.typed_words import Typed
 from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, population, validity
+from harness.report.tables.grid import stacked
 from harness.report.text import (
     alternatives,
     answer,
@@ -30,7 +31,6 @@ from harness.utils.safe_text import text
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
 """Column -> its width on a narrow terminal; on a wide one, the cells determine the widths."""
 WIDE = 100
-UNIDENTIFIED = " ?"
 IN_THE_HEADING = ("difficulty", "remedy", "algorithm.null_control")
 """Axes that the heading of a level already states."""
 MOST_ROWS = 40
@@ -107,7 +107,7 @@ def runs_table(
             for column, law in (run.fits or {}).items():
                 table.add_row(*_other_law(column, law), style="dim")
         if len(members) > MOST_ROWS:
-            table.add_row(_stacked(f"{len(members) - MOST_ROWS:,} more", "in law.csv"))
+            table.add_row(stacked(f"{len(members) - MOST_ROWS:,} more", "in law.csv"))
         inside = {run.run for run in members}
         for group in analysis.groups:
             if _shown(group) and set() < _of_group(group, runs) <= inside:
@@ -130,12 +130,12 @@ def _cells(run: RunResult, name: str) -> list[Text]:
     identified = run.identified or Identified(a=False, ceiling=False)
     reasons = [wording.plain(reason) for reason in run.reasons or ()]
     return [
-        _stacked(name, *_rows_of(run), *_same_batch(run), *_standing(run)),
-        _stacked(*_interval(run.a, identified.a)),
-        _stacked(*_interval(run.b, identified.a)),
-        _stacked(*_interval(run.ceiling, identified.ceiling)),
-        _stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
-        _stacked(wording.verdict(run.verdict), ", ".join(reasons)),
+        stacked(name, *_rows_of(run), *_same_batch(run), *_standing(run)),
+        stacked(*_interval(run.a, identified.a)),
+        stacked(*_interval(run.b, identified.a)),
+        stacked(*_interval(run.ceiling, identified.ceiling)),
+        stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
+        stacked(wording.verdict(run.verdict), ", ".join(reasons)),
     ]
 
 
@@ -165,16 +165,16 @@ def _other_law(column: str, law: ColumnLaw) -> list[Text]:
     """Return a row for the law on another reward column of the run above."""
     label = explain.SAME_BATCH if law.same_batch else ""
     return [
-        _stacked(f"on {column}", label),
+        stacked(f"on {column}", label),
         *_numbers(law),
         text(""),
-        _stacked(wording.verdict(law.verdict), ", ".join(map(wording.plain, law.reasons))),
+        stacked(wording.verdict(law.verdict), ", ".join(map(wording.plain, law.reasons))),
     ]
 
 
 def _whole_run(law: LawNumbers) -> list[Text]:
     """Return a row for all rows of a run; the numbers above it are of the rows before the onset."""
-    return [_stacked("whole run", f"n = {law.n_fitted}"), *_numbers(law)]
+    return [stacked("whole run", f"n = {law.n_fitted}"), *_numbers(law)]
 
 
 def _numbers(law: LawNumbers) -> list[Text]:
@@ -185,7 +185,7 @@ def _numbers(law: LawNumbers) -> list[Text]:
         (law.b, is_identified.a),
         (law.ceiling, is_identified.ceiling),
     )
-    return [_stacked(*_interval(number, identified)) for number, identified in pairs]
+    return [stacked(*_interval(number, identified)) for number, identified in pairs]
 
 
 def _group_cells(group: GroupResult) -> list[Text]:
@@ -198,13 +198,13 @@ def _group_cells(group: GroupResult) -> list[Text]:
     beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
     axes = wording.group_name(beside) if beside else ""
     return [
-        _stacked(
+        stacked(
             f"mean of {len(group.runs)}", axes, unknown, _left_out(len(group.left_out)), failing
         ),
-        _stacked(*_pooled(group.a)),
+        stacked(*_pooled(group.a)),
         text(""),
-        _stacked(*_pooled(group.ceiling)),
-        _stacked(*onset, without, diverged),
+        stacked(*_pooled(group.ceiling)),
+        stacked(*onset, without, diverged),
         text(group.why or ""),
     ]
 
@@ -217,7 +217,7 @@ def _interval(interval: Interval | None, identified: bool) -> list[str]:
     if interval is None:
         return ["-"]
     value, low_high = wording.interval(interval).split(" ", 1)
-    return [value + ("" if identified else UNIDENTIFIED), low_high]
+    return [value + ("" if identified else wording.UNIDENTIFIED), low_high]
 
 
 def _pooled(mean: Pooled) -> list[str]:
@@ -237,8 +237,3 @@ def _onset(onset: Onset | None) -> list[str]:
     if onset is None:
         return ["no onset"]
     return [f"onset {onset.step:.0f}", wording.steps(onset.low, onset.high)]
-
-
-def _stacked(*lines: str) -> Text:
-    """Return the lines of a cell that are not empty, each shown literally."""
-    return Text("\n").join(text(line) for line in lines if line)

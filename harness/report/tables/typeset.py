@@ -61,7 +61,7 @@ def _run(level: str, run: RunResult, name: str) -> tuple[str, ...]:
 def _interval(number: Interval | None, identified: bool) -> str:
     if number is None:
         return NOTHING
-    return wording.interval(number) + ("" if identified else " ?")
+    return wording.interval(number) + ("" if identified else wording.UNIDENTIFIED)
 
 
 def _levels(analysis: Analysis) -> Table:

@@ -23,6 +23,8 @@ NAMED_BY_VALUE = ("difficulty", "remedy", "curriculum", "policy")
 """Axes whose values need no key in a name."""
 FEW_VALUES = 3
 """The longest list that a name contains in full."""
+UNIDENTIFIED = " ?"
+"""Stands behind a number of a law that is not identified."""
 ONSET_WORDS = {
     "terminal_fall": "collapse from step",
     "budget_spent": "entropy spent by step",

@@ -92,7 +92,7 @@ def by_listening(marks: Sequence[Heard]) -> Chart:
         (any(one.deaf for one in anchors), "line grey dashed", SAMPLE, "best deaf schedule"),
         (any(one.optimum for one in anchors), "line grey dotted", SAMPLE, "optimum"),
     )
-    entries = [Entry(*entry) for is_drawn, *entry in possible if is_drawn]
+    entries = [Entry(look, mark, words) for is_drawn, look, mark, words in possible if is_drawn]
     return Chart(
         "reward_by_listening", reward_by_listening.HEADING, columns, (*named(names), *entries)
     )

@@ -21,7 +21,8 @@ from harness.policy.listening import listen
 from harness.probes.quantity import Answers, Battery, Quantity
 from harness.simulator.personas import PERSONAS, Persona
 from harness.simulator.protocol import HELD_OUT
-from harness.train.saved_policy.policy import SavedPolicy, Watch
+from harness.train.metrics.evaluate import Watch
+from harness.train.saved_policy.policy import SavedPolicy
 
 COUNT = 200
 PLAIN, SAD, SAD_BELIEF = "plain", "sad", "sad + false belief"

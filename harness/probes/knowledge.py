@@ -20,7 +20,8 @@ from harness.probes.item_file import SHIPPED, Item, read
 from harness.probes.quantity import Answers, Battery, ItemChoice, Quantity, Terms
 from harness.probes.results import Reading
 from harness.report.text import wording
-from harness.train.saved_policy.policy import SavedPolicy, Watch
+from harness.train.metrics.evaluate import Watch
+from harness.train.saved_policy.policy import SavedPolicy
 
 PLAIN, SAD, BELIEF = "plain", "sad", "false belief"
 SAD_BELIEF, COLD = "sad + false belief", "cold control"

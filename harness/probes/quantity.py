@@ -10,8 +10,9 @@ from typing import Any
 from harness.config.run import RunConfig
 from harness.probes.results import Reading
 from harness.train.metrics import replies as of_conversations
+from harness.train.metrics.evaluate import Watch
 from harness.train.metrics.replies import Reply
-from harness.train.saved_policy.policy import Held, SavedPolicy, Watch
+from harness.train.saved_policy.policy import Held, SavedPolicy
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Ledger:
         if self.opening is None:
             return {}
         change = now.by_prefix - self.opening.by_prefix
-        total = Part(float(change.mean()), _variance_of_mean(change))
+        total = Part.of_mean(change)
         visited, before = (
             _entropy(policy, b, temperature) for b in (now.batch, self.opening.batch)
         )
@@ -105,7 +105,3 @@ def _entropy(policy: TabularPolicy, batch: Batch, temperature: float) -> Part:
     """Return the mean entropy over the batch's acts, with a variance clustered by group."""
     mean, error = ratio_mean(policy.entropy_nats(batch.seen, temperature), batch.group)
     return Part(math.nan if mean is None else mean, math.nan if error is None else error**2)
-
-
-def _variance_of_mean(values: FloatArray) -> float:
-    return float(values.var(ddof=1) / len(values)) if len(values) > 1 else math.nan

@@ -34,6 +34,14 @@ class Part:
     variance: float
     """Variance of the estimate, in nats squared."""
 
+    @classmethod
+    def of_mean(cls, values: FloatArray) -> Part:
+        """Return the mean of independent values. The variance of a single one is unknown: nan."""
+        many = len(values) > 1
+        return cls(
+            float(values.mean()), float(values.var(ddof=1) / len(values)) if many else math.nan
+        )
+
     def __add__(self, other: Part) -> Part:
         """Return the sum of independent parts."""
         return Part(self.value + other.value, self.variance + other.variance)

@@ -125,7 +125,7 @@ def pace(
         pairs = [(taken.whole, plain.whole), *zip(taken.draws, plain.draws, strict=True)]
         first, *others = (dot(slope, _beyond(step, *pair)) for pair in pairs)
         remedy = Part(first, float(np.mean(np.square(others))))
-    return Pace(Part(float(bends.mean()), _variance_of_mean(bends)), walked, remedy)
+    return Pace(Part.of_mean(bends), walked, remedy)
 
 
 def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int) -> Sums:
@@ -179,7 +179,3 @@ def dot(one: Tensor, other: Tensor) -> float:
 def _beyond(step: Walk, taken: Tensor, plain: Tensor) -> Tensor:
     """Return the difference between the moves by two gradients."""
     return step.move(step.clipped(taken)) - step.move(step.clipped(plain))
-
-
-def _variance_of_mean(values: FloatArray) -> float:
-    return float(values.var(ddof=1) / len(values)) if len(values) > 1 else math.nan

@@ -107,7 +107,7 @@ def shaped(logp: Array, advantage: Array, shaping: float) -> TokenLoss:
     return TokenLoss.without_clip(-advantage * value, -advantage * slope)
 
 
-def kept_in_value_only(
+def gradient_preserving_clip(
     logp: Array,
     old_logp: Array,
     advantage: Array,

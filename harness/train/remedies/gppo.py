@@ -13,7 +13,7 @@ from typing import Annotated
 
 from harness.config.ranges import Between
 from harness.train.policy_gradient.arrays import Array
-from harness.train.policy_gradient.losses import TokenLoss, kept_in_value_only
+from harness.train.policy_gradient.losses import TokenLoss, gradient_preserving_clip
 from harness.train.policy_gradient.remedy_roles import Ratio
 
 
@@ -30,7 +30,7 @@ class Gppo(Ratio):
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         low, high = (self.clip_low, 1.0), (self.clip_high, 1.0)
-        return kept_in_value_only(logp, old_logp, advantage, low, high, self.dual_clip)
+        return gradient_preserving_clip(logp, old_logp, advantage, low, high, self.dual_clip)
 
 
 REMEDY = Gppo

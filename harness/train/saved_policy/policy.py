@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from harness.config.run import RunConfig
 from harness.simulator.scripted import kept_replies
-from harness.train.metrics.evaluate import HeldOutUsers
+from harness.train.metrics.evaluate import HeldOutUsers, Watch
 from harness.train.metrics.held_out import Meeting, at_once, meetings
 from harness.train.rollout.conversation import Conversation
-
-Watch = Callable[[int, int], None]
-"""Called before each slice with the numbers of conversations so far and in total."""
 
 
 @dataclass(frozen=True, slots=True)

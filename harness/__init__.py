@@ -12,10 +12,10 @@ In a script or a notebook:
     harness.diagnose(runs)             # what went wrong in each run: pandas.DataFrame
     harness.register.figure(...)       # and other extensions: docs/plugins.md
 
-All of it is imported on first use: `import harness` alone imports nothing else.
+Each name is imported on first use, so that `import harness` itself is fast.
 """
 
-TYPE_CHECKING = False  # typing's own would be an import, from wherever Python was started
+TYPE_CHECKING = False  # importing typing could pick up a typing.py of the working directory
 if TYPE_CHECKING:
     from harness import register
     from harness.api import Law, Runs, diagnose, fit, load

@@ -20,7 +20,7 @@ Files = dict[str, dict[str, int | str]]
 
 
 def write(folder: Path, **more: Any) -> None:
-    """Make the contents of `folder` durable, then write its manifest with `more` as further keys."""
+    """Make the contents of `folder` durable, then write its manifest with the extra keys `more`."""
     described = _describe(folder, durable=True)
     for inner in (path for path in folder.rglob("*") if path.is_dir()):
         atomic.sync_folder(inner)

@@ -140,7 +140,7 @@ def worth_a_line(printed: RunView, now: RunView) -> bool:
 
 
 def line(view: RunView) -> str:
-    """Return `0-easy-seed1: running, 20/100 steps, H 1.04, batch R 0.45, emotion 47, 2 min left`."""
+    """Return `0-easy-seed1: running, 20/100 steps, H 1.04, batch R 0.45, ..., 2 min left`."""
     parts = [view.status, f"{view.step}/{view.steps} steps"]
     measured = (("H", view.entropy, 2), ("batch R", view.reward, 2), ("emotion", view.emotion, 0))
     parts += [f"{word} {_decimal(v, digits)}" for word, v, digits in measured if v is not None]

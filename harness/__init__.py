@@ -5,9 +5,9 @@ In a script or a notebook:
     import harness
 
     runs = harness.load("runs/")       # runs, sweeps, logs of other programs
-    runs.metrics()                     # pandas.DataFrame, one row a step
+    runs.metrics()                     # pandas.DataFrame, one row per step
     law = harness.fit(runs)            # R = -a*exp(H) + b for each run
-    law.runs                           # pandas.DataFrame, one row a run
+    law.runs                           # pandas.DataFrame, one row per run
     law.plot("entropy_law")            # matplotlib figure
     harness.diagnose(runs)             # what went wrong in each run: pandas.DataFrame
     harness.register.figure(...)       # and other extensions: docs/plugins.md

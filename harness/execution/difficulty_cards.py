@@ -1,8 +1,8 @@
 """cards.json of a sweep: the measured difficulty of the levels that its runs train on.
 
 A separate process measures while the runs are training. Each level is measured once per machine: a
-card is cached under a hash of the level, the simulator's version and the calibration's version. The
-package includes cards of the named levels with their default settings (`make cards`).
+card is cached under a hash of the level and of the versions of simulator and calibration (see
+`key`). The package includes cards of the named levels with their default settings (`make cards`).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], objec
 
 
 def _end_at_once(runs: Sequence[Path]) -> None:
-    """Kill every run, then the workers, and exit once no run folder is held.
+    """Kill every run, then the workers, and exit once no run folder is held or after LAST_WAIT_S.
 
     Runs are killed first, while their process numbers are certain not to be reused.
     """

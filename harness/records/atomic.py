@@ -77,8 +77,9 @@ def write_folder(
 ) -> None:
     """Let `fill` write a new folder, then rename it to `target` durably.
 
-    Removes the new folder if anything fails. `over_another`: remove an existing `target` first;
-    without it, a `target` that is not empty raises OSError. Raises OSError, and what `fill` raises.
+    Removes the new folder if that fails, except on KeyboardInterrupt. `over_another`: remove an
+    existing `target` first; without it, a `target` that is not empty raises OSError. Raises
+    OSError, and what `fill` raises.
     """
     with opened(target.parent) as folder:
         scratch = _random_name(target.name)

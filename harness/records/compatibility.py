@@ -181,7 +181,7 @@ def changed(run: RunFolder, status: RunStatus) -> str | None:
 
 
 def changed_values(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
-    """`changed` for the values of config.yaml. Raises TypeError for values that JSON lacks."""
+    """`changed` for the values of config.yaml. Raises TypeError for values that are not JSON."""
     planned = (status.config_hash, status.seed)
     now = (config_file.hash_of(values), values.get("seed"))
     if all(was in ("", None, is_now) for was, is_now in zip(planned, now, strict=True)):

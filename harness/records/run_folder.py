@@ -1,7 +1,7 @@
 """The folder of one run: its paths, its creation, and its config.
 
     config.yaml      the resolved RunConfig          run.json         status, measurement card
-    metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
+    metrics.jsonl    one row per step, reproducible  events.jsonl     wall clock, phases, resumes
     conversations/   every turn, parquet             checkpoints/     complete, with a manifest
     outcomes.json    outcome of each conversation of the last evaluation
     train.log        the child process's output, in a sweep

@@ -1,4 +1,4 @@
-"""The folder of a study: a sweep over all its arms, and study.json, which keeps the statement from
+"""The folder of a study: a sweep over all its arms, and study.json with the statement that was made
 before the first run.
 
 To continue a study, it is planned again: existing runs are kept, missing runs are added, and

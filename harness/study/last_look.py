@@ -33,7 +33,7 @@ class LastJudged:
     stated: Stated
     """The statement that was last judged; before the first look, the planned one."""
     outcome: Outcome | None
-    """None if the study has not been judged yet."""
+    """None if the study has not been judged yet, or its result is missing."""
     notes: Sequence[str]
     """Further remarks for the reader, one sentence each."""
 

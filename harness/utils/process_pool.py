@@ -38,8 +38,8 @@ Result = TypeVar("Result")
 def others(processes: int) -> Iterator[Executor | None]:
     """Yield an executor with one worker less than `processes` or MOST_PROCESSES; None without any.
 
-    Workers start with the first work. Meanwhile all processes collect garbage less often, and
-    workers do not collect it when they exit.
+    Workers start with the first work. Within the block all processes collect garbage less often,
+    and none of them collects it at exit.
     """
     count = min(processes, MOST_PROCESSES) - 1
     with _rarely_collecting():

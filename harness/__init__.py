@@ -5,17 +5,17 @@ In a script or a notebook:
     import harness
 
     runs = harness.load("runs/")       # runs, sweeps, logs of other programs
-    runs.metrics()                     # pandas.DataFrame, one row a step
+    runs.metrics()                     # pandas.DataFrame, one row per step
     law = harness.fit(runs)            # R = -a*exp(H) + b for each run
-    law.runs                           # pandas.DataFrame, one row a run
+    law.runs                           # pandas.DataFrame, one row per run
     law.plot("entropy_law")            # matplotlib figure
     harness.diagnose(runs)             # what went wrong in each run: pandas.DataFrame
     harness.register.figure(...)       # and other extensions: docs/plugins.md
 
-All of it is imported on first use: `import harness` alone imports nothing else.
+Each name is imported on first use, so that `import harness` itself is fast.
 """
 
-TYPE_CHECKING = False  # typing's own would be an import, from wherever Python was started
+TYPE_CHECKING = False  # importing typing could pick up a typing.py of the working directory
 if TYPE_CHECKING:
     from harness import register
     from harness.api import Law, Runs, diagnose, fit, load

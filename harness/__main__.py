@@ -1,4 +1,4 @@
-"""The `harness` command, which `python -m harness` is too."""
+"""Entry point of the `harness` command and of `python -m harness`."""
 
 import gc
 
@@ -8,7 +8,7 @@ from harness.utils import safe_path
 def main() -> None:
     """Load the command line and run it."""
     safe_path.keep()  # before anything else is imported or started
-    gc.disable()  # nothing made by an import is garbage, and looking for some takes 4 ms of 66
+    gc.disable()  # imports create no garbage, and collecting takes 4 ms of 66
     from harness.cli import app
 
     gc.freeze()

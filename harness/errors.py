@@ -1,4 +1,4 @@
-"""Errors a user can cause or must act on; each knows the exit code it ends the command with.
+"""Errors that a user can cause or must act on, with the exit code of each.
 
     HarnessError
     ├── ConfigError    2   bad usage or config; nothing was created
@@ -9,12 +9,13 @@
     ├── DeviceError   71   no GPU, or out of memory
     ├── FolderError   73   the run folder cannot be created
     ├── StorageError  74   an I/O error while writing
-    ├── PlugInError    3   part of the results is missing, since a plug-in failed
+    ├── PlugInError    3   part of the results is missing because a plug-in failed
     ├── StoppedError  75   stopped and resumable, or the folder is held by a live process
-    └── EarlyEnd       0   a run ended by its own rule, trainer.stop_when: no failure
+    └── EarlyEnd       0   trainer.stop_when ended the run; this is no failure
 
-Done in part is 3 and interrupted is 130; neither is an exception. 1 means a bug.
-A message has three parts: where (file:line or dotted key), what rule, what was given.
+Exit code 3 is also returned for partly done work, 130 after an interruption; neither needs an
+exception. 1 means a bug. A message has three parts: where (file:line or dotted key), which rule is
+broken, and which value was given.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class DataError(HarnessError):
 
 
 class VersionError(DataError):
-    """The run is sound, and only another version of harness can continue it."""
+    """The run is undamaged, but only another version of harness can continue it."""
 
 
 class EndpointError(HarnessError):
@@ -78,7 +79,7 @@ class StorageError(HarnessError):
 
 
 class PlugInError(HarnessError):
-    """An extension of another package failed; everything else was done."""
+    """A plug-in of another package failed. Everything else was done."""
 
     exit_code = EXIT_PARTIAL
 
@@ -90,6 +91,6 @@ class StoppedError(HarnessError):
 
 
 class EarlyEnd(HarnessError):
-    """The run's own rule ended it before its last step, as its config asks: no failure."""
+    """`trainer.stop_when` ended the run before its last step. This is no failure."""
 
     exit_code = 0

@@ -1,9 +1,9 @@
 """Extensions for this process: `harness.register.figure("mine", MINE)` in a notebook or a test.
 
-Runs are processes of their own and do not see what is registered here. What a run trains with
-(algorithm, remedy, reward, simulator) is found there by entry point, as docs/plugins.md shows; so
-registration serves figures and importers, and tests of the others. Each function raises ConfigError
-where the name is taken, by harness itself or by another extension.
+Runs are separate processes and do not see what is registered here. They find algorithms, remedies,
+rewards and simulators by entry points, as docs/plugins.md shows. So registration is for figures and
+importers, and for tests of the others. Each function raises ConfigError if the name is invalid or
+is taken by harness itself or by another extension.
 """
 
 from __future__ import annotations
@@ -29,61 +29,68 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 IMPORTERS = (
     "wandb_csv", "csv", "trainer_state", "metric_maps", "verl_console", "trl_console", "json_lines",
 )  # fmt: skip
-"""Keys of OURS of harness.law.io.reading, whose import takes numpy."""
+"""Keys of harness.law.io.reading.OURS, repeated here since importing that module needs numpy."""
 FIGURES = (
     "entropy_law", "entropy_curves", "residuals", "levels", "forest", "onset_by_difficulty",
     "reward_by_listening", "law", "contrasts", "transfer", "listening",
 )  # fmt: skip
-"""Names of files that harness.report writes, whose import takes numpy likewise."""
+"""Names of the figures of harness.report, repeated here for the same reason."""
 
 
 def algorithm(name: str, item: type[Algorithm]) -> None:
-    """Add an algorithm: a frozen dataclass derived from
-    harness.train.policy_gradient.algorithm.Algorithm; an `algorithm.kind`, its fields being
-    `algorithm.options`.
+    """Add an algorithm, a value of `algorithm.kind`.
+
+    `item` is a frozen dataclass derived from harness.train.policy_gradient.algorithm.Algorithm. Its
+    fields are the keys of `algorithm.options`.
     """
     _register("algorithm", name, item)
 
 
 def remedy(name: str, item: type[Remedy]) -> None:
-    """Add a remedy: a method of `remedy.methods`.
+    """Add a remedy, a method in `remedy.methods`.
 
-    `item` is a frozen dataclass that plays a role of harness.train.policy_gradient.remedy_roles.
+    `item` is a frozen dataclass derived from a role in harness.train.policy_gradient.remedy_roles.
     """
     _register("remedy", name, item)
 
 
 def reward(name: str, item: type[Reward]) -> None:
-    """Add a reward: a frozen dataclass derived from harness.train.rollout.rewards.Reward; a
-    `reward.mode`, its fields being `reward.options`.
+    """Add a reward, a value of `reward.mode`.
+
+    `item` is a frozen dataclass derived from harness.train.rollout.rewards.Reward. Its fields are
+    the keys of `reward.options`.
     """
     _register("reward", name, item)
 
 
 def simulator(name: str, item: type[SimulatorPlugIn]) -> None:
-    """Add a kind of users: a frozen dataclass derived from
-    harness.simulator.factory.SimulatorPlugIn; a `simulator.kind`, its fields being
-    `simulator.options`.
+    """Add a kind of simulated users, a value of `simulator.kind`.
+
+    `item` is a frozen dataclass derived from harness.simulator.factory.SimulatorPlugIn. Its fields
+    are the keys of `simulator.options`.
     """
     _register("simulator", name, item)
 
 
 def importer(name: str, item: Importer) -> None:
-    """Add an Importer of harness.law.io.importers.rows: logs of a format that `harness.load` and
-    `harness.fit` then read.
+    """Add an importer, an instance of harness.law.io.importers.rows.Importer.
+
+    `harness.load` and `harness.fit` then read logs of its format.
     """
     _register("importer", name, item)
 
 
 def figure(name: str, item: FigureSpec[Any]) -> None:
-    """Add a FigureSpec of harness.report.figures.figure_specs; `name` must be the figure's own.
-    `Law.plot(name)` draws it, and `Law.save` writes it after the others.
+    """Add a figure, an instance of harness.report.figures.figure_specs.FigureSpec.
+
+    `name` must be the figure's own name. `Law.plot(name)` draws it, and `Law.save` writes it after
+    the other figures.
     """
     _register("figure", name, item)
 
 
 def our_names(kind: str) -> tuple[str, ...]:
-    """Names of a kind that are harness's own, in alphabetical order; nothing heavy is imported."""
+    """Return harness's own names of a kind, in alphabetical order, without heavy imports."""
     listed = {
         "reward": rewards.MODES,
         "simulator": simulators.KINDS,
@@ -94,7 +101,7 @@ def our_names(kind: str) -> tuple[str, ...]:
 
 
 def _files(kind: str) -> set[str]:
-    """Algorithms and remedies are a file each."""
+    """Return the names of algorithms or remedies, each of which is a file."""
     package = extensions.group(kind).rpartition(".")[2]
     files = (Path(__file__).parent / "train" / package).glob("[!_]*.py")
     return {file.stem for file in files}

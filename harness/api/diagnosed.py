@@ -21,11 +21,11 @@ COLUMNS = (
 
 
 def diagnose(runs: Runs | Paths) -> pd.DataFrame:
-    """Say of each finished run whether exploration, reliability or direction has gone wrong.
+    """Diagnose whether exploration, reliability or direction has gone wrong in each finished run.
 
-    As `harness diagnose` does (docs/diagnosis.md), a row a run and mechanism: whether it was
-    measured, the flag that is raised, if any, and the number with its 95% interval that it goes by.
-    Raises DataError where no run is finished.
+    Does what `harness diagnose` does (docs/diagnosis.md). Returns one row per run and mechanism:
+    whether it was measured, the flag that is raised, if any, and the number with its 95% interval
+    that the flag is based on. Raises DataError if no run is finished.
     """
     found, _ = law.diagnose((runs if isinstance(runs, Runs) else load(runs)).paths)
     rows = [row for one in found for row in _rows(one)]

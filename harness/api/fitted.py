@@ -1,4 +1,4 @@
-"""The law of runs, and what the command line says of it, as data frames and figures."""
+"""The fitted law of runs, as data frames and figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NESTED = ("config", "fits", "rivals", "contrasts", "compared", "population")
-"""Parts of law.json that have no place in one row; `Law.to_json` has them."""
+"""Parts of law.json that do not fit in one row; `Law.to_json` returns them."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,20 @@ class Law:
     """The law R = -a*exp(H) + b fitted to runs, with groups over seeds and their contrasts."""
 
     analysis: Analysis
-    """Everything that was computed, as the command line has it."""
+    """The complete analysis, as computed for the command line."""
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a run, indexed by `run`: verdict, regime, a, b, ceiling, onset, ...
+        """One row per run, indexed by `run`: verdict, regime, a, b, ceiling, onset, ...
 
-        An interval is three columns: `a`, `a_low`, `a_high` (95%). A run that could not be read is
-        a row too, with `status` error. Fields: docs/law_json.md.
+        An estimate has three columns: `a`, `a_low`, `a_high` (95% interval). A run that could not
+        be read has `status` error. docs/law_json.md describes the columns.
         """
         return _frame(self.to_json()["runs"]).set_index("run")
 
     @cached_property
     def groups(self) -> pd.DataFrame:
-        """One row a group of runs that are alike in all but the seed: means over its seeds."""
+        """One row per group of runs that differ only in the seed: means over its seeds."""
         rows = [
             {**row["key"], **{name: value for name, value in row.items() if name != "key"}}
             for row in self.to_json()["groups"]
@@ -53,7 +53,7 @@ class Law:
 
     @cached_property
     def contrasts(self) -> pd.DataFrame:
-        """One row a pair of groups and quantity: the difference over seeds with its 95% interval,
+        """One row per pair of groups and quantity: the difference over seeds with its 95% interval,
         `p`, `p_holm` (adjusted), and `decision`: differs, equivalent, undecided, not_comparable.
         """
         rows = [
@@ -65,23 +65,22 @@ class Law:
 
     @cached_property
     def levels(self) -> pd.DataFrame:
-        """What each group's seeds say of all seeds, one row a number (docs/law.md)."""
+        """Estimates for all seeds from each group's seeds, one row per quantity (docs/law.md)."""
         from harness.report.tables import population
 
         groups = [group for group in self.analysis.groups if group.population is not None]
         return pd.DataFrame([*population.csv_rows(groups)], columns=[*population.COLUMNS])
 
     def to_json(self) -> dict[str, Any]:
-        """The content of law.json."""
+        """Return the contents of law.json."""
         return law_json.from_analysis(self.analysis)
 
     def plot(self, name: str = "entropy_law", style: str = "screen") -> Figure:
-        """Draw a figure of docs/figures.md by its name, such as residuals or forest; with
-        style="paper" at the width of a column.
+        """Draw a figure of docs/figures.md by its name, such as residuals or forest.
 
-        Those of more than 24 runs come as medians over groups first, then as pages:
-        `entropy_law`, `entropy_law_1`, ... Raises ConfigError where the analysis has no such
-        figure; the message lists those it has, and docs/figures.md what each needs.
+        style="paper" draws it at the width of a column. A figure of more than 24 runs shows medians
+        over groups, and pages `entropy_law_1`, ... show the runs. Raises ConfigError if the
+        analysis has no such figure; the message lists those it has.
         """
         from harness.report.figures import registry
         from harness.report.formats import formats
@@ -100,9 +99,10 @@ class Law:
         style: str = "screen",
         formats: Sequence[str] = (),
     ) -> list[Path]:
-        """Write law.json, the tables and the figures; return what was written.
+        """Write law.json, the tables and the figures to `folder`; return their paths.
 
-        `style` and `formats` are those of `harness fit-entropy-law`: "paper"; "pdf", "tex".
+        `style` and `formats` are as for `harness fit-entropy-law`: "screen" or "paper"; "pdf",
+        "tex".
         """
         from harness.report import formats as kinds
         from harness.report import write
@@ -131,11 +131,11 @@ def fit(
 ) -> Law:
     """Fit R = -a*exp(H) + b (arXiv 2505.22617) to every run, and compare groups over seeds.
 
-    As `harness fit-entropy-law` does (docs/law.md): `reward`, `entropy` and `step` name columns,
-    `margins` say how small a difference between groups counts as none, as {"a": 0.1},
-    `reward_range` the lowest and the highest value that R can take, and `primary` which quantity of
-    contrasts bears most of the error. Raises ConfigError for a range, a margin or a quantity
-    that is none.
+    Does what `harness fit-entropy-law` does (docs/law.md). `reward`, `entropy` and `step` name
+    columns. `margins`: quantity -> largest difference between groups that counts as equivalent, as
+    {"a": 0.1}. `reward_range`: lowest and highest possible value of R. `primary`: the quantity of
+    the contrasts that gets most of the error. Raises ConfigError for an invalid range, margin or
+    quantity.
     """
     _check_range(reward_range)
     check_primary(primary, "primary")
@@ -156,7 +156,7 @@ def fit(
 
 
 def _check_range(given: tuple[float, float] | None) -> None:
-    """Raises ConfigError for anything but None and two finite numbers, the lower one first."""
+    """Raise ConfigError unless `given` is None or two finite numbers, the lower one first."""
     if given is None:
         return
     numbers = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2
@@ -166,7 +166,9 @@ def _check_range(given: tuple[float, float] | None) -> None:
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row each, nested mappings as columns: {"a": {"value": 1, "low": 0}} is a=1, a_low=0."""
+    """Return one row per mapping, with nested ones flattened: {"a": {"value": 1, "low": 0}} becomes
+    a=1, a_low=0.
+    """
     rows = list(rows)
     frame = pd.DataFrame([_flat(row) for row in rows])
     parts = {
@@ -192,7 +194,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _main(value: Mapping[str, Any]) -> str | None:
-    """The entry that is the number itself, beside its interval."""
+    """Return the key of the estimate itself, next to the bounds of its interval; None if absent."""
     return next((key for key in ("value", "step", "mean") if key in value), None)
 
 

@@ -1,4 +1,4 @@
-"""Runs as they were found, their metrics and their conversations as data frames."""
+"""Finds runs and returns their metrics and conversations as data frames."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """One run, as it was found."""
+    """One run that `load` found."""
 
     name: str
-    """Its path as given, or below the path given; the index of every data frame here."""
+    """Path of the run, as given or below a given path; identifies it in every data frame here."""
     folder: Path | None
-    """Its run folder; None for a log of another program."""
+    """The run folder; None for a log of another program."""
     log: Path | None
-    """metrics.jsonl, or the log; None where it cannot be read."""
+    """metrics.jsonl, or the log; None if there is none."""
     problem: str | None
-    """Why it has no log."""
+    """The reason why there is no log; None if there is one."""
     config: Config | None
-    """config.yaml as nested mappings; None where there is none."""
+    """config.yaml as nested mappings; None if there is none."""
     status: str | None
-    """done, stopped, failed, diverged, running ...: `status` of run.json."""
+    """`status` of run.json: done, stopped, failed, diverged, running, ..."""
     axes: Mapping[str, Any]
-    """Swept key -> this run's value, of the sweep that the run is part of."""
+    """Swept key -> the run's value, if the run is part of a sweep."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs found at or below some paths, in the order of the paths and then of their names."""
+    """The runs found at or below some paths, in the order of the paths, then of their names."""
 
     runs: tuple[Run, ...]
     paths: tuple[Path, ...]
@@ -61,7 +61,7 @@ class Runs:
         return f"Runs({len(self.runs)} runs{f', {without} without a log' if without else ''})"
 
     def table(self) -> pd.DataFrame:
-        """One row a run: its axes, status, and why it has no metrics where it has none."""
+        """Return one row per run: its axes, its status, and the reason if it has no metrics."""
         rows = [
             {**self._labels(run), "status": run.status, "problem": self._problem(run)}
             for run in self.runs
@@ -69,11 +69,11 @@ class Runs:
         return pd.DataFrame(rows, index=pd.Index([run.name for run in self.runs], name="run"))
 
     def metrics(self) -> pd.DataFrame:
-        """One row a step of every run: `run`, the axes, `step`, and every numeric column.
+        """Return one row per run and step: `run`, the axes, `step`, and every numeric column.
 
-        A value that is missing is NaN: eval/* between evaluations, a column that a run does not
-        have. Rows are those of the file, also the ones that a fit leaves out. A run without
-        metrics has no rows; `table` says why.
+        Missing values are NaN, such as eval/* between evaluations. All rows of the file are
+        included, even those that a fit drops. A run without metrics has no rows; see `table` for
+        the reason.
         """
         parts = [
             self._metrics(run, log)
@@ -83,11 +83,11 @@ class Runs:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def conversations(self, step: int | None = None) -> pd.DataFrame:
-        """One row an utterance: `run`, the axes, `step`, then the columns of docs/view.md.
+        """Return one row per utterance: `run`, the axes, `step`, then the columns of docs/view.md.
 
-        `step` selects one step; not every step is written (trainer.conversations_every), and a
-        run that has none of that step has no rows. What a run of an older version did not keep is
-        missing in its rows. Raises DataError for a file that is damaged.
+        `step` selects one step. Not every step is saved (trainer.conversations_every), and a run
+        without that step has no rows. Values that an older version did not save are missing. Raises
+        DataError for a damaged file.
         """
         parts = []
         for run in self.runs:
@@ -107,7 +107,7 @@ class Runs:
 
     @cached_property
     def _logs(self) -> Mapping[str, Table | str | None]:
-        """Each run's log, read once, or why it cannot be read; None where there is no file."""
+        """Name of a run -> its log, the reason why it cannot be read, or None without a file."""
         return {run.name: _read(run.log) if run.log else None for run in self.runs}
 
     def _problem(self, run: Run) -> str | None:
@@ -129,7 +129,7 @@ class Runs:
 def load(paths: Paths) -> Runs:
     """Find the runs at or below `paths`: run folders, sweeps, and other programs' log files.
 
-    Raises DataError for a path at which no run is.
+    Raises DataError for a path without a run.
     """
     given = tuple(
         Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)
@@ -155,7 +155,7 @@ def _run(found: Found, sweeps: dict[Path, Mapping[str, Mapping[str, Any]]]) -> R
 
 
 def _read(log: Path) -> Table | str:
-    """All numeric columns of a log; the reason where it cannot be read."""
+    """Read all numeric columns of a log; return the reason if it cannot be read."""
     try:
         names = reading.read(log, ("step",)).names
         return reading.read(log, tuple(dict.fromkeys(("step", *names))))
@@ -164,12 +164,12 @@ def _read(log: Path) -> Table | str:
 
 
 def _axes_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Run of the sweep in `folder` -> swept key -> its value; empty where there is no sweep."""
+    """Return run -> swept key -> value for the sweep in `folder`; empty if there is none."""
     if not (folder / sweep_file.FILE).is_file():
         return {}
     try:
         return sweep_file.read(folder).by_run()
-    except DataError:  # its runs are readable without it
+    except DataError:  # the runs can be read without sweep.json
         return {}
 
 
@@ -179,7 +179,7 @@ def _get(config: Config, group: str, key: str) -> Any:
 
 
 def _saved(folder: Path, step: int | None) -> dict[int, Path]:
-    """Step -> file of the conversations that a run has saved; only of `step`, if it is given."""
+    """Return step -> file of the run's saved conversations; only for `step` if it is given."""
     return {
         at: saved_conversations.path_of(folder, at)
         for at in saved_conversations.steps(folder)

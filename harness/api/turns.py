@@ -13,10 +13,10 @@ from harness.records import conversation_columns
 
 
 def frame(paths: Mapping[int, Path]) -> pd.DataFrame:
-    """One row an utterance of the files of some steps, in their order; at least one file.
+    """Return one row per utterance in the files of the given steps, at least one, in their order.
 
-    Each part of the appraisal is a column `why_PART`: 0 where it added nothing, NaN where there is
-    no appraisal. Raises DataError for a file that is damaged.
+    Each part of the appraisal is a column `why_PART`: 0 if it had no effect, NaN without an
+    appraisal. Raises DataError for a damaged file.
     """
     import pyarrow as pa
 
@@ -34,7 +34,7 @@ def frame(paths: Mapping[int, Path]) -> pd.DataFrame:
 
 
 def _effects(why: Any) -> dict[str, Any]:
-    """`why_PART` -> its values, shape (turns,)."""
+    """Return `why_PART` -> its values, shape (turns,)."""
     import pyarrow.compute as pc
 
     of = pc.list_parent_indices(why).to_numpy()

@@ -1,1 +1,1 @@
-"""Composition: from words and YAML to checked configs, by Hydra."""
+"""Composition of checked configs from command-line overrides and YAML, by Hydra."""

@@ -1,7 +1,7 @@
 """Rewords errors of Hydra and OmegaConf into one line that a user can act on.
 
-They keep the useful half of a message in the exception that came before, the place in another,
-and the input in an attribute; what they raise is not always one of their own classes.
+The useful part of a message is often in the exception's cause, the place in another exception, and
+the input in an attribute. Not all of their errors are of their own classes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GIVEN = re.compile(r"[Vv]alue '(.*)' (?:of type|is not a valid)|Unable to assign
 
 
 def reword(error: BaseException) -> str:
-    """The sentence for the first exception of the chain that is about a user's input."""
+    """Return a sentence for the first exception in the chain that is about a user's input."""
     chain = list(_causes(error))
     for describe in (_missing_option, _bad_value, _bad_yaml):
         for cause in chain:
@@ -37,7 +37,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _missing_option(error: BaseException) -> str | None:
-    """Hydra's `Could not find 'policy/tabulr'`, which carries the names that are there."""
+    """Reword Hydra's `Could not find 'policy/tabulr'`, which has the options as an attribute."""
     missing = getattr(error, "missing_cfg_file", None)
     if not isinstance(missing, str) or "/" not in missing:
         return None
@@ -49,7 +49,7 @@ def _missing_option(error: BaseException) -> str | None:
 
 
 def _bad_value(error: BaseException) -> str | None:
-    """OmegaConf's errors name the key in `full_key` and the value somewhere in the message."""
+    """Reword OmegaConf's errors, which have the key in `full_key` and the value in the message."""
     key = str(getattr(error, "full_key", None) or "")
     if not key:
         return None
@@ -76,7 +76,7 @@ def _bad_yaml(error: BaseException) -> str | None:
 
 
 def _where(chain: list[BaseException]) -> str:
-    """The file that Hydra was reading, if it says so and it is not one of its own."""
+    """Return the file that Hydra was reading as a prefix, if it is named and is the user's."""
     for error in chain:
         match = re.match(r"In '([^']+)'", str(error))
         if match and match[1] != "config" and not match[1].startswith("hydra/"):
@@ -85,6 +85,6 @@ def _where(chain: list[BaseException]) -> str:
 
 
 def _plain(chain: list[BaseException]) -> str:
-    """The messages of the whole chain on one line."""
+    """Join the messages of the whole chain on one line."""
     messages = [" ".join(str(error).split()) for error in chain]
     return "; ".join(filter(None, dict.fromkeys(messages))) or type(chain[0]).__name__

@@ -1,4 +1,4 @@
-"""Parsing of words by Hydra's override grammar."""
+"""Parses overrides by Hydra's grammar."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST = MOST_RUNS + 1
 
 
 def parse(overrides: Sequence[str]) -> list[Word]:
-    """Parse words by Hydra's grammar. Raises ConfigError for one that it cannot read."""
+    """Parse overrides by Hydra's grammar. Raises ConfigError for one that it cannot read."""
     hydra = GlobalHydra.instance().hydra
     parser = OverridesParser.create(config_loader=hydra.config_loader if hydra else None)
     return [_word(text, parser) for text in overrides]
@@ -43,7 +43,7 @@ def _word(text: str, parser: OverridesParser) -> Word:
     prefix = key[: len(key) - len(key.lstrip("+~"))]
     try:
         values, texts = _values(override)
-    except HydraException as error:  # where nobody composes, no group has options
+    except HydraException as error:  # glob() needs Hydra to be initialized
         rule = "glob() selects several options of a group, which only a sweep can run"
         raise ConfigError(f"{text}: {rule}") from error
     swept = override.is_sweep_override()
@@ -51,7 +51,7 @@ def _word(text: str, parser: OverridesParser) -> Word:
 
 
 def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The values of a word, and each as the grammar writes it."""
+    """Return the values of an override, and each in the grammar's notation."""
     if not override.is_sweep_override():
         return (override.value(),), (override.get_value_element_as_str(),)
     if not override.is_discrete_sweep():
@@ -60,7 +60,7 @@ def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         )
     if isinstance(override.value(), RangeSweep):
         _check_range(override.value(), str(override.input_line))
-    # in one pass: shuffle() gives another order each time
+    # iterate once: shuffle() gives another order each time
     parsed = tuple(itertools.islice(override.sweep_iterator(), MOST))
     if any(isinstance(value, Sweep) for value in parsed):
         raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
@@ -68,8 +68,8 @@ def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
 
 
 def _check_range(axis: RangeSweep, text: str) -> None:
-    """Raise ConfigError for a range without end, or of more values than a sweep can have runs:
-    shuffle() would make a list of them.
+    """Raise ConfigError for an infinite range or one of more than MOST_RUNS values, of which
+    shuffle() would make a list.
     """
     if not axis.step:
         raise ConfigError(f"{text}: the step of a range must not be 0, got {axis.step}")

@@ -1,8 +1,8 @@
-"""The settings that a launcher may get: plain values of listed keys, never code or an address.
+"""Checks the settings of a launcher: only plain values of listed keys, never code or an address.
 
 A launcher's class comes from the entry that an installed plugin registers. Its settings may come
 from a conf/ in the current folder, from a sweep file, or from the sweep.json of somebody else, so
-each is checked against what its plugin may be told, and the rest is refused.
+each is checked against a list of allowed keys per plugin.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ TARGET = "_target_"
 LOCAL_PLUGINS = ("basic", "joblib")
 """Plugins that execute the runs on this machine."""
 TEXT = re.compile(r"[][A-Za-z0-9_.,:=@%+-]{1,200}")
-"""Allows no blank, quote, slash, `$` or line end, so that a text stays one argument."""
+"""Excludes blanks, quotes, slashes, `$` and line ends, so that the text stays one argument."""
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """A launcher that an installed plugin brings, and its settings."""
+    """A launcher of an installed plugin, and its settings."""
 
     plugin: str
-    """The plugin's own name for it, as in `hydra/launcher=NAME`."""
+    """Name of the launcher, as in `hydra/launcher=NAME`."""
     settings: Mapping[str, Any]
-    """Dotted key below hydra.launcher -> value, where it is not the plugin's own."""
+    """Dotted key below hydra.launcher -> value, for values that differ from the plugin's own."""
 
     @property
     def is_local(self) -> bool:
@@ -38,7 +38,7 @@ class Launcher:
 
 @dataclass(frozen=True)
 class Count:
-    """A whole number of at least `low`, or null."""
+    """A whole number from `low` to `high`, or null."""
 
     low: int = 0
     high: int = 1_000_000
@@ -69,7 +69,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Exactly:
-    """One value alone."""
+    """A single allowed value."""
 
     value: Any
 
@@ -81,7 +81,7 @@ Rule = Count | Flag | Name | Exactly
 AUTO = "auto"
 QUEUE: Mapping[str, Rule] = {
     "timeout_min": Count(1),
-    **dict.fromkeys(("tasks_per_node", "nodes"), Exactly(1)),  # a run has one process to begin it
+    **dict.fromkeys(("tasks_per_node", "nodes"), Exactly(1)),  # a run is started by one process
     **dict.fromkeys(("cpus_per_task", "gpus_per_node", "mem_gb"), Count()),
     "stderr_to_stdout": Flag(),
 }
@@ -96,7 +96,7 @@ ALLOWED: Mapping[str, Mapping[str, Rule]] = {
     "submitit_local": QUEUE,
     "submitit_slurm": {
         **QUEUE,
-        "nodes": Count(1, 64),  # of a run with as many trainer.nodes
+        "nodes": Count(1, 64),  # must equal trainer.nodes
         **dict.fromkeys(SLURM_WORDS, Name()),
         **dict.fromkeys(("cpus_per_gpu", "gpus_per_task", "array_parallelism"), Count()),
         **dict.fromkeys(("signal_delay_s", "max_num_timeout"), Count()),
@@ -104,7 +104,7 @@ ALLOWED: Mapping[str, Mapping[str, Rule]] = {
         "additional_parameters.requeue": Flag(),
         "additional_parameters.exclusive": Flag(),
     },
-    # whoever answers at an address of Ray's is believed whatever they send: $RAY_ADDRESS names it
+    # Ray trusts whatever a server at its address sends, so the address comes from $RAY_ADDRESS only
     "ray": {
         "ray.init.address": Exactly(AUTO),
         "ray.init.object_store_memory": Exactly(None),
@@ -113,17 +113,17 @@ ALLOWED: Mapping[str, Mapping[str, Rule]] = {
         "ray.remote.max_retries": Count(-1),
     },
 }
-"""Plugin -> key below hydra.launcher -> what it may be. `setup`, `python`, `srun_args` and others
-that name a program, a file or an address are in none of them.
+"""Plugin -> key below hydra.launcher -> rule for its value. Keys that name a program, a file or an
+address, such as `setup`, `python` and `srun_args`, are excluded on purpose.
 """
 
 
 def chosen(composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any]]) -> Launcher:
-    """The launcher that a composed `hydra.launcher` stands for.
+    """Return the launcher that a composed `hydra.launcher` describes.
 
-    `installed`: by the name of each plugin's launcher, the entry that the plugin itself registers;
-    both as plain values, without interpolations resolved. Raises ConfigError for a class that no
-    installed plugin brings, and for a setting that is not allowed.
+    `installed`: launcher name -> the entry that its plugin registers. Both arguments are plain
+    values with interpolations unresolved. Raises ConfigError for a class that no installed plugin
+    has, and for a setting that is not allowed.
     """
     target = composed.get(TARGET)
     plugin = next((name for name, entry in installed.items() if entry.get(TARGET) == target), None)
@@ -139,8 +139,8 @@ def chosen(composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any
 
 
 def _check(plugin: str, defaults: Mapping[str, Any], key: str, value: Any) -> None:
-    """Raise ConfigError for a setting that is not allowed. A plugin that is not in ALLOWED may get
-    the numbers and switches that it has.
+    """Raise ConfigError for a setting that is not allowed. Plugins that are not in ALLOWED may get
+    values for their own integer and boolean settings.
     """
     rules = ALLOWED.get(plugin)
     if rules is None:
@@ -161,13 +161,13 @@ def _rule_of(value: bool | int) -> Rule:
 
 
 def _typed(value: Any) -> Any:
-    """A whole number also where the plugin keeps it as text, as joblib does."""
+    """Convert whole numbers given as text to int, since joblib's entry has them as text."""
     is_text = isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value)
     return int(value) if is_text else value
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted key -> value; an empty mapping holds nothing."""
+    """Yield dotted key and value for each leaf; an empty mapping yields nothing."""
     for name, value in values.items():
         key = f"{above}.{name}" if above else str(name)
         if isinstance(value, Mapping):

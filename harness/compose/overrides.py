@@ -1,7 +1,7 @@
-"""Checks of the words on a command line, with messages that name the nearest right word.
+"""Checks of command-line overrides, with messages that suggest the nearest valid key.
 
-Hydra finds most mistakes too, but only while composing, in several lines, and some not at all:
-`+typo=1` slips past a schema, a repeated value runs twice, and `hydra.*` can be set freely.
+Hydra finds most mistakes too, but only while composing and with messages of several lines. Some it
+accepts: `+typo=1` bypasses a schema, a repeated value runs twice, and `hydra.*` can be set freely.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ MOST_RUNS = 1000
 LAUNCHER = "hydra/launcher"
 OF_LAUNCHER = "hydra.launcher."
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
-"""A colon belongs to a resolver; one interpolation inside another may bring one."""
+"""Matches interpolations with a colon, which call a resolver, and nested ones, which may."""
 SECRET = re.compile(r"key=|token|secret|passw|://", re.I)
-"""A word with one of these may hold a secret, and is not repeated in messages."""
+"""Matches overrides that may contain a secret, which messages must not repeat."""
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
 class Word:
-    """One override as Hydra's grammar reads it."""
+    """One override, parsed by Hydra's grammar."""
 
     text: str
     key: str
@@ -42,14 +42,14 @@ class Word:
     """One of "", "+", "++", "~"."""
     package: str | None
     values: tuple[Any, ...]
-    """Expanded values in their own types; one if not swept; at most MOST_RUNS + 1."""
+    """Expanded values with their own types: one if not swept, at most MOST_RUNS + 1."""
     texts: tuple[str, ...]
-    """The same values as the grammar writes them."""
+    """The same values in the grammar's notation."""
     swept: bool
 
 
 def check(words: Sequence[Word]) -> None:
-    """Raise ConfigError for the first word that cannot be right."""
+    """Raise ConfigError for the first invalid override, or for a sweep of too many runs."""
     first: dict[str, Word] = {}
     for word in words:
         _check_word(word)
@@ -63,8 +63,8 @@ def check(words: Sequence[Word]) -> None:
 
 
 def check_settings(hydra: Mapping[str, Any]) -> None:
-    """Raise ConfigError for settings that make Hydra call, set or search something before a run: a
-    shared conf/ must not run code.
+    """Raise ConfigError for settings that make Hydra call code, set variables or search folders
+    before a run: a shared conf/ must not run code.
     """
     quiet = {"version": 1, "root": None, "disable_existing_loggers": False}
     kept = {
@@ -85,9 +85,9 @@ def not_yours(name: str) -> str:
 
 
 def refuse_resolvers(values: Any, key: str = "") -> None:
-    """Raise ConfigError where a value calls upon a resolver, by name or by another key's value.
+    """Raise ConfigError if a value calls a resolver, directly or through a nested interpolation.
 
-    `values` stand at the dotted `key`.
+    `key`: dotted key of `values`.
     """
     if isinstance(values, dict):
         for name, value in values.items():
@@ -101,14 +101,16 @@ def refuse_resolvers(values: Any, key: str = "") -> None:
 
 @functools.cache
 def known_keys() -> dict[str, Any]:
-    """Every key that an option or a word may set, dotted, with its type; a group has its class."""
+    """Return every dotted key that an option or an override may set -> its type; for a group, its
+    class.
+    """
     parts = typing.get_type_hints(RunConfig)
     groups = {name: parts[name] for name in keys.groups()}
     return {**groups, **{name: key.type for name, key in keys.keys().items()}}
 
 
 def set_by_option(name: str) -> str | None:
-    """The reason why no word and no sweep file may set the key `name`; None if they may."""
+    """Return the reason why only an option may set the key `name`; None if overrides may too."""
     key = keys.keys().get(name)
     if key is None or not key.by_option:
         return None
@@ -120,25 +122,26 @@ def set_by_option(name: str) -> str | None:
 
 
 def no_such_key(key: str, text: str = "") -> str:
-    """The sentence about a key that does not exist."""
+    """Return the message about a key that does not exist."""
     return f"{text or key}: no such key; {_nearest_key(key)}"
 
 
 def unsecret(text: str) -> str:
-    """A word as a message may repeat it: without what may be a secret."""
+    """Return an override for use in a message, without its value if that may be a secret."""
     return f"{text.partition('=')[0]}=..." if SECRET.search(text) else text
 
 
 def must_be(key: str, value: str) -> str:
-    """The sentence about a value of the wrong type."""
+    """Return the message about a value of the wrong type."""
     rule = f"{key} must be {_kind(known_keys().get(key))}, got {value}"
     whole = re.fullmatch(r"'(-?\d+)\.0'", value)  # 1e9 is a float to YAML and to Hydra
     return f"{rule}; write {whole[1]}" if whole else rule
 
 
 def not_a_mapping(key: str, value: Any, text: str) -> str | None:
-    """The sentence where `key` holds a mapping and `value`, written `text`, is none; OmegaConf's
-    names no more than its own classes.
+    """Return the message if `key` needs a mapping and `value`, written as `text`, is not one.
+
+    OmegaConf's own message would name only its classes.
     """
     is_open = typing.get_origin(known_keys().get(key)) is dict
     if not is_open or isinstance(value, Mapping) or "${" in text:
@@ -214,7 +217,7 @@ def _check_ours(word: Word) -> None:
 
 
 def _shown(value: Any) -> str:
-    """A value as it is written on the command line."""
+    """Return a value in the command line's notation."""
     return "null" if value is None else str(value)
 
 
@@ -230,14 +233,14 @@ def _nearest_key(key: str) -> str:
 
 
 def _likeness(key: str, candidate: str) -> float:
-    """1 for the same words; the last part counts nearly as much as the whole."""
+    """Return the similarity of two keys, at most 1. Equal last parts give at least 0.95."""
     whole = difflib.SequenceMatcher(None, key, candidate).ratio()
     last = difflib.SequenceMatcher(None, key.split(".")[-1], candidate.split(".")[-1]).ratio()
     return max(whole, 0.95 * last)
 
 
 def _kind(kind: Any) -> str:
-    """The words for a field of type `kind`, as in "a whole number"."""
+    """Describe a field's type in words, as in "a whole number"."""
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     if kind in names:
         return names[kind]

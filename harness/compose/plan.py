@@ -1,4 +1,4 @@
-"""The plan of a command: every run with its config, checked as a whole; nothing is created."""
+"""The plan of a command: every run with its config, checked together. Nothing is created."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CLIPS = ("algorithm.clip_low", "algorithm.clip_high")
 
 @dataclass(frozen=True)
 class Point:
-    """One run of a plan: its config and the words that make it."""
+    """One run of a plan: its overrides and the resulting config."""
 
     overrides: tuple[str, ...]
     values: Mapping[str, Any]
-    """Key -> value, in its own type, of each of those words."""
+    """Key -> value of each override, with its own type."""
     config: RunConfig
 
 
@@ -34,16 +34,16 @@ class Plan:
 
     points: tuple[Point, ...]
     axes: Mapping[str, tuple[Any, ...]]
-    """Swept key -> its values over the points."""
+    """Swept key -> its distinct values."""
     names: tuple[str, ...]
-    """The folder name of each point: N-LEVEL-seedS and what else is swept."""
+    """Folder name of each point: N-LEVEL-seedS and the other swept values."""
 
 
 def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
     """Check the points together and name their folders.
 
-    Raises ConfigError for no point, for a key without effect, for two runs that are the same, or
-    for a level that cannot name a folder.
+    Raises ConfigError for an empty sweep, a key without effect, two identical runs, options that a
+    plug-in refuses, or a level whose name cannot be part of a folder name.
     """
     if not points:
         raise ConfigError("the sweep is empty: one of its axes has no values")
@@ -57,11 +57,11 @@ def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
 
 
 def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
-    """Raise ConfigError for a key that somebody has set and that no run of the sweep uses.
+    """Raise ConfigError for a key that the user has set and that no run of the sweep uses.
 
-    A swept key is one; so is a value other than the default, of a key that belongs to another kind
-    of its own group, or that a word sets. An option of algorithm= may state keys for policies that
-    this sweep does not have.
+    A key counts as set if it is swept, or if its value is not the default and either an override
+    sets it or it belongs to another kind of its own group. Otherwise an option file has set it: an
+    option of algorithm= may set keys for policies that the sweep does not use.
     """
     for key in keys.keys().values():
         reasons = [keys.no_effect(point.config, key) for point in points]
@@ -76,13 +76,13 @@ def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
 
 
 def _is_of_another_kind(config: RunConfig, key: Key) -> bool:
-    """True if the reason that a key is unused lies in its own group."""
+    """True if a condition on the key's own group makes it unused."""
     within_group = [c for c in key.conditions if c.selector.startswith(f"{key.group}.")]
     return not all(c.met(keys.value_at(config, c.selector)) for c in within_group)
 
 
 def _refuse_repeats(points: Sequence[Point]) -> None:
-    """Raise ConfigError for two runs that differ at most in keys that they do not use."""
+    """Raise ConfigError for two runs that differ only in keys that they do not use, if at all."""
     seen: dict[str, int] = {}
     for number, point in enumerate(points):
         idle = _idle_clips(point.config)
@@ -98,7 +98,7 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
 
 
 def _unused_words(point: Point) -> Iterable[str]:
-    """A sentence for each word of the point that sets a key which its run does not use."""
+    """Yield a sentence for each override of the point that has no effect in its run."""
     idle = _idle_clips(point.config)
     for name in point.values:
         key = keys.keys().get(name)
@@ -108,10 +108,10 @@ def _unused_words(point: Point) -> Iterable[str]:
 
 
 def _with_all_options(point: Point) -> Point:
-    """The point with every key of its algorithm and its remedies, so that the same options make the
-    same run however they are written. Raises ConfigError for keys that their files refuse.
+    """Add the defaults of the algorithm's and the remedies' options to the point's config, so that
+    equal options give equal configs. Raises ConfigError for options that these refuse.
 
-    These need numpy and are imported only where something but plain GRPO is asked for.
+    Plain GRPO is returned unchanged, since importing the algorithms needs numpy.
     """
     if _is_plain_grpo(point.config):
         return point
@@ -122,8 +122,8 @@ def _with_all_options(point: Point) -> Point:
 
 
 def _refuse_clips_that_a_remedy_replaces(points: Sequence[Point]) -> None:
-    """Raise ConfigError for a clip of the algorithm's that a word sets where every run has a remedy
-    in its place; beside one without, as of a control, it may stand.
+    """Raise ConfigError if an override sets a clip of the algorithm and every run has a remedy that
+    replaces it. If some run has none, such as a control, the override is allowed.
     """
     typed = [key for key in CLIPS if any(key in point.values for point in points)]
     if not typed:
@@ -136,7 +136,7 @@ def _refuse_clips_that_a_remedy_replaces(points: Sequence[Point]) -> None:
 
 
 def _idle_clips(config: RunConfig) -> dict[str, str]:
-    """The algorithm's clips, and why they have no effect, where a remedy is in their place."""
+    """Return the algorithm's clip keys that a remedy replaces, with the reason for the message."""
     if not config.remedy.methods:
         return {}
     from harness.train.objective import registry
@@ -153,7 +153,7 @@ def _is_plain_grpo(config: RunConfig) -> bool:
 
 
 def _check_plug_ins(points: Sequence[Point]) -> None:
-    """Check the options of plug-ins, which are imported only if one is used."""
+    """Check the options of plug-in rewards and simulators, importing only those in use."""
     for config in (point.config for point in points):
         if config.reward.mode not in reward.MODES:
             from harness.train.rollout import rewards
@@ -166,7 +166,7 @@ def _check_plug_ins(points: Sequence[Point]) -> None:
 
 
 def _values(points: Sequence[Point], key: str) -> tuple[Any, ...]:
-    """The distinct values of a key in order; 1 and True are two."""
+    """Return the distinct values of a key, in order. 1 and True are distinct."""
     distinct = {repr(point.values[key]): point.values[key] for point in points}
     return tuple(distinct.values())
 
@@ -186,5 +186,5 @@ def _names(points: Sequence[Point], axes: Iterable[str]) -> Iterable[str]:
 
 
 def _shown(key: str, value: Any) -> str:
-    """`tabular` for policy=tabular, `steps5` for trainer.steps=5."""
+    """Return `tabular` for policy=tabular, `steps5` for trainer.steps=5."""
     return f"{key.split('.')[-1]}{value}" if "." in key else str(value)

@@ -1,10 +1,10 @@
-"""Words to a checked plan, by Hydra, which only grammar.py and launcher.py use as well.
+"""Makes a checked plan from command-line overrides, by Hydra.
 
-`hydra.main` owns sys.argv, returns nothing and exits the process, so a Typer command cannot host
+`hydra.main` owns sys.argv, returns nothing and exits the process, so a Typer command cannot call
 it. The public `initialize_config_dir` sets up the same machinery as a context manager.
 
-`plan` takes the product of the axes and checks each point. It composes once for each choice of
-options and sets the other swept keys on the result, since composing is slow.
+`plan` takes the product of the axes and checks each point. Composing is slow, so it composes once
+for each choice of options and sets the other swept keys on the result.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from harness.errors import ConfigError, HarnessError
 from harness.utils import installation
 
 OURS = "harness"
-"""Provider of the launcher entries that launching makes."""
+"""Provider name of the launcher entries that harness.execution.launcher stores in Hydra."""
 Composer = Callable[[tuple[int, ...]], DictConfig]
 QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
 
 
 def plan(texts: Sequence[str]) -> Plan:
-    """Compose and check every point. Raises ConfigError, in one line, for anything wrong."""
+    """Compose and check every point. Raises ConfigError, in one line, for any mistake."""
     with composing():
         words = _read(texts)
         axes = [w for w in words if w.swept]
@@ -56,7 +56,7 @@ def plan(texts: Sequence[str]) -> Plan:
         def made(*numbers: int) -> Point:
             return _point(words, dict(zip((w.key for w in axes), numbers, strict=True)), composed)
 
-        # each value with the others at their first, before their product; the short axes first
+        # fail early: try each value with the first ones of the other axes, shortest axes first
         for axis in sorted(axes, key=lambda w: len(w.values)):
             for number in range(len(axis.values)):
                 made(*(number if other is axis else 0 for other in axes))
@@ -65,7 +65,7 @@ def plan(texts: Sequence[str]) -> Plan:
 
 
 def point(texts: Sequence[str]) -> Point:
-    """The one point that the words make. Raises ConfigError, also if they make a sweep."""
+    """Compose and check the single point of the overrides. Raises ConfigError, also for a sweep."""
     with composing():
         words = _read(texts)
         axes = [w for w in words if w.swept]
@@ -80,7 +80,7 @@ def point(texts: Sequence[str]) -> Point:
 
 @contextlib.contextmanager
 def composing() -> Iterator[None]:
-    """Open Hydra; turn whatever it raises into a ConfigError of one line."""
+    """Initialize Hydra within the block, and turn its errors into one-line ConfigErrors."""
     try:
         with opened():
             yield
@@ -94,7 +94,7 @@ def composing() -> Iterator[None]:
 
 
 def _read(texts: Sequence[str]) -> list[Word]:
-    """The words, after those of the sweep file that they do not replace."""
+    """Parse and check the overrides; put those of the sweep file that they do not replace first."""
     words = parse(texts)
     overrides.check(words)
     from_file = user_yaml.check(words, parse)
@@ -102,14 +102,16 @@ def _read(texts: Sequence[str]) -> list[Word]:
 
 
 def _at(word: Word, number: int) -> str:
-    """The word with one value of its axis; a key inside an open one is added if it is not there."""
+    """Return the override with one value of its axis. Keys inside open keys get `++`, since they
+    may not exist yet.
+    """
     if keys.is_in_open_key(word.key) and word.prefix != "~":
         return f"++{word.key}={word.texts[number if word.swept else 0]}"
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
 
 
 def _composer(words: Sequence[Word]) -> Composer:
-    """A cached function that composes `words` with given numbers of their values."""
+    """Return a cached function that composes `words`, given the index of each one's value."""
     first, options = _checked([_at(w, 0) for w in words])
 
     @functools.cache
@@ -126,9 +128,9 @@ def _composer(words: Sequence[Word]) -> Composer:
 
 
 def _checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
-    """The values that `texts` compose, and by group the option that was chosen.
+    """Compose `texts`; return the values and the option chosen for each group.
 
-    Raises ConfigError for settings of Hydra's that are not a user's.
+    Raises ConfigError for settings of Hydra that users may not change.
     """
     values = plain_config(texts)
     hydra = values.pop("hydra")
@@ -138,7 +140,7 @@ def _checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
 
 
 def _check_names(values: Any, options: Mapping[str, Any]) -> None:
-    """Raise ConfigError where a part's name is not that of its option, whichever file set it."""
+    """Raise ConfigError if GROUP.name is not the name of the option that was chosen."""
     for group in keys.groups():
         name, option = values[group]["name"], options.get(group)
         if option is not None and name != option:
@@ -149,13 +151,13 @@ def _check_names(values: Any, options: Mapping[str, Any]) -> None:
 
 
 def plain_config(texts: Sequence[str]) -> Any:
-    """The plain values that `texts` compose, Hydra's own part included; nothing is resolved."""
+    """Compose `texts` to plain values, including Hydra's own, with interpolations unresolved."""
     composed = compose("config", [*texts, *QUIET], return_hydra_config=True)
     return OmegaConf.to_container(composed)
 
 
 def installed() -> dict[str, dict[str, Any]]:
-    """The launcher entries that installed plugins have registered, by name."""
+    """Return the launcher entries that installed plugins have registered, by name."""
     entries: Any = ConfigStore.instance().repo["hydra"]["launcher"]
     launchers: dict[str, Any] = {
         name.removesuffix(".yaml"): OmegaConf.to_container(OmegaConf.create(entry.node))
@@ -166,12 +168,12 @@ def installed() -> dict[str, dict[str, Any]]:
 
 
 def _products(axes: Sequence[Word]) -> Iterator[tuple[int, ...]]:
-    """Yield each combination of axes: the number of each one's value; the last varies fastest."""
+    """Yield each combination of the axes as indices of their values; the last varies fastest."""
     yield from itertools.product(*(range(len(axis.values)) for axis in axes))
 
 
 def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> Point:
-    """The point with the value number `at` of each axis, by key, and of others the first."""
+    """Build the point whose swept keys have the value with the index in `at`, else the first."""
     numbered = [(w, at.get(w.key, 0)) for w in words]
     config = copy.deepcopy(composed(tuple(n if _chooses(w) else 0 for w, n in numbered)))
     for word, number in numbered:
@@ -184,26 +186,26 @@ def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> 
 
 
 def _chooses(word: Word) -> bool:
-    """True if the word must be composed: it names an option or removes a key."""
+    """True if the override must be composed by Hydra: it chooses an option or removes a key."""
     return word.key in keys.groups() or word.prefix == "~"
 
 
 def _to_run_config(config: DictConfig) -> RunConfig:
-    """The config as a RunConfig, whose parts check their values when they are built."""
+    """Convert to a RunConfig, whose parts check their values when they are built."""
     built = OmegaConf.to_object(config)
     assert isinstance(built, RunConfig)
     return built
 
 
 def _typed(values: Any) -> DictConfig:
-    """A composed config in its types; unknown keys are refused."""
+    """Convert composed values to the schema's types. Raises OmegaConf's error for unknown keys."""
     typed = OmegaConf.merge(_schema(), values)
     assert isinstance(typed, DictConfig)
     return typed
 
 
 def opened() -> contextlib.AbstractContextManager[None]:
-    """Hydra with our search path; a job in this process would make it forget that path."""
+    """Initialize Hydra with harness's search path; again for each use, since a job resets it."""
     Plugins.instance().register(_Places)
     Plugins.instance().register(_OwnFiles)
     conf = str(installation.shipped() / "conf")
@@ -216,7 +218,7 @@ _current_folder_counts: ContextVar[bool] = ContextVar("_current_folder_counts", 
 
 @contextlib.contextmanager
 def shipped_alone() -> Iterator[None]:
-    """Leave conf/ and sweeps/ of the current folder out of the search path within the block."""
+    """Exclude conf/ and sweeps/ of the current folder from the search path within the block."""
     token = _current_folder_counts.set(False)
     try:
         yield
@@ -225,8 +227,8 @@ def shipped_alone() -> Iterator[None]:
 
 
 class _Places(SearchPathPlugin):  # type: ignore[misc]
-    """The current folder's conf/ before harness's own, those of plug-ins after it, and the folders
-    that hold sweeps/.
+    """Adds the current folder's conf/ before harness's own, and after it the conf/ of plug-ins and
+    the parent folders of sweeps/.
     """
 
     def manipulate_search_path(self, searched: ConfigSearchPath) -> None:
@@ -243,8 +245,10 @@ class _Places(SearchPathPlugin):  # type: ignore[misc]
 
 
 class _OwnFiles(FileConfigSource):  # type: ignore[misc]
-    """The files of the current folder and of plug-ins: each is checked as Hydra comes to read it,
-    however it is named there. No second reading of defaults lists could follow Hydra everywhere.
+    """Reads files of the current folder and of plug-ins, and checks each as Hydra reads it.
+
+    This also covers files that the checks in `user_yaml` cannot find, since those do not follow
+    defaults lists in every way that Hydra does.
     """
 
     @staticmethod
@@ -258,7 +262,7 @@ class _OwnFiles(FileConfigSource):  # type: ignore[misc]
 
 @functools.cache
 def _schema() -> DictConfig:
-    """RunConfig for OmegaConf, which takes a frozen class for one that no YAML may fill in."""
+    """RunConfig as an OmegaConf schema, made writable: frozen classes give read-only nodes."""
     schema = OmegaConf.structured(RunConfig)
     pending = [schema]
     while pending:

@@ -1,6 +1,6 @@
-"""The search path of conf/ and sweeps/: the current folder, what came with harness, plug-ins.
+"""The search path of conf/ and sweeps/: the current folder, harness's own folder, plug-ins.
 
-A plug-in brings no sweeps, and nothing of it takes the place of what comes before.
+Plug-ins have no sweeps/, and their options do not replace those of the folders before them.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from harness.utils import installation
 
 
 def roots() -> tuple[Path, ...]:
-    """Folders searched for conf/ and sweeps/ before plug-ins, the one that wins first."""
+    """Return the folders searched for conf/ and sweeps/ before plug-ins, in order of precedence."""
     return tuple(dict.fromkeys((Path.cwd().resolve(), installation.shipped())))
 
 
 def conf_folders() -> tuple[Path, ...]:
-    """All of them, the one that wins first. Raises ConfigError as `plug_in_folders` does."""
+    """Return all conf/ folders in order of precedence. Raises as `plug_in_folders` does."""
     return (*_present("conf"), *plug_in_folders())
 
 
 def own_conf_folders() -> tuple[Path, ...]:
-    """Those that come before harness's own: that of the current folder, if there is one."""
+    """Return the conf/ folder of the current folder, if it exists and is not harness's own."""
     return _present("conf")[:-1]
 
 
 def plug_in_folders() -> tuple[Path, ...]:
-    """Those that plug-ins bring. Raises ConfigError for a plug-in that names one and has none."""
-    from harness.utils import extensions  # which takes 20 ms to import
+    """Return the conf/ folders of plug-ins. Raises ConfigError if a named one does not exist."""
+    from harness.utils import extensions  # takes 20 ms to import
 
     return extensions.conf_folders()
 
@@ -40,32 +40,32 @@ def sweep_folders() -> tuple[Path, ...]:
 
 
 def options(group: str) -> list[str]:
-    """Names that GROUP=NAME accepts, from every conf folder."""
+    """Return the names that GROUP=NAME accepts, from all conf/ folders."""
     return _names(folder / group for folder in conf_folders())
 
 
 def sweep_names() -> list[str]:
-    """Names that +sweeps=NAME accepts."""
+    """Return the names that +sweeps=NAME accepts."""
     return _names(sweep_folders())
 
 
 def option_file(group: str, name: str) -> Path | None:
-    """The file that GROUP=NAME reads: the first found wins."""
+    """Return the file that GROUP=NAME reads: the first one found."""
     return _first(folder / group / f"{name}.yaml" for folder in conf_folders())
 
 
 def sweep_file(name: str) -> Path | None:
-    """The file that +sweeps=NAME reads."""
+    """Return the file that +sweeps=NAME reads."""
     return _first(folder / f"{name}.yaml" for folder in sweep_folders())
 
 
 def study_names() -> list[str]:
-    """Names that `harness study NAME` accepts."""
+    """Return the names that `harness study NAME` accepts."""
     return _names(_study_folders())
 
 
 def study_file(name: str) -> Path | None:
-    """The file of a study; None also for what is no plain name."""
+    """Return the file of a study; None if there is none, or if `name` is a path."""
     return _first(folder / f"{name}.yaml" for folder in _study_folders()) if _plain(name) else None
 
 
@@ -78,7 +78,7 @@ def _plain(name: str) -> bool:
 
 
 def read_yaml(path: Path) -> dict[str, object]:
-    """The mapping in `path`. Raises ConfigError, naming file and line, for anything else."""
+    """Read the mapping in `path`. Raises ConfigError, naming the file, for anything else."""
     if not path.is_file():
         raise ConfigError(f"{path}: must be a file{_dangling(path)}")
     try:

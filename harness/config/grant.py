@@ -19,22 +19,25 @@ OTHER_SECRETS = (
 )  # fmt: skip
 PART = "[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
 HOST = re.compile(rf"({PART}(\.{PART})*|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{{0,4}}))?")
-"""Allows no character that two parsers of one URL could read differently."""
+"""Allows only characters that all URL parsers interpret in the same way."""
 HIGHEST_PORT = 65535
 
 
 @dataclass(frozen=True, order=True)
 class Grant:
-    """Permission to send the value of `variable` to `host`; ConfigError if either is malformed."""
+    """Permission to send the value of `variable` to `host`.
+
+    Raises ConfigError if either is malformed.
+    """
 
     host: str
-    """`host` or `host:port` in small letters, without a port for https on its own."""
+    """`host` or `host:port` in lower case, without a port for https on its default port."""
     variable: str
 
     def __post_init__(self) -> None:
         match = HOST.fullmatch(self.host)
         if match is None or int(match["port"] or 0) > HIGHEST_PORT:
-            raise ConfigError(  # what was given is not repeated: it may be a key or hold a password
+            raise ConfigError(  # the value is not repeated, since it may contain a secret
                 "HOST must be a host or host:port in small letters, without http:// and without "
                 f"a path, got {len(self.host)} characters that are not"
             )
@@ -42,7 +45,7 @@ class Grant:
 
 
 def to(base_url: str, variable: str) -> Grant:
-    """The grant that calls to `base_url` with `variable` need. Raises ConfigError."""
+    """Return the grant that calls to `base_url` with `variable` need. Raises ConfigError."""
     parts = urlsplit(base_url)
     name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else f"{parts.hostname}"
     default_port = 443 if parts.scheme == "https" else 80
@@ -52,9 +55,9 @@ def to(base_url: str, variable: str) -> Grant:
 
 
 def check_variable(key: str, name: str) -> None:
-    """Raise ConfigError unless `name` is the name of a variable that holds a service's key.
+    """Raise ConfigError unless `name` may be the name of a variable with an API key.
 
-    Any other text is not repeated in the message: it may be the key itself.
+    The message does not repeat a text that is not such a name, since it may be the key itself.
     """
     if not VARIABLE.fullmatch(name):
         raise ConfigError(

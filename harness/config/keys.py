@@ -1,7 +1,7 @@
-"""The keys of a run: all of them, those that one config uses, those that a config file lacks.
+"""The config keys: all of them, those that a config uses, those that a config file lacks.
 
-Some say where something is: a path, an address, a variable. What is made to be published, such as
-the card of an exported model, leaves these out.
+Keys whose value is a location (a path, an address, the name of a variable) are marked. They are
+omitted from what is published, such as the card of an exported model.
 """
 
 from __future__ import annotations
@@ -19,71 +19,72 @@ from harness.config.ranges import ByOption, Condition, Location, Rule, Unit
 from harness.config.run import RunConfig
 
 PATH = re.compile(r"(?:^|[\s,:={}\[\]()'\"])(?:/|~|\.{1,2}/)\S|://")
-"""In a value as text: an absolute, a home or a relative path, or an address."""
+"""Matches a text with an absolute, home or relative path, or an address, in it."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key that a config can hold, as its field declares it."""
+    """One config key, as its field declares it."""
 
     name: str
-    """Dotted, as a word on the command line writes it."""
+    """Dotted name, as on the command line."""
     type: Any
     """The field's type without its annotations."""
     default: Any
     rule: Rule | None = None
     unit: str = ""
     conditions: tuple[Condition, ...] = ()
-    """All of them must hold, or the key does nothing."""
+    """Conditions that must all hold for the key to have an effect."""
     by_option: bool = False
-    """True if only an option file may set it."""
+    """True if only an option file may set the key."""
     is_location: bool = False
-    """True if it holds a path, an address or the name of a variable: see `names_location`."""
+    """True if the value is a path, an address or the name of a variable: see `names_location`."""
 
     @property
     def group(self) -> str:
-        """`trainer` of trainer.steps; empty for a key of the run itself."""
+        """`trainer` for trainer.steps; empty for a key of the run itself."""
         return self.name.rpartition(".")[0]
 
     @property
     def field(self) -> str:
-        """`steps` of trainer.steps."""
+        """`steps` for trainer.steps."""
         return self.name.rpartition(".")[2]
 
 
 @functools.cache
 def keys() -> Mapping[str, Key]:
-    """Every key but those of the named levels, by dotted name."""
+    """Return dotted name -> key, for all keys except those of the named levels."""
     return {key.name: key for key in every_key() if not key.name.startswith("levels.")}
 
 
 @functools.cache
 def every_key() -> tuple[Key, ...]:
-    """Every key that config.yaml can hold."""
+    """Return every key that config.yaml can contain."""
     return tuple(all_keys(RunConfig))
 
 
 @functools.cache
 def open_keys() -> tuple[str, ...]:
-    """The keys that hold mappings, such as remedy.methods and reward.options; what may stand in
-    them is declared by the remedy or the plug-in.
+    """Return the names of keys with mappings as values, such as remedy.methods and reward.options.
+
+    The keys inside are declared by the remedy, the algorithm or the plug-in.
     """
     return tuple(key.name for key in every_key() if typing.get_origin(key.type) is dict)
 
 
 def is_in_open_key(name: str) -> bool:
-    """Whether a dotted name stands below one of `open_keys`."""
+    """Whether a dotted name is below one of `open_keys`."""
     return name.startswith(tuple(f"{key}." for key in open_keys()))
 
 
 @functools.cache
 def groups() -> tuple[str, ...]:
-    """The parts of a config that have options in conf/."""
+    """Return the names of the config groups, which have options in conf/."""
     return tuple(name for name in parts(RunConfig) if name != "levels")
 
 
 def no_effect(config: RunConfig, key: Key) -> str | None:
-    """Why `key` does nothing in a run of `config`; None if it is used."""
+    """Return the reason why `key` has no effect in a run with `config`; None if it has one."""
     for condition in key.conditions:
         value = value_at(config, condition.selector)
         if not condition.met(value):
@@ -92,11 +93,11 @@ def no_effect(config: RunConfig, key: Key) -> str | None:
 
 
 CHANGES_NO_RUN = ".unchecked"
-"""Key of a level that only says whether a run may train on it."""
+"""Key of a level that permits training on it and does not change the run."""
 
 
 def used_values(config: RunConfig) -> dict[str, Any]:
-    """The values of all keys that a run of `config` uses: two runs with the same are one run."""
+    """Return the values of all keys that a run with `config` uses, which identify the run."""
     used = {
         key.name: value_at(config, key.name)
         for key in every_key()
@@ -107,7 +108,7 @@ def used_values(config: RunConfig) -> dict[str, Any]:
 
 @functools.cache
 def own_keys(part: Any, prefix: str) -> tuple[Key, ...]:
-    """The keys of one config class that are values, not classes of their own."""
+    """Return the keys of one config class, without those of the classes inside it."""
     notes = ranges.notes(part)
     return tuple(
         _key(f"{prefix}.{field.name}" if prefix else field.name, field, *notes[field.name])
@@ -117,20 +118,20 @@ def own_keys(part: Any, prefix: str) -> tuple[Key, ...]:
 
 
 def parts(config: type) -> dict[str, Any]:
-    """The config classes that are fields of a config class."""
+    """Return field name -> type for the fields of a config class that are config classes."""
     types = {name: notes[0] for name, notes in ranges.notes(config).items()}
     return {name: kind for name, kind in types.items() if dataclasses.is_dataclass(kind)}
 
 
 def all_keys(config: type, prefix: str = "") -> Iterator[Key]:
-    """The keys of a config class and of the classes inside it."""
+    """Yield the keys of a config class and of the classes inside it."""
     yield from own_keys(config, prefix)
     for name, part in parts(config).items():
         yield from all_keys(part, f"{prefix}.{name}" if prefix else name)
 
 
 def value_at(config: Any, name: str) -> Any:
-    """The value of a dotted key."""
+    """Return the value of a dotted key."""
     return functools.reduce(getattr, name.split("."), config)
 
 
@@ -153,14 +154,15 @@ class Difference:
     """The difference between the keys of a config file and those of this version."""
 
     unknown: tuple[str, ...]
-    """Dotted keys that this version does not have, as a newer one may."""
+    """Dotted keys that this version does not have."""
     lacking: Mapping[str, Any]
-    """Dotted keys that the file does not have, as an older one may, with their defaults."""
+    """Dotted keys that the file does not have -> their defaults."""
 
 
 def difference(values: Mapping[str, Any]) -> Difference:
-    """Compare the keys of a config file's values with those of this version; values themselves are
-    not looked at, and `schema` is no key.
+    """Compare the keys of a config file's values with those of this version.
+
+    Values are not compared, and `schema` does not count as a key.
     """
     expected = {key.name: key.default for key in every_key()}
     given = [name for name in _dotted(values) if name != "schema"]
@@ -172,7 +174,7 @@ def difference(values: Mapping[str, Any]) -> Difference:
 
 
 def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The keys of nested mappings; a part that holds keys is not one itself."""
+    """Yield the dotted keys of the leaves of nested mappings."""
     for name, value in values.items():
         key = f"{prefix}{name}"
         if isinstance(value, Mapping) and value and key not in open_keys():
@@ -182,8 +184,8 @@ def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def names_location(key: str, value: Any) -> bool:
-    """Whether the dotted `key` is declared to hold a location, or `value` has a path or an address
-    in it, as what a plug-in is given may have.
+    """Whether the dotted `key` is declared as a location, or `value` contains a path or an address,
+    as options of a plug-in may.
     """
     declared = keys().get(key)
     return (declared is not None and declared.is_location) or bool(PATH.search(str(value)))

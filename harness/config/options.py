@@ -5,8 +5,8 @@
         weight: Annotated[float, Between(0, 1)] = 0.5
 
 Types and ranges are declared as in harness.config, and checked whenever an instance is made. An
-option that does something only beside another one says so with `Only` or `Unless`, whose selector
-is the other's dotted key; where it would do nothing it is refused.
+option that has an effect only with certain values of another option declares that with `Only` or
+`Unless`, whose selector is the other's dotted key. Setting it without effect raises ConfigError.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OptionsClass = TypeVar("OptionsClass", bound="Options")
 
 @dataclass(frozen=True)
 class Options:
-    """Values of keys that a plug-in declares.
+    """Base class for the options of a plug-in.
 
     Raises ConfigError, with the dotted key, for a value of another type or out of its range.
     """
@@ -42,15 +42,15 @@ class Options:
 
     @classmethod
     def key(cls) -> str:
-        """The dotted key that holds the options, as `reward.options`."""
+        """Return the dotted key of the options, such as `reward.options`."""
         raise NotImplementedError
 
 
 def build(cls: type[OptionsClass], values: Any) -> OptionsClass:
-    """An instance with these values, and defaults for what they lack.
+    """Return an instance with these values, and defaults for missing ones.
 
-    Raises ConfigError for what is no mapping, for an unknown key with the nearest one, for a key
-    that would do nothing beside the others, and as the class itself does.
+    Raises ConfigError if `values` is not a mapping, for an unknown key, for a key that has no
+    effect with the others, and as the class itself does.
     """
     key = cls.key()
     if not isinstance(values, Mapping):
@@ -66,8 +66,9 @@ def build(cls: type[OptionsClass], values: Any) -> OptionsClass:
 
 
 def canonical(cls: Any, values: Any) -> dict[str, Any]:
-    """All options as plain values: with defaults for what `values` lack, and as floats where the
-    class declares floats, so that the same options are written alike. Raises ConfigError as
+    """Return all options as plain values, so that equal options give equal values.
+
+    Adds defaults, and converts int to float where the class declares float. Raises ConfigError as
     `build` does.
     """
     built, notes = build(cls, values), ranges.notes(cls)
@@ -78,11 +79,11 @@ def canonical(cls: Any, values: Any) -> dict[str, Any]:
 
 
 def plug_in(kind: str, name: str, base: type) -> Any:
-    """The class that a plug-in adds under `name`.
+    """Return the class that a plug-in adds under `name`.
 
-    Raises ConfigError if it cannot be imported, is no frozen dataclass derived from `base`, lacks a
-    method, has a field without a default, or one that depends on a key that is no option of its
-    own; and KeyError if there is none.
+    Raises KeyError if there is none, and ConfigError if it cannot be imported, is not a frozen
+    dataclass derived from `base`, lacks a method, has a field without a default, or has one that
+    depends on a key that is not one of its own options.
     """
     item = extensions.load(kind, name)
     where = f"{extensions.group(kind)}: {name}"
@@ -111,7 +112,10 @@ def plug_in(kind: str, name: str, base: type) -> Any:
 
 
 def _is_frozen_dataclass(item: Any, base: type) -> bool:
-    """Whether it is decorated itself: one that is not inherits the fields of its base alone."""
+    """Whether `item` derives from `base` and is itself decorated as a frozen dataclass.
+
+    An undecorated subclass would have only the fields of its base.
+    """
     if not (isinstance(item, type) and issubclass(item, base)):
         return False
     parameters = vars(item).get("__dataclass_params__")
@@ -119,7 +123,7 @@ def _is_frozen_dataclass(item: Any, base: type) -> bool:
 
 
 def _refuse_unused(built: Options) -> None:
-    """Raise ConfigError for a value other than the default that the other options leave unused."""
+    """Raise ConfigError for a non-default value that has no effect with the other options."""
     cls: Any = type(built)
     for key in keys.own_keys(cls, cls.key()):
         value = getattr(built, key.field)
@@ -130,7 +134,7 @@ def _refuse_unused(built: Options) -> None:
 
 
 def _widened(value: Any, kind: Any) -> Any:
-    """A whole number as a float, where a float is declared and a whole number is not."""
+    """Convert an int to float if `kind` declares float and not int; also inside a list."""
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value) if float in kinds and int not in kinds else value

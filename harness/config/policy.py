@@ -17,7 +17,7 @@ BUILT_HERE = Only("policy.kind", ("tabular", "tiny"))
 HF = Only("policy.kind", ("hf",))
 START_MODELS = ("always", "where_read")
 WIDTHS = ("all", "narrow")
-"""Strategies of a start: all of them, or few at about equal reward."""
+"""Strategies that the start policy uses: all, or a few with about the same reward."""
 
 
 @dataclass(frozen=True)

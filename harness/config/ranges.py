@@ -1,7 +1,7 @@
-"""Rules that a config class states beside its fields, as in `Annotated[int, Between(1, 9)]`.
+"""Rules for config fields, declared as in `Annotated[int, Between(1, 9)]`.
 
-A class calls `check` when it is built; `keys` and `reference` read the rules. A message names the
-dotted key, the rule and the value.
+A config class calls `check` when it is built; `keys` and `reference` read the rules. An error names
+the dotted key, the rule and the value.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from urllib.parse import urlsplit
 from harness.errors import ConfigError
 
 LIKE = 0.6
-"""Least likeness of a name for it to be offered, as difflib measures it: a slip of the keyboard, as
-`gian` for gain. A word of another meaning has less, as `fewer` and earlier."""
+"""Minimal similarity, by difflib, for a name to be suggested. Typing errors such as `gian` for gain
+have more, other words such as `fewer` for earlier less."""
 
 
 class Rule(ABC):
-    """A limit on the values of a key; `str()` says it in a few words."""
+    """A restriction on the values of a key. `str()` describes it in a few words."""
 
     @abstractmethod
     def check(self, key: str, value: Any) -> None:
-        """Raise ConfigError unless `value` may stand at the dotted `key`."""
+        """Raise ConfigError unless `value` is allowed for the dotted `key`."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class OneOf(Rule):
 
     values: tuple[Any, ...]
     plug_ins: str = ""
-    """Kind of extensions whose names are allowed too; they are asked for if it is none of ours."""
+    """Kind of extensions whose names are allowed too; looked up only for other values."""
 
     def check(self, key: str, value: Any) -> None:
         if isinstance(value, str) and self.plug_ins and value not in self.values:
-            from harness.utils import extensions  # which takes 20 ms to import
+            from harness.utils import extensions  # takes 20 ms to import
 
             one_of(key, value, [*self.values, *extensions.names(self.plug_ins)])
         elif isinstance(value, str):
@@ -76,7 +76,7 @@ class OneOf(Rule):
 
 @dataclass(frozen=True)
 class SomeOf(Rule):
-    """A list of some of a few names."""
+    """A list of names, each one of `names`."""
 
     names: tuple[str, ...]
     may_be_empty: bool = False
@@ -91,10 +91,10 @@ class SomeOf(Rule):
 
 @dataclass(frozen=True)
 class Address(Rule):
-    """The address of a service over http, without a user, a password or a query."""
+    """An http(s) address without a user, a password or a query."""
 
     advice: str = ""
-    """Added to a refusal: the place where a secret belongs."""
+    """Added to error messages: where a secret belongs instead."""
     may_be_empty: bool = False
     may_be_several: bool = False
 
@@ -114,26 +114,26 @@ class Address(Rule):
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of a number, in words."""
+    """The unit of a number, as a word."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class ByOption:
-    """The key is set by the option that GROUP=NAME chooses, never by a word or a sweep file."""
+    """Only the option that GROUP=NAME chooses may set the key, no override and no sweep file."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """The key says where something is: a path, an address, the name of a variable. What is made
-    to be published does not show it.
+    """The value is a location: a path, an address, the name of a variable. It is omitted from what
+    is published.
     """
 
 
 @dataclass(frozen=True)
 class Only:
-    """The key has an effect only while the key `selector` has one of `values`."""
+    """The key has an effect only if the key `selector` has one of `values`."""
 
     selector: str
     values: tuple[Any, ...]
@@ -142,7 +142,7 @@ class Only:
         return value in self.values
 
     def refusal(self, value: Any) -> str:
-        """Why the key does nothing with this value of the selector."""
+        """Say why the key has no effect with this value of the selector."""
         return f"has no effect with {self.selector}={_written(value)}; it belongs to {self}"
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ class Only:
 
 @dataclass(frozen=True)
 class Unless:
-    """The key has no effect while the key `selector` has one of `values`, since `why`."""
+    """The key has no effect if the key `selector` has one of `values`, for the reason `why`."""
 
     selector: str
     values: tuple[Any, ...]
@@ -161,7 +161,7 @@ class Unless:
         return value not in self.values
 
     def refusal(self, value: Any) -> str:
-        """Why the key does nothing with this value of the selector."""
+        """Say why the key has no effect with this value of the selector."""
         return f"has no effect with {self.selector}={_written(value)}, since {self.why}"
 
     def __str__(self) -> str:
@@ -170,7 +170,7 @@ class Unless:
 
 @dataclass(frozen=True)
 class OfPlugIns:
-    """The key has an effect only while the key `selector` has a value that a plug-in adds."""
+    """The key has an effect only if the value of the key `selector` is the name of a plug-in."""
 
     selector: str
     ours: tuple[Any, ...]
@@ -179,7 +179,7 @@ class OfPlugIns:
         return value not in self.ours
 
     def refusal(self, value: Any) -> str:
-        """Why the key does nothing with this value of the selector."""
+        """Say why the key has no effect with this value of the selector."""
         return f"has no effect with {self.selector}={_written(value)}; it belongs to {self}"
 
     def __str__(self) -> str:
@@ -196,8 +196,8 @@ Condition = Only | Unless | OfPlugIns
 def check(prefix: str, part: Any) -> None:
     """Raise ConfigError for the first value of a config class that breaks its field's rule.
 
-    `prefix` is the part's dotted key. No rule is about null, which the types alone allow; but of a
-    field of any type the rule says all.
+    `prefix`: dotted key of the class. Null is not checked, since the field's type decides whether
+    it is allowed, except for fields of type Any.
     """
     for name, rule in _rules(part.__class__):
         value = getattr(part, name)
@@ -207,7 +207,7 @@ def check(prefix: str, part: Any) -> None:
 
 @functools.cache
 def _rules(part: Any) -> tuple[tuple[str, Rule], ...]:
-    """The fields of a config class that have a rule, in order."""
+    """Return the names of a config class's fields with a rule, and the rules, in order."""
     return tuple(
         (field.name, note)
         for field in dataclasses.fields(part)
@@ -218,7 +218,7 @@ def _rules(part: Any) -> tuple[tuple[str, Rule], ...]:
 
 @functools.cache
 def notes(part: Any) -> dict[str, tuple[Any, ...]]:
-    """By field of a config class, its plain type and then what else its annotation declares."""
+    """Return field name -> its type, followed by the other parts of its `Annotated`."""
     hints = typing.get_type_hints(part, include_extras=True)
     return {
         name: typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
@@ -239,7 +239,7 @@ def _shown(value: float) -> str:
 
 
 def one_of(key: str, value: str, allowed: Iterable[str]) -> None:
-    """Raise ConfigError unless `value` is one of `allowed`; a name spelled like it is offered."""
+    """Raise ConfigError unless `value` is one of `allowed`, suggesting the most similar name."""
     names = list(allowed)
     if value not in names:
         close = difflib.get_close_matches(value, names, n=1, cutoff=LIKE)
@@ -257,8 +257,10 @@ def all_of(key: str, values: Iterable[str], allowed: Iterable[str]) -> None:
 
 
 def address(key: str, url: str, advice: str = "") -> None:
-    """Raise ConfigError unless `url` is an http address that holds no secret: it is written into
-    config.yaml and repeated in messages. `advice`: where a secret belongs.
+    """Raise ConfigError unless `url` is an http(s) address without a secret.
+
+    Secrets are refused since addresses are written to config.yaml and to messages. `advice`: where
+    a secret belongs instead.
     """
     if "@" in url or "?" in url:
         rule = "must not hold a user or a password, nor a query, got one"
@@ -266,7 +268,7 @@ def address(key: str, url: str, advice: str = "") -> None:
     try:
         parts = urlsplit(url)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        (parts.hostname or "").encode("idna")  # as it is looked up; UnicodeError is a ValueError
+        (parts.hostname or "").encode("idna")  # as in a lookup; UnicodeError is a ValueError
     except ValueError:
         is_whole = False
     if not is_whole or " " in url or not (url.isascii() and url.isprintable()):

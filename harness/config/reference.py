@@ -1,7 +1,7 @@
 """The reference of all config keys, for `harness config` and docs/config.md.
 
-What a key means is the docstring below its field; all else is what the field declares. The keys of
-algorithms and remedies are declared by their files, which the caller hands in: harness.cli.config.
+The meaning of a key is the docstring below its field; everything else comes from the field's
+annotations. The keys of algorithms and remedies are passed in by the caller, harness.cli.config.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.config.options import Options
 
 RUN = "run"
-"""The group of the keys that stand outside all groups."""
+"""Name of the group for the keys that belong to no group."""
 WIDTH = 80
 TYPES = {
     int: "whole number",
@@ -54,16 +54,16 @@ group.
 
 @dataclass(frozen=True)
 class Entry:
-    """One key in words."""
+    """The reference entry of one key."""
 
     key: str
     type: str
     range: str | None
-    """The allowed values of the type; None for all of them."""
+    """Description of the allowed values; None if all values of the type are allowed."""
     default: Any
     unit: str | None
     used_with: tuple[str, ...]
-    """Conditions that must all hold; the key has no effect otherwise."""
+    """Conditions that must all hold for the key to have an effect."""
     set_by_option: bool
     meaning: str
 
@@ -73,12 +73,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Group:
-    """One part of the config in words."""
+    """The reference entries of one group of the config."""
 
     name: str
     meaning: str
     options: tuple[str, ...]
-    """Names that GROUP=NAME accepts, of those that come with harness."""
+    """The shipped names that GROUP=NAME accepts."""
     keys: tuple[Entry, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -91,32 +91,33 @@ class Group:
 
 
 def groups() -> tuple[Group, ...]:
-    """Every group but the methods of remedies, the run's own keys first."""
+    """Return every group except the methods of remedies, the run's own keys first."""
     parts = keys.parts(RunConfig)
     own = _group(RUN, RunConfig, "")
     return own, *(_group(name, parts[name], name) for name in keys.groups())
 
 
 def of_options(name: str, item: type[Options]) -> Group:
-    """The keys that an algorithm or a remedy declares, as the group `name`; what it does is the
-    first paragraph of its file.
+    """Return the keys that an algorithm or a remedy declares, as the group `name`.
+
+    Its meaning is the first paragraph of the docstring of its module.
     """
     meaning = _first_paragraph(sys.modules[item.__module__])
     return Group(name, meaning, (), entries(item, item.key()))
 
 
 def text(shown: Sequence[Group]) -> str:
-    """The groups as plain text in 80 columns."""
+    """Format the groups as plain text in 80 columns."""
     return "\n\n".join("\n".join(_group_lines(group)) for group in shown)
 
 
 def markdown(shown: Sequence[Group]) -> str:
-    """The whole of docs/config.md."""
+    """Return the contents of docs/config.md."""
     return "\n".join([INTRODUCTION, *(line for group in shown for line in _section(group))])
 
 
 def written(value: Any) -> str:
-    """A value as a word on the command line has it."""
+    """Return a value in the command line's notation."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
@@ -127,14 +128,15 @@ def written(value: Any) -> str:
 
 
 def entries(part: type, prefix: str) -> tuple[Entry, ...]:
-    """The keys of a config class, or of the options of a plug-in, that stands at `prefix`."""
+    """Return the entries of a config class or of a plug-in's options. `prefix`: its dotted key."""
     meanings = _meanings(part)
     return tuple(_entry(key, meanings.get(key.field, "")) for key in keys.own_keys(part, prefix))
 
 
 def of_plug_ins(name: str) -> tuple[Group, ...]:
-    """The options of each plug-in's extension in a group. Raises ConfigError for one that cannot be
-    imported, which this does, or is no class of options.
+    """Return the options of each extension in a group. This imports the plug-ins.
+
+    Raises ConfigError for one that cannot be imported or is not a class of options.
     """
     from harness.config import options  # both take 20 ms to import
     from harness.utils import extensions
@@ -167,7 +169,7 @@ def _entry(key: Key, meaning: str) -> Entry:
 
 
 def _type(kind: Any) -> str:
-    """A field's type in words."""
+    """Describe a field's type in words."""
     if kind in TYPES:
         return TYPES[kind]
     if typing.get_origin(kind) is list:
@@ -184,7 +186,7 @@ def _first_paragraph(part: type | ModuleType) -> str:
 
 
 def _meanings(part: type) -> dict[str, str]:
-    """By field, the docstring that stands below it in the class."""
+    """Return field name -> the docstring below the field in the class's source."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
     assert isinstance(tree, ast.ClassDef)
     return {
@@ -211,13 +213,13 @@ def _group_lines(group: Group) -> Iterator[str]:
 
 
 def _values(entry: Entry) -> str:
-    """Type, unit and range: `number (seconds): 0.1 to 86400`."""
+    """Return type, unit and range, as in `number (seconds): 0.1 to 86400`."""
     unit = f" ({entry.unit})" if entry.unit else ""
     return f"{entry.type}{unit}{f': {entry.range}' if entry.range else ''}"
 
 
 def _use(entry: Entry) -> str:
-    """The kinds that use the key, and a note if only an option sets it; empty for most keys."""
+    """Return the conditions for the key, and a note if only an option sets it; often empty."""
     with_ = f"Only with {' and '.join(entry.used_with)}." if entry.used_with else ""
     by = f"Set by {entry.key.split('.')[0]}=NAME alone." if entry.set_by_option else ""
     return f"{with_}{by}"
@@ -247,5 +249,5 @@ def _section(group: Group) -> Iterator[str]:
 
 
 def _remark(entry: Entry) -> str:
-    """The last column of the table: what the key means, and what uses it."""
+    """Return the last column of the table: the key's meaning and the conditions for it."""
     return " ".join(part for part in (entry.meaning, _use(entry)) if part)

@@ -11,9 +11,9 @@ from harness.errors import ConfigError
 
 MODES = ("terminal", "delta", "turns", "mixed", "ctc", "warmth", "alliance")
 SHARED = ("terminal", "delta", "warmth", "alliance")
-"""Those of them in which all replies of a conversation earn the same."""
+"""Modes that give all replies of a conversation the same reward."""
 BY_TURN = ("turns", "mixed", "ctc")
-"""Modes in which replies of a conversation earn differently."""
+"""Modes that give each reply its own reward."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""A run's config: every key that a user can set, by part.
+"""A run's config: every key that a user can set, by group.
 
-YAML under conf/ fills these dataclasses in; a key that no class has cannot be set. Each field
-states its rule and the kinds that use it. Each class checks its values when it is built, so that
-no invalid config exists.
+YAML files under conf/ fill in these dataclasses; other keys cannot be set. Each field declares its
+rule and the kinds that use it. Each class checks its values when it is built, so that no invalid
+config can exist.
 """
 
 from __future__ import annotations
@@ -106,13 +106,14 @@ class RunConfig:
 
     @property
     def conversations_of_a_rank(self) -> int:
-        """Most of a step's conversations that one rank draws, which are whole groups."""
+        """Largest number of conversations per step that one rank draws, always whole groups."""
         size = self.algorithm.group_size
         return size * -(-(self.trainer.conversations // size) // self.trainer.world)
 
     def on_ranks(self, ranks: int) -> RunConfig:
-        """The same run on so many ranks of one node, one a GPU if it has any. Raises ConfigError
-        where they have nothing to share, or are too many.
+        """Return the config for `ranks` ranks on one node, one per GPU if the run uses GPUs.
+
+        Raises ConfigError if the run cannot be shared among so many ranks.
         """
         gpus = ranks if self.trainer.gpus else 0
         shard = self.trainer.shard if ranks > 1 else "none"
@@ -129,7 +130,7 @@ class RunConfig:
         return replace(self, trainer=trainer)
 
     def _check_shard(self) -> None:
-        """Raise ConfigError where weights cannot be sharded."""
+        """Raise ConfigError if trainer.shard is set and the weights cannot be sharded."""
         trainer, policy, key = self.trainer, self.policy, f"trainer.shard={self.trainer.shard}"
         if trainer.shard == "none":
             return
@@ -152,7 +153,7 @@ class RunConfig:
             )
 
     def _check_adapters(self) -> None:
-        """Raise ConfigError where adapters are to be served of a run that trains none."""
+        """Raise ConfigError if the engine serves adapters and the run trains none."""
         policy = self.policy
         if self.trainer.engine == "vllm_adapters" and not (
             policy.kind == "hf" and policy.lora_rank
@@ -164,7 +165,7 @@ class RunConfig:
             )
 
     def _check_ranks(self) -> None:
-        """Raise ConfigError where several ranks have nothing to share."""
+        """Raise ConfigError if the run cannot be shared among its ranks."""
         ranks = self.trainer.world
         if ranks == 1:
             return

@@ -1,4 +1,4 @@
-"""The simulated user, and where a served one is reached."""
+"""The simulated user, and the endpoint of a served one."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ LANGUAGE_RULES = (
     "neighbours",  # words side by side that do not go together
     "stuffed",  # stock phrases strung together
 )
-"""The rules by which a scripted user takes a reply for not being language."""
+"""The rules by which a scripted user decides that a reply is not language."""
 TYPICALITY_CUT = 4.5
 
 KINDS = ("scripted", "second", "served")
 IN_PROCESS = ("scripted", "second")
-"""Kinds that need no model: their conversations can be taken over in the middle."""
+"""Kinds without a model. The policy can take over their conversations in the middle."""
 SCRIPTED, SERVED = Only("simulator.kind", ("scripted",)), Only("simulator.kind", ("served",))
 READERS = ("lexical", "lm")
 LM_READER = Only("simulator.reader", ("lm",))
@@ -159,9 +159,9 @@ class SimulatorConfig:
 
     @property
     def sends(self) -> Grant | None:
-        """The key that each call carries, and where to; None without one.
+        """The variable whose key each call sends, and the host; None without a key.
 
-        Raises ConfigError for a host that a key must not go to.
+        Raises ConfigError for a host that must not get a key.
         """
         try:
             return grant.to(self.base_url, self.api_key_env) if self.api_key_env else None

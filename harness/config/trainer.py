@@ -14,11 +14,11 @@ LAST_STEP = 10_000_000
 MOST_RANKS = 64
 MOST_ON_A_GPU = 32
 EVALUATIONS = 20
-"""The fewest of a run that sets none and has the steps; 16 are the fewest that a verdict takes."""
+"""Minimal number of evaluations if trainer.eval_every is null; a verdict needs at least 16."""
 STEP_OF_SEVERAL_RANKS_S = 6 * 3600.0
-"""Longest step of several ranks where trainer.deadline_s is null: all wait for one that hangs.
-torch's limits, 10 minutes on GPUs and 30 on a CPU, are of one transfer; a step has its users' time
-and an evaluation's."""
+"""Limit for a step of several ranks if trainer.deadline_s is null, since all ranks wait for one
+that hangs. torch's limits (10 minutes on GPUs, 30 on a CPU) are for one transfer, but a step
+includes the users' time and an evaluation."""
 ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server", "vllm_adapters")
 SERVERS = ("vllm_server", "vllm_adapters")
 SHARDS = ("none", "full")
@@ -172,7 +172,7 @@ class TrainerConfig:
         return self.nodes * self.of_a_node
 
     def _check_tensor_parallel(self) -> None:
-        """Raise ConfigError where ranks cannot have vLLM's weights in parts."""
+        """Raise ConfigError if the ranks cannot share vLLM's weights by tensor parallelism."""
         parts = self.engine_tensor_parallel
         if parts == 1:
             return
@@ -208,10 +208,10 @@ class TrainerConfig:
 
     @property
     def evaluated_every(self) -> int:
-        """Steps between evaluations; 0 where none is made."""
+        """Steps between evaluations; 0 for no evaluations."""
         return evaluated_every(self.steps, self.eval_every)
 
 
 def evaluated_every(steps: int, eval_every: int | None) -> int:
-    """Steps between the evaluations of a run of so many steps, by what its config holds."""
+    """Return the steps between evaluations; `steps`, `eval_every`: as in a run's trainer config."""
     return max(1, steps // EVALUATIONS) if eval_every is None else eval_every

@@ -1,1 +1,1 @@
-"""Runs on known ground: each is constructed to show one regime (`harness demo`)."""
+"""Demo runs, each constructed to show one regime (`harness demo`)."""

@@ -1,7 +1,7 @@
-"""The runs of the demo: what each is to show, and the settings that make it do so.
+"""The runs of the demo: the regime that each shows, and the settings that lead to it.
 
-Each run differs from the plain one in the settings named here alone, and all of them are printed.
-The seeds are chosen too: these are examples of the regimes, and no evidence of how often a setting
+Each run differs from the default one only in the settings given here, all of which are printed. The
+seeds were chosen too: the runs are examples of the regimes, and no evidence of how often a setting
 leads to one.
 """
 
@@ -18,7 +18,7 @@ COMMON = (
     "eval.levels=[]",
     "eval.deaf=false",
 )
-"""Of every run: small batches, evaluated at the run's own level alone."""
+"""Overrides of every run: small batches, evaluated only at the run's own level."""
 
 
 @dataclass(frozen=True)
@@ -26,23 +26,23 @@ class Construction:
     """One run of the demo."""
 
     name: str
-    """Name of its folder, and of its panel."""
+    """Name of the run's folder and of its panel."""
     because: str
-    """What in its settings makes it so, in a few words."""
+    """The cause of the regime in the settings, in a few words."""
     overrides: tuple[str, ...]
-    """The words that make it, beside COMMON."""
+    """Overrides in addition to COMMON."""
     regimes: tuple[str, ...]
-    """The regimes of `fit-entropy-law` of which it must show one."""
+    """Regimes of `fit-entropy-law`, one of which the run must show."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All words, as `harness train` takes them."""
+        """All overrides, as for `harness train`."""
         own = {word.split("=")[0] for word in self.overrides}
         shared = (word for word in COMMON if word.split("=")[0] not in own)
         return (*shared, *self.overrides)
 
     def point(self) -> Point:
-        """The run, composed and checked. Raises ConfigError, as for words that somebody typed."""
+        """Compose and check the run. Raises ConfigError, for example because of a user's conf/."""
         return planner.point(self.words)
 
 

@@ -1,4 +1,4 @@
-"""The folder of the demo: a sweep with a run for each construction."""
+"""The folder of the demo: a sweep with one run per construction."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
 RESULTS = "law"
-"""Folder inside it for the results and the picture."""
+"""Folder inside it for the results and the figure."""
 OURS = {".lock", ".holder", RESULTS, difficulty_cards.FILE}
-"""What a demo has beside its runs, and may have left without its ledger."""
+"""Files of a demo besides its runs, which may exist before its ledger does."""
 
 
 def default() -> Path:
-    """runs/demo in the current folder."""
+    """Return runs/demo in the current folder."""
     return sweep_place.runs_folder().resolve() / "demo"
 
 
 def refuse_other(root: Path, points: Mapping[str, Point]) -> None:
-    """Raise ConfigError where `root` holds anything but this demo."""
+    """Raise ConfigError if `root` holds anything but this demo."""
     if not root.exists():
         return
     if not root.is_dir():
@@ -43,10 +43,10 @@ def refuse_other(root: Path, points: Mapping[str, Point]) -> None:
 
 
 def settle(root: Path, points: Mapping[str, Point]) -> Sweep:
-    """Plan the runs in `root` that are not there yet, and write the ledger.
+    """Plan the missing runs in `root`, and write the ledger.
 
-    Raises ConfigError if something else is in it, FolderError, StoppedError if a live process
-    executes it.
+    Raises ConfigError if `root` holds something else, FolderError, StoppedError if a live process
+    executes the demo.
     """
     refuse_other(root, points)
     try:
@@ -64,7 +64,9 @@ def settle(root: Path, points: Mapping[str, Point]) -> Sweep:
 
 
 def _make(run: RunFolder, point: Point) -> None:
-    """Raises ConfigError for a run of another config: its settings are those of another conf/."""
+    """Create the run if it does not exist. Raises ConfigError if it exists with another config, as
+    after a change of conf/.
+    """
     if not run.is_run():
         run_folder.create(run, point.config, user_validity.record(point.config))
         return

@@ -1,4 +1,4 @@
-"""What the runs of the demo show, beside what they were constructed to show."""
+"""The results of the demo's runs, compared with what they were constructed to show."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ REASONS = {
     "invalid_users": "its users are not valid",
     "noise_driven": "noise explains the fall of H",
 }
-"""Reason of a verdict -> the same for a reader who meets it for the first time."""
+"""Reason of a verdict -> its wording for new readers."""
 LEAST_WIDTH, MOST_WIDTH = 40, 100
 INDENT = "  "
 
 
 @dataclass(frozen=True)
 class Ends:
-    """A quantity at the start of a run and at its end: means of the first and the last tenth."""
+    """A quantity at the start and at the end of a run: means of the first and the last tenth."""
 
     start: float
     end: float
@@ -53,16 +53,16 @@ class Ends:
 
 @dataclass(frozen=True)
 class Shown:
-    """A run of the demo; what is None could not be judged."""
+    """Result of one run of the demo. None marks what could not be judged."""
 
     construction: Construction
     path: str
     status: str
     result: RunResult | None
     entropy: Ends | None
-    """Nats."""
+    """Policy entropy, nats."""
     reward: Ends | None
-    """Of held-out users; the start is the first evaluation."""
+    """Reward, usually of held-out users; the start is the first value."""
 
     @property
     def regime(self) -> str | None:
@@ -70,11 +70,11 @@ class Shown:
 
     @property
     def as_constructed(self) -> bool:
-        """Whether it shows what it was constructed for."""
+        """Whether the run shows one of the regimes that it was constructed for."""
         return self.regime in self.construction.regimes
 
     def to_json(self) -> dict[str, Any]:
-        """Its entry in the value of --json."""
+        """Return the run's entry in the output of --json."""
         one, found = self.construction, self.result
         return {
             "name": one.name,
@@ -96,7 +96,7 @@ class Shown:
 
 
 def judged(constructions: Sequence[Construction], ledger: Sweep, analysis: Analysis) -> list[Shown]:
-    """One for each construction, in their order."""
+    """Return the result of each construction, in order."""
     results = {Path(run.run).name: run for run in analysis.runs if run.status == "ok"}
     rows = {row.name: row for row in ledger.runs}
     return [_shown(one, rows, results.get(one.name), analysis) for one in constructions]
@@ -127,7 +127,7 @@ def _reward_ends(series: RunSeries) -> Ends | None:
 
 
 def panels(shown: Sequence[Shown], analysis: Analysis) -> list[Panel]:
-    """The runs that have rows, for the picture."""
+    """Return the panels of the figure, for the runs that have rows."""
     drawn = {
         one.result.run: (one.construction.name.replace("_", " "), one.construction.because)
         for one in shown
@@ -137,13 +137,13 @@ def panels(shown: Sequence[Shown], analysis: Analysis) -> list[Panel]:
 
 
 def to_json(shown: Sequence[Shown], root: Path, picture: Path) -> dict[str, Any]:
-    """The value of --json."""
+    """Return the output of --json."""
     runs = [one.to_json() for one in shown]
     return {"schema": SCHEMA, "dir": str(root), "runs": runs, "figure": str(picture)}
 
 
 def lines(shown: Sequence[Shown], width: int) -> Iterator[str]:
-    """What each run is, how it was made and what it shows, in lines of at most `width`."""
+    """Yield each run's purpose, overrides and result, in lines of at most `width` characters."""
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
     for one in shown:
         construction = one.construction
@@ -155,7 +155,7 @@ def lines(shown: Sequence[Shown], width: int) -> Iterator[str]:
 
 
 def _found(one: Shown) -> str:
-    """`-> collapsed: H 1.60 to 0.26, held-out R 0.74 to 0.86; collapse from step 103 [58, 168]`"""
+    """Return `-> collapsed: H 1.60 to 0.26, held-out R 0.74 to 0.86; collapse from ...`."""
     found = one.result
     if found is None or one.entropy is None or one.reward is None:
         return f"-> {one.status}: not judged"
@@ -177,7 +177,7 @@ def _whose(found: RunResult) -> str:
 
 
 def _law(found: RunResult) -> str:
-    """The verdict, with why."""
+    """Return the verdict with its reasons."""
     reasons = ", ".join(REASONS[reason] for reason in found.reasons or ())
     words = wording.VERDICT_WORDS.get(found.verdict or "", "law undetermined")
     return f"{words}{f' ({reasons})' if reasons else ''}"

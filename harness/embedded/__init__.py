@@ -1,1 +1,1 @@
-"""Language models that come as packages of the package index, for policies and readers alike."""
+"""Language models that are installed as packages from PyPI, for policies and readers."""

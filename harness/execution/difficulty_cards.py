@@ -1,8 +1,8 @@
-"""cards.json of a sweep: how demanding its levels are, beside the runs that train on them.
+"""cards.json of a sweep: the measured difficulty of the levels that its runs train on.
 
-A process of its own measures while the runs go on, each level once on a machine: a card is kept in
-the cache under a hash of the level and of the code that plays and measures it. The cards of the
-named levels as shipped are shipped with them (`make cards`).
+A separate process measures while the runs are training. Each level is measured once per machine: a
+card is cached under a hash of the level and of the versions of simulator and calibration (see
+`key`). The package includes cards of the named levels with their default settings (`make cards`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from harness.utils import process, safe_text
 FILE = "cards.json"
 SHIPPED = calibration.SHIPPED
 NICENESS = 10
-"""The runs come first."""
+"""Measuring must not slow down the runs."""
 
 
 @contextlib.contextmanager
 def made_beside(root: Path) -> Iterator[None]:
-    """Make cards.json of the sweep in `root` while the block runs, then wait for it, unless runs
-    are to stop.
+    """Create cards.json of the sweep in `root` during the block, then wait for it, unless the runs
+    are stopped.
 
     Runs do not need their cards: a failure is printed and does not end the sweep.
     """
@@ -69,7 +69,7 @@ def made_beside(root: Path) -> Iterator[None]:
 
 
 def key(config: RunConfig) -> str:
-    """16 hex digits of all that determines the card of a run's level."""
+    """Return a hash of everything that determines the card of a run's level, 16 hex digits."""
     level, medium = config.difficulty.knobs(), config.levels.medium.knobs()
     group_size = config.algorithm.group_size
     if config.simulator.kind not in IN_PROCESS:
@@ -80,22 +80,22 @@ def key(config: RunConfig) -> str:
 def scripted_key(
     level: Mapping[str, Any], medium: Mapping[str, Any], group_size: int, reader: Reader
 ) -> str:
-    """Return `key` of a level of a scripted user."""
+    """Return the `key` of a scripted user's level."""
     heard = [] if reader in (LEXICAL, users.SECOND) else [reader.name]
     return digest(*users.played(reader), level, medium, group_size, *heard)
 
 
 def digest(*played: Any) -> str:
-    """16 hex digits of what is played and of the code that plays and measures it."""
+    """Return a hash, 16 hex digits, of `played` and the versions of simulator and calibration."""
     meaning = [simulator.VERSION, calibration.VERSION]
     whole = hashlib.sha256(json.dumps([played, meaning], sort_keys=True).encode())
     return whole.hexdigest()[:16]
 
 
 def make(root: Path) -> None:
-    """Write cards.json of the sweep in `root`; what is in it stays. Raises StorageError, DataError.
+    """Add the missing cards to cards.json of the sweep in `root`. Raises StorageError, DataError.
 
-    A study is given more seeds, and by then the simulator may be another.
+    Existing cards are kept: when a study gets more seeds, the simulator may have a newer version.
     """
     present = _cards_in(root)
     lacking = _lacking(root, present)
@@ -108,7 +108,7 @@ def make(root: Path) -> None:
 
 
 def _complete(root: Path) -> bool:
-    with contextlib.suppress(DataError):  # which the process that makes them tells
+    with contextlib.suppress(DataError):  # the process that creates the cards reports it
         return not _lacking(root, _cards_in(root))
     return False
 
@@ -126,7 +126,7 @@ def _cards_in(root: Path) -> list[Any]:
 
 
 def _lacking(root: Path, present: Sequence[Any]) -> list[str]:
-    """The runs that no card is for."""
+    """Return the names of the runs without a card."""
     listed = {name for entry in present for name in entry["runs"]}
     return [row.name for row in sweep_file.read(root).runs if row.name not in listed]
 
@@ -134,27 +134,27 @@ def _lacking(root: Path, present: Sequence[Any]) -> list[str]:
 def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, Any]:
     level = config.difficulty.knobs()
     scripted = config.simulator.kind in IN_PROCESS
-    card = _card(key, config) if scripted else None  # a model's users are measured by nobody yet
+    card = _card(key, config) if scripted else None  # served users have no cards yet
     return {"level": level["name"], "runs": names, "difficulty": level, "card": card}
 
 
 def _card(key: str, config: RunConfig) -> Any:
-    """The card of a run's level: from the package or the cache, else measured and kept."""
+    """Return the card of a run's level from the package or the cache, else measure it."""
     shipped = read(SHIPPED / file_name(key))
     return kept(file_name(key), lambda: measure(config)) if shipped is None else shipped
 
 
 def kept(name: str, make: Callable[[], Any]) -> Any:
-    """What the cache keeps under `name`, else what `make` returns, kept from then on if it can."""
+    """Return the cached value `name`, else call `make` and cache the result if possible."""
     try:
         path = user_folders.writable_cache() / name
-    except (ConfigError, FolderError):  # it saves time, and a run can do without
+    except (ConfigError, FolderError):  # the cache only saves time
         return make()
     lock = path.with_suffix(".lock")
     with atomic.storage(lock):
         path.parent.mkdir(parents=True, exist_ok=True)
         plain_file.refuse_link(lock)
-        with FileLock(lock):  # of two sweeps at once, one measures
+        with FileLock(lock):  # of two simultaneous sweeps, only one measures
             value = read(path)
             if value is None:
                 value = make()
@@ -163,7 +163,7 @@ def kept(name: str, make: Callable[[], Any]) -> Any:
 
 
 def read(path: Path) -> Any:
-    """The card in `path`; None where there is none yet, or none that can be read."""
+    """Return the card in `path`; None if it is missing or unreadable."""
     with contextlib.suppress(DataError, ValueError, RecursionError):
         return json.loads(plain_file.text(path))
     return None
@@ -174,7 +174,7 @@ def file_name(key: str) -> str:
 
 
 def measure(config: RunConfig) -> Mapping[str, Any]:
-    """The card of the run's level, measured."""
+    """Measure the card of the run's level."""
     from harness.calibration import card, contexts
 
     reader = users.reader_of(config.simulator)

@@ -1,9 +1,9 @@
-"""A vLLM server of its own for each run: two runs never write their weights into one.
+"""Leases of vLLM servers: two runs never write their weights into the same server.
 
-Runs that bring adapters leave the weights alone and share one, as many as it draws with at once; no
-run that writes weights is beside them. The lease is a lock, as that of a GPU. Runs of one user on
-one machine see each other's through a folder of that machine; for a server on another machine the
-lock is in the cache folder, which the machines of a cluster may share.
+Runs that load adapters do not change the weights, so several share a server, up to the number of
+adapters that it serves at once, but never with a run that writes weights. A lease is a file lock,
+as for GPUs. Locks of this machine's servers are in a temporary folder; those of servers on other
+machines are in the cache folder, which the machines of a cluster may share.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harness.records import atomic, user_folders
 
 PORTS = {"http": 80, "https": 443}
 HERE = "harness-engines"
-"""Folder of the locks of this machine's servers, and, in the cache, of those of others."""
+"""Name of the folder with the locks, in the temporary folder and in the cache."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class EngineLease:
     """The server of one run; the kernel frees it with the last process that has the lock open."""
 
     url: str = ""
-    """As trainer.engine_url has it; empty for a run that needs none."""
+    """One of the addresses in trainer.engine_url; empty for a run that needs no server."""
     descriptors: tuple[int, ...] = ()
 
 
 def take(
     config: RunConfig, give_up: Callable[[], bool], tell: Callable[[str], None]
 ) -> EngineLease:
-    """Wait for one of the run's servers that no other run leases, and lease it.
+    """Wait until one of the run's servers is free, and lease it.
 
-    `tell` is called once if none is free. Raises StoppedError once `give_up()` is true.
+    Calls `tell` once if none is free at first. Raises StoppedError once `give_up()` is true.
     """
     urls = engine_choice.addresses(config)
     if not urls:
@@ -62,7 +62,7 @@ def take(
 
 
 def _alone(locks: Mapping[str, Path]) -> EngineLease | None:
-    """A lease of a server that no other run is at; None where there is none."""
+    """Lease a server that no other run uses; None if there is none."""
     for url, path in locks.items():
         held = gpu_lease.lock(path)
         if held is not None:
@@ -71,9 +71,10 @@ def _alone(locks: Mapping[str, Path]) -> EngineLease | None:
 
 
 def _shared(locks: Mapping[str, Path], places: Mapping[str, int]) -> EngineLease | None:
-    """A lease of a place at a server, at the one with fewest runs; None where all are taken.
+    """Lease a place at the server with the fewest runs; None if all places are taken.
 
-    Every run with adapters has a shared lock of its server, which keeps out those that write.
+    Every run with adapters holds a shared lock of its server, which keeps out runs that write
+    weights.
     """
     for place in range(max(places.values())):
         for url, path in locks.items():
@@ -84,9 +85,9 @@ def _shared(locks: Mapping[str, Path], places: Mapping[str, int]) -> EngineLease
 
 
 def lock_of(url: str) -> Path:
-    """The file whose lock leases the server at `url`, whichever of its names that has.
+    """Return the lock file of the server at `url`; it is the same for all names of a host.
 
-    Raises StorageError or DeviceError where its folder cannot be made.
+    Raises StorageError or DeviceError if its folder cannot be created.
     """
     parts = urlsplit(url)
     port = parts.port or PORTS[parts.scheme]
@@ -102,10 +103,10 @@ def lock_of(url: str) -> Path:
 
 
 def _host(name: str, port: int) -> tuple[str, bool]:
-    """One name for a host, and whether it is this machine: `localhost` is so on each."""
+    """Return a canonical name of a host, and whether it is this machine."""
     try:
         found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    except OSError:  # nobody knows it, which the run says when it asks for an answer
+    except OSError:  # unknown host; the run reports that when it connects
         return name.lower(), False
     if any(_is_here(family, str(address[0])) for family, *_, address in found):
         return "here", True
@@ -113,7 +114,7 @@ def _host(name: str, port: int) -> tuple[str, bool]:
 
 
 def _is_here(family: int, address: str) -> bool:
-    """Whether an address is one of this machine's own: only those can be bound to."""
+    """Whether an address belongs to this machine: only those can be bound."""
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((address, 0))

@@ -1,4 +1,4 @@
-"""How many runs a vLLM server takes at once: one that writes weights, or several with adapters."""
+"""How many runs a vLLM server can serve at once: one that writes weights, or several adapters."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from harness.train.engines import vllm_address
 
 
 def shared(config: RunConfig) -> dict[str, int]:
-    """Places at each server that a run with adapters may have one of; empty for another run."""
+    """Return the number of adapter places at each of the run's servers; empty without adapters."""
     if engine_choice.chosen(config) != engine_choice.ADAPTERS:
         return {}
     return {url: _places(url) for url in engine_choice.addresses(config)}
 
 
 def in_all(configs: Iterable[RunConfig]) -> int | None:
-    """How many of these runs fit at once at the servers that they name; None if one names none."""
+    """Return how many of these runs the servers can serve at once; None if a run names none."""
     room = dict[str, int]()
     for config in configs:
         urls = engine_choice.addresses(config)
@@ -30,7 +30,9 @@ def in_all(configs: Iterable[RunConfig]) -> int | None:
 
 
 def _places(url: str) -> int:
-    """At least one: a run whose server takes no adapters, or is gone, says so in its own words."""
+    """Return a server's places, at least 1: a run reports a server without adapters, or a dead
+    one, itself.
+    """
     try:
         return max(1, vllm_address.places(url))
     except StoppedError:

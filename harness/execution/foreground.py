@@ -1,8 +1,8 @@
-"""One run in the foreground: this process becomes the run's, with its signals and its exit code.
+"""Executes one run in the foreground: this process is replaced by the run's (exec).
 
-The folder's lock is taken before the run is made and handed over, so that of several starts in one
-folder one wins and the others do nothing. A stop request is kept back until the run's own process
-can obey it: before there is a step to finish, it leaves a run that can be resumed.
+The folder's lock is taken before the run is created and passed on, so that of several simultaneous
+starts in one folder only one succeeds. Stop signals are deferred until the run's own process can
+handle them; one that arrives before the first step leaves a run that can be resumed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from harness.utils import process, safe_text
 
 
 def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
-    """Make the run that `overrides` describe in `path`, and become it.
+    """Create the run that `overrides` describe in `path`, and replace this process by it.
 
-    Raises ConfigError for wrong words and for a folder that holds a run or somebody's files,
-    StoppedError where a live process holds it, FolderError, DeviceError.
+    Raises ConfigError for invalid overrides and for a folder that holds a run or foreign files,
+    StoppedError if a live process holds the folder, FolderError, DeviceError.
     """
     process.defer_stops()
-    from harness.compose import planner, typed_grants  # Hydra, which a resume does without
+    from harness.compose import planner, typed_grants  # imports Hydra, which a resume avoids
 
     config = planner.point(overrides).config
     where = RunFolder(path.resolve())
@@ -66,8 +66,10 @@ def become(
     sends: frozenset[Grant],
     more: Sequence[str] = (),
 ) -> NoReturn:
-    """Replace this process by the run's, which holds the folder by `lock` from its first moment
-    and may send what is in `sends`; `more`: arguments of its command.
+    """Replace this process by the run's process.
+
+    `lock`: descriptor of the folder's lock, which it inherits. `sends`: variables that it may
+    send. `more`: further arguments of its command.
     """
     is_over = run_status.read(where).is_over
     lease = RunLease()

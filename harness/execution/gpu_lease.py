@@ -1,4 +1,4 @@
-"""Cores and GPUs of this machine, and a GPU of its own for each run, whatever launched it."""
+"""Cores and GPUs of this machine, and leases of GPUs to runs, independent of the launcher."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Lease:
 
 
 def cores() -> int:
-    """CPU cores that this process may use: its affinity, cut to a container's quota."""
+    """Return the number of CPU cores that this process may use, by affinity and cgroup quota."""
     try:
         allowed = len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
@@ -42,8 +42,8 @@ def cores() -> int:
 
 
 def runs_at_once(configs: Sequence[RunConfig]) -> int:
-    """Number of these runs that fit on this machine at once, by its GPUs or cores, and by the vLLM
-    servers that they name.
+    """Return how many of these runs can run at once on this machine, by its GPUs or cores and by
+    the vLLM servers that they name.
     """
     at_servers = engine_places.in_all(configs)
     if any(config.trainer.gpus for config in configs):
@@ -57,12 +57,12 @@ def runs_at_once(configs: Sequence[RunConfig]) -> int:
 
 
 def turn(config: RunConfig) -> bool:
-    """Sort key that starts runs with a GPU first, so that none idles that a run could use."""
+    """Return a sort key that starts runs with GPUs first, so that no usable GPU idles."""
     return not config.trainer.gpus
 
 
 def gpus() -> tuple[str, ...]:
-    """Ids of the GPUs that this process may use, as CUDA_VISIBLE_DEVICES takes them."""
+    """Return the ids of the GPUs that this process may use, in CUDA_VISIBLE_DEVICES's form."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         names = [part.strip() for part in visible.split(",")]
@@ -78,7 +78,7 @@ def check(configs: Iterable[RunConfig]) -> None:
 
 
 def gpu_names() -> list[str]:
-    """Lines of `nvidia-smi -L`, one a GPU; empty without a driver."""
+    """Return the lines of `nvidia-smi -L`, one per GPU; empty without a driver."""
     command = shutil.which("nvidia-smi")
     if command is None:
         return []
@@ -93,7 +93,7 @@ def gpu_names() -> list[str]:
 def lease(
     count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: int = 1
 ) -> Iterator[Lease]:
-    """`take`, and give the GPUs back in the end."""
+    """`take` as a context manager, which releases the GPUs at the end."""
     taken = take(count, give_up, runs_per_gpu)
     try:
         yield taken
@@ -103,11 +103,11 @@ def lease(
 
 
 def take(count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: int = 1) -> Lease:
-    """Wait for `count` GPUs that nobody else leases, and lease them; the empty lease for 0. With
-    `runs_per_gpu`, for one that fewer runs share, all of which share theirs too.
+    """Wait for `count` free GPUs and lease them; return an empty lease for 0. With `runs_per_gpu`
+    above 1, lease a part of a GPU that fewer runs share, all of them with `runs_per_gpu` above 1.
 
-    All at once: none is kept while others are waited for, so that no two runs wait for each other.
-    Raises DeviceError where there are fewer in all, StoppedError once `give_up()` is true.
+    Leases all GPUs at once or none, so that no two runs wait for each other. Raises DeviceError if
+    there are fewer than `count` in total, StoppedError once `give_up()` is true.
     """
     if not count:
         return Lease()
@@ -126,7 +126,7 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: 
 
 
 def _whole(locks: Mapping[str, Path], count: int) -> Lease | None:
-    """A lease of `count` GPUs that no other run is on; None where there are not so many."""
+    """Lease `count` GPUs that no other run uses; None if fewer are free."""
     taken: dict[str, int] = {}
     for name, path in locks.items():
         held = lock(path.with_name(f"{path.name}.lock"))
@@ -140,10 +140,10 @@ def _whole(locks: Mapping[str, Path], count: int) -> Lease | None:
 
 
 def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> Lease | None:
-    """A lease of one of the parts of a GPU, the first part of each before the second of any; None
-    where all are taken.
+    """Lease a part of a GPU, preferring the GPU with the fewest runs; None if all are taken.
 
-    Every run on a shared GPU has a shared lock of it, which keeps out those that want it whole.
+    Every run on a shared GPU holds a shared lock of it, which keeps out runs that need the whole
+    GPU.
     """
     for number in range(runs_per_gpu):
         for name, path in locks.items():
@@ -154,8 +154,10 @@ def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> Lease | None:
 
 
 def part(path: Path, number: int) -> tuple[int, ...]:
-    """Locks of one part of what the lock `path` is of: that shared, which keeps out those that want
-    it whole, and the part's own. Empty where either is taken.
+    """Lock one part of the device whose lock file is `path`; return the descriptors.
+
+    These are a shared lock of `path`, which keeps out those who need the whole device, and the
+    part's own lock. Empty if either is taken.
     """
     whole = lock(path, shared=True)
     if whole is None:
@@ -176,8 +178,8 @@ def _too_few(count: int) -> DeviceError:
 
 
 def lock(path: Path, shared: bool = False) -> int | None:
-    """A descriptor that holds the lock of `path`; None while another has it, or has it alone where
-    it is `shared`.
+    """Lock the file `path` and return its descriptor; None if another process holds the lock, for
+    `shared` if it holds an exclusive one.
     """
     descriptor = atomic.open_to_append(path)
     try:
@@ -192,14 +194,16 @@ def lock(path: Path, shared: bool = False) -> int | None:
 
 
 def _cards(names: Iterable[str]) -> dict[str, str]:
-    """Map each name to the card's UUID: a cluster's jobs may all call theirs 0."""
+    """Map each GPU's name to its UUID, since the jobs of a cluster may all call their GPU 0."""
     matches = [match for line in gpu_names() if (match := UUID.match(line))]
     uuids = {match[1]: match[2] for match in matches}
     return {name: uuids.get(name, name) for name in names}
 
 
 def _quota_cores() -> int | None:
-    """Whole cores of a cgroup v2 quota, which a process's affinity does not show."""
+    """Return the whole cores of a cgroup v2 quota, which the affinity does not show; None without
+    a quota.
+    """
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return max(1, int(quota) // int(period))

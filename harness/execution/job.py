@@ -1,4 +1,4 @@
-"""One job of a launch, in whichever process the launcher executes it."""
+"""Executes one job of a launch, in the process that the launcher has chosen."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ def execute(
     retry_policy: RetryPolicy,
     granted: frozenset[Grant] = frozenset(),
 ) -> RunOutcome:
-    """Execute run `number` of the launch, and have no more begun where one failure is enough.
+    """Execute run `number` of the launch. After a failure, request a stop of new runs if the retry
+    policy or the circuit breaker demands it.
 
-    `is_local`: the sweep, process `launcher_pid`, executes it itself or by a child of its own.
-    `granted`: what its process may send; a job on another machine has no settings of the user's.
+    `is_local`: this is the sweep's process `launcher_pid` or a child of it. `granted`: variables
+    that the run may send; passed along, since a job on another machine lacks the user's settings.
     """
     process.keep_private()
     path = Path(dirs[number])
     if not is_local and nodes.is_of_several(path) and slurm_step.is_other_node():
         return nodes.help_run(path)
     if is_local and os.getpid() != launcher_pid:
-        process.die_with(launcher_pid)  # at once where the sweep was killed before the job came
+        process.die_with(launcher_pid)  # immediately if the sweep has been killed already
         for stop in process.STOP_SIGNALS:
-            signal.signal(stop, lambda *_: None)  # one to the sweep is not for it to obey
+            signal.signal(stop, lambda *_: None)  # the sweep handles stop signals
     do = retry.execute if is_local else _execute_away
     outcome = do(path, retry_policy.retries, granted=granted)
     gave_up = retry.gave_up(outcome.status, outcome.reason)
@@ -50,23 +51,25 @@ def execute(
 
 
 def end_with(pid: int) -> Callable[[], None]:
-    """Initializer for a launcher's workers: each ends when process `pid` does, also one that never
-    gets a job.
+    """Return an initializer for a launcher's workers, which ends each worker, even an idle one,
+    when process `pid` ends.
     """
     return functools.partial(process.die_with, pid)
 
 
 def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOutcome:
-    """Execute the run in a cluster's job. If that is to end, the run first saves its state; then
-    the launcher's plugin does what it would have done: submitit queues the job again.
+    """Execute the run in a cluster's job.
+
+    If the cluster signals that the job will end, the run first saves its state; then the signal is
+    raised again for the launcher's plugin, by which submitit requeues the job.
     """
     of_several = nodes.is_of_several(path)
     if of_several:
-        retries = 0  # its other nodes' jobs end with the attempt
+        retries = 0  # the helpers on the other nodes end with the attempt
     with process.put_off(REQUEUE_SIGNALS) as came:
         outcome = retry.execute(path, retries, lambda: bool(came), granted)
-    if of_several and outcome.status != "done":  # its process may have been killed without a word
+    if of_several and outcome.status != "done":  # a killed process could not tell the helpers
         place.tell_ended(RunFolder(path), f"ended with exit code {outcome.exit_code}")
-    if came and outcome.status not in ("done", "failed"):  # stopped, or not even begun
+    if came and outcome.status not in ("done", "failed"):  # stopped or not started
         signal.raise_signal(came[0])
     return outcome

@@ -1,8 +1,9 @@
-"""The launch of planned runs: Hydra's multirun with the launcher that was chosen.
+"""Launches planned runs: Hydra's multirun with the chosen launcher.
 
-Hydra gives the launcher one numbered job per run folder, so that a first launch and a resume are
-the same act. The launcher's class comes from an installed plugin's own entry and its settings from
-`launchers`; while the jobs are launched, no conf/ of the current folder is searched.
+Hydra gives the launcher one numbered job per run folder, so that a first launch and a resume work
+in the same way. The launcher's class comes from an installed plugin's own entry. Its settings come
+from the command line and from conf/ or a sweep file; but during the launch no conf/ of the current
+folder is searched.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from harness.utils import process
 
 LAUNCHERS = "hydra/launcher"
 WHERE = ("sweeps", LAUNCHERS, "hydra.launcher.")
-"""Words that say where runs are executed; a sweep file may name a launcher too."""
+"""Prefixes of the keys that determine where runs are executed; a sweep file may set a launcher."""
 OURS = planner.OURS
 
 
@@ -50,14 +51,14 @@ def execute(
     retry_policy: RetryPolicy,
     granted: frozenset[Grant] = frozenset(),
 ) -> None:
-    """Execute the runs planned in `dirs` by the launcher that `overrides` choose.
+    """Execute the runs planned in `dirs` with the launcher that `overrides` choose.
 
-    Raises ConfigError for a launcher, or a setting of one, that no word or file may choose;
-    DeviceError if Slurm refuses the jobs.
+    Raises ConfigError for a launcher or a launcher setting that may not be chosen, DeviceError if
+    Slurm refuses the jobs.
     """
     # joblib's tracker warns about what it cleans up after a sweep that is ended at once
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-    launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
+    launcher = _launcher(overrides)  # checked, since sweep.json may come from somebody else
     names = [str(path) for path in dirs]
     root = dirs[0].parent
     if launcher.plugin == slurm.PLUGIN:
@@ -78,15 +79,15 @@ def execute(
 
 
 def _started_quietly(launcher: Launcher) -> contextlib.AbstractContextManager[None]:
-    """The block in which joblib starts its workers: a Ctrl-C is the sweep's to obey, not theirs."""
+    """Return a context in which joblib's workers start without SIGINT: the sweep handles it."""
     if launcher.plugin != "joblib":
         return contextlib.nullcontext()
     return process.interrupt_kept_from_children()
 
 
 def check(overrides: Sequence[str], configs: Iterable[RunConfig] = ()) -> None:
-    """Raise DeviceError if the launcher that `overrides` choose lacks a program on this machine,
-    ConfigError if it does not start one of these runs on the nodes that it wants.
+    """Raise DeviceError if a program that the chosen launcher needs is missing, and ConfigError if
+    it cannot start one of these runs on the number of nodes that it wants.
     """
     launcher = _launcher(overrides)
     on_slurm = launcher.plugin == slurm.PLUGIN
@@ -96,20 +97,19 @@ def check(overrides: Sequence[str], configs: Iterable[RunConfig] = ()) -> None:
 
 
 def left_in_queue(overrides: Sequence[str], root: Path) -> int:
-    """How many jobs of an earlier launch of the sweep in `root` a cluster is still to end.
-
-    Raises ConfigError as `execute` does, DeviceError if Slurm does not answer.
+    """Return how many jobs of earlier launches of the sweep in `root` are still in a cluster's
+    queue. Raises ConfigError as `execute` does, DeviceError if Slurm does not answer.
     """
     return len(slurm.queued(root)) if _launcher(overrides).plugin == slurm.PLUGIN else 0
 
 
 @contextlib.contextmanager
 def _scratch(root: Path, launcher: Launcher) -> Iterator[Path]:
-    """A new folder for what a launcher keeps of this launch, below the sweep's; a cluster's stays,
-    since its jobs' logs are there.
+    """Create a folder in the sweep's folder for the launcher's files. A cluster's folder is kept,
+    since it contains the logs of the jobs.
 
-    A launcher's plugin unpickles what lies in its folder under the number of a job, and a sweep's
-    folder may come from somebody else: this one is new and empty. Raises FolderError.
+    The folder must be new: launcher plugins unpickle files from it by job number, and the sweep's
+    folder may come from somebody else. Raises FolderError.
     """
     path = root / f".launcher-{secrets.token_hex(8)}"
     try:
@@ -125,7 +125,7 @@ def _scratch(root: Path, launcher: Launcher) -> Iterator[Path]:
 
 
 def _launcher(overrides: Sequence[str]) -> Launcher:
-    """The launcher that the words choose, and what a conf/ or sweep file tells it."""
+    """Return the launcher that the overrides choose, with its settings from all sources."""
     with planner.composing():
         words = [word for word in parse(overrides) if word.key.startswith(WHERE)]
         keys.check(words)
@@ -137,10 +137,10 @@ def _launcher(overrides: Sequence[str]) -> Launcher:
 
 @contextlib.contextmanager
 def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
-    """The name under which Hydra finds the plugin's own entry with the launcher's settings, until
-    the launch is over: Hydra lists such names where an option is not known.
+    """Store the plugin's own entry with the launcher's settings in Hydra, and yield its name.
 
-    Nobody can have put a file of that name into a conf/. No more workers are asked for than runs.
+    The name is random, so that no file in a conf/ can have it. It is removed after the launch,
+    since Hydra lists stored names in errors about unknown options. At most `runs` workers are used.
     """
     workers = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
     settings = {**workers, **launcher.settings}
@@ -159,7 +159,7 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
 
 
 def _node(plugin: str, settings: Mapping[str, Any]) -> DictConfig:
-    """The plugin's own entry with these settings."""
+    """Return the plugin's own entry with these settings."""
     node = OmegaConf.create(planner.installed()[plugin])
     for key, value in settings.items():
         OmegaConf.update(node, key, value, force_add=True)
@@ -167,12 +167,14 @@ def _node(plugin: str, settings: Mapping[str, Any]) -> DictConfig:
 
 
 def _settings(launcher: Launcher) -> dict[str, Any]:
-    """All settings of a launcher by name, interpolations as they are written."""
+    """Return all settings of a launcher by name, with interpolations unresolved."""
     return cast(dict[str, Any], OmegaConf.to_container(_node(launcher.plugin, launcher.settings)))
 
 
 def _of_workers(runs_at_once: int) -> dict[str, Any]:
-    """Settings of joblib: how many workers it starts, and the process they end with."""
+    """Return settings of joblib: the number of workers, and an initializer that ends them with this
+    process.
+    """
     from joblib import Parallel
 
     if "backend_kwargs" not in inspect.signature(Parallel).parameters:  # before joblib 1.5
@@ -182,7 +184,7 @@ def _of_workers(runs_at_once: int) -> dict[str, Any]:
 
 
 def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
-    """Values of `task` in job order; `folder` is for what Hydra and its launchers write."""
+    """Run `task` for each job and return its values in job order. Hydra writes to `folder`."""
     place = [f"hydra.sweep.dir={_quoted(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
     hydra = GlobalHydra.instance().hydra
     assert hydra is not None
@@ -192,13 +194,13 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
 
 
 def _quoted(path: str) -> str:
-    """A path as a word of Hydra's that stands for itself: a `${` in it is no interpolation."""
+    """Quote a path for Hydra's override grammar, so that `${` is not an interpolation."""
     literal = re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", path)
     return str(QuotedString(text=literal, quote=Quote.double).with_quotes())
 
 
 def is_local(overrides: Sequence[str]) -> bool:
-    """True if the launcher that the words choose executes runs on this machine."""
+    """True if the launcher that the overrides choose executes runs on this machine."""
     return _launcher(overrides).is_local
 
 
@@ -210,5 +212,5 @@ def _execute(
     granted: frozenset[Grant],
     _: DictConfig,
 ) -> RunOutcome:
-    """The task of a launch: the run that has this job's number."""
+    """Execute the run with this job's number: the task that Hydra calls."""
     return jobs.execute(dirs, HydraConfig.get().job.num, pid, is_local, retry_policy, granted)

@@ -1,8 +1,8 @@
 """The ledger of a sweep: its folder, and sweep.json with the state of every run.
 
-The folder is complete before the first run starts. run.json is the truth about a run; sweep.json
-repeats it for all runs, written by the process that executes the sweep. After a kill it may be out
-of date, so readers look at the run folders again.
+The folder is complete before the first run starts. A run's status is defined by its run.json;
+sweep.json repeats it for all runs and is written by the process that executes the sweep. After a
+kill sweep.json may be out of date, so the functions here read the run folders again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOST = (run_state.CRASHED, run_state.DAMAGED)
 
 
 def planned(plan: Plan) -> Sweep:
-    """The sweep as a dry run shows it: nothing is created, so no run has a folder."""
+    """Return the sweep that a dry run shows. Nothing is created, so no run has a folder."""
     rows = [
         LedgerRow(name, None, point.overrides)
         for name, point in zip(plan.names, plan.points, strict=True)
@@ -41,7 +41,7 @@ def create(
     name: str | None = None,
     note: str | None = None,
 ) -> Sweep:
-    """Make the sweep's folder, `root` or a new one below runs/, with one planned run per point.
+    """Create the sweep's folder, `root` or a new one below runs/, with one planned run per point.
 
     Raises FolderError, and for `root` what `sweep_place.refuse_taken` raises.
     """
@@ -51,7 +51,7 @@ def create(
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{root}: {error.strerror or error}") from error
-    with holder.hold(RunFolder(root)):  # of two starts in one folder one makes the sweep
+    with holder.hold(RunFolder(root)):  # of two simultaneous starts, only one creates the sweep
         sweep_place.refuse_taken(root)
         return _fill(root, plan, command, name, note)
 
@@ -69,12 +69,15 @@ def _fill(
 
 
 def read(root: Path) -> Sweep:
-    """The sweep in `root` as its run folders stand. Raises DataError if there is none."""
+    """Read the sweep in `root`, with the current status of its run folders.
+
+    Crashed and damaged runs count as failed. Raises DataError if `root` holds no sweep.
+    """
     return _read(root, as_it_stands)
 
 
 def shown(root: Path) -> Sweep:
-    """`read`, with the statuses that people are told: a run can also be crashed or damaged."""
+    """`read` with the statuses shown to users, which include crashed and damaged."""
     return _read(root, _told)
 
 
@@ -86,7 +89,7 @@ def _read(root: Path, state: Callable[[LedgerRow], LedgerRow]) -> Sweep:
 
 
 def refresh(sweep: Sweep) -> Sweep:
-    """Read the sweep's runs again and write sweep.json where they have changed."""
+    """Read the sweep's runs again, and write sweep.json if they have changed."""
     return _changed(sweep, [as_it_stands(row) for row in sweep.runs])
 
 
@@ -105,7 +108,7 @@ def _changed(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
 
 
 def unfinished(sweep: Sweep) -> list[LedgerRow]:
-    """Runs that are not done and that no process executes now."""
+    """Return the runs that are not done and that no process is executing."""
     rows = [row for row in sweep.runs if row.status != "done"]
     return [row for row in rows if holder.holder(RunFolder(Path(str(row.dir)))) is None]
 
@@ -122,7 +125,7 @@ def mark_failed(sweep: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
 def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
     now = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     run = RunFolder(Path(str(row.dir)))
-    with contextlib.suppress(DataError):  # no run.json, or a damaged one: the row alone says it
+    with contextlib.suppress(DataError):  # run.json is missing or damaged: only the row says it
         status = run_status.read(run)
         ended = replace(status, status="failed", reason=now.reason, exit_code=now.exit_code)
         run_status.write(run, ended)
@@ -130,7 +133,7 @@ def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
 
 
 def as_it_stands(row: LedgerRow) -> LedgerRow:
-    """The row by its run folder, which is the truth; a run that crashed, or is damaged, failed."""
+    """Return the row with the status from its run folder; crashed and damaged count as failed."""
     now = _told(row)
     return replace(now, status="failed") if now.status in LOST else now
 
@@ -144,7 +147,7 @@ def _told(row: LedgerRow) -> LedgerRow:
 
 
 def _new_folder(parent: Path) -> Path:
-    """runs/20261121-070837-x7: the time, and a tail against another start in the same second."""
+    """Create runs/20261121-070837-x7: the time, and a suffix in case of two starts in a second."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
         while True:

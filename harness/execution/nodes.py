@@ -1,7 +1,7 @@
-"""A run on several nodes of a cluster: started on each by Slurm, and rank 0's on the first alone.
+"""Runs on several nodes of a cluster: Slurm starts the command on each node.
 
-On the others the same command becomes the run's helper there (`harness/train/ranks/node.py`), with
-the GPUs of its node leased.
+On the first node it becomes the run with rank 0. On the others it becomes the run's helper
+(`harness/train/ranks/node.py`), with the GPUs of its node leased.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ HELPER = "harness.train.ranks.node"
 
 
 def check_launcher(configs: Iterable[RunConfig], of_slurm: int | None) -> None:
-    """Raise ConfigError if a launcher does not start a run on the nodes that it wants.
+    """Raise ConfigError if the launcher does not start a run on its number of nodes.
 
-    `of_slurm`: nodes of each of Slurm's jobs; None for another launcher.
+    `of_slurm`: nodes per Slurm job; None for another launcher.
     """
     for wanted in {config.trainer.nodes for config in configs} - {of_slurm or 1}:
         given = f"hydra.launcher.nodes={of_slurm}" if of_slurm else "another launcher"
@@ -41,15 +41,16 @@ def check_launcher(configs: Iterable[RunConfig], of_slurm: int | None) -> None:
 
 
 def is_helper(config: RunConfig) -> bool:
-    """Whether this process is the run's on another node than the first. Raises ConfigError where
-    the run wants several and Slurm has not started it on them.
+    """Whether this process is on another node of the run than the first.
+
+    Raises ConfigError if the run needs several nodes and Slurm has not started it on them.
     """
     nodes = config.trainer.nodes
     return nodes > 1 and slurm_step.read(nodes).node > 0
 
 
 def is_of_several(path: Path) -> bool:
-    """Whether the run in `path` is one on several nodes; a run that cannot be read is none."""
+    """Whether the run in `path` uses several nodes; False if its config cannot be read."""
     with contextlib.suppress(HarnessError):
         return run_folder.read_config(RunFolder(path)).trainer.nodes > 1
     return False
@@ -66,11 +67,11 @@ def become_helper(where: RunFolder, config: RunConfig) -> NoReturn:
 
 
 def help_run(path: Path) -> RunOutcome:
-    """Help with the run in `path`, as a job of a sweep, until it ends; how it stands then."""
+    """Help with the run in `path`, as a job of a sweep, until it ends; return its outcome."""
     run = RunFolder(path)
     config = run_folder.read_config(run)
     with (
-        process.put_off((signal.SIGUSR1, signal.SIGUSR2)),  # the first node's job obeys Slurm
+        process.put_off((signal.SIGUSR1, signal.SIGUSR2)),  # the first node's job handles these
         run_lease.held(config, lambda: False) as lease,
     ):
         _wait(run, config, lease)

@@ -31,13 +31,13 @@ FOR_TRACKERS = ("accelerate",)
 def check(
     configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()
 ) -> frozenset[Grant]:
-    """Check all runs; return which environment variables they send where. `granted` was typed.
+    """Check all runs; return which environment variables they send to which hosts.
 
-    Says, once, of an installed vLLM that trainer.engine=auto passes over.
-    Raises ConfigError, with the command that installs it, if something is missing, for a key that
-    may not be sent, and for a variable that names no folder to keep a start model in; DeviceError
-    where an engine needs a GPU that the run does not ask for; FolderError where a start model could
-    be kept nowhere, StorageError where there is no temporary folder.
+    `granted`: permissions from the command line. Prints once if trainer.engine=auto does not use an
+    installed vLLM. Raises ConfigError, with the install command, if a package is missing, for a key
+    that may not be sent, and for a cache variable that names no usable folder; DeviceError if an
+    engine needs a GPU that the run does not request; FolderError if a start model cannot be cached;
+    StorageError if there is no temporary folder.
     """
     runs = list(configs)
     _check_policies(runs)
@@ -49,10 +49,11 @@ def check(
 
 
 def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> frozenset[Grant]:
-    """Check a run's users; return which environment variable they send where. `granted` was typed.
+    """Check a run's users; return which environment variable they send to which host.
 
-    Raises ConfigError if a served user lacks the client or the key, if that may not be sent there,
-    or if no user of simulator.profiles fits a level.
+    `granted`: permissions from the command line. Raises ConfigError if a served user lacks the
+    client library or the key, if the key may not be sent there, or if no user of simulator.profiles
+    fits a level.
     """
     sends = permission.require(config.simulator, granted)
     if config.simulator.kind == "served":
@@ -67,14 +68,14 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
 
 STARTED = "start it, as in `vllm serve {}`, or name another by simulator.base_url=URL"
 MOST_TRIES = 4
-"""Of the question whether an endpoint answers: a few seconds where nothing listens."""
+"""Attempts to get an answer from an endpoint; a few seconds in total if nothing listens."""
 
 
 def ask_endpoints(configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()) -> None:
-    """Have each endpoint of a served user answer once, before anything is created.
+    """Request one answer from each endpoint of a served user, before anything is created.
 
-    Raises EndpointError, which says how to start one, if it does not answer, ConfigError if it
-    refuses the key. `granted`: which variables may be sent.
+    `granted`: variables that may be sent. Raises EndpointError, which says how to start an
+    endpoint, if there is no answer, ConfigError if the key is refused.
     """
     served = {config.simulator for config in configs if config.simulator.kind == "served"}
     for simulator in sorted(served, key=repr):
@@ -94,7 +95,7 @@ def ask_endpoints(configs: Iterable[RunConfig], granted: Collection[Grant] = fro
 
 
 def tell(grants: Iterable[Grant]) -> None:
-    """Print which variable is sent to which host, before it is."""
+    """Print which variable will be sent to which host."""
     for grant in sorted(grants):
         safe_text.say(f"sends ${grant.variable} to {grant.host}")
 
@@ -143,13 +144,13 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
 
 @functools.cache
 def _tell(said: str | None) -> None:
-    """Print a sentence that has not been printed yet: runs are checked again before they start."""
+    """Print a sentence once per process, since runs are checked again before they start."""
     if said is not None:
         safe_text.say(said)
 
 
 def _check_cache(tiny: Collection[PolicyConfig]) -> None:
-    """Raise ConfigError or FolderError if a start model that is not there yet could not be kept."""
+    """Raise ConfigError or FolderError if a start model must be built but cannot be cached."""
     if not tiny:
         return
     try:
@@ -163,7 +164,9 @@ def _check_cache(tiny: Collection[PolicyConfig]) -> None:
 
 @functools.cache
 def _try(policy: PolicyConfig) -> None:
-    """Try the model without its weights, in a process of its own. Raises ConfigError."""
+    """Load the model without its weights, in a child process. Raises ConfigError if that fails,
+    StorageError if the child ended with that error's exit code.
+    """
     words = ["-m", "harness.policy.model_files", json.dumps(dataclasses.asdict(policy))]
     tried = subprocess.run(
         [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
@@ -174,22 +177,22 @@ def _try(policy: PolicyConfig) -> None:
 
 
 def missing(modules: Iterable[str]) -> list[str]:
-    """Those of `modules` that cannot be imported; none of them is imported."""
+    """Return the `modules` that are not installed, without importing any."""
     return [name for name in modules if importlib.util.find_spec(name) is None]
 
 
 ROW_BYTES = 5_600
-"""Size of a row of metrics.jsonl, as measured on tabular and tiny runs on 2026-11-24."""
+"""Size of a row of metrics.jsonl, measured on tabular and tiny runs on 2026-11-24."""
 EVENT_BYTES, CONVERSATION_BYTES = 210, 740
-"""Of a step in events.jsonl, and of a conversation that is kept; measured on tabular runs then."""
+"""Size of a step in events.jsonl and of a saved conversation, measured on tabular runs that day."""
 TABULAR_BYTES = 40_000
-"""Size of a tabular checkpoint, as measured."""
+"""Size of a tabular checkpoint, measured."""
 LEARNT_BYTES = 12
-"""Size of a trained weight: itself and Adam's two moments, fp32."""
+"""Size of a trained weight in a checkpoint: the weight and Adam's two moments, fp32."""
 
 
 def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
-    """Raise FolderError if less is free at `where` than rows and checkpoints of the runs take."""
+    """Raise FolderError if `where` has less free space than the runs' rows and checkpoints need."""
     needed, free = sum(map(least_bytes, configs)), _free_bytes(where)
     if needed > free:
         runs = f"{len(configs)} run{'s' * (len(configs) != 1)}"
@@ -200,13 +203,13 @@ def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
 
 
 def least_bytes(config: RunConfig) -> int:
-    """Least size of a run folder, without its conversations."""
+    """Return the size of a run folder's rows and checkpoints in bytes."""
     trainer = config.trainer
     return trainer.steps * ROW_BYTES + _kept(trainer) * _checkpoint_bytes(config.policy)
 
 
 def expected_bytes(config: RunConfig) -> int:
-    """About the size of a finished run's folder, with its events and conversations."""
+    """Estimate the size of a finished run's folder in bytes, with events and conversations."""
     trainer = config.trainer
     every = trainer.conversations_every
     kept = len({1, trainer.steps, *range(every, trainer.steps + 1, every)}) if every else 0
@@ -215,7 +218,7 @@ def expected_bytes(config: RunConfig) -> int:
 
 
 def _kept(trainer: TrainerConfig) -> int:
-    """Number of checkpoints when the run ends: the two newest, and those of trainer.keep_every."""
+    """Return the number of checkpoints at the end: the two newest and the trainer.keep_every-th."""
     steps, every = trainer.steps, trainer.keep_every
     saved = [n for n in (trainer.checkpoint_every, every) if n]
     newest = {steps, max((steps - 1) // n * n for n in saved)} - {0}
@@ -229,7 +232,7 @@ def _checkpoint_bytes(policy: PolicyConfig) -> int:
 
 
 def _learnt(policy: PolicyConfig) -> int:
-    """Weights that learn, by the shape that the config states."""
+    """Return the number of trained weights, from the shape in the config."""
     width = policy.hidden_size
     head = policy.head_size or width // policy.attention_heads
     queries = policy.attention_heads * head
@@ -244,7 +247,7 @@ def _learnt(policy: PolicyConfig) -> int:
 
 
 def _free_bytes(path: Path) -> int:
-    """Free space of the folder, or of the one it is to be made in."""
+    """Return the free space at the folder or, before it exists, at its nearest existing parent."""
     there = path.absolute()
     while not there.exists():
         there = there.parent

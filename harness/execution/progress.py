@@ -1,4 +1,4 @@
-"""Progress of a sweep: one line a run, read from the run folders that other processes write."""
+"""Shows the progress of a sweep, one line per run, from the run folders."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
 MOST_BYTES = 2**20
 """Most bytes of metrics.jsonl read at once: only the last row is shown."""
 MOST_SHARE = 0.02
-"""Most of a core that looking takes: many runs are looked at less often."""
+"""Largest share of a core that polling may take: with many runs, polling becomes less frequent."""
 PACE_WINDOW_S = 120.0
-"""Time left is judged by the steps of this last while."""
+"""The remaining time is estimated from the steps within this window."""
 MARGIN_LINES = 6
 """Lines of the screen kept free below and above the table."""
 
@@ -38,9 +38,10 @@ def watch(
     console: Console,
     stop: threading.Event,
 ) -> None:
-    """Show the runs until `stop` is set: live on a terminal, else a line at start, tenths and end.
+    """Show the runs until `stop` is set: as a live table on a terminal, else as a line per run at
+    its start, at each tenth of its steps and at its end.
 
-    Returns after one last look, so that a run that ended just before `stop` is shown as ended.
+    Reads the runs a last time after `stop`, so that a run that has just ended is shown as ended.
     """
     watchers = [
         RunWatcher(Path(path), name, steps)
@@ -53,7 +54,7 @@ def watch(
 
 
 class RunWatcher:
-    """Reads one run's folder; each time only the new part of metrics.jsonl."""
+    """Reads one run's folder, each time only the new part of metrics.jsonl."""
 
     def __init__(
         self, path: Path, name: str, steps: int, clock: Callable[[], float] = time.monotonic
@@ -65,10 +66,10 @@ class RunWatcher:
         self._done: RunView | None = None
 
     def read(self) -> RunView:
-        """The run now. A folder that is missing or half made is a planned run."""
+        """Return the run's current progress. A missing or incomplete folder is a planned run."""
         view = self._done or self._view()
         over = view.status == "done" and view.step >= view.steps
-        self._done = view if over else None  # nothing follows that
+        self._done = view if over else None  # a completed run no longer changes
         return view
 
     def _view(self) -> RunView:
@@ -89,11 +90,11 @@ class RunWatcher:
         )
 
     def _read_new_rows(self) -> None:
-        """Keep the last whole row; a line still being written waits for the next look."""
+        """Read the last complete row; a line still being written is left for the next call."""
         try:
             with open(self._run.metrics, "rb", opener=plain_file.opener) as file:
                 if file.seek(0, os.SEEK_END) < self._read_bytes:
-                    self._read_bytes = 0  # begun anew
+                    self._read_bytes = 0  # the file was started again
                 self._read_bytes = max(self._read_bytes, file.tell() - MOST_BYTES)
                 file.seek(self._read_bytes)
                 new = file.read(MOST_BYTES)
@@ -122,7 +123,9 @@ class RunWatcher:
 def looks(
     watchers: Sequence[RunWatcher], every_s: float, stop: threading.Event
 ) -> Iterator[list[RunView]]:
-    """All runs, once every so many seconds or less often; the last time after `stop` is set."""
+    """Yield the progress of all runs every `every_s` seconds or, by MOST_SHARE, less often; the
+    last time after `stop` is set.
+    """
     wait_s, ended = every_s, False
     while not ended:
         ended = stop.wait(wait_s)
@@ -132,7 +135,7 @@ def looks(
 
 
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
-    """Show a live table; stdout is left alone, since the caller may print JSON there."""
+    """Show a live table, without redirecting stdout, where the caller may print JSON."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
         for views in looks(watchers, LIVE_EVERY_S, stop):
             most = console.height - MARGIN_LINES

@@ -1,4 +1,4 @@
-"""Progress of runs as a table, as lines and as one sentence about all."""
+"""Formats the progress of runs: a table, single lines, and a sentence about all runs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ COLUMNS = ("run", "status", "step", "H", "R", "emotion", "left")
 RUN, STATUS, STEP, ENTROPY, REWARD, EMOTION, LEFT = range(len(COLUMNS))
 LONGEST_NAME, LONGEST_REASON = 40, 60
 LEAST = {LEFT: 16, RUN: 12}
-"""Least widths: a narrow screen cuts names and reasons, not numbers."""
+"""Minimal column widths: a narrow screen cuts names and reasons, not numbers."""
 
 USUAL = ("0.00", "0.00", "0", "90 min")
-"""Cells that a run will have: columns keep their widths from the first step on."""
+"""Typical cells, which reserve column widths before the first step."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RunView:
 
     name: str
     steps: int
-    """Steps it is to make."""
+    """Planned number of steps."""
     status: str = "planned"
     reason: str | None = None
     attempt: int = 0
@@ -40,12 +40,13 @@ class RunView:
     reward: float | None = None
     emotion: float | None = None
     left_s: float | None = None
-    """Seconds left at the pace of the last while."""
+    """Estimated remaining seconds, from the recent pace."""
 
 
 def table(views: Sequence[RunView], most: int, columns: int | None = None) -> Group:
-    """Table of at most `most` runs that fits so many columns, running ones first; the others are
-    counted below it, and what all of them have left.
+    """Return a table of at most `most` runs, `columns` characters wide, preferring running ones.
+
+    Below it are the counts of the runs not shown and the remaining time of all.
     """
     order = sorted(range(len(views)), key=lambda i: _rank(views[i]))
     shown = [views[index] for index in sorted(order[: max(most, 1)])]
@@ -100,7 +101,7 @@ def _cells(view: RunView) -> tuple[str, ...]:
 
 
 def overall(views: Sequence[RunView]) -> str:
-    """`3 of 9 runs done, 2 running; some 12 min left for all`."""
+    """Return `3 of 9 runs done, 2 running; some 12 min left for all`."""
     counts = Counter(view.status for view in views)
     told = [f"{counts[word]} {word}" for word in MOST_URGENT_FIRST[:-2] if counts[word]]
     left = overall_left_s(views)
@@ -109,8 +110,8 @@ def overall(views: Sequence[RunView]) -> str:
 
 
 def overall_left_s(views: Sequence[RunView]) -> float | None:
-    """Seconds until all runs are done, if as many as now go on at the mean pace of those that run;
-    None where none of them has a pace.
+    """Estimate the seconds until all runs are done, if as many as now keep running at their mean
+    pace; None if no running run has a pace yet.
     """
     running = [view for view in views if view.status == "running"]
     paces = [
@@ -125,12 +126,12 @@ def overall_left_s(views: Sequence[RunView]) -> float | None:
 
 
 SHARE_A_LINE = 0.1
-"""Share of a run after which it gets another plain line."""
+"""Share of a run's steps after which another plain line is printed."""
 
 
 def worth_a_line(printed: RunView, now: RunView) -> bool:
-    """Whether the run started, ended, waits for an endpoint or no longer does, or made another
-    tenth of its steps since `printed`, its last line.
+    """Whether a run needs a new line: since `printed`, its status, attempt or reason has changed
+    (an endpoint's outage is a reason), or it has completed another tenth of its steps.
     """
     if (printed.status, printed.attempt, printed.reason) != (now.status, now.attempt, now.reason):
         return now.status != "planned"
@@ -139,7 +140,7 @@ def worth_a_line(printed: RunView, now: RunView) -> bool:
 
 
 def line(view: RunView) -> str:
-    """`0-easy-seed1: running, 20/100 steps, H 1.04, batch R 0.45, emotion 47, 2 min left`."""
+    """Return `0-easy-seed1: running, 20/100 steps, H 1.04, batch R 0.45, ..., 2 min left`."""
     parts = [view.status, f"{view.step}/{view.steps} steps"]
     measured = (("H", view.entropy, 2), ("batch R", view.reward, 2), ("emotion", view.emotion, 0))
     parts += [f"{word} {_decimal(v, digits)}" for word, v, digits in measured if v is not None]
@@ -155,7 +156,7 @@ def _decimal(value: float | None, digits: int = 2) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """`40 s`, `12 min`, `1.6 h`; `-` where it is not known."""
+    """Return `40 s`, `12 min` or `1.6 h`; `-` if unknown."""
     if seconds is None:
         return "-"
     if seconds < 90:

@@ -1,7 +1,8 @@
-"""Launches the runs of a sweep until each has ended: a killed worker costs no other run.
+"""Launches the runs of a sweep until each has ended, even if workers are killed.
 
-joblib ends all workers of a launch once one of them was killed, by a lack of memory or by somebody,
-and each run dies with its worker. What was under way goes on from its checkpoint in a next launch.
+If one joblib worker is killed, for instance by the out-of-memory killer, joblib ends all workers of
+the launch, and each run dies with its worker. The next launch continues them from their
+checkpoints.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from harness.records.run_status import RunStatus
 from harness.utils import safe_text
 
 MOST_LOSSES = 3
-"""Losses with a worker after which a run is a failed row: it may be what kills them."""
+"""Number of lost workers after which a run is marked as failed, since it may be the cause."""
 KILLED = 128 + 9
 LAST_WAIT_S = 10.0
 POLL_S = 0.1
@@ -31,7 +32,7 @@ Launch = Callable[[Sequence[Path]], object]
 def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
     """Launch the runs until all have ended, the sweep is stopped, or its launcher fails.
 
-    Raises HarnessError as `launch` does; any other failure is printed and logged.
+    Raises the HarnessError that `launch` raises; other errors are printed and logged.
     """
     losses: Counter[Path] = Counter()
     barren, left = 0, list(dirs)
@@ -69,14 +70,14 @@ def _worker_was_killed(sweep: Path, launch: Launch, dirs: Sequence[Path]) -> boo
             "the launcher failed: one of its workers was killed, and the others ended with it"
         )
         return True
-    except Exception as error:  # a launcher's own failure; what the runs wrote is kept
+    except Exception as error:  # the launcher's own failure; the runs' files are intact
         where = debug_log.keep(sweep, error)
         safe_text.say(f"the launcher failed: {type(error).__name__}: {error}{where}")
     return False
 
 
 def _wait_until_free(dirs: Sequence[Path]) -> None:
-    """Runs die with their workers, some moments later."""
+    """Wait until the runs have ended, which takes a moment after their workers have."""
     until = time.monotonic() + LAST_WAIT_S
     while time.monotonic() < until and any(holder.holder(RunFolder(path)) for path in dirs):
         time.sleep(POLL_S)

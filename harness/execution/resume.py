@@ -24,11 +24,12 @@ STATUS_OF_EXIT = {0: "done", StoppedError.exit_code: "stopped"}
 def resume(
     path: Path, events: str | None, stop_again: bool = False, ranks: int | None = None
 ) -> tuple[Sweep, int]:
-    """Continue the run (this process becomes it) or the sweep in `path`: its ledger and exit code.
+    """Continue the run or the sweep in `path`.
 
-    `stop_again`: of a run that trainer.stop_when has ended, obey that rule on; `ranks`: go on with
-    so many, those of its config if None. Raises ConfigError if either is given for a sweep;
-    DataError if there is nothing to resume, StoppedError if a live process holds it.
+    For a run, this process becomes the run's; for a sweep, returns its ledger and exit code.
+    `stop_again`: keep applying trainer.stop_when to a run that it has ended. `ranks`: number of
+    ranks to continue with; None for that of the config. Raises ConfigError if either is given for a
+    sweep, DataError if there is nothing to resume, StoppedError if a live process holds the folder.
     """
     _look_into(path)
     if not is_sweep(path):
@@ -62,8 +63,9 @@ def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | N
 
 
 def status(path: Path) -> dict[str, Any]:
-    """run.json or sweep.json, with the statuses that people are told. Raises DataError if it is
-    neither, or run.json cannot be read.
+    """Return the contents of run.json or sweep.json, with the statuses shown to users.
+
+    Raises DataError if `path` is neither a run nor a sweep, or the file cannot be read.
     """
     _look_into(path)
     if is_sweep(path):
@@ -79,7 +81,7 @@ def status(path: Path) -> dict[str, Any]:
 
 
 def _look_into(path: Path) -> None:
-    """Raise DataError for links in a circle and for a folder that must not be read."""
+    """Raise DataError for a loop of links and for a folder without read permission."""
     try:
         (path.resolve() / sweep_file.FILE).is_file()
     except (OSError, RuntimeError, ValueError) as error:

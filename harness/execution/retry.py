@@ -1,4 +1,4 @@
-"""Retries of runs whose failure may pass by itself, and the circuit breaker of a sweep."""
+"""Retries runs after transient failures, and the circuit breaker of a sweep."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from harness.records.run_status import RunStatus
 from harness.utils import safe_text
 
 TRANSIENT = (EndpointError.exit_code, StorageError.exit_code)
-"""Exit codes of failures that may pass; any other failure would happen again."""
+"""Exit codes of transient failures; any other failure would happen again."""
 RETRIES = 2
 WAIT_S = 30.0
-"""Before the first retry, doubled at each further one."""
+"""Wait before the first retry, doubled at each further one."""
 POLL_S = 0.2
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Policy of a sweep for runs that fail."""
+    """What a sweep does when a run fails."""
 
     stop: bool = False
-    """Start no more runs."""
+    """Whether to start no more runs after the first failure."""
     retries: int = RETRIES
     """Retries of a run that failed on an endpoint or disk error."""
 
@@ -44,7 +44,7 @@ def execute(
     interrupted: Callable[[], bool] = lambda: False,
     granted: frozenset[Grant] = frozenset(),
 ) -> RunOutcome:
-    """Execute the run, again up to `retries` times after a failure that may pass.
+    """Execute the run, and retry it up to `retries` times after a transient failure.
 
     run.json counts the attempts.
     """
@@ -64,7 +64,7 @@ def execute(
 
 
 def _waited(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool:
-    """False once the sweep is to start no more runs."""
+    """Wait; False if the sweep is stopped or interrupted meanwhile."""
     until = time.monotonic() + wait_s
     while (
         not (ending := stop_requests.no_new_runs(sweep) or interrupted())
@@ -78,14 +78,14 @@ ALIKE = 3
 """Failures for one reason, without a success, after which no more runs are started."""
 STEP = re.compile(r"step \d+")
 ASKED = re.compile(r"stopped by SIG|after a stop request|interrupted twice")
-"""Reasons of a run that stopped because it was told to."""
+"""Reasons of runs that stopped on request."""
 NO_MORE_STARTED = (
     f"{ALIKE} runs failed for the same reason and none succeeded; remaining runs were not started"
 )
 
 
 def trips(dirs: Sequence[str]) -> bool:
-    """Whether the runs of this launch that have ended are at least ALIKE, failed for one reason."""
+    """Whether at least ALIKE runs of this launch have ended, all failed for the same reason."""
     runs = [RunFolder(Path(name)) for name in dirs]
     ended = [end for run in runs if (end := _end(run)) is not None]
     reasons = {(status.exit_code, STEP.sub("step", reason)) for status, reason in ended}
@@ -100,7 +100,7 @@ def gave_up(status: str, reason: str | None) -> bool:
 
 
 def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
-    """Return how and why a run ended under the sweep's present holder; None for another."""
+    """Return status and reason of a run that ended under the sweep's current holder, else None."""
     try:
         status = run_status.read(run)
         began = RunFolder(run.path.parent).holder.stat().st_mtime_ns

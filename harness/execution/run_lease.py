@@ -1,4 +1,4 @@
-"""What a run has for itself while it trains: its GPUs, and its vLLM server where it has one."""
+"""The devices that a run leases while it trains: its GPUs and its vLLM server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.execution.gpu_lease import Lease
 
 @dataclass(frozen=True)
 class RunLease:
-    """The leases of one run; its process keeps them open, so that they end with it."""
+    """The leases of one run. Its process keeps their locks open, so that they end with it."""
 
     gpu: Lease = field(default_factory=Lease)
     engine: EngineLease = field(default_factory=EngineLease)
@@ -30,9 +30,9 @@ def take(
     give_up: Callable[[], bool] = lambda: False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunLease:
-    """Wait for GPUs, then for a server: in this order for all, so no two wait for each other.
+    """Wait for GPUs, then for a server. The fixed order prevents deadlocks between runs.
 
-    Raises DeviceError where there are not so many GPUs, StoppedError once `give_up()` is true.
+    Raises DeviceError if the machine has too few GPUs, StoppedError once `give_up()` is true.
     """
     gpu = gpu_lease.take(config.trainer.gpus, give_up, config.trainer.runs_per_gpu)
     try:
@@ -49,7 +49,7 @@ def release(lease: RunLease) -> None:
 
 @contextlib.contextmanager
 def held(config: RunConfig, give_up: Callable[[], bool]) -> Iterator[RunLease]:
-    """`take`, and give back what was taken in the end."""
+    """`take` as a context manager, which releases the leases at the end."""
     taken = take(config, give_up)
     try:
         yield taken

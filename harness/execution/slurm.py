@@ -1,8 +1,8 @@
 """Slurm: one job per run, submitted through submitit and followed in Slurm's queue.
 
-A run's folder says what became of the run; the queue says whether a job is still to work on it. So
-a job that Slurm queues again, after a preemption or the loss of its node, is waited for like any
-other, and Slurm's accounting, which not every cluster keeps, is not needed.
+The run folder shows how a run ended, and the queue shows whether a job will still work on it. So a
+job that Slurm requeues, after a preemption or the loss of its node, is waited for like any other,
+and Slurm's accounting, which not every cluster has, is not needed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from harness.utils import safe_text
 
 PLUGIN = "submitit_slurm"
 SHARED = (*QUEUE, "name")
-"""Settings that submitit takes for every kind of cluster; others are prefixed."""
+"""Settings that submitit accepts for every kind of cluster; others get the prefix slurm_."""
 OF_THE_PLUGIN = ("_target_", "submitit_folder", "max_num_timeout", "name")
 COLUMNS = {"JobArrayID": 64, "State": 32, "Reason": 128, "StdOut": 4096}
-"""What squeue prints of a job, and how wide: it cuts what is longer."""
+"""Columns of squeue's output and their widths; squeue cuts longer values."""
 PENDING = "PENDING"
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
-"""Between two questions to Slurm, which asks its users not to hurry."""
+"""Wait between two queries: Slurm asks users not to poll often."""
 ANSWER_S = 120.0
 
 
@@ -41,15 +41,15 @@ class QueuedJob:
     """A job that has not ended."""
 
     name: str
-    """Its number, in an array with that of the task: `12_0`."""
+    """Job number, in an array with the task number: `12_0`."""
     state: str
     reason: str
-    """Why it is pending, in Slurm's words."""
+    """Slurm's reason why the job is pending."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What the jobs of one launch execute."""
+    """The callable that submitit executes in the jobs of one launch."""
 
     dirs: tuple[str, ...]
     retry_policy: RetryPolicy
@@ -59,7 +59,7 @@ class Task:
         return job.execute(self.dirs, number, 0, False, self.retry_policy, self.granted)
 
     def checkpoint(self, number: int) -> Any:
-        """The same again: submitit asks for it before it has Slurm queue the job again."""
+        """Return the task to execute after a requeue: the same one. Called by submitit."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, number)
@@ -74,9 +74,9 @@ def check() -> None:
 
 
 def execute(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) -> None:
-    """Submit a job per run of `task` and return once none of the sweep's is in the queue.
+    """Submit one job per run of `task`, and return once no job of the sweep is in the queue.
 
-    `settings`: those of the plugin, by name. `logs`: a folder for batch scripts and output.
+    `settings`: of the launcher plugin, by name. `logs`: folder for batch scripts and output.
     Raises DeviceError if there is no Slurm or it refuses the jobs.
     """
     _submit(task, settings, sweep, logs)
@@ -89,7 +89,7 @@ def _submit(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) ->
     given = {key: value for key, value in settings.items() if key not in OF_THE_PLUGIN}
     words = {key if key in SHARED else f"slurm_{key}": value for key, value in given.items()}
     name = settings.get("name") or ""
-    if not name or "${" in name:  # the plugin's own, which Hydra fills in
+    if not name or "${" in name:  # the plugin's default, an interpolation for Hydra
         name = f"harness-{sweep.name}"
     try:
         executor = submitit.AutoExecutor(
@@ -102,7 +102,7 @@ def _submit(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) ->
 
 
 def _left(sweep: Path) -> str:
-    """What a submission that failed has left in the queue."""
+    """Describe the jobs that a failed submission has left in the queue."""
     try:
         left = len(queued(sweep))
     except DeviceError:
@@ -115,17 +115,17 @@ def _left(sweep: Path) -> str:
 
 
 def _why(error: Exception) -> str:
-    """sbatch's own sentences, of what submitit puts around them."""
+    """Extract sbatch's own messages from submitit's error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = [line.split("error: ", 1)[1] for line in lines if line.startswith("sbatch: error: ")]
     return "; ".join(dict.fromkeys(said)) or (lines[0] if lines else type(error).__name__)
 
 
 def queued(sweep: Path) -> list[QueuedJob]:
-    """This user's jobs, of any launch, that work on the sweep's runs or will.
+    """Return this user's pending and running jobs for the sweep, of any launch.
 
-    They are known by where they write, which is below the sweep's folder: no file that somebody
-    may have sent names a job. Raises DeviceError if Slurm does not answer.
+    Jobs are recognised by their output path below the sweep's folder, not by a file in it, which
+    could come from somebody else. Raises DeviceError if Slurm does not answer.
     """
     columns = ",".join(f"{name}:{width}" for name, width in COLUMNS.items())
     words = ["squeue", "--noheader", "--array", f"--user={os.getuid()}", "--Format", columns]
@@ -156,8 +156,10 @@ def _said_by(words: Sequence[str]) -> str:
 
 
 def wait(sweep: Path) -> None:
-    """Return once no job of the sweep is in the queue. If the sweep is to start no more runs, jobs
-    that have not begun are cancelled; those that have begun stop their runs themselves.
+    """Return once no job of the sweep is in the queue.
+
+    If the sweep must start no more runs, pending jobs are cancelled; running jobs handle the stop
+    request themselves.
     """
     told, began = "", time.monotonic()
     while True:
@@ -179,20 +181,20 @@ def wait(sweep: Path) -> None:
 
 
 def _pending(jobs: Sequence[QueuedJob]) -> str:
-    """How many jobs wait, and why; empty if none does, or Slurm has not looked for a reason yet."""
+    """Describe how many jobs are pending and why; empty if none is, or without a reason yet."""
     waiting = [one for one in jobs if one.state == PENDING and one.reason != "None"]
     reasons = ", ".join(sorted({one.reason for one in waiting}))
     return f"Slurm: {len(waiting)} of {len(jobs)} jobs pending ({reasons})" if waiting else ""
 
 
 def _cancel(jobs: Sequence[QueuedJob]) -> None:
-    """Cancel those of the jobs that still have not begun."""
+    """Cancel the jobs that are still pending."""
     if jobs:
         _said_by(["scancel", f"--state={PENDING}", *(one.name for one in jobs)])
 
 
 def _pause(sweep: Path, wait_s: float) -> None:
-    """Wait, and no longer than a moment once the sweep is to end."""
+    """Wait for `wait_s`, or until a stop of new runs is requested."""
     until, before = time.monotonic() + wait_s, stop_requests.no_new_runs(sweep)
     while time.monotonic() < until and stop_requests.no_new_runs(sweep) == before:
         time.sleep(min(SHORTEST_WAIT_S, wait_s))

@@ -1,4 +1,4 @@
-"""Builds the start model of policy=tiny once, before the runs that would each wait for it."""
+"""Builds the start models of policy=tiny before the runs start, which would each wait for them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from harness.utils import safe_text
 
 
 def prepare(configs: Sequence[RunConfig], sweep: Path) -> bool:
-    """Build what is not in the cache yet; False if that failed or the sweep is to stop.
+    """Build the start models that are not cached; False if that failed or the sweep is stopped.
 
-    A child does it, at the threads a run has: the model must not depend on who built it.
+    A child process builds them with a run's number of threads, so that the model is the same as if
+    the run had built it.
     """
     distinct = {json.dumps(dataclasses.asdict(c.policy)): c for c in configs if _is_tiny(c)}
     return all(_build(policy, config, sweep) for policy, config in distinct.items())

@@ -1,6 +1,6 @@
 """Stop requests: a small file in a sweep's folder, which every process that executes a run polls.
 
-A file reaches the runs of every launcher; signals and process groups reach only some.
+A file reaches the runs of every launcher, unlike signals and process groups.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def no_new_runs(sweep: Path) -> bool:
 
 
 def stop_runs(sweep: Path) -> bool:
-    """True if running runs are to stop too."""
+    """True if running runs must stop too."""
     try:
         return plain_file.text(sweep / NAME) == STOP_RUNS
     except DataError:
@@ -51,9 +51,9 @@ def clear(sweep: Path) -> None:
 
 @contextlib.contextmanager
 def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], object]]:
-    """Make the first stop signal stop the sweep in order, and a second SIGINT end it at once.
+    """Make the first stop signal stop the sweep cleanly, and a later SIGINT end it at once.
 
-    Yields a function that installs the handlers again, where a launcher has replaced them.
+    Yields a function that installs the handlers again, in case a launcher has replaced them.
     """
 
     def obey(number: int, _frame: FrameType | None) -> None:
@@ -69,7 +69,7 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], objec
         return [signal.signal(number, obey) for number in numbers]
 
     before = install()
-    hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a closed terminal ends no sweep
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # closing the terminal ends no sweep
     try:
         yield install
     finally:
@@ -78,16 +78,16 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], objec
 
 
 def _end_at_once(runs: Sequence[Path]) -> None:
-    """Kill the workers, whose children die with them, and every run; leave when none is held.
+    """Kill every run, then the workers, and exit once no run folder is held or after LAST_WAIT_S.
 
-    Runs first, while they can be told from what gets their numbers next.
+    Runs are killed first, while their process numbers are certain not to be reused.
     """
     folders = [RunFolder(path) for path in runs]
     try:
         for run in folders:
             holder.kill(run)
         for worker in multiprocessing.active_children():
-            if worker.is_alive() and worker.pid is not None:  # a child of ours, not collected yet
+            if worker.is_alive() and worker.pid is not None:  # not reaped: the pid is still its own
                 os.kill(worker.pid, signal.SIGKILL)
         deadline = time.monotonic() + LAST_WAIT_S
         while time.monotonic() < deadline and any(map(holder.holder, folders)):

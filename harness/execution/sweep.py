@@ -56,11 +56,11 @@ def execute(
     only: Collection[str] | None = None,
     granted: frozenset[Grant] = frozenset(),
 ) -> tuple[Sweep, int]:
-    """Execute the unfinished runs of the sweep in `root`; its ledger and the exit code.
+    """Execute the unfinished runs of the sweep in `root`; return its ledger and the exit code.
 
-    `only`: names of the runs that are executed and that the code is about; None for all.
-    `granted`: what of the environment may be sent, and the user was told; for the rest of what is
-    needed the user must have confirmed it.
+    `only`: names of the runs to execute, which also determine the exit code; None for all.
+    `granted`: environment variables that may be sent, of which the user has been told. Others
+    that the runs need must have been confirmed by the user before.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
     with holder.hold(RunFolder(root)), debug_log.bugs_kept(root):
@@ -95,8 +95,9 @@ def execute(
 
 
 def _attended(sweep: Sweep) -> Sweep:
-    """The sweep once its cluster has ended the jobs of an earlier launch: they outlive a sweep that
-    was killed, and a second job for a run would find it held.
+    """Wait for a cluster's jobs of an earlier launch, and return the refreshed sweep.
+
+    Such jobs outlive a killed sweep, and hold the run folders that new jobs would need.
     """
     root = Path(str(sweep.dir))
     if all(row.status == "done" for row in sweep.runs):
@@ -116,13 +117,14 @@ def _attended(sweep: Sweep) -> Sweep:
 
 
 def chosen(sweep: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
-    """The rows of these names."""
+    """Return the rows with the names in `only`; all rows for None."""
     return [row for row in sweep.runs if only is None or row.name in only]
 
 
 def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
-    """The unfinished runs that can be executed, with the configs that they have or will have;
-    each of the others is a failed row.
+    """Return the unfinished runs that can be executed, with their configs.
+
+    Runs with unusable configs or folders are marked as failed in the sweep.
     """
     ready: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
@@ -130,7 +132,7 @@ def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
         path = Path(str(row.dir))
         try:
             ready[path] = _config_of(row, RunFolder(path))
-        except VersionError as error:  # left as it is, for the version that can continue it
+        except VersionError as error:  # unchanged, so that the other version can continue it
             safe_text.say(str(error))
         except HarnessError as error:
             unusable[row.name] = error
@@ -138,7 +140,7 @@ def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
 
 
 def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
-    """The run's config; a run that is missing is planned anew from its words."""
+    """Return the run's config; if its folder is missing, compose it from its overrides."""
     if where.is_run():
         compatibility.refuse_newer(where)
         compatibility.refuse_other_simulator(where, simulator.VERSION)
@@ -150,7 +152,7 @@ def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
 
 
 def _made(sweep: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
-    """Make the runs that are missing; those that cannot be made are failed rows."""
+    """Create the missing run folders; runs whose folder cannot be created are marked as failed."""
     there: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
     for path, config in ready.items():
@@ -184,10 +186,11 @@ def _launch(
 def _away(
     begin: Callable[[Sequence[Path]], object], obey: Callable[[], object], dirs: Sequence[Path]
 ) -> None:
-    """`begin` by a cluster's launcher: Ray takes SIGTERM for itself, and would end us without a
-    word, so signals are taken back again and again meanwhile.
+    """Call `begin` with a cluster's launcher, and reinstall the signal handlers meanwhile.
+
+    Ray replaces the handler of SIGTERM by one that would end this process without a message.
     """
-    with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may take a signal back
+    with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may set signal handlers
         launched = pool.submit(begin, dirs)
         while not futures.wait([launched], LOOK_EVERY_S).done:
             obey()
@@ -215,7 +218,7 @@ def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
 
 
 def _beside(root: Path, work: Callable[..., None], *arguments: Any) -> None:
-    """Do `work` in a thread of its own; the runs go on if it fails."""
+    """Call `work`, in a thread; if it fails, report that and let the runs go on."""
     try:
         work(*arguments)
     except Exception as error:
@@ -226,7 +229,7 @@ def _beside(root: Path, work: Callable[..., None], *arguments: Any) -> None:
 def _keep_ledger(sweep: Sweep, over: threading.Event) -> None:
     keeper = Keeper(RunFolder(Path(str(sweep.dir))))
     while not over.wait(LOOK_EVERY_S):
-        with contextlib.suppress(StorageError, StoppedError):  # the last writing reports it
+        with contextlib.suppress(StorageError, StoppedError):  # the last write reports the error
             keeper.renew()
             sweep = ledger.follow(sweep)
     keeper.close()
@@ -234,7 +237,7 @@ def _keep_ledger(sweep: Sweep, over: threading.Event) -> None:
 
 def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:
     console = Console(file=cast(IO[str], safe_text.Stream(sys.stderr)))
-    with contextlib.suppress(OSError):  # nobody looks any more; the runs go on
+    with contextlib.suppress(OSError):  # the terminal is closed; the runs go on
         progress.watch(dirs, [path.name for path in dirs], steps, console, over)
 
 

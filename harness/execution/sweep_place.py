@@ -1,8 +1,7 @@
-"""Where a sweep is put, and what it is called: --dir, --name and --note.
+"""Folder, name and note of a sweep: --dir, --name and --note.
 
-A name is a folder below runs/, so that there is one sweep of a name. As with `harness train --dir`,
-a folder that holds a run or somebody's files is refused; without a name or a folder the sweep gets
-a new one that never collides.
+A name is a folder below runs/, and therefore unique. As with `harness train --dir`, a folder that
+holds a run or foreign files is refused. Without a name or a folder, the sweep gets a new folder.
 """
 
 from __future__ import annotations
@@ -17,11 +16,14 @@ from harness.records.run_folder import RunFolder
 RUNS = Path("runs")
 LONGEST_NOTE = 300
 OF_RESULTS = ("law", "calibration", "study", "demo")
-"""Folders that other commands make and write to."""
+"""Folders below runs/ that other commands write to."""
 
 
 def runs_folder() -> Path:
-    """runs/ in the current folder, there or not. Raises FolderError if it is a link."""
+    """Return runs/ of the current folder, which may not exist yet.
+
+    Raises FolderError if it is a link.
+    """
     if RUNS.is_symlink():
         rule = "must be a folder, since runs are not written behind a link"
         advice = "run harness in another folder, or put a folder in its place"
@@ -30,10 +32,10 @@ def runs_folder() -> Path:
 
 
 def chosen(name: str | None, note: str | None, folder: Path | None) -> Path | None:
-    """The folder of the sweep; None for a new one below runs/. Nothing is created.
+    """Return the folder of the sweep, or None for a new one below runs/. Creates nothing.
 
-    Raises ConfigError for a name, a note or a folder that cannot be, StoppedError where a live
-    process holds the folder, FolderError where runs/ is a link.
+    Raises ConfigError for an invalid name, note or folder, StoppedError if a live process holds the
+    folder, FolderError if runs/ is a link.
     """
     if note is not None and not (len(note) <= LONGEST_NOTE and note.isprintable()):
         rule = f"must be one line of at most {LONGEST_NOTE} characters that can be seen"
@@ -51,7 +53,7 @@ def chosen(name: str | None, note: str | None, folder: Path | None) -> Path | No
 
 
 def refuse_taken(root: Path) -> None:
-    """Raises what `chosen` raises for a folder that holds something."""
+    """Raise what `chosen` raises for a folder that already holds something."""
     plain_file.refuse_link(root)
     if not root.exists():
         return

@@ -1,8 +1,8 @@
-"""Whether the users that a run would train on are valid, and the refusal where they are not.
+"""Checks whether the users that a run would train on are valid, and refuses the run if not.
 
-The validity of a level is part of its difficulty card. That of a level without a card is measured
-when its run is planned, which takes some seconds, and kept in the cache as cards are. That of a
-served user is what `harness calibrate simulator=served` has measured, kept there too.
+The validity of a level is part of its difficulty card. For a level without a card it is measured
+when the run is planned, which takes some seconds, and cached. For a served user it is measured by
+`harness calibrate simulator=served`, and cached too.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.utils import safe_text
 
 NOT_ASKED = ("name", "turn_cap", "reward_noise", "reward_flips")
-"""Keys of a level that no served user is told of."""
+"""Keys of a level that do not affect a served user."""
 
 
 def check(configs: Iterable[RunConfig]) -> list[str]:
     """Raise ConfigError for the first run that would train on a user who is not valid.
 
-    Returns a sentence for each level that is trained on all the same: by difficulty.unchecked, or
-    because nobody has measured the model that plays its user.
+    Returns a sentence for each level that is used nevertheless, because difficulty.unchecked is
+    set or the model that plays its user has not been measured.
     """
     notes = dict[str, str]()
     for config in configs:
@@ -59,7 +59,7 @@ def tell(notes: Iterable[str]) -> None:
 
 
 def refuse(level: str, validity: LevelValidity, *, unchecked: bool) -> None:
-    """Raise ConfigError for a user who was measured and is not valid, unless `unchecked`."""
+    """Raise ConfigError if the user was measured and is not valid, unless `unchecked`."""
     if validity.measured and validity.problems and not unchecked:
         raise ConfigError(
             f"difficulty={level}: its user must be shown to prefer kindness to cruelty and to hear "
@@ -79,7 +79,7 @@ def of_run(config: RunConfig) -> Validity:
 
 
 def record(config: RunConfig) -> dict[str, Any]:
-    """Return `of_run` as run.json keeps it."""
+    """Return `of_run` in the form of run.json."""
     return records.to_json(of_run(config))
 
 
@@ -92,7 +92,7 @@ def _of_level(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
 def _scripted(knobs: str, medium: str, reader: Reader) -> LevelValidity:
     """Return the validity of the scripted user of a level, from its card if there is one."""
     level = json.loads(knobs)
-    grouped = RunConfig().algorithm.group_size  # what ships is measured with
+    grouped = RunConfig().algorithm.group_size  # the shipped cards were measured with it
     key = difficulty_cards.scripted_key(level, json.loads(medium), grouped, reader)
     card = difficulty_cards.read(difficulty_cards.SHIPPED / difficulty_cards.file_name(key))
     section = _kept(level, reader) if card is None else card["validity_held_out"]
@@ -100,18 +100,18 @@ def _scripted(knobs: str, medium: str, reader: Reader) -> LevelValidity:
 
 
 def _kept(level: Mapping[str, Any], reader: Reader) -> Any:
-    """Return what the cache holds for the users of a level, else measure them."""
+    """Return the cached validity of a level's users, else measure and cache it."""
     name = f"validity-{difficulty_cards.digest('validity', reader.name, level)}.json"
     make = functools.partial(_measure, DifficultyConfig(**level), reader)
     try:
         kept = difficulty_cards.kept(name, make)
-    except StorageError:  # it is measured again the next time
+    except StorageError:  # cannot be cached; it is measured again next time
         return make()
     return kept if records.is_measured(kept) else make()
 
 
 def _measure(level: DifficultyConfig, reader: Reader) -> Mapping[str, Any]:
-    from harness.calibration.validity import measure  # which takes half a second to import
+    from harness.calibration.validity import measure  # takes half a second to import
 
     if reader not in (LEXICAL, users.SECOND):
         safe_text.say(f"difficulty={level.name}: measures its users with {reader.name}: a minute")
@@ -122,7 +122,10 @@ def _measure(level: DifficultyConfig, reader: Reader) -> Mapping[str, Any]:
 def keep_admission(
     simulator: SimulatorConfig, level: DifficultyConfig, validity: LevelValidity
 ) -> None:
-    """Keep what the admission of a served user measured. Raises FolderError, StorageError."""
+    """Cache the validity that the admission of a served user measured.
+
+    Raises FolderError, StorageError.
+    """
     path = user_folders.cache() / _admission_file(simulator, level)
     with atomic.storage(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +133,7 @@ def keep_admission(
 
 
 def _admitted(simulator: SimulatorConfig, level: DifficultyConfig) -> LevelValidity:
-    """Return what the admission of a served user measured, if there was one."""
+    """Return a served user's cached validity, or one without measures if there is none."""
     with contextlib.suppress(FolderError):
         path = user_folders.cache() / _admission_file(simulator, level)
         kept = records.from_json({level.name: difficulty_cards.read(path)})

@@ -1,1 +1,1 @@
-"""A trained policy as a Hugging Face folder: which checkpoint, which files, and its model card."""
+"""Export of a trained policy as a Hugging Face folder with a model card."""

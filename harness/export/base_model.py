@@ -1,4 +1,4 @@
-"""The model that a policy started from: by which name others can have it, and its license."""
+"""The model that a policy started from: the name by which others can load it, and its license."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from harness.policy import model_files
 from harness.records import plain_file
 
 OWN_LICENSE = "mit"
-"""Of a start model that was built from this project's phrases."""
+"""License of start models that were trained on this project's phrases."""
 LICENSE = re.compile(r"^license: *([a-z0-9][a-z0-9.\-]{1,40}) *$", re.MULTILINE)
 FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class BaseModel:
-    """What a card says of the model that training began with."""
+    """Description of the start model for the model card."""
 
     described: str
     name: str | None = None
-    """Its id on the hub; None of one that is not there."""
+    """Id on the hub; None if it is not there."""
     name_to_load: str | None = None
-    """The arguments by which transformers loads the very weights; None where nothing has them by
-    name."""
+    """Arguments with which from_pretrained loads exactly these weights; None if that is not
+    possible by name."""
     license: str | None = None
-    """As the hub abbreviates it; None where it is not known."""
+    """The hub's abbreviation of the license; None if unknown."""
 
 
 def of(policy: PolicyConfig) -> BaseModel:
-    """What is known of a policy's start model without loading it."""
+    """Describe a policy's start model without loading it."""
     if policy.kind == "tiny":
         return BaseModel("a small model that harness builds and teaches", license=OWN_LICENSE)
     if policy.init == "random":
@@ -55,7 +55,7 @@ def of(policy: PolicyConfig) -> BaseModel:
 
 
 def _license(card: Path) -> str | None:
-    """The license that a model's own card states in its front matter."""
+    """Read the license in the front matter of a model's own card; None if there is none."""
     with contextlib.suppress(DataError, OSError):
         block = FRONT_MATTER.match(plain_file.text(card))
         stated = LICENSE.search(block[1]) if block else None

@@ -1,6 +1,6 @@
-"""README.md of an export: the model card, of what the run's own files say.
+"""README.md of an export: the model card, made from the run's files.
 
-How the model is loaded and talks is shown in Python that needs nothing of this package.
+It shows how to load and use the model, in Python that does not need this package.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ LIMITS = (
     "has tried it on people. Do not let it talk with anyone who needs help."
 )
 EXAMPLE = "It is about my exam. I failed it twice."
-"""What the model is told in the Python of its card."""
+"""The user's message in the card's Python example."""
 
 
 def text(source: Source, measured: Measured, merged: bool, folder: Path) -> str:
-    """The card of the export in `folder`, which has all its other files."""
+    """Return the card of the export in `folder`, which must contain all other files already."""
     base = base_model.of(source.config.policy)
     template = folder / "chat_template.jinja"
     parts = [
@@ -79,7 +79,7 @@ def _made(source: Source) -> str:
 
 
 def _standing(source: Source) -> str:
-    """What a reader must know of a run that did not come to its end."""
+    """Return a sentence about a run that is not done; empty otherwise."""
     status = source.status.status
     return "" if status == "done" else f" The run had not come to its end: {status}."
 
@@ -95,10 +95,10 @@ def _use(source: Source, base: base_model.BaseModel, merged: bool, template: str
 
 
 def usage(policy: PolicyConfig, base: str | None, template: str) -> Sequence[str]:
-    """Python for a first reply, drawn as in training; run in the folder of the export.
+    """Return Python that samples a reply as in training, to be run in the folder of the export.
 
-    `base`: the name that adapters' model is loaded by, or None for whole weights. `template`: the
-    chat template, which is told what it asks for.
+    `base`: arguments that load the model below adapters; None if the export has all weights.
+    `template`: the chat template; the code passes the variables that it uses.
     """
     system = [("system", policy.system_prompt)] if policy.system_prompt else []
     told = [*system, ("user", EXAMPLE)]
@@ -140,6 +140,6 @@ def _loading(base: str | None) -> Sequence[str]:
 
 
 def _sampling(policy: PolicyConfig) -> str:
-    """Of adapters the options are written out: their model has settings of its own."""
+    """Return the sampling options for adapters, whose base model has other defaults."""
     drawn = f"do_sample=True, temperature={policy.temperature!r}, top_k=0, top_p=1.0"
     return f", {drawn}, max_new_tokens={policy.max_turn_tokens}"

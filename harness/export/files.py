@@ -1,7 +1,6 @@
-"""The files of an export: weights, config and tokenizer of a checkpoint, each checked as copied.
+"""The files of an export: weights, config and tokenizer of a checkpoint, verified while copying.
 
-Nothing of a checkpoint is loaded here but JSON; its optimiser and its random states, which are
-pickles, stay where they are.
+Only JSON is parsed here. The optimiser and random states, which are pickles, are not exported.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ OF_THE_TRAINER = ("trainer_state.json",)
 OF_THE_MODEL = ("*.safetensors", "*.safetensors.index.json", "config.json", "adapter_config.json")
 ADAPTERS, CONFIG, GENERATION = "adapter_config.json", "config.json", "generation_config.json"
 REWRITTEN = (ADAPTERS, CONFIG, GENERATION)
-"""Small files of which some keys are set anew."""
+"""Small files of which some keys are changed."""
 
 
 def write(source: Source, merge: bool, folder: Path) -> None:
-    """Fill `folder` with all of the export but its card.
+    """Write all files of the export except the card to `folder`.
 
-    Raises ConfigError for adapters whose model is not the one that they were trained on, DataError
-    for a file that is no longer as its checkpoint's manifest says, StorageError, OSError.
+    Raises ConfigError if adapters would be merged into another model than they were trained on,
+    DataError if a file differs from the checkpoint's manifest, StorageError, OSError.
     """
     if merge:
         base = base_of(source)
-        from harness.policy import merged  # torch, which a copy does without
+        from harness.policy import merged  # imports torch, which copying does not need
 
         merged.write(source.config.policy, base, source.files, folder)
     sums = manifest.read(source.checkpoint.path)["files"]
@@ -44,7 +43,7 @@ def write(source: Source, merge: bool, folder: Path) -> None:
     else:
         made = folder if merge else source.files
         config = _values(made / CONFIG)
-        # off only while a policy learns, where keys and values would be kept for nothing
+        # training turns the cache off, since it would keep keys and values without using them
         atomic.write_json(folder / CONFIG, {**config, "use_cache": True})
         told = made / GENERATION
         values = _values(told) if told.is_file() else _ends(config)
@@ -52,9 +51,9 @@ def write(source: Source, merge: bool, folder: Path) -> None:
 
 
 def base_of(source: Source) -> Path | None:
-    """The folder of the model that a run's adapters were trained on; None for random weights.
+    """Return the folder of the model below a run's adapters; None for random weights.
 
-    Raises ConfigError where it cannot be had, or is another model than at the start of the run.
+    Raises ConfigError if it cannot be found or differs from the model at the start of the run.
     """
     policy, recorded = source.config.policy, source.status.start_model
     base = model_files.ensure(policy)
@@ -70,7 +69,7 @@ def base_of(source: Source) -> Path | None:
 
 
 def _names(source: Source, merge: bool) -> list[str]:
-    """Names of the checkpoint's files that belong to an export: of a merged one the tokenizer."""
+    """Return the names of the checkpoint's files to export; without the model's if `merge`."""
     try:
         names = sorted(path.name for path in source.files.iterdir() if path.is_file())
     except OSError as error:
@@ -89,12 +88,12 @@ def _copy(source: Source, name: str, target: Path, sums: dict[str, Any]) -> None
     path = source.files / name
     with open(path, "rb", opener=plain_file.opener) as file:
         copied = atomic.copy(file, target)
-    if copied != sums[f"{checkpoints.MODEL}/{name}"]["sha256"]:  # it changed since it was checked
+    if copied != sums[f"{checkpoints.MODEL}/{name}"]["sha256"]:  # changed since it was verified
         raise DataError(f"{path}: must be as its manifest says, got another sha256, {copied[:12]}")
 
 
 def _write_adapters(policy: PolicyConfig, saved: Path, target: Path) -> None:
-    """Write the adapters' config, naming their model only where others can have it by that name."""
+    """Write the adapters' config. It names their base model only if that is on the hub."""
     on_the_hub = model_files.is_on_the_hub(policy)
     named = {
         "base_model_name_or_path": policy.model if on_the_hub else None,
@@ -108,7 +107,7 @@ def _ends(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sampling(values: dict[str, Any], policy: PolicyConfig) -> dict[str, Any]:
-    """How replies were drawn in training: all tokens, at the policy's temperature."""
+    """Return the sampling settings of training: all tokens, at the policy's temperature."""
     ends = {k: v for k, v in values.items() if k.endswith("_token_id")}
     return {
         **ends,
@@ -121,7 +120,7 @@ def _sampling(values: dict[str, Any], policy: PolicyConfig) -> dict[str, Any]:
 
 
 def _values(path: Path) -> dict[str, Any]:
-    """The values of a JSON file. Raises DataError where it holds no object."""
+    """Read the JSON object in a file. Raises DataError if it is not one."""
     try:
         values = json.loads(plain_file.text(path))
     except (ValueError, RecursionError) as error:

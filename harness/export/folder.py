@@ -1,4 +1,4 @@
-"""The folder of an export: written beside its place, and there whole or not at all."""
+"""The folder of an export, which appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CARD = "README.md"
 
 
 def check(source: Source, merge: bool, target: Path) -> None:
-    """Raise ConfigError for a place that is taken, and for adapters or weights that are not there
-    as asked for.
+    """Raise ConfigError if `target` is taken or inside the run, or if the run does not allow
+    `merge` or needs it.
     """
     refuse_taken(target)
     run = source.run.path.resolve()
@@ -31,7 +31,7 @@ def check(source: Source, merge: bool, target: Path) -> None:
 
 
 def refuse_taken(target: Path) -> None:
-    """Raise ConfigError unless `target` is nothing yet, or an empty folder."""
+    """Raise ConfigError unless `target` does not exist or is an empty folder."""
     rule = "an export must become a new folder, or go into an empty one"
     if target.is_symlink():
         raise ConfigError(f"{target}: {rule}, got a link to {target.readlink()}")
@@ -48,10 +48,10 @@ def refuse_taken(target: Path) -> None:
 
 
 def write(source: Source, merge: bool, target: Path) -> Path:
-    """Export to `target`, which `check` has let pass; returns its full path.
+    """Export to `target`, which must have passed `check`, and return its full path.
 
-    Raises FolderError where it cannot be made, ConfigError, DataError or StorageError where the run
-    cannot be exported; what was written until then is removed.
+    Raises FolderError if it cannot be created, and ConfigError, DataError or StorageError if the
+    run cannot be exported. Partly written files are removed.
     """
     where = target.parent.resolve() / target.name
     try:
@@ -74,6 +74,6 @@ def _fill(source: Source, merge: bool, scratch: Path) -> None:
         policy_file.write(scratch, source.config, step, start_model, named)
         told = measured.read(source)
         atomic.write_text(scratch / CARD, card.text(source, told, merge, scratch))
-    except KeyboardInterrupt:  # nobody clears up later where a model is exported to
+    except KeyboardInterrupt:  # write_folder handles only Exception, and no later run cleans up
         atomic.remove(scratch)
         raise

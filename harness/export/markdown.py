@@ -1,7 +1,7 @@
-"""A model card as text: YAML front matter and Markdown, in which all words of others are escaped.
+"""The text of a model card: YAML front matter and Markdown, with all foreign text escaped.
 
-Names, settings, sentences of law.json and what a policy said come from others; a reader of the card
-sees them as they are, without markup, links, HTML or control characters.
+Names, settings, sentences of law.json and a policy's replies may come from others. They are shown
+literally, without markup, links, HTML or control characters.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ FENCE = "```"
 
 
 def front_matter(values: Mapping[str, Any]) -> str:
-    """`values` as the YAML block at the top of a card, in ASCII."""
+    """Format `values` as the YAML block at the top of a card, in ASCII."""
     text = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=False, width=10_000)
     return f"---\n{text}---\n"
 
 
 def table(*rows: tuple[Any, ...], headings: Sequence[str]) -> str:
-    """A table of text; None is a dash."""
+    """Format a table; None is shown as a dash."""
     cells = tuple(tuple(_cell(value) for value in row) for row in rows)
     return typeset.markdown(typeset.Table("card", tuple(headings), len(headings), cells, ()))
 
 
 def quote(speaker: str, text: str) -> str:
-    """A line of a conversation."""
+    """Format a line of a conversation."""
     return f"> **{in_markdown(speaker)}**: {in_markdown(' '.join(text.split()))}\n>\n"
 
 
 def python(lines: Sequence[str]) -> str:
-    """A block of Python; texts of others stand in it by `literal`."""
+    """Format a block of Python, whose lines must have foreign text escaped by `literal`."""
     return "\n".join([f"{FENCE}python", *lines, FENCE, ""])
 
 
 def literal(text: str) -> str:
-    r"""`text` as a Python literal in ASCII on one line, that no line of a block can end."""
+    r"""Return `text` as a Python literal in ASCII, on one line and without backticks."""
     plain = "".join(c if c.isprintable() and c.isascii() else escaped(c) for c in _doubled(text))
     return '"' + plain.replace('"', '\\"').replace("`", "\\x60") + '"'
 

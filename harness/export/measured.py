@@ -1,6 +1,6 @@
-"""What the files of a run, and those beside it, say of it: rows, cards, law, one conversation.
+"""Reads a run's results for its model card: rows, difficulty cards, law, one conversation.
 
-Read leniently: a card is written with what can be read, and says what could not.
+Unreadable files do not raise: the card is made from what can be read.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from harness.records.saved_conversations import Conversation
 
 DAMAGED = (*difficulty_card.DAMAGED, OSError, HarnessError)
 LAW = "law"
-"""The folder that `harness fit-entropy-law` writes into by default, in a run or in its sweep."""
+"""Folder that `harness fit-entropy-law` writes to by default, in a run or in its sweep."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Numbers of a run up to the exported step; empty or None where its files do not have them."""
+    """Results of a run up to the exported step; empty or None if its files lack them."""
 
     row: Mapping[str, Any] = field(default_factory=dict)
     """The row of the exported step, measured before that step's update."""
     evaluated: Mapping[str, Any] = field(default_factory=dict)
-    """The last row up to it in which held-out users were met."""
+    """The last row with an evaluation, up to the exported step."""
     cards: Cards = field(default_factory=Cards)
     law: Mapping[str, Any] | None = None
-    """The run's entry of a law.json that stands in it or in its sweep."""
+    """The run's entry in a law.json of the run or of its sweep."""
     conversation: Conversation | None = None
-    """The middle one by reward of the last saved step."""
+    """The conversation with the median reward of the last saved step."""
 
 
 def read(source: Source) -> Measured:
-    """All of it, as far as it can be read."""
+    """Read the results, as far as possible."""
     row: Mapping[str, Any] = {}
     evaluated: Mapping[str, Any] = {}
     with contextlib.suppress(*DAMAGED):
@@ -59,7 +59,7 @@ def read(source: Source) -> Measured:
 
 
 def _rows(path: Path, last: int) -> Iterator[Mapping[str, Any]]:
-    """The sound rows up to step `last`."""
+    """Yield the rows up to step `last`, or up to the first damaged one."""
     with open(path, "rb", opener=plain_file.opener) as file:
         for line in iter(lambda: file.readline(metric_rows.LONGEST_ROW_BYTES + 1), b""):
             if metric_rows.holds(line) is False or not line.endswith(b"\n"):
@@ -71,7 +71,7 @@ def _rows(path: Path, last: int) -> Iterator[Mapping[str, Any]]:
 
 
 def law_entry(source: Source) -> Mapping[str, Any] | None:
-    """What the law.json in the run's folder, or in its sweep's, says of this run; None without."""
+    """Return this run's entry in the law.json of its folder or its sweep's; None without one."""
     here = source.run.path
     for folder in (here / LAW, here.parent / LAW):
         path = folder / RESULTS
@@ -97,7 +97,10 @@ def _is_of(entry: Mapping[str, Any], source: Source) -> bool:
 
 
 def conversation(run: Path, step: int) -> Conversation | None:
-    """The middle conversation by reward of the last step up to `step` that was saved."""
+    """Return the conversation with the median reward in the last saved step up to `step`.
+
+    None if there is none.
+    """
     with contextlib.suppress(*DAMAGED):
         saved = [n for n in saved_conversations.steps(run) if n <= step]
         found = saved_conversations.read(run, saved[-1]).conversations

@@ -18,8 +18,8 @@ from harness.report.tables.typeset import in_markdown
 from harness.report.text import conversation, wording
 
 LEFT_OUT = ("policy.system_prompt", "trainer.report_to")
-"""Settings that stand elsewhere in the card or are of no use to others. Nor is any shown that names
-a place of the machine that trained.
+"""Settings that the card shows elsewhere or that are useless to others. Settings with locations on
+the training machine are omitted too.
 """
 LEVELS = "levels."
 OF_A_ROW = (
@@ -57,7 +57,7 @@ def results(measured: Measured) -> Iterator[str]:
 
 
 def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
-    """The verdict on R = -a exp(H) + b, where the run was fitted."""
+    """Yield the section about the verdict on R = -a exp(H) + b, if the run was fitted."""
     if law is None:
         return
     word = str(law.get("verdict"))
@@ -91,7 +91,7 @@ def _estimate(interval: Any, identified: Any) -> str:
 
 
 def difficulty(source: Source, measured: Measured) -> Iterator[str]:
-    """How demanding the users were: their settings, and what reference policies reach with them."""
+    """Yield the section about difficulty: the users' settings and reference policies' rewards."""
     level = source.config.difficulty
     yield f"## Difficulty card\n\nThe level {in_markdown(level.name)}:\n"
     part: Any = type(level)
@@ -125,7 +125,7 @@ def _told(value: Interval | Bounded | None) -> str:
 
 
 def measurement(source: Source) -> Iterator[str]:
-    """How H and R were taken."""
+    """Yield the section about the measurement of H and R."""
     yield "## Measurement card\n"
     pairs = cards.pairs(source.status.measurement)
     yield markdown.table(*((p.name, p.value) for p in pairs), headings=("of H and R", "is"))

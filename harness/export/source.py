@@ -1,4 +1,4 @@
-"""What is exported of a run: its config and one checkpoint of a language model, found whole."""
+"""Finds the source of an export: a run of a language model and one verified checkpoint of it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Source", "find"]
 
 
 def find(folder: Path, step: int | None) -> Source:
-    """The run in `folder` and its checkpoint of `step`, by default the last whole one.
+    """Return the run in `folder` and its checkpoint of `step`, by default the newest undamaged one.
 
-    Raises ConfigError for a policy without weights that other programs load; besides as
-    `trained_run.find` does.
+    Raises ConfigError for a tabular policy, which has no weights for other programs; otherwise
+    raises as `trained_run.find` does.
     """
     run = RunFolder(folder)
     if run_folder.read_config(run).policy.kind == "tabular":

@@ -1,1 +1,1 @@
-"""The run folder: the only thing that the producing and the reading half share."""
+"""The files of a run folder: the only interface between training and analysis."""

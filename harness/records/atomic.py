@@ -1,8 +1,8 @@
-"""Every write of harness: files that appear whole or not at all, and never behind a link.
+"""Atomic writes: files appear whole or not at all, and links are never followed.
 
-Who shares a folder may put links into it while we write. So a folder of ours is opened once, as
-itself; what is new in it has a random name, is made by us or not at all, and takes its place by a
-rename within the opened folder. I/O errors say where they happened.
+Someone who shares a folder could place links in it while harness writes. So the folder is opened
+once, without following a link. New files get a random name, are created exclusively, and are then
+renamed into place within the opened folder. I/O errors name the path.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from harness.errors import DataError, StorageError
 
 Buffer = bytes | memoryview
 TAIL = r"\.(\d+|[0-9a-f]{16})\.tmp"
-"""End of a temporary file's name, after a dot and the name of what it is to become; the
-number stood there in names of earlier versions."""
+"""End of a temporary file's name, after a dot and the final name. Earlier versions used a decimal
+number in place of the 16 hex digits."""
 TEMPORARY = re.compile(rf"\..+{TAIL}")
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 COPIED_BYTES = 2**22
-"""Read at a time by `copy`."""
+"""Block size of `copy`."""
 APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -39,20 +39,20 @@ def storage(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = error.strerror or f"{error}; is the disk full?"  # as numpy and pyarrow leave it open
+        why = error.strerror or f"{error}; is the disk full?"  # numpy and pyarrow give no strerror
         raise StorageError(f"{path}: {why}") from error
 
 
 def write_text(path: Path, text: str, *, durable: bool = True) -> None:
-    """Replace `path` by `text`, as UTF-8, in one rename. Raises StorageError."""
+    """Replace `path` by `text`, as UTF-8, as `write_bytes` does. Raises StorageError."""
     write_bytes(path, text.encode("utf-8"), durable=durable)
 
 
 def write_bytes(path: Path, data: Buffer, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Replace `path`, a link too, by `data` in one rename; a crash leaves the old file or the new.
+    """Replace `path` by `data` in one rename: a crash leaves the old file or the new one.
 
-    `durable`: on disk when this returns; `mode`: who may read it, cut by the umask. Raises
-    StorageError, also where the folder is a link.
+    If `path` is a link, the link itself is replaced. `durable`: fsync before returning. `mode`:
+    permissions, reduced by the umask. Raises StorageError, also if the folder is a link.
     """
     with storage(path), opened(path.parent) as folder:
         scratch = _random_name(path.name)
@@ -68,17 +68,18 @@ def write_bytes(path: Path, data: Buffer, *, durable: bool = True, mode: int = 0
 
 
 def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
-    """Replace `path` by `value` as indented JSON. Raises ValueError on NaN: missing is null."""
+    """Replace `path` by `value` as indented JSON. Raises ValueError on NaN and infinity."""
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n", durable=durable)
 
 
 def write_folder(
     target: Path, fill: Callable[[Path], object], *, over_another: bool = True
 ) -> None:
-    """Let `fill` write a new folder, then put it durably in the place of `target`, at once.
+    """Let `fill` write a new folder, then rename it to `target` durably.
 
-    What `fill` has left is removed where it fails. Raises OSError, and what `fill` raises; without
-    `over_another`, OSError also where `target` has come to hold something meanwhile.
+    Removes the new folder if that fails, except on KeyboardInterrupt. `over_another`: remove an
+    existing `target` first; without it, a `target` that is not empty raises OSError. Raises
+    OSError, and what `fill` raises.
     """
     with opened(target.parent) as folder:
         scratch = _random_name(target.name)
@@ -92,16 +93,16 @@ def write_folder(
                 remove_at(target.name, folder)
             os.rename(scratch, target.name, src_dir_fd=folder, dst_dir_fd=folder)
         except Exception:
-            with contextlib.suppress(OSError):  # on a full disk it stands in the way
+            with contextlib.suppress(OSError):  # free its space if the disk is full
                 remove_at(scratch, folder)
             raise
         os.fsync(folder)
 
 
 def copy(source: BinaryIO, target: Path) -> str:
-    """Write what is left of `source` durably into the new file `target`; its sha256, hex.
+    """Write the rest of `source` durably into the new file `target` and return its sha256, hex.
 
-    Raises OSError, also where `target` is there already or its folder is a link.
+    Raises OSError, also if `target` exists or its folder is a link.
     """
     summed = hashlib.sha256()
     with opened(target.parent) as folder:
@@ -118,10 +119,10 @@ def copy(source: BinaryIO, target: Path) -> str:
 
 @contextlib.contextmanager
 def pinned(folder: Path) -> Iterator[Path]:
-    """A path to `folder` for a library that opens files by their names: it stays that folder's
-    where somebody exchanges it for a link meanwhile. `folder` itself where there is no /proc.
+    """Yield a path to `folder` for a library that opens files by name.
 
-    Raises OSError, also where it is a link.
+    The path leads to this folder even if someone replaces it by a link meanwhile. Without /proc,
+    yields `folder` itself. Raises OSError, also if `folder` is a link.
     """
     with opened(folder) as descriptor:
         path = Path(f"/proc/self/fd/{descriptor}")
@@ -129,8 +130,10 @@ def pinned(folder: Path) -> Iterator[Path]:
 
 
 def open_to_append(path: Path, mode: int = 0o666) -> int:
-    """Descriptor of `path`, made if need be. Raises OSError, also where it or its folder is a link,
-    DataError where it is a pipe or a device: others must not say where we write.
+    """Open `path` for appending, creating it if needed, and return its descriptor.
+
+    Raises OSError, also if the file or its folder is a link, and DataError if it is a pipe or a
+    device, so that nobody else can choose where the data goes.
     """
     with opened(path.parent) as folder:
         descriptor = os.open(path.name, APPEND, mode, dir_fd=folder)
@@ -141,20 +144,20 @@ def open_to_append(path: Path, mode: int = 0o666) -> int:
 
 
 def write_all(descriptor: int, data: Buffer) -> None:
-    """Write every byte: one call may write fewer, as it does where the disk fills up."""
+    """Write all of `data`. A single os.write may write less, for instance on a full disk."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable, not only the bytes behind them."""
+    """Make the entries of `folder` durable, as fsync of a file does for its contents."""
     with opened(folder) as descriptor:
         os.fsync(descriptor)
 
 
 def probe(folder: Path) -> None:
-    """Raise OSError if no file can be made in `folder`, which may be a link."""
+    """Raise OSError if no file can be created in `folder`, which may be a link."""
     with opened(folder.resolve()) as descriptor:
         scratch = _random_name("probe")
         _write_new(scratch, b"", descriptor, durable=False)
@@ -162,17 +165,18 @@ def probe(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a folder with all that is in it, or a link; never what it links to.
+    """Remove a file, a folder with its contents, or a link, but never the link's target.
 
-    Raises OSError; what is not there is no error.
+    Does nothing if `path` does not exist. Raises OSError.
     """
     with contextlib.suppress(FileNotFoundError), opened(path.parent) as folder:
         remove_at(path.name, folder)
 
 
 def clear(folder: Path, of: str = "") -> int:
-    """Remove the temporary files and folders that killed writes have left in `folder`, where their
-    names begin with `of`; how many. For the folder's only writer.
+    """Remove temporary files and folders left in `folder` by killed writes, and return how many.
+
+    Restricted to final names that begin with `of`. Only the folder's only writer may call this.
     """
     count = 0
     with contextlib.suppress(OSError), opened(folder) as descriptor:
@@ -186,7 +190,7 @@ def clear(folder: Path, of: str = "") -> int:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[int]:
-    """Descriptor of `folder` itself. Raises OSError, saying so where it is a link."""
+    """Yield a descriptor of `folder`. Raises OSError, with its own message for a link."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
@@ -201,7 +205,7 @@ def opened(folder: Path) -> Iterator[int]:
 
 
 def _random_name(name: str) -> str:
-    """Return a name that nobody can have put a link at."""
+    """Return an unpredictable name, so that nobody can have placed a link there."""
     return f".{name}.{secrets.token_hex(8)}.tmp"
 
 
@@ -216,9 +220,9 @@ def _write_new(name: str, data: Buffer, folder: int, durable: bool, mode: int = 
 
 
 def remove_at(name: str, folder: int) -> None:
-    """Remove `name`, a folder too, from the folder that is open; what is not there is no error.
+    """Remove the file or folder `name` from the open folder; do nothing if it does not exist.
 
-    rmtree refuses a link, and by the descriptor none can be put in its way.
+    rmtree refuses a link, and working by descriptor prevents a link from being put in its way.
     """
     try:
         is_folder = stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)

@@ -1,7 +1,8 @@
-"""Folders in the user's cache: made once, whole, by one process, and checked before each use.
+"""Entries of the user's cache: folders built once, by one process, and checked before each use.
 
-An entry appears by one rename, and two processes never make it at once. One that differs from its
-manifest, or that another user could have written, is reported, set aside and made again.
+An entry appears in one rename, and a file lock keeps two processes from building it at once. An
+entry that differs from its manifest, or that another user could have written, is reported, set
+aside and built again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def ensure(entry: Path, needed: Sequence[str], make: Callable[[], None]) -> Path:
-    """Return `entry`, sound and with the files `needed`; where it is not, `make` has to `put` it.
+    """Return `entry`, checked and with the files `needed`. If it is not, `make` must `put` it.
 
     Raises StorageError if the cache cannot be written, and what `make` raises.
     """
@@ -36,24 +37,24 @@ def ensure(entry: Path, needed: Sequence[str], make: Callable[[], None]) -> Path
 
 
 def put(entry: Path, fill: Callable[[Path], None]) -> None:
-    """Make `entry` of what `fill` writes into a folder. To be called by `make` of `ensure`."""
+    """Create `entry` from what `fill` writes into a folder. Called by the `make` of `ensure`."""
 
     def sealed(scratch: Path) -> None:
         fill(scratch)
         seal(scratch)
 
-    place = entry.parent.resolve() / entry.name  # a cache may be a link of its user's
-    atomic.clear(place.parent, place.name)  # the lock is ours: what a killed process left behind
+    place = entry.parent.resolve() / entry.name  # the user's cache may itself be a link
+    atomic.clear(place.parent, place.name)  # safe: `ensure` holds the entry's lock
     atomic.write_folder(place, sealed)
 
 
 def is_sound(entry: Path, needed: Sequence[str]) -> bool:
-    """Whether an entry is there and may be used."""
+    """Whether an entry exists and may be used."""
     return os.path.lexists(entry) and problem(entry, needed) is None
 
 
 def problem(entry: Path, needed: Sequence[str]) -> str | None:
-    """The fault of an entry, as FILE: RULE, GIVEN; None if it may be used."""
+    """Describe what is wrong with an entry, as FILE: RULE, GIVEN; None if it may be used."""
     try:
         foreign = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
         differs = None if foreign else manifest.problem(entry) or _not_described(entry, needed)
@@ -63,27 +64,27 @@ def problem(entry: Path, needed: Sequence[str]) -> str | None:
 
 
 def seal(scratch: Path) -> None:
-    """Make a future entry writable by its user alone, and write its manifest."""
+    """Make a future entry writable only by its user, and write its manifest."""
     for path in [scratch, *scratch.rglob("*")]:
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS_MAY_WRITE)
     manifest.write(scratch)
 
 
 def set_aside(entry: Path) -> Path:
-    """Move an unsound entry away; returns its new path. Raises OSError."""
+    """Rename a rejected entry and return its new path. Raises OSError."""
     aside = entry.with_name(f".{entry.name}.{time.time_ns()}.aside")
-    entry.rename(aside)  # of a link, the link
+    entry.rename(aside)  # a link itself is renamed, not its target
     return aside
 
 
 def sum_of(entry: Path, names: Sequence[str]) -> str:
-    """sha256, hex, over the manifest's lines of these files. Raises DataError."""
+    """Return the sha256, hex, of the manifest's entries for these files. Raises DataError."""
     files = manifest.read(entry)["files"]
     return manifest.digest_of({name: files[name] for name in names})
 
 
 def _set_aside_if_there(entry: Path, needed: Sequence[str]) -> None:
-    """Report what is wrong with an entry, and move it away."""
+    """Report what is wrong with an existing entry, and set it aside."""
     if os.path.lexists(entry):
         flaw = problem(entry, needed)
         aside = set_aside(entry)
@@ -91,14 +92,14 @@ def _set_aside_if_there(entry: Path, needed: Sequence[str]) -> None:
 
 
 def _not_described(entry: Path, needed: Sequence[str]) -> str | None:
-    """The first of `needed` that the manifest lacks, as a sentence; None if it has all."""
+    """Describe the first of `needed` that the manifest lacks; None if it has all."""
     described = manifest.read(entry)["files"]
     missing = [name for name in needed if name not in described]
     return f"{missing[0]} is not in its manifest" if missing else None
 
 
 def _first_foreign(paths: Iterable[Path]) -> str | None:
-    """The fault of the first path that another user could write, as a sentence; None if none."""
+    """Describe the first path that another user could write; None if there is none."""
     for path in paths:
         info = path.lstat()
         rule = f"{path}: must be your own, and writable by nobody else"

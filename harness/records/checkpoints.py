@@ -1,8 +1,8 @@
-"""checkpoints/step-NNNNN/: a folder that appears whole, by one rename, or not at all.
+"""checkpoints/step-NNNNN/: folders that appear complete, in one rename, or not at all.
 
-manifest.json, written last, holds size and sha256 of every file, and whose the checkpoint is;
-loading takes the newest checkpoint whose manifest verifies, and refuses one of another run. At
-least two are kept, since the newest may be damaged, and those that trainer.keep_every asks for.
+manifest.json, written last, holds the size and sha256 of every file and the identity of the run.
+Loading takes the newest checkpoint whose manifest verifies, and refuses one of another run. The two
+newest are kept, since the last may be damaged, and every trainer.keep_every-th step.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from harness.records.provenance import Identity
 
 KEEP = 2
 MODEL = "trainer"
-"""Folder within the checkpoint of a language model that holds its weights and tokenizer, as the
-libraries wrote them; a tabular one has none."""
+"""Folder in a language model's checkpoint with its weights and tokenizer, as saved by the
+libraries. A tabular checkpoint has none."""
 CRITIC, KEPT = "critic.npz", "kept.npz"
 LEARNT = {CRITIC: "critic", KEPT: "kept conversations"}
-"""Files in which an algorithm keeps what it learns beside the policy, and what they hold."""
+"""Files with what an algorithm learns besides the policy -> description of their contents."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Checkpoint:
     step: int
     path: Path
     identity: Identity | None = None
-    """The run it was saved by; None where an older version saved it, and does not say."""
+    """The run that saved it; None if an older version saved it without an identity."""
 
 
 def publish(
@@ -47,24 +47,24 @@ def publish(
     rows: RowSums | None = None,
     keep_every: int = 0,
 ) -> Checkpoint:
-    """Let `fill` write a scratch folder, then make it `root/step-NNNNN` durably and at once.
+    """Let `fill` write a scratch folder, then rename it to `root/step-NNNNN` durably.
 
-    `identity`: the run that it is of; `rows`: by which the rows up to it are known;
-    `keep_every`: those of steps that are its multiples stay, beside the KEEP newest.
+    `identity`: of the run. `rows`: fingerprint of the metrics rows up to `step`. Older checkpoints
+    are removed, except the KEEP newest and those of steps that are multiples of `keep_every`.
     """
     target = root / f"step-{step:05d}"
     with atomic.storage(target):
-        root.mkdir(exist_ok=True)  # but not the run's folder, should that have been removed
+        root.mkdir(exist_ok=True)  # without parents: a removed run folder is not created again
         atomic.write_folder(target, lambda scratch: _write(scratch, step, fill, identity, rows))
         _prune(root, step, keep_every)
     return Checkpoint(step, target, identity)
 
 
 def newest(root: Path, identity: Identity | None = None) -> tuple[Checkpoint | None, list[str]]:
-    """The newest checkpoint that verifies, and why newer ones were passed over.
+    """Return the newest checkpoint that verifies, and why newer ones were passed over.
 
-    Raises DataError if it is not of the run `identity`: to load it, or to pass it over without a
-    word, would each make one run of two.
+    Raises DataError if it belongs to another run than `identity`: both loading it and silently
+    skipping it would mix two runs.
     """
     problems: list[str] = []
     with atomic.storage(root):
@@ -79,8 +79,9 @@ def newest(root: Path, identity: Identity | None = None) -> tuple[Checkpoint | N
 
 
 def identity_of(path: Path) -> Identity | None:
-    """Return the run that the checkpoint in `path` names in its manifest. Raises DataError if
-    that is no identity.
+    """Return the run that the manifest in `path` names; None if it names none.
+
+    Raises DataError if the entry is malformed.
     """
     recorded = manifest.read(path).get("identity")
     identity = provenance.from_json(recorded)
@@ -91,7 +92,7 @@ def identity_of(path: Path) -> Identity | None:
 
 
 def refuse_another(checkpoint: Checkpoint, identity: Identity | None) -> None:
-    """Raise DataError where the checkpoint says that it is of another step, or another run's."""
+    """Raise DataError if the manifest names another step than the folder, or another run."""
     rule, differs = "of the step that its name says", None
     step = manifest.read(checkpoint.path).get("step")
     if step != checkpoint.step:
@@ -109,8 +110,8 @@ def refuse_another(checkpoint: Checkpoint, identity: Identity | None) -> None:
 
 
 def refuse_other_rows(path: Path, metrics: Path, rows: RowSums | None) -> None:
-    """Raise DataError where the rows of `metrics` up to the checkpoint in `path` are not those
-    that it was saved after: each may be sound by itself, and of another run.
+    """Raise DataError if the rows of `metrics` up to the checkpoint in `path` are not the rows
+    that it was saved after. Such rows may be valid one by one, but belong to another run.
     """
     saved = manifest.read(path).get("rows")
     if saved is None or rows is None or saved == asdict(rows):
@@ -123,7 +124,7 @@ def refuse_other_rows(path: Path, metrics: Path, rows: RowSums | None) -> None:
 
 
 def clear(root: Path) -> int:
-    """Remove what killed saves have left; how many there were. Only its holder may, of a run."""
+    """Remove the leftovers of killed saves and return how many. Only the run's holder may do so."""
     return atomic.clear(root, "step-")
 
 
@@ -140,7 +141,7 @@ def _write(
 
 
 def all_in(root: Path) -> list[Path]:
-    """The folders of checkpoints, the oldest first; whole or not."""
+    """Return the checkpoint folders, oldest first, without verifying them."""
     if not root.is_dir():
         return []
     folders = (p for p in root.iterdir() if re.fullmatch(r"step-\d{5,18}", p.name))
@@ -152,8 +153,9 @@ def step_of(path: Path) -> int:
 
 
 def _prune(root: Path, step: int, keep_every: int) -> None:
-    """Keep `step`, the newest before it and the multiples of `keep_every`; what is later was
-    passed over as damaged.
+    """Remove all but `step`, the KEEP - 1 before it and the multiples of `keep_every`.
+
+    Later checkpoints are removed too: they were passed over as damaged.
     """
     folders = all_in(root)
     until = [p for p in folders if step_of(p) <= step]
@@ -165,6 +167,6 @@ def _prune(root: Path, step: int, keep_every: int) -> None:
 
 
 def sum_of(checkpoint: Checkpoint) -> str:
-    """sha256 of the manifest, which has those of all files. Raises StorageError."""
+    """Return the sha256 of the manifest, which contains those of all files. Raises StorageError."""
     with atomic.storage(checkpoint.path):
         return hashlib.sha256((checkpoint.path / manifest.NAME).read_bytes()).hexdigest()

@@ -1,9 +1,9 @@
-"""Whether this version of harness can continue what it, or another version, has written.
+"""Whether this version of harness can continue a run that it or another version has written.
 
-A run is read by every version: status, fit, verify and view refuse none. To continue it is another
-matter. Keys that only a newer version knows would be dropped or disobeyed, and rows of two versions
-of the user simulator would not be of one run. Nor does a run continue with a config that was
-changed since it was planned.
+Every version can read every run: status, fit, verify and view refuse none. Continuing a run is
+stricter. Keys that only a newer version knows would be dropped or ignored, rows made with two
+versions of the user simulator do not belong to one run, and a config that was changed since the
+run was planned describes another run.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 
 FIRST_SIMULATOR = 1
-"""Simulator version of the runs made before run.json recorded one."""
+"""Simulator version of runs made before run.json recorded it."""
 
 
 def refuse_newer(run: RunFolder) -> None:
-    """Raise VersionError where files of the run hold keys that only a newer version knows, and
-    DataError where they cannot be read.
+    """Raise VersionError if files of the run contain keys that only a newer version knows, and
+    DataError if they cannot be read.
     """
     status = run_status.read(run)
     keys = unknown_keys(run, status)
@@ -46,7 +46,7 @@ def refuse_newer(run: RunFolder) -> None:
 
 
 def refuse_other_simulator(run: RunFolder, version: int) -> None:
-    """Raise VersionError where the rows are of another version of the simulator than this one."""
+    """Raise VersionError if the rows were made with another simulator version than `version`."""
     status = run_status.read(run)
     written = simulator_of(run, status)
     if written not in (None, version):
@@ -59,16 +59,16 @@ def refuse_other_simulator(run: RunFolder, version: int) -> None:
 
 
 def simulator_of(run: RunFolder, status: RunStatus) -> int | None:
-    """Version of the simulator that the rows of the run are of; None where there are none."""
+    """Return the simulator version that the rows were made with; None if there are no rows."""
     if not run.metrics.is_file() or not run.metrics.stat().st_size:
         return None
     return FIRST_SIMULATOR if status.simulator_version is None else status.simulator_version
 
 
 def unknown_keys(run: RunFolder, status: RunStatus) -> list[str]:
-    """`FILE has KEY, KEY` for each file of a run that holds keys of a newer version.
+    """Return `FILE has KEY, KEY` for each file of a run that contains keys of a newer version.
 
-    Raises DataError where run.json or config.yaml cannot be read.
+    Raises DataError if run.json or config.yaml cannot be read.
     """
     keys_of = {run.config.name: _of_config(run, status)}
     keys_of[run.status.name] = _beside(_json(run.status), run_status.RunStatus)
@@ -78,17 +78,17 @@ def unknown_keys(run: RunFolder, status: RunStatus) -> list[str]:
 
 
 def _of_config(run: RunFolder, status: RunStatus) -> list[str]:
-    """None of a config that was changed since it was planned: its keys are no version's."""
+    """Return unknown keys, but none if the config was edited: no newer version wrote those."""
     values = plain_file.yaml_values(run.config)
     keys = config_file.unknown(values) if isinstance(values, dict) else []
     if keys and status.config_hash:
-        with contextlib.suppress(TypeError, ValueError, RecursionError):  # what no config holds
+        with contextlib.suppress(TypeError, ValueError, RecursionError):  # not JSON: edited too
             return keys if changed_values(run, status, values) is None else []
     return []
 
 
 def _of_manifest(checkpoint: Path) -> list[str]:
-    """None of a manifest that cannot be read: what is wrong is told where it is loaded."""
+    """Return unknown keys; none if the manifest is unreadable, which loading it will report."""
     try:
         values = manifest.read(checkpoint)
     except DataError:
@@ -100,8 +100,8 @@ def _of_manifest(checkpoint: Path) -> list[str]:
 
 
 def refuse_newer_sweep(root: Path) -> None:
-    """Raise VersionError where sweep.json or study.json holds keys of a newer version: writing it
-    again would drop them. Raises DataError where one is there and cannot be read.
+    """Raise VersionError if sweep.json or study.json contains keys of a newer version, since
+    rewriting the file would drop them. Raise DataError if an existing one cannot be read.
     """
     keys = [f"{name} has {_few(unknown)}" for name, unknown in _of_sweep(root) if unknown]
     if keys:
@@ -123,7 +123,7 @@ def _of_sweep(root: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _any_writer(root: Path) -> MadeBy:
-    """Versions that a sweep's runs were planned with, from the first that records them."""
+    """Return the versions that a sweep's runs were planned with, from the first with a record."""
     for path in sorted(root.glob("*/run.json")):
         try:
             status = run_status.read(RunFolder(path.parent))
@@ -142,7 +142,7 @@ def _sentence(keys: list[str], writer: MadeBy) -> str:
 
 
 def _beside(values: Mapping[str, Any], cls: type[Any]) -> list[str]:
-    """Keys that the dataclass does not have."""
+    """Return the keys that are not fields of the dataclass."""
     fields = {"schema", *(part.name for part in dataclasses.fields(cls))}
     return [key for key in values if key not in fields]
 
@@ -152,7 +152,7 @@ def _few(keys: list[str]) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Raises DataError where `path` holds no JSON object."""
+    """Read the JSON object in `path`. Raises DataError if it is not one."""
     try:
         values = json.loads(plain_file.text(path))
     except (ValueError, RecursionError) as error:
@@ -163,24 +163,25 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def keys_that_came_later(run: RunFolder) -> list[str]:
-    """Dotted keys that the run's config.yaml lacks, since it is older than they are: the run has
-    their defaults. Raises DataError for no YAML.
+    """Return the dotted keys that were added after the run's config.yaml was written.
+
+    The run uses their defaults. Raises DataError if the file is not YAML.
     """
     lacking = config_file.absent(plain_file.yaml_values(run.config))
     return [key for key in lacking if not any(key.startswith(f"{part}.") for part in lacking)]
 
 
 def changed(run: RunFolder, status: RunStatus) -> str | None:
-    """Describe a config that is no longer as planned; None where it is.
+    """Describe how config.yaml differs from the planned config; None if it does not.
 
-    Rows of two configs in one file would pass for one run's. A key that came after the file was
-    written changes nothing: the hash is of what the file holds. Raises DataError for no YAML.
+    Rows of two configs in one file would look like those of one run. Keys added to harness since
+    do not matter: the hash covers the keys in the file. Raises DataError if the file is not YAML.
     """
     return changed_values(run, status, plain_file.yaml_values(run.config))
 
 
 def changed_values(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
-    """`changed` for the values in config.yaml. Raises TypeError for what JSON cannot hold."""
+    """`changed` for the values of config.yaml. Raises TypeError for values that are not JSON."""
     planned = (status.config_hash, status.seed)
     now = (config_file.hash_of(values), values.get("seed"))
     if all(was in ("", None, is_now) for was, is_now in zip(planned, now, strict=True)):

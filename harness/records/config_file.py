@@ -1,4 +1,4 @@
-"""A RunConfig as plain values: what config.yaml holds, and the hash that its seeds share."""
+"""Conversion of a RunConfig to and from the values of config.yaml, and its hash."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from harness.utils import shape
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:
-    """Plain dicts, lists and scalars, with the schema version first."""
+    """Convert to plain dicts, lists and scalars, with the schema version first."""
     return {"schema": SCHEMA, **dataclasses.asdict(config)}
 
 
 def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfig:
-    """The inverse of `to_dict`; a key that the file lacks, as an older one does, has its default.
+    """Build a RunConfig, the inverse of `to_dict`. Keys missing in an older file get defaults.
 
     Raises ConfigError, naming the file `where` and the dotted key, for another schema, an unknown
-    key, a value of another type, or one out of its range.
+    key, a value of another type, or a value out of range.
     """
     given = dict(values)
     schema = given.pop("schema", None)
@@ -50,20 +50,21 @@ def _build(cls: Any, values: Any, where: str, key: str) -> Any:
     }
     try:
         return cls(**built)
-    except ConfigError as error:  # a level says `difficulty.clamp`, wherever it stands
+    except ConfigError as error:  # a level's error says `difficulty.clamp`, also below `levels`
         at = where if str(error).startswith(key) else f"{where}: {key}"
         raise ConfigError(f"{at}: {error}") from error
 
 
 def completed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a config file with the defaults of the keys that it lacks, as an older one
-    does; unlike `from_dict` it takes whatever stands there. What has another schema stays as it is.
+    """Add the defaults of missing keys to the values of a config file, without validating them.
+
+    Values with another schema version are returned unchanged.
     """
     return _filled(RunConfig, values) if values.get("schema") == SCHEMA else dict(values)
 
 
 def _filled(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that are there stay first and in their order."""
+    """Add defaults recursively, after the existing keys, which keep their order."""
     kinds = _part_types(cls)
     return {
         name: _filled(kinds[name], value) if name in kinds and isinstance(value, Mapping) else value
@@ -72,18 +73,18 @@ def _filled(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def absent(values: Mapping[str, Any]) -> list[str]:
-    """Dotted keys that a config file lacks, because they came after it was written."""
+    """Return the dotted keys that a config file lacks, since they were added after it."""
     return list(keys.difference(values).lacking)
 
 
 def unknown(values: Mapping[str, Any]) -> list[str]:
-    """Dotted keys of a config file that this version does not know, as a newer one writes them."""
+    """Return the dotted keys of a config file that this version does not know."""
     return list(keys.difference(values).unknown)
 
 
 def _completed(cls: Any, values: Any) -> Any:
-    """Add the defaults of the keys that are absent, as plain values; no run has ever
-    been written without its seed.
+    """Add the defaults of missing keys, as plain values. `seed` gets none, since every version
+    has written it.
     """
     if not isinstance(values, dict):
         return values
@@ -93,7 +94,7 @@ def _completed(cls: Any, values: Any) -> Any:
 
 @functools.cache
 def _defaults(cls: Any) -> Mapping[str, Any]:
-    """Defaults of a config class, as plain values, for the keys that have one."""
+    """Return the defaults of a config class as plain values, for the keys that have one."""
     defaults: dict[str, Any] = {}
     for part in dataclasses.fields(cls):
         if part.default_factory is not dataclasses.MISSING:
@@ -110,18 +111,20 @@ def _plain(value: Any) -> Any:
 
 @functools.cache
 def _part_types(cls: Any) -> Mapping[str, type[Any]]:
-    """Which fields of a config class are config classes themselves."""
+    """Return the fields of a config class that are config classes themselves."""
     kinds: dict[str, type[Any]] = get_type_hints(cls)
     return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}
 
 
 def config_hash(config: RunConfig) -> str:
-    """12 hex digits of everything but the seed: seeds of one config share it."""
+    """Return a hash of all values but the seed, 12 hex digits. Runs that differ only in their
+    seed share it.
+    """
     return hash_of(to_dict(config))
 
 
 def hash_of(values: Mapping[str, Any]) -> str:
-    """`config_hash` of a config file's values: keys that came after it do not change its hash."""
+    """`config_hash` of a config file's values; keys added to harness since do not change it."""
     values = {k: v for k, v in values.items() if k != "seed"}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,7 +1,7 @@
-"""The columns of conversations/*.parquet, as they are now, read from a file of any version.
+"""Reads conversations/*.parquet files of any version into the columns of this version.
 
-Version 1 joined strategies by + and kept the user's appraisal as JSON. It did not keep who the user
-was but for the temperament, the reward, what a reply took up, and the emotion as it was reported.
+Version 1 joined strategies by + and stored the user's appraisal as JSON. It lacks the user's
+attributes except the temperament, the reward, `taken_up`, and the reported emotion.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ KEPT = (
     "persona", "topic", "voice", "temperament", "intention", "level", "reward", "taken_up",
     "is_cut", "reported_emotion", "rise_probability",
 )  # fmt: skip
-"""Columns that version 1 did not have, or not always."""
+"""Columns that files of version 1 lack, all or some of them."""
 ADDED = ("path",)
-"""Columns that this version did not have at first; they are null in what was written then."""
+"""Columns added to this version later; they are null in files written before."""
 ALWAYS = ("group", "sample", "turn", "speaker", "text")
-"""Columns that hold no null."""
+"""Columns that contain no null."""
 WORTH_WEIGHT = 2.2
 """Log-odds of a unit of `worth` in the appraisal of a scripted user."""
 REST = "rest"
-"""Part of what the appraisal did not split: who the user is, and how they were by then."""
+"""Name for the remainder of the log-odds: the effects of the user and their state."""
 
 
 def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
-    """Read a file as a pyarrow.Table with the columns of this version, whichever version wrote it.
+    """Read a file of any version as a pyarrow.Table with the columns of this version.
 
-    Returns it with the version of the file, and the columns that the file does not have. Raises
-    DataError for a file that is missing or damaged, VersionError for one of a newer version.
+    Returns the table, the version of the file, and the columns that the file lacks. Raises
+    DataError for a missing or damaged file, VersionError for one of a newer version.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -70,7 +70,7 @@ def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
 
 @contextlib.contextmanager
 def as_written(path: Path) -> Iterator[None]:
-    """Raise DataError, naming the file, where rows are not what any version writes."""
+    """Turn the errors of malformed rows into a DataError that names the file."""
     try:
         yield
     except (
@@ -86,9 +86,9 @@ def as_written(path: Path) -> Iterator[None]:
 
 
 def _upgraded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows of version 1 with the columns `names`; None for what was not kept.
+    """Convert rows of version 1 to the columns `names`; None for columns that it lacks.
 
-    Raises ValueError, TypeError or KeyError for rows that no version wrote.
+    Raises ValueError, TypeError or KeyError for malformed rows.
     """
     return [{**dict.fromkeys(names), **_kept(row, names), **_changed(row)} for row in rows]
 
@@ -98,7 +98,7 @@ def _kept(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _changed(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that are of another kind now."""
+    """Return the columns whose format has changed."""
     before, after = row["emotion_before"], row["emotion_after"]
     joined, is_reply = row["strategy"], row["speaker"] != "user"
     return {

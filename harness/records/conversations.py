@@ -1,6 +1,6 @@
-"""conversations/step-NNNNN.parquet: every turn of a step's conversations, one row a turn.
+"""conversations/step-NNNNN.parquet: every turn of a step's conversations, one row per turn.
 
-Every simulator and every policy writes the same columns; what one does not have is null.
+All simulators and policies write the same columns; values that one does not have are null.
 saved_conversations.py reads them.
 """
 
@@ -17,42 +17,43 @@ from harness.records import atomic
 from harness.utils.record import record
 
 SCHEMA = 2
-"""Version of the columns. 1, which no file states, had the appraisal as JSON."""
+"""Version of the columns. Files of version 1 do not state it and store the appraisal as JSON."""
 SCHEMA_KEY = "harness.conversations"
 """Key of the version in a file's metadata."""
 
 
 @record
 class TurnRecord:
-    """One utterance. The policy's carry entropy and advantage; the user's carry emotion."""
+    """One utterance. The policy's replies have entropy and advantage, the user's turns emotions."""
 
     group: int
     sample: int
     turn: int
-    """0 is what the policy first replies to, reply n and the answer to it share n, and what another
-    had said before has negative numbers, up to its last reply at 0."""
+    """The policy's reply n and the user's answer to it share n; the user's turn before reply 1 is
+    0. Earlier turns count down from there: the reference's last reply is 0, the one before -1."""
     speaker: str
-    """user, policy, or reference: who spoke before the policy took over"""
+    """user, policy, or reference (the supporter before the policy took over)."""
     text: str
     strategies: Sequence[str] | None = None
-    """Of a reply: those that the user heard, in order."""
+    """Replies only: the strategies that the user recognised, in order."""
     taken_up: Sequence[str] | None = None
-    """Of a reply: what it took up of what the user had told."""
+    """Replies only: the parts of the user's account that the reply took up."""
     is_cut: bool | None = None
-    """Of a reply: ended by the token limit."""
+    """Replies only: whether the token limit ended the reply."""
     entropy_nats: float | None = None
     advantage: float | None = None
     start_nll: float | None = None
     start_z: float | None = None
-    """Of a reply: its surprise under the start policy beyond what its own replies have, in sd."""
+    """Replies only: surprise under the start policy beyond what its own replies would have, in
+    standard deviations."""
     emotion_before: int | None = None
     emotion_after: int | None = None
     change: int | None = None
-    """By the reply, before who left is put at 0."""
+    """Effect of the reply on the emotion, before the emotion of a user who left is set to 0."""
     reported_emotion: float | None = None
     ended: str | None = None
     why: Sequence[Mapping[str, str | float]] | None = None
-    """What moved the emotion: `part` of the appraisal and its `effect`, in `why_unit`."""
+    """Causes of the change: `part` of the appraisal and its `effect`, in `why_unit`."""
     why_unit: str | None = None
     """log_odds or points."""
     rise_probability: float | None = None
@@ -67,23 +68,23 @@ class TurnRecord:
     voice: str | None = None
     temperament: str | None = None
     intention: str | None = None
-    """What the user came for and does not say."""
+    """The user's hidden intention."""
     path: str | None = None
-    """Of difficulty.paths: how the user puts the supporter to the test."""
+    """One of difficulty.paths: how the user tests the supporter."""
     reward: float | None = None
-    """The reward in use that the conversation earned."""
+    """The conversation's reward, under the run's reward mode."""
 
 
 COLUMNS = tuple(field.name for field in fields(TurnRecord))
 
 
 def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
-    """Write the turns of `step`, whole or not at all."""
+    """Write the turns of `step` atomically and return the file's path."""
     import pyarrow.parquet as pq
 
     target = folder / f"step-{step:05d}.parquet"
     content, made = io.BytesIO(), table([_known(turn) for turn in turns])
-    # the types are the format's own and nobody seeks in a file: it is a quarter smaller so
+    # a quarter smaller: parquet's own types suffice, and readers always read the whole file
     lean = {"compression": "zstd", "store_schema": False, "write_statistics": False}
     with pq.ParquetWriter(content, made.schema, **lean) as writer:
         writer.add_key_value_metadata({SCHEMA_KEY: str(SCHEMA)})
@@ -95,15 +96,15 @@ def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
 
 
 def _known(turn: TurnRecord) -> dict[str, Any]:
-    """The columns of a turn that are not null, which the schema fills in."""
+    """Return the columns of a turn that are not null; the schema adds the others."""
     return {name: value for name in COLUMNS if (value := getattr(turn, name)) is not None}
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> Any:
     """Return rows with the keys of TurnRecord as a pyarrow.Table.
 
-    Through JSON: to look at a list of Python's, pyarrow imports pandas, a third of a short run.
-    Typed by the class, not by what is there: a column of nulls keeps its type in every file.
+    Goes through JSON: for a Python list pyarrow would import pandas, which takes a third of a short
+    run. The types come from the class, so that a column of nulls has the same type in every file.
     """
     from pyarrow import json as arrow_json
 
@@ -119,7 +120,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def schema_of_turns() -> Any:
-    """Return the pyarrow.Schema of a file."""
+    """Return the pyarrow.Schema of the columns."""
     import pyarrow as pa
 
     effects = pa.struct({"part": pa.string(), "effect": pa.float64()})

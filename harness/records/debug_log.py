@@ -1,8 +1,8 @@
-"""debug.log of a run's or a sweep's folder: the traceback of whatever failed unexpectedly.
+"""debug.log in the folder of a run or a sweep: tracebacks of unexpected errors.
 
-A sentence on the terminal says what failed, the file says where. Whoever catches every exception
-hands it to `keep`, which never fails itself: a disk that is full or read-only costs the traceback,
-not the run.
+The terminal shows one sentence about an error; this file holds the traceback. A handler that
+catches all exceptions passes them to `keep`, which does not fail on a full or read-only disk: only
+the traceback is lost, not the run.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from harness.utils.safe_text import visible
 
 NAME = "debug.log"
 LARGEST_CHARACTERS = 100_000
-"""Longest entry; of a longer one the end is kept, which says most."""
+"""Longest entry. Of a longer one only the end is kept, which is the most informative part."""
 LOGGER = logging.getLogger("harness")
 
 
 class _Formatter(logging.Formatter):
-    """Lines in which nothing is obeyed by a terminal: endpoints and policies may have a say."""
+    """Formats records with terminal control characters escaped, since errors may quote text of
+    endpoints and policies.
+    """
 
     converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
@@ -39,9 +41,9 @@ class _Formatter(logging.Formatter):
 
 
 class _FolderHandler(logging.Handler):
-    """Appends what is logged with extra={"folder": PATH} to that folder's debug.log; nothing else.
+    """Appends records logged with extra={"folder": PATH} to that folder's debug.log.
 
-    Raises StorageError.
+    Ignores other records. Raises StorageError.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -63,10 +65,10 @@ LOGGER.addHandler(_HANDLER)
 
 
 def keep(folder: Path, error: BaseException) -> str:
-    """Log the traceback of `error` in `folder`, and show it where the user asked by --debug.
+    """Log the traceback of `error` in `folder`; with --debug, print it too.
 
-    The end of a sentence about the error: `; traceback in DIR/debug.log`, empty if that cannot be
-    written.
+    Returns an ending for a sentence about the error, `; traceback in DIR/debug.log`, or an empty
+    text if the file cannot be written.
     """
     if os.environ.get(process.DEBUG) and sys.stderr is not None:
         safe_text.tell(sys.stderr, f"{_traceback(error)}\n")
@@ -75,7 +77,7 @@ def keep(folder: Path, error: BaseException) -> str:
 
 @contextlib.contextmanager
 def bugs_kept(folder: Path) -> Iterator[None]:
-    """Log what is raised within and is no HarnessError; a note of it says where."""
+    """Log exceptions other than HarnessError, and add the log's path to them as a note."""
     try:
         yield
     except HarnessError:

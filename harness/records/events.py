@@ -1,7 +1,7 @@
-"""events.jsonl: what varies between two runs of one config: wall clock, phases, resumes.
+"""events.jsonl: everything that varies between two runs of one config: wall clock, phases, resumes.
 
-It tells which attempt at a run wrote a row, and what that attempt ran with. It is not fsynced:
-where it does not know, the run's first attempt is what is left.
+It records which attempt at a run wrote a row, and the versions that the attempt ran with. The file
+is not fsynced; where an entry is missing, callers fall back on the versions in run.json.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.utils import shape
 
 
 class EventLog:
-    """Appends one JSON object a line; not fsynced, since no row is computed from it."""
+    """Appends events, one JSON object per line, without fsync: no metric depends on them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,24 +40,24 @@ class EventLog:
 BEGINNINGS = ("start", "resume")
 TIME = re.compile(rb'\{"time_unix_s": (\d{1,12}(?:\.\d+)?),')
 TIME_BYTES = 64
-"""Enough of a line for its time."""
+"""Length of the start of a line, which contains its time."""
 LAST_BYTES = 65_536
-"""The end of the file in which the last whole line is looked for."""
+"""Length of the end of the file that is searched for the last event."""
 
 
 def writer(events: Path, step: int, planned: MadeBy) -> MadeBy:
-    """Versions of the attempt that wrote row `step`; `planned` where the events do not tell."""
+    """Return the versions of the attempt that wrote row `step`, or `planned` if not recorded."""
     return _made_by(_attempt(events, step)) or planned
 
 
 def ranks(events: Path, step: int) -> int:
-    """Number of ranks of the attempt that wrote row `step`."""
+    """Return the number of ranks of the attempt that wrote row `step`, 1 if not recorded."""
     told = _attempt(events, step).get("ranks")
     return told if isinstance(told, int) else 1
 
 
 def _attempt(events: Path, step: int) -> dict[str, Any]:
-    """The beginning of the attempt that wrote row `step`; empty where the events do not tell."""
+    """Return the first event of the attempt that wrote row `step`; empty if not recorded."""
     at_hand: dict[str, Any] = {}
     wrote: dict[str, Any] = {}
     for event in _told(events, step):
@@ -69,20 +69,20 @@ def _attempt(events: Path, step: int) -> dict[str, Any]:
 
 
 def every(events: Path) -> list[MadeBy]:
-    """Versions of the attempts, in order, each once; runs of older versions record none."""
+    """Return the distinct versions of the attempts, in order; older versions recorded none."""
     attempts = [_made_by(event) for event in _told(events, 0) if event.get("event") in BEGINNINGS]
     told = [one for one in attempts if one is not None]
     return [one for n, one in enumerate(told) if one not in told[:n]]
 
 
 def beginning(events: Path) -> dict[str, Any]:
-    """The event with which the first attempt began; empty where none is told."""
+    """Return the first event of the first attempt; empty if not recorded."""
     told = (event for event in _told(events, 0) if event.get("event") in BEGINNINGS)
     return next(told, {})
 
 
 def began_unix_s(events: Path) -> float | None:
-    """When the first event was written; None where the file does not tell."""
+    """Return the Unix time of the first event in seconds; None if it cannot be read."""
     with contextlib.suppress(OSError), open(events, "rb", opener=plain_file.opener) as file:
         if found := TIME.match(file.read(TIME_BYTES)):
             return float(found[1])
@@ -90,7 +90,7 @@ def began_unix_s(events: Path) -> float | None:
 
 
 def last_unix_s(events: Path) -> float | None:
-    """When the last event was written; None where the file does not tell."""
+    """Return the Unix time of the last event in seconds; None if it cannot be read."""
     with contextlib.suppress(OSError), open(events, "rb", opener=plain_file.opener) as file:
         file.seek(max(file.seek(0, os.SEEK_END) - LAST_BYTES, 0))
         for line in reversed(file.read().split(b"\n")):
@@ -100,7 +100,7 @@ def last_unix_s(events: Path) -> float | None:
 
 
 def last_step_s(events: Path) -> float:
-    """How long the last step took, by the events; 0 where they do not tell."""
+    """Return the duration of the last step in seconds, summed over its phases; 0 if unknown."""
     try:
         with open(events, "rb", opener=plain_file.opener) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
@@ -122,7 +122,7 @@ def _made_by(event: dict[str, Any]) -> MadeBy | None:
 
 
 def _told(events: Path, step: int) -> Iterator[dict[str, Any]]:
-    """Beginnings of attempts and the events of row `step`; a line that is damaged tells nothing."""
+    """Yield the first events of attempts and the events of row `step`. Skips damaged lines."""
     wanted = (b'"start"', b'"resume"', f'"step": {step},'.encode())
     try:
         with open(events, "rb", opener=plain_file.opener) as file:

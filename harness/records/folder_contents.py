@@ -1,4 +1,4 @@
-"""What lies in the folder of a run or a sweep: files of its own, runs, and anything else."""
+"""Contents of a run's or a sweep's folder: its own files, runs, and foreign files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.records.run_folder import RunFolder
 
 TRASH = re.compile(r"\.(.+)\.[0-9a-f]{16}\.trash")
 LAUNCHER = re.compile(r"\.launcher-[0-9a-f]{16}")
-"""What a launcher that was killed leaves in a sweep."""
+"""Leftover of a killed launcher in a sweep's folder."""
 OF_ANY = {"debug.log", "law", "report.html", ".lock", ".holder", ".stop", ".scratch"}
 OF_A_RUN = {
     "run.json", "config.yaml", "metrics.jsonl", "events.jsonl", "outcomes.json", "profiles.jsonl",
@@ -27,7 +27,7 @@ def _called(is_sweep: bool) -> str:
 
 
 def names(path: Path) -> set[str]:
-    """The names in the folder. Raises DataError where it cannot be listed."""
+    """Return the names in the folder. Raises DataError if it cannot be listed."""
     try:
         with os.scandir(path) as found:
             return {entry.name for entry in found}
@@ -37,7 +37,7 @@ def names(path: Path) -> set[str]:
 
 
 def is_run(there: set[str]) -> bool:
-    """Whether these names are those of a run's folder."""
+    """Whether a folder with these names is a run's."""
     rest = {"metrics.jsonl", "events.jsonl", "checkpoints"}
     return "run.json" in there or ("config.yaml" in there and bool(there & rest))
 
@@ -57,7 +57,10 @@ def _is_ours(path: Path, name: str, is_sweep: bool) -> bool:
 
 
 def refuse_foreign(path: Path, named: Path, is_sweep: bool) -> None:
-    """Raise ConfigError for files that are no part of a run or a sweep; `named`: as it is told."""
+    """Raise ConfigError if `path` contains files that are no part of a run or a sweep.
+
+    `named`: the path to show in the message.
+    """
     foreign = sorted(name for name in names(path) if not _is_ours(path, name, is_sweep))
     if foreign:
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
@@ -66,8 +69,9 @@ def refuse_foreign(path: Path, named: Path, is_sweep: bool) -> None:
 
 
 def other_runs(path: Path) -> tuple[str, ...]:
-    """Names of the runs in a sweep's folder that are not the sweep's own; none where its ledger
-    cannot be read.
+    """Return the names of runs in a sweep's folder that the sweep did not plan.
+
+    Returns none if sweep.json or study.json cannot be read.
     """
     try:
         own = {row.name for row in sweep_file.read(path).runs}

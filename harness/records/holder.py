@@ -1,7 +1,7 @@
 """The process that holds a run folder, and how it stays the only writer.
 
-The lock of a deleted file protects nothing: whoever comes next makes another. So the holder looks
-at each row whether its lock is still there, and a run's rows are locked themselves.
+The lock of a deleted file protects nothing, since the next process creates a new one. So the holder
+checks at each row that its lock file still exists, and also locks metrics.jsonl itself.
 """
 
 from __future__ import annotations
@@ -18,29 +18,33 @@ from harness.records.holder_file import PROC, Holder
 from harness.records.run_folder import RunFolder
 
 OF_A_SWEEP = ("harness.train", "--die-with-parent")
-"""Words of a run's process that a sweep started, and not a person."""
+"""Command-line words that identify a run process started by a sweep."""
 
 
 def holder(run: RunFolder) -> str | None:
-    """`PID on NODE` of the live process that holds the folder; None if it is free."""
+    """Return `PID on NODE` of the live process that holds the folder; None if it is free."""
     recorded = holder_file.read(run.path)
     if recorded is not None and recorded.lives:
-        return str(recorded)  # also where somebody has deleted the lock's file
-    with contextlib.suppress(OSError, DataError):  # a folder that we may only read
+        return str(recorded)  # even if the lock file was deleted
+    with contextlib.suppress(OSError, DataError):  # the folder may be read-only
         if run_lock.is_file_locked(run.metrics) or run_lock.is_taken(run.path):
             return str(recorded or holder_file.UNNAMED)
     return None
 
 
 def elsewhere(run: RunFolder) -> str | None:
-    """The process of another machine that seems to work in the folder, and when it wrote to it."""
+    """Describe a process on another machine that seems to hold the folder; None if there is none.
+
+    See `holder_file.elsewhere`.
+    """
     return holder_file.elsewhere(run.path, events.last_step_s(run.events))
 
 
 def take(folder: RunFolder) -> int:
-    """Become the folder's only writer: the descriptor of its lock, which may be handed on.
+    """Become the folder's only writer and return the descriptor of its lock, for use in `hold`.
 
-    Raises StoppedError, naming the holder, if a live process holds it, StorageError.
+    Raises StoppedError, naming the holder, if a live process holds the folder, DataError if the
+    folder is a link, and StorageError.
     """
     plain_file.refuse_link(folder.path)
     with atomic.storage(folder.path / run_lock.NAME):
@@ -53,7 +57,7 @@ def take(folder: RunFolder) -> int:
         os.close(descriptor)
         raise StoppedError(f"{folder.path}: held by process {other}")
     for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
-        atomic.clear(path)  # what killed writers have left
+        atomic.clear(path)  # leftovers of killed writers
     with atomic.storage(folder.path):
         me = holder_file.this_process(folder.path)
     atomic.write_text(folder.holder, me.to_text())
@@ -62,24 +66,24 @@ def take(folder: RunFolder) -> int:
 
 @contextlib.contextmanager
 def hold(folder: RunFolder, taken: int | None = None) -> Iterator[None]:
-    """Be the folder's only writer meanwhile; `taken`: by the lock of that descriptor.
+    """Hold the folder as its only writer. `taken`: the lock's descriptor, if `take` was called.
 
-    The kernel frees the lock with the process, however it ends. Raises what `take` raises.
+    The kernel frees the lock when the process ends in any way. Raises what `take` raises.
     """
     descriptor = take(folder) if taken is None else taken
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # who died holding it leaves as much
+        with contextlib.suppress(OSError):  # a leftover is harmless: a killed holder leaves it too
             folder.holder.unlink(missing_ok=True)
         os.close(descriptor)
 
 
 def kill(run: RunFolder) -> None:
-    """End the process of a sweep that holds the folder, with its process group.
+    """Kill the sweep's process that holds the folder, with its process group.
 
-    A number in a file is no reason to kill: the process must have begun when the file says, be of
-    this user, be a run's that a sweep started, and have this folder's lock open.
+    A process number in a file is not enough evidence. The process must have the recorded start
+    time, belong to this user, be a run that a sweep started, and have this folder's lock open.
     """
     recorded = holder_file.read(run.path)
     if recorded is None:
@@ -95,9 +99,9 @@ def kill(run: RunFolder) -> None:
 
 @contextlib.contextmanager
 def _handle(pid: int) -> Iterator[int | None]:
-    """Open a handle of the process that has this number now; None where the system has none.
+    """Open a pidfd of the process with this number; None if the system does not support it.
 
-    Raises ProcessLookupError where there is no such process.
+    Raises ProcessLookupError if there is no such process.
     """
     try:
         handle = os.pidfd_open(pid)
@@ -113,11 +117,11 @@ def _handle(pid: int) -> Iterator[int | None]:
 
 
 def _trains(recorded: Holder, run: RunFolder) -> bool:
-    """Whether the process, of this user, is a run's that a sweep started in this folder."""
+    """Whether the process is this user's, and a run that a sweep started in this folder."""
     if not all(word in holder_file.command_line(recorded.pid).split() for word in OF_A_SWEEP):
         return False
     where = PROC / str(recorded.pid)
-    if not where.exists():  # no /proc: that somebody has the lock must do
+    if not where.exists():  # without /proc, all that can be checked is that the lock is taken
         return run_lock.is_taken(run.path)
     ours = where.stat().st_uid == os.getuid()
     return ours and any(_is_lock(path, run) for path in (where / "fd").iterdir())
@@ -131,7 +135,7 @@ def _is_lock(descriptor: Path, run: RunFolder) -> bool:
 
 
 class Keeper:
-    """Keeps a folder that this process holds; one that it does not hold it leaves alone."""
+    """Renews the lock of a folder that this process holds; does nothing for other folders."""
 
     def __init__(self, run: RunFolder) -> None:
         with atomic.storage(run.path):
@@ -140,14 +144,14 @@ class Keeper:
         self._locks: list[int] = []
 
     def renew(self) -> bool:
-        """Whether the lock, or the name of its holder, was gone and is there again.
+        """Restore the lock file and `.holder` if deleted; return whether either was restored.
 
-        Raises StoppedError where another live process has the folder, StorageError.
+        Raises StoppedError if another live process holds the folder, and StorageError.
         """
         if not self._holds:
             return False
         with atomic.storage(self._run.path / run_lock.NAME):
-            again = run_lock.acquire(self._run.path, wait_s=0)  # None: ours is where it was
+            again = run_lock.acquire(self._run.path, wait_s=0)  # None: the lock is still in place
         if again is not None:
             self._locks.append(again)
         named = holder_file.read(self._run.path)
@@ -166,8 +170,8 @@ class Keeper:
 
 @contextlib.contextmanager
 def only_writer(run: RunFolder) -> Iterator[Keeper]:
-    """Lock the rows of `run` themselves meanwhile. Raises StoppedError if another process has
-    them, DataError for a link in their place, StorageError.
+    """Lock metrics.jsonl of `run`. Raises StoppedError if another process has locked it, DataError
+    if it is a link, and StorageError.
     """
     plain_file.refuse_link(run.metrics)
     with atomic.storage(run.metrics):

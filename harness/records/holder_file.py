@@ -1,11 +1,11 @@
-"""`.holder`: which process holds a folder, so that it can be named, and told from another that got
-its number since.
+"""`.holder`: the process that holds a folder.
 
-    4711 on node-1              what sentences say; older versions wrote no more
-    started 8d6f4c02 1234567    which boot of the machine, and its clock ticks from then on
-    folder 2049:131077          device and number of the folder, which a copy of it does not share
+    4711 on node-1              shown in messages; older versions wrote only this line
+    started 8d6f4c02 1234567    boot id of the machine, and start time in clock ticks since boot
+    folder 2049:131077          device and inode of the folder, which a copy does not share
 
-A number alone says little: it is given again, and a folder may come from another machine.
+A process number alone does not identify a process: numbers are reused, and the folder may have been
+copied from another machine.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class Holder:
     pid: int
     node: str
     started: str | None = None
-    """When the process began; None in a file of an older version."""
+    """Start time of the process; None in a file of an older version."""
     folder: str | None = None
-    """Which folder it holds; None in a file of an older version."""
+    """Device and inode of the folder; None in a file of an older version."""
 
     def __str__(self) -> str:
         return f"{self.pid} on {self.node}"
 
     @property
     def lives(self) -> bool:
-        """Whether this very process is running on this machine."""
+        """Whether this process is still running, on this machine."""
         here = self.started is not None and self.node == platform.node()
         return here and self.started == started(self.pid)
 
@@ -57,13 +57,14 @@ class Holder:
 
 
 def this_process(folder: Path) -> Holder:
-    """This process as the holder of `folder`. Raises OSError if that is not there."""
+    """Return this process as the holder of `folder`. Raises OSError if `folder` is missing."""
     return Holder(os.getpid(), platform.node(), started(os.getpid()), _number(folder))
 
 
 def read(folder: Path) -> Holder | None:
-    """Who says to hold `folder`, alive or not; None where nobody does in words of ours, and in a
-    copy: whoever holds the folder that it was made of does not hold the copy.
+    """Return the recorded holder of `folder`, alive or not; None if there is no valid record.
+
+    A copy of a held folder has no holder either.
     """
     said = _said(folder)
     try:
@@ -81,19 +82,19 @@ def _said(folder: Path) -> Holder | None:
 
 
 SILENT_S = 600.0
-"""A process of another machine that has written nothing for so long counts as ended; for longer
-where its last step took longer."""
+"""A process on another machine that has written nothing for this long counts as ended, or for
+STEPS_SILENT times its last step if that is longer."""
 STEPS_SILENT = 3
 WRITTEN = ("events.jsonl", "metrics.jsonl", "run.json", "train.log", "sweep.json", NAME)
-"""What a run or a sweep writes while it goes on."""
+"""Files that a run or a sweep writes while it is running."""
 
 
 def elsewhere(folder: Path, step_s: float = 0.0) -> str | None:
-    """The process of another machine that holds `folder` and wrote to it a short while ago, and
-    when; None where there is none. `step_s`: how long the run's last step took.
+    """Describe the process on another machine that holds `folder` and has written to it recently,
+    with the time since; None if there is none. `step_s`: duration of the run's last step.
 
-    A lock may not reach over a network file system, and a number says nothing of another machine's
-    processes. Of the folder's number only the inode is compared: its device differs by machine.
+    Needed since a lock may not work across a network file system, and a process number cannot be
+    checked on another machine. Only the folder's inode is compared: the device differs by machine.
     """
     said = _said(folder)
     if said is None or said.node == platform.node():
@@ -113,14 +114,15 @@ def elsewhere(folder: Path, step_s: float = 0.0) -> str | None:
 
 
 def _number(folder: Path) -> str:
-    """Device and number of a folder: kept when it is moved on its disk, shared with no other."""
+    """Return device and inode of a folder, which are unique and survive a move within a disk."""
     status = folder.stat()
     return f"{status.st_dev}:{status.st_ino}"
 
 
 def beside(folder: Path, metrics: Path) -> str | None:
-    """Another live process that holds `folder` or writes `metrics`, whatever the lock says: its
-    file may have been deleted since.
+    """Describe another live process that holds `folder` or writes `metrics`; None if there is none.
+
+    Does not rely on the folder's lock, whose file may have been deleted.
     """
     recorded = read(folder)
     if recorded is not None and recorded.pid != os.getpid() and recorded.lives:
@@ -132,8 +134,8 @@ UNNAMED = f"(one that no {NAME} names)"
 
 
 def started(pid: int) -> str | None:
-    """Start time of process `pid` of this machine, as a text that no other process has; None if
-    there is none, or it is dead and only not collected yet.
+    """Return the start time of process `pid` as a text, which tells it from earlier processes of
+    that number; None if there is no such process or it is a zombie.
     """
     if not (PROC / "self/stat").exists():
         return _started_by_ps(pid)
@@ -154,12 +156,12 @@ def _boot() -> str:
 
 
 def _started_by_ps(pid: int) -> str | None:
-    """Start time as ps prints it, to the second, where there is no /proc (macOS)."""
+    """Return the start time as ps prints it, to the second; for systems without /proc (macOS)."""
     return _ps(pid, "lstart=")
 
 
 def command_line(pid: int) -> str:
-    """The words of process `pid`, by blanks; empty if there is none."""
+    """Return the command line of process `pid`, space-separated; empty if there is none."""
     try:
         return (PROC / str(pid) / "cmdline").read_text(errors="replace").replace("\0", " ")
     except OSError:

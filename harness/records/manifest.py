@@ -1,4 +1,4 @@
-"""manifest.json: size and sha256 of every file of a folder, by which damage to it is found."""
+"""manifest.json: size and sha256 of every file of a folder, to detect damage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Files = dict[str, dict[str, int | str]]
 
 
 def write(folder: Path, **more: Any) -> None:
-    """Make durable what is in `folder`, then describe it in its manifest, beside `more`."""
+    """Make the contents of `folder` durable, then write its manifest with the extra keys `more`."""
     described = _describe(folder, durable=True)
     for inner in (path for path in folder.rglob("*") if path.is_dir()):
         atomic.sync_folder(inner)
@@ -28,7 +28,7 @@ def write(folder: Path, **more: Any) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the manifest of `folder`. Raises DataError where it cannot be read."""
+    """Read the manifest of `folder`. Raises DataError if it cannot be read."""
     try:
         values = json.loads(plain_file.text(folder / NAME))
         wanted = values["files"]
@@ -40,7 +40,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def problem(folder: Path) -> str | None:
-    """Describe how `folder` differs from its manifest; None where it does not."""
+    """Describe how `folder` differs from its manifest; None if it does not."""
     try:
         wanted = read(folder)["files"]
     except DataError as error:
@@ -52,31 +52,31 @@ def problem(folder: Path) -> str | None:
 
 
 def lacks_only(folder: Path, name: str) -> bool:
-    """Whether the file `name` was taken from `folder`, which is as its manifest says but for it."""
+    """Whether `folder` differs from its manifest only in that the file `name` is missing."""
     try:
         wanted = read(folder)["files"]
     except DataError:
         return False
     if name not in wanted or os.path.lexists(folder / name):
-        return False  # without having read the other files, which may be many gigabytes
+        return False  # before reading the other files, which may be many gigabytes
     has_link = any(path.is_symlink() for path in folder.rglob("*"))
     return not has_link and _changed(folder, wanted) == [name]
 
 
 def _changed(folder: Path, wanted: Mapping[str, Any]) -> list[str]:
-    """The files that are missing, new, or other than `wanted` says, in alphabetical order."""
+    """Return the files that are missing, new or different from `wanted`, in alphabetical order."""
     described = {name: v for name, v in _describe(folder).items() if name != NAME}
     return sorted(n for n in {*wanted, *described} if wanted.get(n) != described.get(n))
 
 
 def digest(folder: Path, names: Iterable[str]) -> str:
-    """sha256, hex, over the names, sizes and sums of these files of `folder`."""
+    """Return the sha256, hex, over names, sizes and hashes of these files of `folder`."""
     chosen = {name: _entry(folder / name) for name in names}
     return digest_of(chosen)
 
 
 def digest_of(files: Mapping[str, Mapping[str, int | str]]) -> str:
-    """`digest` of files that are described already."""
+    """`digest` from the manifest's entries of the files."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 

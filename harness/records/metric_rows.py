@@ -1,8 +1,8 @@
-"""The rows of metrics.jsonl: how one is written with its checksum, and a file's scanned.
+"""The rows of metrics.jsonl: encoding with a checksum, and scanning of a file.
 
-A row's checksum is its last key, `"crc32": "1c291ca3"`, taken over the bytes before it. Rows that
-were written before there was a checksum have none. A sum over the checksums of a run's rows tells
-them from the rows of another run, each of which is good by itself.
+A row's checksum is its last key, `"crc32": "1c291ca3"`, computed over the bytes before it. Rows of
+older versions have none. A checksum over the checksums of a run's rows distinguishes them from the
+rows of another run, which are valid one by one.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ from harness.errors import DataError
 from harness.records import plain_file
 
 LARGEST = 1e300
-"""A larger number, infinity and NaN are none."""
+"""Values of this size or above, and NaN, count as missing."""
 LONGEST_ROW_BYTES = 65_536
-"""A row takes some 3,000; a file with a hole in it may be one line of gigabytes."""
+"""Limit for a row, which takes about 3,000 bytes: a damaged file may be one line of gigabytes."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The sound rows from the first on, and what ends them."""
+    """The valid rows at the start of a file, and the first problem after them."""
 
     ends: array[int]
-    """End of row N in bytes, at index N; 0 before the first."""
+    """At index N the byte offset of the end of row N; 0 at index 0."""
     summed: array[int]
-    """The sum of the rows up to row N, at N."""
+    """At index N the checksum of rows 1 to N, see `following`."""
     without_checksum: int
     """Number of rows without a checksum, written by an older version."""
     torn: bool
-    """Whether the last line has no end: the mark of a killed run."""
+    """Whether the last line has no newline, as a killed run leaves it."""
     problem: str | None
-    """Description of the first damaged row, as FILE:LINE: RULE, GIVEN; None where all are sound."""
+    """Description of the first damaged row, as FILE:LINE: RULE, GIVEN; None if all are valid."""
 
     @property
     def last_step(self) -> int:
-        """0 where there is none. Row N is line N."""
+        """Step of the last valid row; 0 if there is none. Row N is line N."""
         return len(self.ends) - 1
 
     def sums(self, step: int) -> RowSums | None:
-        """Sums of the rows up to `step`; None where not all of them are there."""
+        """Return the fingerprint of rows 1 to `step`; None if some of them are missing."""
         return sums_up_to(self.summed, step)
 
 
 def sums_up_to(summed: array[int], step: int) -> RowSums | None:
-    """`Rows.sums` from the sums up to each row."""
+    """`Rows.sums` from the values of `Rows.summed`."""
     if not 1 <= step < len(summed):
         return None
     return RowSums(f"{summed[1]:08x}", f"{summed[step]:08x}")
 
 
 def number(row: Mapping[str, Any], key: str) -> float | None:
-    """A number of a row; None for anything else that a damaged row may hold there."""
+    """Return a number of a row; None for null and for anything else in a damaged row."""
     value = row.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -67,8 +67,9 @@ def number(row: Mapping[str, Any], key: str) -> float | None:
 
 
 def scan(path: Path) -> Rows:
-    """Look through the file once. Raises OSError, and DataError if it is not a regular file or a
-    row is longer than any can be.
+    """Check the rows of a file in one pass, up to the first damaged one.
+
+    Raises OSError, and DataError if the file is not regular or a row exceeds LONGEST_ROW_BYTES.
     """
     if not path.is_file():
         path.stat()
@@ -112,7 +113,9 @@ def _problem(step: int, line: bytes, checked: bool | None, lacking_before: bool)
 
 
 def _is_row(line: bytes) -> bool:
-    """Check a row without a checksum; one whose checksum lost its name holds a text."""
+    """Check a row without a checksum. Text values are rejected: one may be a checksum whose key
+    was damaged.
+    """
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -129,20 +132,20 @@ _END = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\s*\Z')
 
 @dataclass(frozen=True)
 class RowSums:
-    """Fingerprint of a run's rows: 8 hex digits of the first, and of all of them."""
+    """Fingerprint of a run's rows: 8 hex digits for the first row, and 8 for all of them."""
 
     first: str
     all: str
 
 
 def encode(row: Mapping[str, Any]) -> bytes:
-    """The line of `row` with its checksum. Raises ValueError on NaN and infinity."""
+    """Encode `row` as a line with its checksum. Raises ValueError on NaN and infinity."""
     body = json.dumps(row, allow_nan=False)[:-1].encode()
     return body + f', "{KEY}": "{zlib.crc32(body):08x}"}}\n'.encode()
 
 
 def holds(line: bytes) -> bool | None:
-    """Whether the checksum of a line fits its bytes; None where the line has none."""
+    """Whether the checksum of a line matches its bytes; None if it has none."""
     end = _END.search(line)
     if end is None:
         return False if f'"{KEY}"'.encode() in line else None
@@ -150,21 +153,21 @@ def holds(line: bytes) -> bool | None:
 
 
 def of_row(line: bytes) -> int:
-    """The checksum that a row has or would have, computed anew."""
+    """Compute the checksum of a row, whether or not the row contains one."""
     end = _END.search(line)
     return zlib.crc32(line[: end.start()] if end else line.rstrip().removesuffix(b"}"))
 
 
 def following(before: int, row: int) -> int:
-    """The sum of rows up to one whose checksum is `row`; `before`: up to the one before it, or 0.
+    """Return the checksum of rows 1 to n, from that of rows 1 to n - 1 (0 for none) and row n's.
 
-    What is summed are the checksums, so that whoever has these need not look at the rows again.
+    It is computed over the rows' checksums, so that the rows themselves need not be read again.
     """
     return zlib.crc32(b"%08x" % row, before)
 
 
 def sums(rows: Iterable[bytes]) -> RowSums | None:
-    """Fingerprint of whole lines in their order; None without lines."""
+    """Return the fingerprint of complete lines, in order; None if there are none."""
     first, every = None, 0
     for line in rows:
         row = of_row(line)
@@ -174,5 +177,5 @@ def sums(rows: Iterable[bytes]) -> RowSums | None:
 
 
 def without(line: bytes) -> bytes:
-    """The line as a version that knew no checksum would have written it."""
+    """Return the line without its checksum, as older versions wrote it."""
     return _END.sub(b"}\n", line)

@@ -6,10 +6,10 @@ from harness.config.run import LEVELS, MAX_TURNS, STRATEGIES, TEMPERAMENTS
 from harness.config.simulator import LANGUAGE_RULES, SIMULATOR_FAULTS
 
 REPEATED = (4, 16)
-"""Numbers of conversations with one user that the columns best_at_k and success_*_k are for."""
+"""Values of k in the columns best_at_k and success_*_k: conversations with one user."""
 LEAST_WORTH = 0.05
-"""Where the optimum earns less than so much more than the best deaf schedule, no listening_share is
-told: it would be noise."""
+"""Smallest gain of the optimum over the best deaf schedule for which listening_share is reported;
+below it the share would be noise."""
 EVALUATED = {
     "reward": "final emotion / 100 on held-out users",
     "reward_se": "its standard error, users being the replicates",
@@ -133,4 +133,4 @@ MEASURED = {
     "sim/failed": "conversations without a reward because the simulator failed",
     **{f"sim/failed/{kind}": f"of these, by {kind}" for kind in SIMULATOR_FAULTS},
 }
-"""Every key of a row after `step`, in order, with its meaning. What is not measured is null."""
+"""Every key of a row after `step`, in order, with its meaning. Unmeasured values are null."""

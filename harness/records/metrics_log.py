@@ -1,11 +1,11 @@
-"""metrics.jsonl: one row a step, holding only what seed and config determine.
+"""metrics.jsonl: one row per step, with only values that seed and config determine.
 
-A row is acknowledged once it is fsynced, and ends with a checksum of its bytes. After a resume the
-rows past the checkpoint are still there; the run recomputes them, and a recomputed row must equal
-the one on disk byte for byte, but for the checksum, which rows of older versions lack.
+A row counts as written once it is fsynced, and ends with a checksum of its bytes. After a resume
+the rows after the checkpoint are still on disk. The run recomputes them, and each must equal the
+row on disk byte for byte, except for the checksum, which rows of older versions lack.
 
-A file has the columns that it was begun with: a run of an older version goes on without the
-metrics that came later, so that its rows are compared, summed and read alike from first to last.
+A file keeps the columns that it was started with. A run that an older version started continues
+without the metrics added since, so that all its rows have the same columns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from harness.records.metrics import MEASURED
 def encode_row(
     step: int, values: Mapping[str, float | None], columns: Iterable[str] = MEASURED
 ) -> bytes:
-    """Encode a line of metrics.jsonl; NaN and infinity become null. KeyError on an unknown key."""
+    """Encode a line of metrics.jsonl. NaN and infinity become null.
+
+    Raises KeyError on an unknown key.
+    """
     unknown = values.keys() - MEASURED.keys()
     if unknown:
         raise KeyError(f"not a metric: {sorted(unknown)[0]}")
@@ -42,15 +45,15 @@ def _finite(value: float | None) -> float | None:
 class MetricsLog:
     """Appends rows; after a resume, checks recomputed rows against those on disk.
 
-    Of the rows only their ends and sums are remembered: a run of any length takes no more memory.
+    Keeps only the end and the checksum of each row in memory.
     """
 
     def __init__(self, path: Path, needed: int | None = None) -> None:
-        """Open `path`, cutting a torn last line (the mark of a killed run).
+        """Open `path` and cut off an incomplete last line, which a killed run leaves.
 
-        Rows past `needed` will be computed again: those from the first damaged one on are moved to
-        metrics.superseded.jsonl, and `moved_aside` says why. Raises DataError if a row up to
-        `needed` (None: any row) is damaged, or the file is not a regular one.
+        Rows after `needed` will be recomputed, so if one of them is damaged, it and all later rows
+        are moved to metrics.superseded.jsonl, and `moved_aside` is set to the reason. Raises
+        DataError if a row up to `needed` (None: any row) is damaged or the file is not regular.
         """
         self.moved_aside: str | None = None
         with atomic.storage(path):
@@ -81,7 +84,7 @@ class MetricsLog:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Metrics of each row: those of the last row on disk, of a new file all of today's."""
+        """Metrics of each row: those of the last row on disk, or all of MEASURED in a new file."""
         return self._columns
 
     def _columns_on_disk(self) -> tuple[str, ...]:
@@ -91,7 +94,7 @@ class MetricsLog:
         return tuple(key for key in row if key not in ("step", metric_rows.KEY))
 
     def _row(self, step: int) -> tuple[bytes, dict[str, Any]]:
-        """Row `step` on disk, without its checksum, and what it says."""
+        """Return row `step` on disk, as bytes without the checksum and as values."""
         line = metric_rows.without(self._on_disk(self._ends[step - 1], self._ends[step]))
         try:
             return line, dict(json.loads(line))
@@ -100,11 +103,11 @@ class MetricsLog:
             raise DataError(f"{self._path}:{step}: {rule}") from error
 
     def values(self, step: int) -> dict[str, Any]:
-        """Row `step` on disk. Raises DataError for one that is no JSON object."""
+        """Return row `step` on disk. Raises DataError if it is not a JSON object."""
         return self._row(step)[1]
 
     def sums(self, step: int) -> RowSums | None:
-        """Fingerprint of the rows up to `step`; None where there is none."""
+        """Return the fingerprint of rows 1 to `step`; None if some of them are missing."""
         return metric_rows.sums_up_to(self._summed, step)
 
     def append(self, step: int, values: Mapping[str, float | None]) -> bool:
@@ -123,7 +126,7 @@ class MetricsLog:
                 atomic.write_all(self._descriptor, line)
                 os.fsync(self._descriptor)
             except OSError:
-                os.ftruncate(self._descriptor, self._ends[-1])  # half a row is none
+                os.ftruncate(self._descriptor, self._ends[-1])  # leave no partial row
                 raise
         summed = metric_rows.following(self._summed[-1], metric_rows.of_row(line))
         self._summed.append(summed)
@@ -151,7 +154,7 @@ class MetricsLog:
         return os.pread(self._descriptor, end - start, start)
 
     def _compare(self, step: int, values: Mapping[str, float | None]) -> None:
-        """Compare by the columns of the row on disk, those that this version measures."""
+        """Compare the columns of the row on disk that this version measures."""
         with atomic.storage(self._path):
             line, old = self._row(step)
         new = {
@@ -168,7 +171,7 @@ class MetricsLog:
         )
 
     def close(self) -> None:
-        """Closed twice is closed."""
+        """Close the file. May be called twice."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -1,8 +1,8 @@
-"""outcomes.json: what each conversation of the run's last evaluation came to.
+"""outcomes.json: the outcome of each conversation of the run's last evaluation.
 
-metrics.jsonl has means. How much of their spread is of the user, of the seed or of chance is told
-by the outcomes alone: the users, and the draws of each conversation with them, are the same in
-every run (harness/train/metrics/held_out.py), so that runs are crossed with both.
+metrics.jsonl contains only means. Their variance can be split into parts for users, seeds and
+chance only with the single outcomes. Users and the random draws of each conversation are the same
+in every run (harness/train/metrics/held_out.py), so that runs are crossed with both.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from harness.errors import DataError
 from harness.records import atomic, plain_file
 
 OWN = "own"
-"""The key of the run's own level, beside those of the named ones."""
+"""Key of the run's own level, next to the names of the named levels."""
 SHORT = reprlib.Repr()
 SHORT.maxlevel, SHORT.maxlist, SHORT.maxdict = 2, 3, 3
-"""Shows what was given in a line."""
+"""Abbreviates values in error messages."""
 Outcomes = Sequence[Sequence[float | None]]
-"""A row for each user, a number for each conversation with them; None where it was lost."""
+"""One row per user, one number per conversation with them; None for a failed conversation."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class LastEvaluation:
 
     step: int
     by_level: Mapping[str, Outcomes]
-    """Final emotion / 100 by OWN and by named level, of those that were evaluated."""
+    """Level (OWN or a named level) -> final emotions / 100. Only the levels evaluated."""
 
 
 def write(path: Path, step: int, by_level: Mapping[str, Sequence[Sequence[float]]]) -> None:
-    """Replace the file by the evaluation of `step`; NaN is a lost conversation."""
+    """Replace the file by the evaluation of `step`. NaN marks a failed conversation."""
     rewards = {
         level: [[None if math.isnan(value) else value for value in row] for row in rows]
         for level, rows in by_level.items()
@@ -48,9 +48,7 @@ def write(path: Path, step: int, by_level: Mapping[str, Sequence[Sequence[float]
 
 
 def read(path: Path) -> LastEvaluation:
-    """Read the file. Raises DataError where it is missing, and where it has another shape: which
-    rule it breaks, where, and with what.
-    """
+    """Read the file. Raises DataError if it is missing or malformed."""
     try:
         value = json.loads(plain_file.text(path))
     except (ValueError, RecursionError) as error:
@@ -68,7 +66,9 @@ def read(path: Path) -> LastEvaluation:
 
 
 def _rows(where: str, rows: Any) -> Outcomes:
-    """Raises DataError unless all rows have one length and hold shares or None."""
+    """Return the rows of one level. Raises DataError unless all have the same length and contain
+    numbers from 0 to 1, or None.
+    """
     if not isinstance(rows, list) or not rows:
         raise _other(where, "must be a list with a row for each user", rows)
     for user, row in enumerate(rows):
@@ -91,8 +91,8 @@ def _other(where: str, rule: str, given: Any) -> DataError:
 
 
 def differing(path: Path, found: LastEvaluation, row: Mapping[str, Any]) -> str | None:
-    """How the outcomes differ from the means in `row`, the metrics of their step; None where they
-    do not.
+    """Describe how the outcomes differ from the means in `row`, the metrics of the same step; None
+    if they do not.
     """
     for level, rows in found.by_level.items():
         column = "eval/reward" if level == OWN else f"eval/{level}/reward"

@@ -1,8 +1,7 @@
-"""Runs and sweeps at or below a folder, one entry each, for whoever wants to know what is there.
+"""Lists the runs and sweeps at or below a folder, one entry each.
 
-Nothing here raises for what a folder holds: what cannot be read is an entry that says so.
-config.yaml is not parsed, which takes ten times as long as all else, but searched for lines of its
-form.
+Unreadable contents do not raise: the entry says that it is damaged. config.yaml is searched by
+regular expressions: parsing it would take ten times as long as everything else.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
 DEEPEST = 4
-"""Folders that are entered below the one that is named: a home folder has very many."""
+"""Levels of folders searched below the given one, since a home folder has very many."""
 NEVER_ENTERED = (
     "checkpoints", "conversations", "simulator", "trackers", "node_modules", "tests",
 )  # fmt: skip
-"""Folders without runs of the user: in a checkout, tests keep runs of earlier versions."""
+"""Folders that contain no runs of the user; tests of a checkout contain runs of old versions."""
 RUN, SWEEP, STUDY = "run", "sweep", "study"
 CONFIG_BYTES = 65_536
 NAMED = re.compile(r"^(\w+):\n  name: (\S+)$", re.MULTILINE)
@@ -45,7 +44,7 @@ USUAL = {
     "simulator": "scripted", "algorithm": "grpo", "reward": "terminal", "curriculum": "none",
     "remedy": "none",
 }  # fmt: skip
-"""Options that an entry leaves out: what remains tells runs apart."""
+"""Default options, which an entry leaves out."""
 Range = tuple[float, float]
 
 
@@ -56,28 +55,28 @@ class Entry:
     kind: str
     path: Path
     status: str
-    """Of a sweep: running where a run of it is, else that of the runs that need a look most."""
+    """For a sweep the most urgent status of its runs, by `run_state.MOST_URGENT_FIRST`."""
     reason: str | None = None
     began_unix_s: float | None = None
-    """When its first step was begun, else when it was planned."""
+    """Time of the first event; before there is one, the time when it was planned."""
     what: str = ""
-    """What was chosen, or swept."""
+    """The chosen options, or the swept axes."""
     step: int = 0
     steps: int | None = None
-    """Steps that a run is to make; None of a sweep, and where the config does not tell."""
+    """Planned steps of a run; None for a sweep, or if the config does not say."""
     entropy: Range | None = None
-    """Lowest and highest H of the last rows; of a run the two are one."""
+    """Lowest and highest H of the runs' last rows; equal for a single run."""
     reward: Range | None = None
     runs: Mapping[str, int] = field(default_factory=dict)
-    """Of a sweep: status -> how many of its runs."""
+    """For a sweep: status -> number of runs."""
     name: str | None = None
     note: str | None = None
 
 
 def look(path: Path) -> list[Entry]:
-    """Every entry at or below `path`; of a sweep that is named itself, its runs.
+    """Return all entries at or below `path`; if `path` is a sweep, its runs.
 
-    Raises DataError where `path` is no folder that can be listed.
+    Raises DataError if `path` is not a folder that can be listed.
     """
     try:
         with os.scandir(path):
@@ -91,7 +90,7 @@ def look(path: Path) -> list[Entry]:
 
 
 def of_runs(sweep: Sweep, root: Path) -> Iterator[Entry]:
-    """The runs of a sweep, in its order."""
+    """Yield the entries of a sweep's runs, in the order of sweep.json."""
     for row in sweep.runs:
         yield _of_row(row, root)
 
@@ -125,14 +124,14 @@ def _below(folder: Path, depth: int) -> Iterator[Entry]:
 
 
 def _names(folder: Path) -> dict[str, bool]:
-    """Name -> whether it is a folder, links to one left out; none where it cannot be listed."""
+    """Return name -> whether it is a folder (a link is not); empty if `folder` cannot be listed."""
     with contextlib.suppress(OSError), os.scandir(folder) as found:
         return {entry.name: entry.is_dir(follow_symlinks=False) for entry in found}
     return {}
 
 
 def of_run(path: Path, what: str | None = None) -> Entry:
-    """The entry of a folder with run.json; `what`: what was chosen, where the caller knows it."""
+    """Return the entry of a folder with run.json. `what`: its chosen options, if known."""
     run = RunFolder(path)
     state, row = run_state.of(run), soundness.last_row(run)
     outline, steps = _outline(path)
@@ -152,7 +151,7 @@ def of_run(path: Path, what: str | None = None) -> Entry:
 
 
 def of_sweep(root: Path) -> Entry:
-    """The entry of a folder with sweep.json."""
+    """Return the entry of a folder with sweep.json."""
     kind, study = SWEEP, None
     if (root / study_file.FILE).is_file():
         kind = STUDY
@@ -180,7 +179,7 @@ def of_sweep(root: Path) -> Entry:
 
 
 def _first_began(runs: Sequence[Entry], default: float | None) -> float | None:
-    """When the first run with a step was begun, else when the first was planned."""
+    """Return the earliest start of the runs with a step, or of all runs if none has a step."""
     steps = [run for run in runs if run.step] or runs
     times = [run.began_unix_s for run in steps if run.began_unix_s is not None]
     return min(times, default=default)
@@ -191,7 +190,7 @@ def _urgency(status: str) -> int:
 
 
 def _swept(sweep: Sweep) -> str:
-    """`difficulty=easy,hard seed=1..5`, else the words of its only run."""
+    """Return `difficulty=easy,hard seed=1..5`, or the overrides of a sweep's only run."""
     if not sweep.axes:
         several = f"{len(sweep.runs)} named runs" if sweep.runs else ""
         return " ".join(sweep.runs[0].overrides) if len(sweep.runs) == 1 else several
@@ -206,7 +205,7 @@ def _values(values: Sequence[Any]) -> str:
 
 
 def _outline(path: Path) -> tuple[str, int | None]:
-    """`hard tabular seed 3`, with each option that is not the usual one; and trainer.steps."""
+    """Return `hard tabular seed 3` with the options that are not defaults, and trainer.steps."""
     try:
         text = plain_file.text(RunFolder(path).config, CONFIG_BYTES)
     except DataError:

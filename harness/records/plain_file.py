@@ -1,4 +1,4 @@
-"""Small files that anybody may have written over: read whole, within limits, never for ever."""
+"""Reads small files that may have been tampered with: limited in size, and never blocking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from harness.errors import DataError
 LARGEST_BYTES = 64 * 2**20
 LARGEST_YAML_BYTES = 1_000_000
 MOST_ALIASES = 10
-"""Ten aliases repeat a text about 40 times at most, 81 of them some 4e8 times."""
+"""Limit against alias bombs: 10 aliases repeat a text at most about 40 times, 81 about 4e8
+times."""
 DEEPEST = 50
 LONGEST_NUMBER = 1000
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
@@ -30,11 +31,11 @@ ARCHIVE_ERRORS = (
     OSError, ValueError, LookupError, TypeError, EOFError, NotImplementedError,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""Raised by numpy for an archive of arrays that is missing or damaged, in whatever place."""
+"""Raised by numpy for an archive of arrays that is missing or damaged, depending on the place."""
 
 
 def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
-    """The text of a regular file. Raises DataError, naming the file, for anything else."""
+    """Read a regular file as UTF-8. Raises DataError, naming the file, for anything else."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -52,14 +53,17 @@ def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
 
 
 def refuse_link(path: Path) -> None:
-    """Raise DataError if what a run is about to write is a link: others' files may be behind it."""
+    """Raise DataError if `path`, which a run is about to write, is a link."""
     if path.is_symlink():
         rule = "a run writes to files and folders of its own only"
         raise DataError(f"{path}: {rule}, got a link to {path.readlink()}")
 
 
 def opener(path: str, flags: int) -> int:
-    """Opener for `open` that never waits, as for a pipe. Raises OSError for no regular file."""
+    """Opener for `open` that never blocks, for instance on a pipe.
+
+    Raises OSError unless the file is regular.
+    """
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -68,7 +72,7 @@ def opener(path: str, flags: int) -> int:
 
 
 def yaml_values(path: Path) -> Any:
-    """Read the YAML in `path`. Raises DataError, naming the file, if that is not safe."""
+    """Read the YAML in `path`. Raises DataError, naming the file, if it is invalid or unsafe."""
     content = text(path, LARGEST_YAML_BYTES)
     try:
         _refuse_bombs(path, content)
@@ -88,7 +92,7 @@ def _values(path: Path, content: str) -> Any:
 
 
 def _refuse_repeats(path: Path, root: yaml.Node | None) -> None:
-    """YAML's own loader would silently keep the last of a key that is written twice."""
+    """Refuse repeated keys: PyYAML's loader would silently keep the last one."""
     seen: set[int] = set()
     ahead = [root]
     while ahead:
@@ -110,7 +114,7 @@ def _refuse_repeats(path: Path, root: yaml.Node | None) -> None:
 
 
 def _refuse_long_number(path: Path, node: yaml.Node | None) -> None:
-    """Refuse a long number: hex cannot be shown, and YAML's base 60 (1:59:59) takes minutes."""
+    """Refuse long numbers: long hex cannot be printed, and base 60 (1:59:59) takes minutes."""
     is_number = isinstance(node, yaml.ScalarNode) and node.tag in NUMBERS
     if node is not None and is_number and len(node.value) > LONGEST_NUMBER:
         rule = f"a number must have at most {LONGEST_NUMBER} characters, got {len(node.value):,}"
@@ -118,7 +122,7 @@ def _refuse_long_number(path: Path, node: yaml.Node | None) -> None:
 
 
 def _refuse_bombs(path: Path, content: str) -> None:
-    """Events are counted before any value is made: making values of a bomb does not end."""
+    """Count aliases and depth before constructing values, which would not end for a bomb."""
     aliases = depth = 0
     for event in yaml.parse(content, _Loader):
         aliases += isinstance(event, yaml.AliasEvent)

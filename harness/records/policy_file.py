@@ -1,7 +1,7 @@
-"""harness.yaml in the folder of a model: the config of the policy that the model is.
+"""harness.yaml in the folder of a model: the config for using the model as a policy.
 
-`harness export` writes it without addresses, paths and names of variables; a person may write one
-beside any chat model:
+`harness export` writes it without addresses, paths and names of environment variables. One can
+also be written by a user, in the folder of any chat model:
 
     config: {policy: {kind: hf, system_prompt: You listen., max_turn_tokens: 64}}
 """
@@ -24,29 +24,30 @@ NAME = "harness.yaml"
 KEYS = ("schema", "step", "start_model", "left_out", "config")
 MODEL = "policy.model"
 MADE_FOR_ALL = ("policy.system_prompt",)
-"""Text that the model is to be used with, whatever it looks like."""
+"""Keys that are kept even if their value looks like a location: the model needs them."""
 HEADING = "# The policy that this model is; `harness probe NAME FOLDER` reads it.\n"
 
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """What stands in it."""
+    """Contents of harness.yaml."""
 
     config: RunConfig
-    """With defaults for what was left out."""
+    """Keys that were left out have their defaults."""
     step: int = 0
-    """Of its training; 0 where none is known."""
+    """Training step of the model; 0 if unknown."""
     start_model: str | None = None
-    """sha256 of the model that training began with."""
+    """sha256 of the model that training started from."""
     left_out: tuple[str, ...] = ()
-    """Dotted keys whose values say where something is on the machine that trained."""
+    """Dotted keys omitted since their values are locations on the machine that trained."""
     levels_lacking: tuple[str, ...] = ()
-    """Named levels that the file does not describe, so that `config` has none of its own there."""
+    """Named levels that the file does not define; `config` has their defaults."""
 
 
 def write(folder: Path, config: RunConfig, step: int, start_model: str | None, named: bool) -> None:
-    """Write the file; `named`: whether others can have policy.model by its name. Raises OSError,
-    StorageError.
+    """Write the file. `named`: whether others can download policy.model by its name.
+
+    Raises StorageError.
     """
     kept = (*MADE_FOR_ALL, MODEL) if named else MADE_FOR_ALL
     plain = config_file.to_dict(RunConfig())
@@ -58,7 +59,7 @@ def write(folder: Path, config: RunConfig, step: int, start_model: str | None, n
 
 
 def _cut(values: dict[str, Any], plain: Any, kept: tuple[str, ...], prefix: str) -> Iterator[str]:
-    """Remove what names a location and is no default; the dotted keys of it."""
+    """Remove values that are locations and not defaults; yield their dotted keys."""
     for name in list(values):
         key, value = f"{prefix}{name}", values[name]
         default = plain.get(name) if isinstance(plain, Mapping) else None
@@ -70,7 +71,7 @@ def _cut(values: dict[str, Any], plain: Any, kept: tuple[str, ...], prefix: str)
 
 
 def read(folder: Path) -> PolicyFile:
-    """Raises DataError for what is no YAML, ConfigError for another mistake: file, key, rule."""
+    """Read the file. Raises DataError if it is not YAML, ConfigError for any other mistake."""
     path = folder / NAME
     values = plain_file.yaml_values(path)
     if not isinstance(values, dict) or not isinstance(values.get("config"), dict):
@@ -95,9 +96,7 @@ def read(folder: Path) -> PolicyFile:
 
 
 def is_model(folder: Path) -> bool:
-    """Whether `folder` is that of a model, and not of a run. Raises DataError for a path that is
-    not to be looked at.
-    """
+    """Whether `folder` contains a model and is not a run. Raises DataError if it is unreadable."""
     try:
         names = (NAME, "config.json", "adapter_config.json")
         is_run = (folder / "run.json").is_file()

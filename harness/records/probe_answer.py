@@ -1,7 +1,7 @@
-"""The answer of a probe in the folder of a run, as those read it who did not ask.
+"""Reads the results of a probe from the folder of a run.
 
-RUN/probes/NAME/probe.json is what `harness probe NAME RUN` writes. The studies' comparison takes
-its numbers from there, and whoever asks looks first whether the same was asked already.
+`harness probe NAME RUN` writes RUN/probes/NAME/probe.json. Studies read their numbers from it, and
+a probe that was already run in the same way is not run again.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ from harness.records.provenance import MadeBy
 
 FOLDER, FILE = "probes", "probe.json"
 BY_START = "start"
-"""What a policy is held against unless another is named."""
+"""The default reference: the policy at the start of training."""
 MARKS = {"schema", "probe", "asks", "run", "against", "reference", "steps", "readings"}
-"""Keys that an answer of any version has."""
+"""Keys that a result of any version has."""
 LARGEST_BYTES = 16_000_000
 Change = tuple[float, float, float]
-"""Value and 95% interval; a bound that is not known is infinite."""
+"""Value and bounds of its 95% interval; an unknown bound is infinite."""
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a probe found of the last policy that it asked."""
+    """Result of a probe for the last checkpoint that it was run on."""
 
     against: str
-    """`start`, or the folder of another policy."""
+    """The reference: `start`, or the folder of another policy."""
     step: int
-    """Of that policy."""
+    """Step of the checkpoint."""
     checkpoint: str | None
-    """sha256 of its manifest; None where an older version asked."""
+    """sha256 of the checkpoint's manifest; None in a result of an older version."""
     users: int
     repeats: int
     items: int | None
     item_file: str | None
     """None for the items that are shipped."""
     made_by: MadeBy
-    """The code that asked; of an unknown version where an older one did."""
+    """The code that ran the probe; without versions in a result of an older version."""
     changes: Mapping[tuple[str, str], Change | None]
-    """By level and name of the reading; None where it was not measured."""
+    """Level and name of a reading -> its change; None if it was not measured."""
 
 
 def path_of(run: Path, probe: str) -> Path:
-    """Where the answer of a probe lies."""
+    """Return the path of a probe's result."""
     return run / FOLDER / probe / FILE
 
 
 def name_of(quantity: str, setting: str) -> str:
-    """The name of a reading: a quantity with the setting that it was measured in."""
+    """Return the name of a reading: a quantity and the setting that it was measured in."""
     return f"{quantity}, {setting}" if setting else quantity
 
 
 def read(run: Path, probe: str) -> Answer | None:
-    """The answer; None where none lies there. Raises DataError for what no probe wrote."""
+    """Read the result; None if there is none. Raises DataError if it is malformed."""
     path = path_of(run, probe)
     if not path.is_file():
         return None
@@ -72,7 +72,7 @@ def read(run: Path, probe: str) -> Answer | None:
 
 
 def is_answer(path: Path) -> bool:
-    """Whether the file is what `harness probe`, of any version, wrote."""
+    """Whether the file was written by `harness probe` of any version."""
     try:
         value = json.loads(plain_file.text(path, LARGEST_BYTES))
     except (DataError, ValueError, RecursionError):
@@ -101,7 +101,7 @@ def _parsed(value: Mapping[str, Any]) -> Answer:
 
 
 def _change(reading: Mapping[str, Any]) -> Change | None:
-    """Raises ValueError for a number that is not finite."""
+    """Return the change of a reading. Raises ValueError for a number that is not finite."""
     change = reading["change"]
     if change["value"] is None:
         return None

@@ -1,6 +1,6 @@
-"""Which code a run was made by, and what a checkpoint belongs to.
+"""Provenance: the code that made a run, and the run that a checkpoint belongs to.
 
-Made by: versions of what is installed, revision of the checkout. A checkpoint belongs to a run's
+The code is identified by the installed versions and the git revision of the checkout, a run by its
 config, seed and start model.
 """
 
@@ -22,10 +22,10 @@ ANOTHER_REPOSITORY = {
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
     "GIT_NAMESPACE",
 }  # fmt: skip
-"""Set in a hook of git's and below `git rebase --exec`, of the repository that is worked on."""
+"""Variables that git hooks and `git rebase --exec` set for another repository."""
 
 OUR_PACKAGES = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm", "openai")
-"""Distributions that a run's numbers may hang on, beside those of plug-ins."""
+"""Distributions that can affect a run's numbers, besides those of plug-ins."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,24 @@ class MadeBy:
     versions: Mapping[str, str]
     """Distribution -> version."""
     git: str
-    """Empty where it is not known."""
+    """Empty if unknown."""
 
 
 def named(made_by: MadeBy) -> str:
-    """`harness 0.1.0 at git revision 3038b224e933`, as far as it is known."""
+    """Return `harness 0.1.0 at git revision 3038b224e933`, as far as known."""
     version = made_by.versions.get("empathy-harness", "of an unknown version")
     return f"harness {version}{f' at git revision {made_by.git}' if made_by.git else ''}"
 
 
 def now() -> MadeBy:
-    """Versions and git revision of this process."""
+    """Return the versions and the git revision of this process."""
     return MadeBy(installed(), git_revision())
 
 
 def differences(was: MadeBy, now: MadeBy) -> tuple[str, ...]:
-    """`numpy 1.26.4 -> 2.0.0` for each that is another; what is unknown of either does not count.
+    """Return `numpy 1.26.4 -> 2.0.0` for each difference; unknown versions are not compared.
 
-    A distribution that is there now only counts as well: it may be the one that is used.
+    A distribution that is installed only now counts as a difference, since the run may use it.
     """
     changes = [
         f"{name} {was.versions.get(name, 'none')} -> {now.versions.get(name, 'none')}"
@@ -65,7 +65,7 @@ def differences(was: MadeBy, now: MadeBy) -> tuple[str, ...]:
 
 
 def installed() -> dict[str, str]:
-    """Version of Python and of each distribution that a run's numbers may hang on, as plug-ins."""
+    """Return the versions of Python and of the distributions that can affect a run's numbers."""
     installed_versions = {"python": platform.python_version()}
     for name in OUR_PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -74,16 +74,16 @@ def installed() -> dict[str, str]:
 
 
 def lacking_plug_ins(versions: Mapping[str, str]) -> tuple[str, ...]:
-    """`my-rewards 0.1` for each plug-in of these versions that is not installed here."""
+    """Return `my-rewards 0.1` for each plug-in in `versions` that is not installed here."""
     others = versions.keys() - {"python", *OUR_PACKAGES} - extensions.packages().keys()
     return tuple(f"{name} {versions[name]}" for name in sorted(others))
 
 
 def git_revision() -> str:
-    """The revision of the code that runs, `-dirty` if it is changed; empty outside a checkout.
+    """Return the git revision of the code, with `-dirty` if changed; empty outside a checkout.
 
-    Only of a checkout of our own: git runs what the settings of a repository name, and one above
-    the folder that Python's packages lie in may be somebody else's.
+    Only harness's own checkout is asked: git executes commands that a repository's settings name,
+    and a repository above site-packages may belong to someone else.
     """
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
@@ -111,7 +111,7 @@ class Identity:
     config_hash: str
     seed: int
     start_model: str | None
-    """sha256 of what the policy started from; None for tabular, and where it is not known."""
+    """sha256 of the model that the policy started from; None for tabular or if unknown."""
     made_by: MadeBy
 
     def to_json(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ KEYS = tuple(part.name for part in fields(_Written))
 
 
 def from_json(values: Any) -> Identity | None:
-    """The inverse of `to_json`; None of what is no identity."""
+    """Build an Identity, the inverse of `to_json`; None if `values` are malformed."""
     if shape.problem(_Written, values):
         return None
     known = (values["config_hash"], values["seed"], values["start_model"])
@@ -144,7 +144,10 @@ def from_json(values: Any) -> Identity | None:
 
 
 def conflict(given: Identity, own: Identity) -> str | None:
-    """Describe what is another run's: `seed 2 where the run has 1`; None where nothing is."""
+    """Describe the first difference, as `seed 2 where the run has 1`; None if there is none.
+
+    Unknown start models and the versions are not compared.
+    """
     for kind in ("config_hash", "seed", "start_model"):
         theirs, wanted = getattr(given, kind), getattr(own, kind)
         if theirs != wanted and not (kind == "start_model" and None in (theirs, wanted)):
@@ -154,5 +157,5 @@ def conflict(given: Identity, own: Identity) -> str | None:
 
 
 def shortly(value: object) -> str:
-    """The first 12 digits of a long hash, as of a config; else the value."""
+    """Return the value as text, at most 12 characters: long hashes are cut as config hashes are."""
     return str(value)[:12]

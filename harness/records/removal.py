@@ -1,9 +1,9 @@
-"""Removing a run or a sweep: only ours, never one that a process holds, never behind a link.
+"""Removes a run or a sweep, unless it has foreign files, is held by a process, or is a link.
 
-A folder is first renamed to `.NAME.HEX.trash` beside itself, in one step, and its files are deleted
-then, those that say what it was last. So a crash leaves the folder as it was, or one of that name,
-which the next removal in the same place finishes. Meanwhile the folder itself is locked: of two
-removals at once, one does it and the other says so.
+A folder is first renamed to `.NAME.HEX.trash` in the same place. Then its files are deleted, the
+ones that identify it last. So a crash leaves either the unchanged folder or a trash folder, which
+the next removal in the same place finishes. The folder itself is locked meanwhile: of two
+simultaneous removals, one succeeds and the other raises GoneError.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from harness.records import (
 from harness.records.run_folder import RunFolder
 
 LAST = ("config.yaml", "metrics.jsonl", "run.json", sweep_file.FILE)
-"""Deleted in this order after all else: they say that the folder is ours."""
+"""Deleted last, in this order: they identify the folder as a run or a sweep."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,23 @@ class Removable:
     path: Path
     is_sweep: bool
     size_bytes: int
-    """Space on disk that is free once it is gone."""
+    """Disk space that the removal frees."""
     number: tuple[int, int]
-    """Device and inode: by its name somebody may have put another folder there since."""
+    """Device and inode, to detect that another folder has taken its name since."""
     others: tuple[str, ...] = ()
-    """Names of the runs in a sweep's folder that are not its own."""
+    """Names of runs in a sweep's folder that the sweep did not plan."""
 
 
 class GoneError(DataError):
-    """Another process has removed the folder, or does so now."""
+    """Another process has removed the folder, or is removing it."""
 
 
 def check(path: Path) -> Removable:
-    """Whether the folder may be removed, and its size; nothing is changed.
+    """Check that the folder may be removed, and measure its size. Changes nothing.
 
-    Raises DataError for what is no run and no sweep, ConfigError for a link, for a folder with
-    other files in it and for the one that this process is in, StoppedError where a live process
-    holds it.
+    Raises DataError if it is neither a run nor a sweep or is gone, ConfigError if it is a link,
+    contains foreign files or is the working directory or a parent of it, and StoppedError if a live
+    process holds it.
     """
     path = path.parent.resolve() / path.name if path.name not in ("", "..") else path.resolve()
     if path.is_symlink():
@@ -86,12 +86,12 @@ def check(path: Path) -> Removable:
 
 REMOVED = "another process has removed it meanwhile"
 NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP)
-"""What a file system answers that cannot lock a folder, as NFS."""
+"""Errors of file systems that cannot lock a folder, such as NFS."""
 
 
 @contextlib.contextmanager
 def _only_remover(path: Path) -> Iterator[int]:
-    """Descriptor of the folder, which no other process removes meanwhile. Raises GoneError."""
+    """Yield a descriptor of the folder, locked against other removals. Raises GoneError."""
     shown = path.parent / named(path)
     try:
         with atomic.opened(path) as folder:
@@ -108,7 +108,7 @@ def _only_remover(path: Path) -> Iterator[int]:
 
 
 def _is_locked(folder: int, how: int) -> bool:
-    """Whether this process has the lock now; a file system without such locks refuses nobody."""
+    """Try to lock the folder. True if locked, or if the file system has no such locks."""
     try:
         fcntl.flock(folder, how | fcntl.LOCK_NB)
     except OSError as error:
@@ -120,17 +120,21 @@ def _is_locked(folder: int, how: int) -> bool:
 
 
 def remove(checked: Removable) -> None:
-    """Remove what `check` has let pass. Raises StoppedError where a process has come to hold it,
-    GoneError where another process removes it, ConfigError where another folder has come to its
-    place or a file of somebody's into it, StorageError where it cannot be removed, or not wholly:
-    another removal goes on then.
+    """Remove a folder that passed `check`.
+
+    Raises StoppedError if a process holds it by now, GoneError if another process removes it,
+    ConfigError if another folder has taken its place or new foreign files are in it, and
+    StorageError if it cannot be removed completely; the next removal then continues.
     """
     with _only_remover(checked.path) as folder:
         _delete(_set_aside(checked), folder)
 
 
 def _set_aside(checked: Removable) -> Path:
-    """Rename the folder, so that nobody finds it any more, and look once more whether it may go."""
+    """Rename the folder, so that no process can start using it, and repeat the checks.
+
+    Renames it back if a check fails.
+    """
     path = checked.path
     with atomic.storage(path), contextlib.ExitStack() as at_end:
         descriptor = run_lock.acquire(path, run_lock.ASKING_S)
@@ -145,8 +149,8 @@ def _set_aside(checked: Removable) -> Path:
         status = trash.lstat()
         if (status.st_dev, status.st_ino) != checked.number:
             raise ConfigError(f"{path}: another folder has come to its place; it is left alone")
-        folder_contents.refuse_foreign(trash, path, checked.is_sweep)  # an answer may take an hour
-        _refuse_held(trash)  # nobody finds it any more who does not have it now
+        folder_contents.refuse_foreign(trash, path, checked.is_sweep)  # `check` may be long ago
+        _refuse_held(trash)  # processes that held it before the rename
         if come := {*folder_contents.other_runs(trash)} - {*checked.others}:
             raise ConfigError(f"{path}: the run {min(come)} has come into it; it is left alone")
     except (StoppedError, ConfigError, DataError):
@@ -157,7 +161,7 @@ def _set_aside(checked: Removable) -> Path:
 
 
 def leftovers(parent: Path) -> list[Path]:
-    """Folders in `parent` whose removal was begun and not finished."""
+    """Return the folders in `parent` whose removal was started but not finished."""
     with contextlib.suppress(OSError):
         rests = [path for path in parent.iterdir() if folder_contents.TRASH.fullmatch(path.name)]
         return sorted(path for path in rests if _is_begun(path))
@@ -165,7 +169,7 @@ def leftovers(parent: Path) -> list[Path]:
 
 
 def named(trash: Path) -> str:
-    """The name of the folder that `trash` was."""
+    """Return the name of the folder before it was renamed to `trash`."""
     match = folder_contents.TRASH.fullmatch(trash.name)
     return match[1] if match else trash.name
 
@@ -178,16 +182,16 @@ def _is_begun(path: Path) -> bool:
 
 
 def is_going_on(trash: Path) -> bool:
-    """Whether a process removes it now."""
+    """Whether a process is removing it."""
     try:
         with atomic.opened(trash) as folder:
-            return not _is_locked(folder, fcntl.LOCK_SH)  # who asks keeps nobody from removing
+            return not _is_locked(folder, fcntl.LOCK_SH)  # shared: several may check at once
     except OSError:
         return True
 
 
 def finish(trash: Path) -> None:
-    """Delete a folder that was renamed for it. Raises GoneError, StorageError."""
+    """Finish a removal, by deleting its trash folder. Raises GoneError, StorageError."""
     with _only_remover(trash) as folder:
         _delete(trash, folder)
 
@@ -216,7 +220,7 @@ def _refuse_held(path: Path) -> None:
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """The folder, the runs in it, and the sweep that it is a run of."""
+    """Yield the folder, the sweep that it belongs to, and the runs in it."""
     yield path
     if (path.parent / sweep_file.FILE).is_file():
         yield path.parent
@@ -226,7 +230,9 @@ def _places(path: Path) -> Iterator[Path]:
 
 
 def _size(path: Path) -> int:
-    """Bytes on disk of all files below, each once; what has a name elsewhere too is not freed."""
+    """Return the disk space of all files below, in bytes; files with further hard links are not
+    counted, since removing one link does not free them.
+    """
     total, ahead = 0, [path]
     while ahead:
         with contextlib.suppress(OSError), os.scandir(ahead.pop()) as found:

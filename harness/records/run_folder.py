@@ -1,16 +1,16 @@
-"""One run's folder: its paths, how it is made, and its config.
+"""The folder of one run: its paths, its creation, and its config.
 
     config.yaml      the resolved RunConfig          run.json         status, measurement card
-    metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
-    conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
-    outcomes.json    each conversation of the last evaluation
-    train.log        the child's output, in a sweep
-    debug.log        tracebacks of what failed unexpectedly
-    simulator/       what a served user answered, by step
-    profiles.jsonl   simulator.profiles as they were when the run was planned
-    trackers/        what trainer.report_to keeps of the run
+    metrics.jsonl    one row per step, reproducible  events.jsonl     wall clock, phases, resumes
+    conversations/   every turn, parquet             checkpoints/     complete, with a manifest
+    outcomes.json    outcome of each conversation of the last evaluation
+    train.log        the child process's output, in a sweep
+    debug.log        tracebacks of unexpected errors
+    simulator/       answers of a served user, by step
+    profiles.jsonl   copy of simulator.profiles from when the run was planned
+    trackers/        local files of the trackers in trainer.report_to
 
-A folder is a run once run.json is there; it is renamed into place after config.yaml.
+A folder is a run once it contains run.json, which is written after config.yaml.
 """
 
 from __future__ import annotations
@@ -100,20 +100,20 @@ OWN_LEFTOVER = re.compile(
     r"config\.yaml|profiles\.jsonl|train\.log|debug\.log|events\.jsonl|\.lock|\.holder"
     rf"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder){atomic.TAIL}"
 )
-"""Files that a start may leave that died before run.json; any other is somebody's."""
+"""Files that a start killed before run.json can leave. All others are foreign."""
 
 
 def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | None = None) -> None:
-    """Make `folder` a planned run; `validity`: that of its users, as run.json keeps it.
+    """Create a planned run in `folder`. `validity`: of its users, as stored in run.json.
 
-    Raises ConfigError if it already holds a run or somebody's files, FolderError if it cannot
-    be made, DataError if simulator.profiles cannot be read.
+    Raises ConfigError if the folder already holds a run or foreign files, FolderError if it cannot
+    be created, DataError if simulator.profiles cannot be read.
     """
     names = refuse_others(folder)
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
         for name in names:
-            if name not in (run_lock.NAME, folder.holder.name):  # ours, if it is we who hold them
+            if name not in (run_lock.NAME, folder.holder.name):  # this process may hold them
                 (folder.path / name).unlink()
         text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False, allow_unicode=True)
         atomic.write_text(folder.config, text)
@@ -135,7 +135,7 @@ def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | N
 
 
 def refuse_others(folder: RunFolder) -> list[str]:
-    """List what a start that died has left. Raises ConfigError for a run, or for others' files."""
+    """Return the leftovers of a killed start. Raises ConfigError for a run or foreign files."""
     if folder.is_run():
         raise ConfigError(f"{folder.path}: already holds a run; continue it with `harness resume`")
     names = sorted(_names(folder.path))
@@ -146,9 +146,9 @@ def refuse_others(folder: RunFolder) -> list[str]:
 
 
 def read_config(folder: RunFolder) -> RunConfig:
-    """Raises DataError if config.yaml is missing or is not YAML, ConfigError if it is not valid.
+    """Read config.yaml. Raises DataError if it is missing or not YAML, ConfigError if not valid.
 
-    That message names the plug-ins that the run was planned with and that are not installed.
+    The ConfigError names the plug-ins that the run was planned with and that are not installed.
     """
     values = plain_file.yaml_values(folder.config)
     if not isinstance(values, dict):
@@ -164,7 +164,7 @@ def read_config(folder: RunFolder) -> RunConfig:
 
 
 def lacking_plug_ins(folder: RunFolder) -> tuple[str, ...]:
-    """Name and version of each plug-in that the run was planned with and is not installed."""
+    """Name and version of each plug-in that the run was planned with and that is not installed."""
     try:
         return provenance.lacking_plug_ins(run_status.read(folder).versions)
     except DataError:
@@ -172,7 +172,7 @@ def lacking_plug_ins(folder: RunFolder) -> tuple[str, ...]:
 
 
 def planned_steps(folder: RunFolder) -> int:
-    """trainer.steps, also of a config that only another version can read; 0 where it is not told.
+    """Return trainer.steps, or 0 if config.yaml does not say. Works for configs of any version.
 
     Raises DataError if config.yaml is missing or is not YAML.
     """
@@ -183,7 +183,7 @@ def planned_steps(folder: RunFolder) -> int:
 
 
 def read_own_config(folder: RunFolder) -> RunConfig:
-    """`read_config`, with the run's own copy of simulator.profiles: the run needs no other."""
+    """Read the config, with `simulator.profiles` set to the run's own copy."""
     config = read_config(folder)
     if not config.simulator.profiles:
         return config
@@ -192,7 +192,7 @@ def read_own_config(folder: RunFolder) -> RunConfig:
 
 
 def refuse_links(folder: RunFolder) -> None:
-    """Raise DataError for a link among what a run writes: others' files may be behind it."""
+    """Raise DataError if a path that a run writes is a link, which may lead to foreign files."""
     written = (folder.metrics, folder.events, folder.checkpoints, folder.conversations)
     for path in (*written, folder.simulator, folder.trackers, folder.log, folder.outcomes):
         plain_file.refuse_link(path)

@@ -1,8 +1,8 @@
 """The lock of a folder: a flock, which the kernel frees with the last process that has it open.
 
-It outlives an exec, so that `train` can take it before it makes the run and hand it to the run's
-own process. Nothing waits for a dead holder, and no lock file ever has to be removed. One that is
-removed all the same is a lock of nothing: what is taken is the file of that name.
+It survives an exec, so that `train` can take it before creating the run and pass it on to the run's
+own process. A dead holder never blocks anyone, and a lock file need not be removed. If one is
+removed anyway, its lock no longer counts: `acquire` then creates and locks a new file.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from pathlib import Path
 NAME = ".lock"
 POLL_S = 0.01
 ASKING_S = 0.2
-"""Longer than anybody holds the lock who only asks."""
+"""Time to wait for the lock: longer than a process that only checks it ever holds it."""
 HELD = (errno.EAGAIN, errno.EACCES)
 FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def acquire(folder: Path, wait_s: float) -> int | None:
-    """Descriptor of the folder's lock, None if another process has it for so long.
+    """Lock the folder and return the lock's descriptor; None if others hold it for `wait_s`.
 
-    Raises OSError, also where the file is a link.
+    Raises OSError, also if the lock file is a link.
     """
     return acquire_file(folder / NAME, wait_s)
 
 
 def acquire_file(path: Path, wait_s: float) -> int | None:
-    """Descriptor of the locked file `path`, made if need be; None, and OSError, as `acquire`."""
+    """Lock the file `path`, creating it if needed. Returns and raises as `acquire` does."""
     deadline = time.monotonic() + wait_s
     while True:
         descriptor = os.open(path, FLAGS | os.O_CREAT, 0o600)
@@ -53,9 +53,9 @@ def _is_named(path: Path, descriptor: int) -> bool:
 
 
 def is_taken(folder: Path) -> bool:
-    """Whether a process has it. Raises OSError, also where there is no lock file.
+    """Whether a process holds the folder's lock. Raises OSError, also if there is no lock file.
 
-    A shared lock asks: of two who ask at once, neither takes the other for a holder.
+    Checks with a shared lock, so that two simultaneous checks do not see each other as holders.
     """
     descriptor = os.open(folder / NAME, FLAGS)
     try:
@@ -65,7 +65,7 @@ def is_taken(folder: Path) -> bool:
 
 
 def is_file_locked(path: Path) -> bool:
-    """Whether a process has locked `path`; False where there is none, or it cannot be opened."""
+    """Whether a process has locked `path`; False if `path` is missing or cannot be opened."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -1,6 +1,6 @@
-"""How a run stands by its folder, which is the truth: run.json, who holds it, its last row.
+"""The state of a run, from its folder: run.json, the holder's process, and the last row.
 
-Every command that tells a run's status to people takes the word from here.
+Every command that shows a run's status uses this module.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from harness.records.sweep_file import LedgerRow
 
 DIED = "process died without writing a status (killed or crashed)"
 CRASHED, DAMAGED = "crashed", "damaged"
-"""Statuses that no run.json holds."""
+"""Statuses that are never written to run.json."""
 MOST_URGENT_FIRST = ("running", DAMAGED, CRASHED, "failed", "stopped", "planned", "done")
-"""Every status there is."""
+"""All statuses, ordered for display."""
 ENDED = (*run_status.ENDED, CRASHED, DAMAGED)
 
 
 @dataclass(frozen=True)
 class RunState:
-    """A run now."""
+    """Current state of a run."""
 
     status: str
-    """Its status in run.json; but CRASHED where no live process runs it though that says so,
-    DAMAGED where it cannot be read or the run lacks rows that it had, and running where a process
-    that holds the folder has not written its status yet."""
+    """The status in run.json, with three exceptions: CRASHED if it says running but no live process
+    holds the folder, DAMAGED if run.json is unreadable or rows are missing, and running if it says
+    planned but a process holds the folder."""
     reason: str | None = None
     exit_code: int | None = None
     attempts: int = 0
 
 
 def of(run: RunFolder) -> RunState:
-    """The state of a folder that holds run.json."""
+    """Return the state of a folder that contains run.json."""
     try:
         now = run_status.read(run)
         if now.status in ("planned", "running"):
             is_held = (holder.holder(run) or holder.elsewhere(run)) is not None
-            now = run_status.read(run)  # it may have ended between the two looks
+            now = run_status.read(run)  # the run may have ended before the check of its holder
             return _unended(now, is_held)
     except DataError as error:
         return RunState(DAMAGED, str(error), error.exit_code)
@@ -61,7 +61,7 @@ def _unended(now: RunStatus, is_held: bool) -> RunState:
 
 
 def reason_alone(path: Path, status: str, reason: str | None) -> str | None:
-    """The reason without the run's path and status at its start, for where both stand before it."""
+    """Return the reason without a leading path and status, for output that shows both already."""
     here = {str(path), os.path.realpath(path)}
     starts = [f"{status}: ", *(f"{name}{end}" for name in here for end in (": ", "/"))]
     for start in starts:
@@ -70,12 +70,12 @@ def reason_alone(path: Path, status: str, reason: str | None) -> str | None:
 
 
 def of_row(row: LedgerRow, run: RunFolder) -> RunState:
-    """The state of a sweep's run, which may not have been made yet, or be gone."""
+    """Return the state of a sweep's run, whose folder may not exist yet or no longer."""
     if run.is_run():
         return of(run)
     with contextlib.suppress(HarnessError):
         run_folder.refuse_others(run)
-        if row.status == "failed":  # it keeps its reason until it has been made anew
+        if row.status == "failed":  # keeps its reason until the run is created again
             return RunState("failed", row.reason, row.exit_code)
         return RunState("planned")
     error = gone(run)
@@ -83,7 +83,7 @@ def of_row(row: LedgerRow, run: RunFolder) -> RunState:
 
 
 def gone(run: RunFolder) -> DataError:
-    """Error for a folder with a run's files in it, and no run.json."""
+    """Return the error for a folder that contains a run's files but no run.json."""
     rule = f"{run.status.name} is missing, and a run starts again only in an empty folder"
     advice = "move the folder away, and a resume of the sweep starts the run again"
     return DataError(f"{run.path}: {rule}; {advice}")

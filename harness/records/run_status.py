@@ -1,4 +1,4 @@
-"""run.json: where a run stands, and how its numbers were measured."""
+"""run.json: the status of a run, and how its numbers were measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CAME_LATER = ("seed", "start_model", "simulator_version", "rows", "validity", "s
 
 @dataclass(frozen=True)
 class RunStatus:
-    """run.json: where a run stands, and how its numbers were measured."""
+    """Contents of run.json: the status of a run, and how its numbers were measured."""
 
     status: str = "planned"
     reason: str | None = None
@@ -32,35 +32,38 @@ class RunStatus:
     last_step: int = 0
     attempts: int = 0
     config_hash: str = ""
-    """Hash of everything but the seed."""
+    """Hash of the config without the seed."""
     seed: int | None = None
     measurement: Mapping[str, Any] = field(default_factory=dict)
-    """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
+    """The measurement card: how H and R were measured. Runs with different cards are not pooled."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions the run was planned with; events.jsonl has those of each attempt."""
     git: str = ""
     start_model: str | None = None
-    """sha256 of the model that the policy starts from, once it was loaded; None for tabular."""
+    """sha256 of the model that the policy starts from; None before it is loaded, and for tabular
+    policies."""
     simulator_version: int | None = None
-    """harness.simulator.VERSION of the rows; None before the first, and of older versions' runs,
-    which are of version 1."""
+    """harness.simulator.VERSION that made the rows; None before the first row and in runs of older
+    versions, which means version 1."""
     rows: Mapping[str, str] | None = None
-    """RowSums of the rows up to last_step; None before the first, and of older versions' runs."""
+    """RowSums of rows 1 to last_step; None before the first row and in runs of older versions."""
     validity: Mapping[str, Any] | None = None
-    """records.validity of the levels that the run trains on; None of older versions' runs."""
+    """records.validity of the levels that the run trains on; None in runs of older versions."""
     stopped_by_rule: Mapping[str, Any] | None = None
-    """`rule` and `step` at which trainer.stop_when ended the run; None where it never did."""
+    """`rule` and `step` at which trainer.stop_when last ended the run; None if it never did."""
     schema: int = SCHEMA
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to do: not so of a run that its rule ended, which may go on."""
+        """True if the run is complete. A run that `trainer.stop_when` ended can be continued, so it
+        is not complete.
+        """
         return self.status == "done" and self.ended_by_rule is None
 
     @property
     def ended_by_rule(self) -> int | None:
-        """The step at which trainer.stop_when ended the run; None where it never did, where the
-        run went on since, and where the record names no step.
+        """The last step, if trainer.stop_when ended the run there; None if it did not, or if the
+        run has continued since.
         """
         step = (self.stopped_by_rule or {}).get("step")
         ended = self.status == "done" and isinstance(step, int) and self.last_step <= step
@@ -72,7 +75,9 @@ class RunStatus:
 
 
 def read(folder: RunFolder) -> RunStatus:
-    """Raises DataError if run.json is missing or malformed; a later version's keys are let pass."""
+    """Read run.json. Keys of later versions are ignored. Raises DataError if the file is missing or
+    malformed.
+    """
     content = plain_file.text(folder.status)
     try:
         values = json.loads(content)

@@ -1,7 +1,7 @@
-"""The conversations that a run has saved, as values: what is read of conversations/*.parquet.
+"""Reads the conversations that a run has saved in conversations/*.parquet.
 
-Files of every version are read. What an older version did not keep is None, and `SavedStep.lacks`
-names it. A file of a newer version is refused.
+Files of this and older versions are read; those of a newer version are refused. Values that an
+older version did not store are None, and `SavedStep.lacks` names them.
 """
 
 from __future__ import annotations
@@ -19,68 +19,69 @@ from harness.records import conversation_columns
 FOLDER = "conversations"
 STEP_FILE = re.compile(r"step-(\d{5,})\.parquet")
 EMOTIONS = range(101)
-"""What an emotion may be."""
+"""Valid emotions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What moved an emotion, as the user appraised the reply."""
+    """Why the user's emotion changed: their appraisal of the reply."""
 
     effects: Mapping[str, float]
-    """Part of the appraisal -> what it added, in `unit`; parts that added nothing are left out."""
+    """Part of the appraisal -> its effect, in `unit`. Parts without effect are left out."""
     unit: str | None
-    """log_odds (of a rise; the effects add up to them), points (of emotion); None without
-    effects."""
+    """log_odds of a rise, the sum of the effects, or points of emotion; None without effects."""
     rise_probability: float | None = None
-    """Chance that the emotion would rise; whether it did was then drawn."""
+    """Probability of a rise in emotion; whether it rose was drawn with it."""
     reason: str | None = None
-    """In the words of a model that plays the user."""
+    """Explanation by the model that plays a served user."""
     fit: str | None = None
-    """How far that model finds that the reply fits what the user came for."""
+    """That model's judgement of how well the reply fits the user's intention."""
     not_language: str | None = None
-    """The rule by which the reply was no language to the user."""
+    """The rule by which the user took the reply for not being language."""
     fault: str | None = None
-    """Why the user could not be asked, which ends the conversation as failed."""
+    """Why the simulator failed, which ends the conversation as failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance. A reply carries what was heard in it, a user's turn how they then felt."""
+    """One utterance: a reply of the supporter, or a turn of the user."""
 
     number: int
-    """0 is what the policy first replies to; reply n and the answer to it share n. What another
-    had said before has negative numbers, up to its last reply at 0."""
+    """The policy's reply n and the user's answer to it share n; the user's turn before reply 1 is
+    0. Earlier turns count down from there: the reference's last reply is 0, the one before -1."""
     speaker: str
-    """user, policy, or reference: who spoke before the policy took over."""
+    """user, policy, or reference (the supporter before the policy took over)."""
     text: str
     strategies: tuple[str, ...] | None = None
-    """Of a reply: the strategies that the user heard, in order."""
+    """Replies only: the strategies that the user recognised, in order."""
     taken_up: tuple[str, ...] | None = None
-    """Of a reply: what it took up of what the user had told, sentences in the user's words and
-    names of feelings; None where the user does not say."""
+    """Replies only: the parts of the user's account that the reply took up, as sentences in the
+    user's words and names of feelings; None if the simulator does not report them."""
     is_cut: bool | None = None
-    """Of a reply: ended by the token limit, not by the policy."""
+    """Replies only: whether the token limit ended the reply."""
     entropy_nats: float | None = None
-    """Of a reply by the policy: mean entropy of its tokens (acts, for tabular)."""
+    """The policy's replies only: mean entropy of the tokens (acts, for tabular)."""
     advantage: float | None = None
     start_nll: float | None = None
-    """Of a reply: mean negative log-likelihood a token, in nats, under the start policy."""
+    """Replies only: mean negative log-likelihood per token, in nats, under the start policy."""
     start_z: float | None = None
-    """Of a reply: its surprise under the start policy beyond what its own replies have, in sd."""
+    """Replies only: surprise under the start policy beyond what its own replies would have, in
+    standard deviations."""
     emotion: int | None = None
-    """Of the user, 0-100, after this turn; 0 for who left."""
+    """The user's emotion after this turn, 0-100; 0 if the user left."""
     change: int | None = None
-    """By the reply, before who left is put at 0; None at the opening."""
+    """Effect of the reply on the emotion, before the emotion of a user who left is set to 0; None
+    at the opening."""
     reported_emotion: float | None = None
-    """As the trainer was told it, with the level's reward noise; None where the user failed."""
+    """The emotion as reported to the trainer, with reward noise; None if the simulator failed."""
     ended: str | None = None
     """success, left, cap or failed, on the user's last turn."""
     why: Why | None = None
-    """Of the user's answer; None at the opening and where it was not kept."""
+    """User turns only: causes of the change; None at the opening and if they were not stored."""
 
     @property
     def is_reply(self) -> bool:
-        """Whether the supporter speaks: the policy, or who spoke before it took over."""
+        """Whether the supporter speaks: the policy, or the reference before the takeover."""
         return self.speaker != "user"
 
 
@@ -95,18 +96,18 @@ class Conversation:
     level: str | None
     """Name of the difficulty."""
     persona: str | None
-    """Name of who the user is; of simulator.profiles, its id."""
+    """Name of the user's persona, or the id of a user from simulator.profiles."""
     topic: str | None
-    """The matter that they came with, as they name it: `my exam`."""
+    """The user's topic in their own words: `my exam`."""
     voice: str | None
-    """How they speak: plain, short or careful."""
+    """How the user speaks: plain, short or careful."""
     temperament: str | None
     intention: str | None
-    """What the user came for and does not say."""
+    """The user's hidden intention."""
     path: str | None
-    """How the user puts the supporter to the test, of difficulty.paths; None for who does not."""
+    """One of difficulty.paths: how the user tests the supporter; None if they do not."""
     reward: float | None
-    """The reward in use that the conversation earned; None where it was lost."""
+    """The conversation's reward, under the run's reward mode; None if the conversation failed."""
     turns: tuple[Turn, ...]
 
     @property
@@ -116,22 +117,24 @@ class Conversation:
 
     @property
     def emotions(self) -> tuple[int, ...]:
-        """Of the user, from the opening on, one a turn of theirs."""
+        """The user's emotions from the opening on, one per turn of the user."""
         return tuple(t.emotion for t in self.turns if not t.is_reply and t.emotion is not None)
 
     @property
     def entropies_nats(self) -> tuple[float | None, ...]:
-        """One for each reply of the policy."""
+        """Mean entropy of each of the policy's replies."""
         return tuple(turn.entropy_nats for turn in self.turns if turn.speaker == "policy")
 
     @property
     def replies(self) -> tuple[Turn, ...]:
-        """The policy's own."""
+        """The policy's replies."""
         return tuple(turn for turn in self.turns if turn.speaker == "policy")
 
     @property
     def earned(self) -> float | None:
-        """The reward, else the last emotion as a share; None of a conversation that was lost."""
+        """The reward, or if it was not stored, the last emotion / 100; None if the conversation
+        failed.
+        """
         if self.ended == "failed":
             return None
         if self.reward is not None:
@@ -146,26 +149,26 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SavedStep:
-    """The conversations of one step, as they were found in its file."""
+    """The conversations in one step's file."""
 
     path: Path
     step: int
     schema: int
-    """Version of the file: 1 for those written before files said it."""
+    """Version of the file: 1 for files that do not state one."""
     conversations: tuple[Conversation, ...]
     lacks: tuple[str, ...]
-    """Fields that this version keeps and the file does not have: None in every conversation."""
+    """Fields that the file lacks. They are None in every conversation."""
 
     @property
     def note(self) -> str | None:
-        """What the file lacks, as a sentence; None for a file of this version."""
+        """Sentence about the fields that the file lacks; None if it lacks none."""
         if not self.lacks:
             return None
         return f"written by an older version, which did not keep {', '.join(self.lacks)}"
 
 
 def steps(run: Path) -> tuple[int, ...]:
-    """Steps whose conversations the run folder has, in order; a run may be running still."""
+    """Return the steps whose conversations are saved so far, in order."""
     found = (STEP_FILE.fullmatch(path.name) for path in (run / FOLDER).glob("step-*.parquet"))
     return tuple(sorted(int(match[1]) for match in found if match))
 
@@ -179,12 +182,12 @@ def read(run: Path, step: int) -> SavedStep:
 
 
 def path_of(run: Path, step: int) -> Path:
-    """Return where a run folder has, or would have, the conversations of a step."""
+    """Return the path of a step's conversations in a run folder, whether or not they are saved."""
     return run / FOLDER / f"step-{step:05d}.parquet"
 
 
 def read_file(path: Path) -> SavedStep:
-    """`read`, of a file wherever it is."""
+    """`read` for a file outside a run folder. `step` is 0 if the name does not say it."""
     table, schema, lacks = conversation_columns.read(path)
     match = STEP_FILE.fullmatch(path.name)
     step = int(match[1]) if match else 0
@@ -234,7 +237,7 @@ def _turn(row: Mapping[str, Any]) -> Turn:
 
 
 def _known(value: float | None) -> float | None:
-    """None also for what is no number, as files of older versions may hold."""
+    """Return the value, or None if it is not finite, as in files of older versions."""
     return value if value is not None and math.isfinite(value) else None
 
 

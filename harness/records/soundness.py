@@ -1,6 +1,6 @@
-"""Checks whether the parts of a run's folder are as the run wrote them; changes nothing.
+"""Checks whether the parts of a run's folder are as the run wrote them. Changes nothing.
 
-`damage` asks whether a run that says it is done still has its rows; the rest is for `verify`.
+`damage` checks whether a run with status done still has its rows; the rest is for `verify`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Finding:
 
 
 def config(run: RunFolder, status: RunStatus, run_config: RunConfig) -> Iterator[Finding]:
-    """config.yaml against the hash and the seed that the run was planned with."""
+    """Check config.yaml against the planned hash and seed."""
     changed = compatibility.changed(run, status)
     if changed:
         yield Finding("config", DAMAGED, changed)
@@ -64,7 +64,7 @@ def config(run: RunFolder, status: RunStatus, run_config: RunConfig) -> Iterator
 
 
 def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding]:
-    """Every row: its step, its checksum, and that none up to `last_step` is missing."""
+    """Check every row's step and checksum, and that no row up to `last_step` is missing."""
     path, part = run.metrics, "rows"
     if not os.path.lexists(path) and not status.last_step:
         yield Finding(part, OK, "none yet")
@@ -89,8 +89,8 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
 
 
 def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
-    """Describe rows that are sound, each by itself, and are not those that the run wrote;
-    None where they are, or where run.json does not say.
+    """Describe rows that are valid one by one but are not the rows that the run wrote; None if they
+    are, or if run.json has no fingerprint.
     """
     sums = scanned.sums(status.last_step)
     if status.rows is None or sums is None or status.rows == asdict(sums):
@@ -102,14 +102,14 @@ def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
 
 
 def saved(run: RunFolder, status: RunStatus, identity: Identity | None) -> Iterator[Finding]:
-    """Each checkpoint: its manifest, whose it is, and that the rows up to it are there."""
+    """Check each checkpoint's manifest and identity, and that the rows up to it exist."""
     part = "checkpoints"
     plain_file.refuse_link(run.checkpoints)
     on_disk = metric_rows.scan(run.metrics) if run.metrics.is_file() else None
     last_row = on_disk.last_step if on_disk else 0
     paths = checkpoints.all_in(run.checkpoints)
     problems = [problem for path in paths if (problem := _wrong(path, identity, run, on_disk))]
-    if on_disk is None or on_disk.problem is None:  # else the rows' own finding says it
+    if on_disk is None or on_disk.problem is None:  # otherwise `metrics` reports it
         problems += [
             f"{path}: must have a row for each step up to it, got {last_row}"
             for path in paths
@@ -153,7 +153,7 @@ def _says_whose(path: Path) -> bool:
 
 
 def made_with(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[Finding]:
-    """Versions of now, and of each attempt, against those that the run was planned with."""
+    """Compare the versions of each attempt, and those of `now`, with the planned ones."""
     part, meant = "versions", MadeBy(status.versions, status.git)
     others = [one for one in events.every(run.events) if provenance.differences(meant, one)]
     for one in others:
@@ -171,7 +171,7 @@ def made_with(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[Findin
 
 
 def conversations(run: RunFolder) -> Iterator[Finding]:
-    """Each file of turns, read whole."""
+    """Check each file of conversations by reading it completely."""
     part = "conversations"
     plain_file.refuse_link(run.conversations)
     paths = sorted(run.conversations.glob("step-*.parquet"))
@@ -195,9 +195,10 @@ def _unreadable(path: Path) -> str | None:
 
 
 def last_outcomes(run: RunFolder, status: RunStatus) -> Iterator[Finding]:
-    """outcomes.json: its shape, and that it is of the last evaluation and has that row's means.
+    """Check that outcomes.json is well-formed, of the last evaluation, and has that row's means.
 
-    It is written before its row; after a resume, the evaluations that are recomputed come again.
+    Of an unfinished run it may be of another evaluation: it is written before the row, and a resume
+    writes it again for recomputed evaluations.
     """
     part, path = "outcomes", run.outcomes
     evaluated = dict(_evaluated_rows(run)) if run.metrics.is_file() else {}
@@ -219,7 +220,7 @@ def last_outcomes(run: RunFolder, status: RunStatus) -> Iterator[Finding]:
 
 
 def _evaluated_rows(run: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield step and metrics of each whole row with an evaluation."""
+    """Yield step and metrics of each undamaged row with an evaluation."""
     with open(run.metrics, "rb", opener=plain_file.opener) as file:
         for line in iter(lambda: file.readline(metric_rows.LONGEST_ROW_BYTES + 1), b""):
             if b'"eval/reward": ' not in line or b'"eval/reward": null' in line:
@@ -231,11 +232,11 @@ def _evaluated_rows(run: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 TAIL_BYTES = 16_384
-"""A row takes some 3,000."""
+"""Length of the end of the file that is searched for the last row, which takes about 3,000."""
 
 
 def damage(run: RunFolder, status: RunStatus) -> str | None:
-    """Describe what a run lacks that says it is done; None where its last row is there."""
+    """Describe a missing last row of a run with status done; None if there is no such damage."""
     if status.status != "done":
         return None
     last = _last_step(run)
@@ -246,13 +247,13 @@ def damage(run: RunFolder, status: RunStatus) -> str | None:
 
 
 def _last_step(run: RunFolder) -> int:
-    """Step of the last whole row; 0 where there is none that can be read."""
+    """Return the step of the last complete row; 0 if there is no readable one."""
     step = last_row(run).get("step")
     return step if type(step) is int else 0
 
 
 def last_row(run: RunFolder) -> Mapping[str, Any]:
-    """The last whole row; empty where there is none that can be read."""
+    """Return the last complete row; empty if there is no readable one."""
     try:
         with open(run.metrics, "rb", opener=plain_file.opener) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))

@@ -1,5 +1,5 @@
-"""study.json: what a study said before its first run, which run belongs to which arm, what was
-changed since, and each time that its links were judged.
+"""study.json: a study's preregistered statement, the runs of its arms, later changes to the
+statement, and each interim look at its links.
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ from harness.utils import shape
 
 FILE = "study.json"
 EVALUATION = "eval/medium/reward"
-"""Measured on the same users in every run, where neither floor nor ceiling squeezes the gain."""
+"""Default metric of a link: the same users in every run, without floor or ceiling effects."""
 
 
 @dataclass(frozen=True)
 class OfProbe:
-    """Whose reading a link's quantity is, and how the probe is asked: of every run alike."""
+    """The probe that measures a link's quantity, and its settings, the same for every run."""
 
     name: str
     level: str
-    """As its table is headed: `medium`, or `told facts`."""
+    """Heading of the probe's table: `medium`, or `told facts`."""
     unit: str
     users: int
-    """Held-out users a level; 0 of a probe that asks items."""
+    """Held-out users per level; 0 for a probe with items."""
     repeats: int
-    """Conversations with each; 0 likewise."""
+    """Conversations per user; 0 for a probe with items."""
     items: int | None
-    """Items that are asked; None of a probe that talks with users."""
+    """Number of items; None for a probe that talks with users."""
 
 
 @dataclass(frozen=True)
 class Crossed:
-    """Arms in rows and columns: every level of one factor with every level of another."""
+    """A full factorial table of arms: every level of one factor with every level of another."""
 
     rows: str
-    """The factor whose levels the rows are."""
+    """Name of the factor whose levels are the rows."""
     columns: str
+    """Name of the factor whose levels are the columns."""
     arms: tuple[tuple[str, ...], ...]
-    """Row by row."""
+    """Names of the arms, row by row."""
 
     @property
     def factors(self) -> tuple[str, str]:
@@ -53,103 +54,103 @@ class Crossed:
 
     @property
     def both(self) -> str:
-        """What only both factors together do: the interaction."""
+        """Name of the interaction of both factors."""
         return f"{self.rows} x {self.columns}"
 
 
 @dataclass(frozen=True)
 class Link:
-    """One statement of a study: an arm, held against another, seed by seed."""
+    """One hypothesis of a study: a comparison of two arms, paired by seed."""
 
     name: str
     quantity: str
     """One of harness.law.compare.quantities, or with `probe` the name of a reading."""
     arm: str
     against: str | None
-    """None: the arm's own number, held against 0."""
+    """The arm to compare with; None to compare `arm` with 0."""
     direction: str
-    """less, more or earlier: what is stated of `arm`."""
+    """less, more or earlier: the hypothesis about `arm`."""
     margin: float
     """The smallest difference that matters, in the quantity's unit."""
     evaluation: str = EVALUATION
     net_of_null: bool = False
     given: str | None = None
-    """The check that must be supported before this can be."""
+    """A check that must be supported before this link can be."""
     spread: bool = False
-    """Whether it is of how far each run lies from the median of its arm, and not of the number
-    itself: a test of spread over seeds (Brown and Forsythe 1974)."""
+    """Whether to compare the runs' distances from the median of their arm in place of the values:
+    a test of spread over seeds (Brown and Forsythe 1974)."""
     probe: OfProbe | None = None
-    """Where the number is the change of a probe's reading, since the start of the run."""
+    """Set if the quantity is the change of a probe's reading since the start of the run."""
     crossed: Crossed | None = None
-    """Where what is compared is how far the levels of two factors lie apart, as variances: `arm`
-    and `against` then name the factors, and `margin` is in the quantity's unit squared."""
+    """Set if the variances between the levels of two factors are compared. `arm` and `against` are
+    then names of factors, and `margin` is in the quantity's unit squared."""
 
     @property
     def named_arms(self) -> list[str]:
-        """The arms whose runs it takes."""
+        """The arms whose runs the link uses."""
         if self.crossed is not None:
             return [arm for row in self.crossed.arms for arm in row]
         return [arm for arm in (self.arm, self.against) if arm]
 
     @property
     def least_gain(self) -> float:
-        """What an arm must have gained to count as taught: the margin, not squared."""
+        """The gain from which an arm counts as trained: the margin in the quantity's unit."""
         return self.margin if self.crossed is None else self.margin**0.5
 
 
 @dataclass(frozen=True)
 class Stated:
-    """All that a study states beforehand."""
+    """The preregistered statement of a study."""
 
     question: str
     source: str
     seeds: Sequence[int]
     words: Sequence[str]
-    """Overrides that all arms share, those of the command line among them."""
+    """Overrides that all arms share, including those of the command line."""
     arms: Mapping[str, Sequence[str]]
     links: Sequence[Link]
     checks: Sequence[Link]
-    """Conditions for a link to mean anything; no part of the verdict."""
+    """Preconditions of the links. They are not part of the verdict."""
     deciding: Sequence[str]
-    """The links that must all hold; the others are beside the verdict."""
+    """The links that must all hold for the verdict; the others do not affect it."""
     best: Mapping[str, Sequence[str]]
-    """Name of a further arm -> the arms of which it is the one that ends highest."""
+    """Name of a derived arm -> the arms of which it is the one with the highest end."""
     rival: str | None
-    """The regime that would explain the same: starved, or None."""
+    """A regime that would be an alternative explanation: starved, or None."""
     most_seeds: int | None = None
-    """The seeds at which the last look will be; None where that was not stated."""
+    """Number of seeds at the last planned look; None if not stated."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """One time that the links were judged, on pairs that had not been judged before."""
+    """One interim analysis of the links, with pairs that earlier looks did not have."""
 
     pairs: Mapping[str, Any]
-    """Link or check -> its pairs, each by the names of its runs."""
+    """Link or check -> its pairs, each given by the names of its runs."""
     spent: Mapping[str, Any]
-    """Link or check -> the error spent up to this look on each word that could be said of it."""
+    """Link or check -> the error spent up to this look for each of its possible verdicts."""
 
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """study.json."""
+    """Contents of study.json."""
 
     study: str
     stated: Mapping[str, Any]
-    """The statement when the first runs were planned."""
+    """The statement from when the first runs were planned."""
     changed: Sequence[str]
-    """Changes since then, a sentence each."""
+    """Changes since then, one sentence each."""
     arms: Mapping[str, Any]
     """Arm -> seed as text -> name of the run."""
     runs: Mapping[str, Any]
     """Name of a run -> [hash of its config, its seed]."""
     looks: Sequence[Look] = ()
-    """In the order of time; none in a folder of a version that did not record them."""
+    """In chronological order; empty in files of versions that did not record looks."""
 
 
 def to_plain(stated: Stated) -> dict[str, Any]:
-    """Convert to plain JSON values, links by name; a link without a probe, or without a crossed
-    table, does not speak of one.
+    """Convert to plain JSON values, with links by name. The keys `probe` and `crossed` are omitted
+    from links that have none.
     """
     values = json.loads(json.dumps(dataclasses.asdict(stated)))
     for part in ("links", "checks"):
@@ -162,7 +163,7 @@ def to_plain(stated: Stated) -> dict[str, Any]:
 
 
 def link_of(name: str, values: Mapping[str, Any]) -> Link:
-    """The inverse, of one link. Raises TypeError for other keys."""
+    """Build a link from its values in `to_plain`. Raises TypeError for unknown keys."""
     probe = values.get("probe")
     parts = {
         "probe": None if probe is None else OfProbe(**probe),
@@ -172,7 +173,7 @@ def link_of(name: str, values: Mapping[str, Any]) -> Link:
 
 
 def crossed_of(values: Mapping[str, Any] | None) -> Crossed | None:
-    """A crossed table from plain JSON values. Raises TypeError or KeyError for others."""
+    """Build a crossed table from plain JSON values. Raises TypeError or KeyError if malformed."""
     if values is None:
         return None
     rows = tuple(tuple(map(str, row)) for row in values["arms"])
@@ -184,7 +185,7 @@ def write(folder: Path, record: StudyRecord) -> None:
 
 
 def read(folder: Path) -> StudyRecord:
-    """Raises DataError if study.json is missing or malformed."""
+    """Read study.json. Raises DataError if it is missing or malformed."""
     path = folder / FILE
     try:
         values = json.loads(plain_file.text(path))
@@ -201,7 +202,7 @@ def read(folder: Path) -> StudyRecord:
 
 
 def _bad_look(looks: Sequence[Any]) -> str | None:
-    """Describe the first look whose pairs are no lists of names."""
+    """Describe the first malformed look; None if there is none."""
     for number, look in enumerate(looks):
         problem = shape.problem(Look, look, f"looks[{number}]")
         if problem:

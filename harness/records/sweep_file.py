@@ -1,4 +1,4 @@
-"""sweep.json: the axes, the planned runs and the ledger of how each ended."""
+"""sweep.json: the axes and the ledger of a sweep, its planned runs with their status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """One run of a sweep: what was planned and how it stands."""
+    """One run of a sweep: its overrides and its status."""
 
     name: str
     dir: str | None
@@ -35,20 +35,20 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A set of runs from one command; one parent folder."""
+    """The runs of one command, in one parent folder."""
 
     dir: str | None
     axes: Mapping[str, Sequence[Any]]
-    """Swept key -> its expanded values, in their own types."""
+    """Swept key -> its expanded values, with their own types."""
     runs: Sequence[LedgerRow]
     command: Sequence[str] = ()
-    """The words that were typed; a resume takes the launcher from them."""
+    """The words of the command line; a resume takes the launcher from them."""
     name: str | None = None
     note: str | None = None
-    """Of --name and --note; sweep.json has them only where they were given."""
+    """Values of --name and --note; sweep.json contains only those that were given."""
 
     def by_run(self) -> dict[str, dict[str, Any]]:
-        """Run -> swept key -> its value."""
+        """Return the swept values: run -> swept key -> value."""
         return {
             row.name: {
                 key: value
@@ -70,7 +70,7 @@ def write(folder: Path, sweep: Sweep) -> None:
 
 
 def read(folder: Path) -> Sweep:
-    """Raises DataError if sweep.json is missing or malformed."""
+    """Read sweep.json. Raises DataError if it is missing or malformed."""
     path = folder / FILE
     content = plain_file.text(path)
     try:
@@ -89,7 +89,7 @@ def read(folder: Path) -> Sweep:
 
 
 def _bad_run(rows: Sequence[Any]) -> str | None:
-    """Describe the first row that is no LedgerRow, or whose name is no folder's."""
+    """Describe the first malformed row, or the first name that is not valid for a folder."""
     for number, row in enumerate(rows):
         problem = shape.problem(LedgerRow, row, f"runs[{number}]")
         if problem:

@@ -1,4 +1,4 @@
-"""A run and one checkpoint of it, found whole, for those who take its policy elsewhere."""
+"""Finds a run and one verified checkpoint of it, for using its policy elsewhere."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 
 MOST_NAMED = 12
-"""Kept steps that are named where another is asked for."""
+"""Number of kept steps that an error message lists."""
 
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """A run and one checkpoint of it."""
+    """A run and one verified checkpoint of it."""
 
     run: RunFolder
     config: RunConfig
     status: RunStatus
     checkpoint: Checkpoint
     passed_over: tuple[str, ...] = ()
-    """Newer checkpoints that are damaged, and how."""
+    """Descriptions of newer checkpoints that are damaged."""
 
     @property
     def files(self) -> Path:
@@ -35,15 +35,15 @@ class TrainedRun:
 
     @property
     def is_adapted(self) -> bool:
-        """Whether only adapters were trained, so that the checkpoint holds nothing else."""
+        """Whether only adapters were trained; the checkpoint then contains no other weights."""
         return self.config.policy.kind == "hf" and self.config.policy.lora_rank > 0
 
 
 def find(folder: Path, step: int | None = None) -> TrainedRun:
-    """The run in `folder` and its checkpoint of `step`, by default the last whole one.
+    """Return the run in `folder` and its checkpoint of `step`, by default the newest undamaged one.
 
-    Raises ConfigError for a config that was changed and a step whose checkpoint was not kept,
-    DataError where there is no checkpoint, or none that is whole and the run's own.
+    Raises ConfigError if the config was changed or the checkpoint of `step` was not kept, and
+    DataError if there is no checkpoint, or if it is damaged or belongs to another run.
     """
     run = RunFolder(folder)
     status, config = run_status.read(run), run_folder.read_config(run)
@@ -55,9 +55,9 @@ def find(folder: Path, step: int | None = None) -> TrainedRun:
 
 
 def every(folder: Path) -> list[TrainedRun]:
-    """The run in `folder` with each checkpoint that was kept, the earliest first.
+    """Return the run in `folder` with each of its kept checkpoints, earliest first.
 
-    Raises as `find` does; one that is damaged is an error here, since a gap would not be seen.
+    Raises as `find` does, also if any checkpoint is damaged, since a gap would go unnoticed.
     """
     kept = checkpoints.all_in(RunFolder(folder).checkpoints)
     return [find(folder, step) for step in sorted(checkpoints.step_of(path) for path in kept)]
@@ -96,13 +96,13 @@ def _checkpoint(
 
 
 def _whole(problem: str) -> str:
-    """The sentence for a checkpoint that is not as it was saved; `problem`: PATH: WHAT."""
+    """Return the message for a damaged checkpoint. `problem`: PATH: WHAT."""
     path, _, what = problem.rpartition(": ")
     return f"{path}: a checkpoint must be as it was saved, got: {what}"
 
 
 def _listed(kept: list[Path]) -> str:
-    """`25, 50, 75`; of many the first and the last."""
+    """Return `25, 50, 75`; of more than MOST_NAMED steps, the first ones and the last."""
     steps = [str(checkpoints.step_of(path)) for path in kept]
     if len(steps) <= MOST_NAMED:
         return ", ".join(steps)

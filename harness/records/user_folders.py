@@ -1,4 +1,4 @@
-"""Folders outside of any run: the user's cache, and the machine's for what does not last."""
+"""Folders outside of runs: the user's cache, and the machine's temporary folder."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.records import atomic
 
 
 def cache() -> Path:
-    """Folder for what is costly to make, by a hash of all that determines it: $HARNESS_CACHE, else
-    harness/ in the XDG cache; a link is followed, being the user's own.
+    """Return the cache folder: $HARNESS_CACHE, else harness/ in the XDG cache, links resolved.
 
-    Raises FolderError for a user without a home, where neither is set.
+    It stores what is expensive to compute, under a hash of everything that determines it. Raises
+    FolderError for a user without a home folder if neither variable is set.
     """
     if named := os.environ.get("HARNESS_CACHE"):
         return Path(os.path.realpath(named))
@@ -30,9 +30,10 @@ def cache() -> Path:
 
 
 def writable_cache() -> Path:
-    """The cache, if files can be made in it; it need not be there yet, and nothing is made.
+    """Return the cache folder after checking that it can be written to. Creates nothing.
 
-    Raises ConfigError where a variable names another, FolderError where none names one.
+    Raises ConfigError if a variable names a folder that cannot be written to, FolderError if no
+    variable does and the default cannot.
     """
     path = cache()
     there = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
@@ -50,7 +51,10 @@ def writable_cache() -> Path:
 
 
 def temporary() -> Path:
-    """$TMPDIR, else /tmp or what stands for it here. Raises StorageError where there is none."""
+    """Return the system's temporary folder: $TMPDIR, else usually /tmp.
+
+    Raises StorageError if there is none.
+    """
     try:
         return Path(tempfile.gettempdir())
     except OSError as error:
@@ -60,9 +64,10 @@ def temporary() -> Path:
 
 
 def own_temporary(name: str) -> Path:
-    """The folder NAME-UID in it, made if need be, that nobody else may write to.
+    """Return the folder NAME-UID in the temporary folder, writable only by this user.
 
-    Raises DeviceError if somebody else has made it, StorageError if it cannot be made.
+    Creates it if needed. Raises DeviceError if another user has created it or may write to it,
+    StorageError if it cannot be created.
     """
     path = temporary() / f"{name}-{os.getuid()}"
     with atomic.storage(path):

@@ -1,4 +1,4 @@
-"""How valid the users are that a run trains on: `validity` of run.json, as it is planned.
+"""Validity of the users that a run trains on: `validity` in run.json, written at planning.
 
 {"hard": {"reader": "lexical", "measured": {"kind_minus_cruel": {"value": ...}, ...},
           "problems": ["the user hears 3% of cruel replies as hurtful"]}}
@@ -14,21 +14,20 @@ from typing import Any
 from harness.config.run import LEVELS
 
 Measured = Mapping[str, Mapping[str, float] | None]
-"""Measure -> its value, low and high; None where it could not be measured."""
+"""Measure -> its value and the bounds of its interval; None if it could not be measured."""
 ENDS = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
 class LevelValidity:
-    """Whether the user of one level prefers kindness to cruelty and hears what was said."""
+    """Whether the user of one level prefers kindness to cruelty and understands what was said."""
 
     reader: str
-    """What hears the replies: the reader of the scripted user, or the model that plays a served
-    one."""
+    """What interprets the replies: the scripted user's reader, or the model of a served user."""
     measured: Measured
-    """Empty of a user whom nobody has measured."""
+    """Empty for a user who has not been measured."""
     problems: tuple[str, ...] = ()
-    """Why a policy that learns from this user does not learn empathy, a sentence each."""
+    """Reasons why a policy trained on this user does not learn empathy, one sentence each."""
 
     @property
     def valid(self) -> bool:
@@ -36,11 +35,11 @@ class LevelValidity:
 
 
 Validity = Mapping[str, LevelValidity]
-"""By name of a level that the run trains on."""
+"""Name of a level that the run trains on -> its validity."""
 
 
 def merged(runs: Iterable[Validity]) -> Validity:
-    """Return the levels of all `runs`, easiest first; unlike ones of one name are numbered."""
+    """Return the levels of all `runs`, easiest first; different ones of one name are numbered."""
     levels: dict[str, LevelValidity] = {}
     for level, one in (item for run in runs for item in run.items()):
         name, number = level, 1
@@ -62,7 +61,7 @@ def to_json(validity: Validity) -> dict[str, Any]:
 
 
 def from_json(values: Any) -> Validity | None:
-    """Read `validity` of a run.json; None where it says none, or nothing that can be read."""
+    """Read `validity` of a run.json; None if it is missing or malformed."""
     with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
         return {
             str(level): LevelValidity(
@@ -74,7 +73,7 @@ def from_json(values: Any) -> Validity | None:
 
 
 def _measured(values: Mapping[str, Any]) -> dict[str, dict[str, float] | None]:
-    """Keep the measures that are intervals, of whatever version."""
+    """Return the measures that are intervals, ignoring entries of other versions."""
     return {
         name: None if value is None else {end: float(value[end]) for end in ENDS}
         for name, value in values.items()
@@ -83,7 +82,7 @@ def _measured(values: Mapping[str, Any]) -> dict[str, dict[str, float] | None]:
 
 
 def is_measured(values: Any) -> bool:
-    """Return whether `values` is a section of measures, as a card or a cache may hold it."""
+    """Whether `values` is a valid section of measures from a card or the cache."""
     with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
         measures = [value for name, value in values.items() if name != "by_category"]
         intervals = [v is None or [float(v[end]) for end in ENDS] for v in measures]
@@ -92,6 +91,6 @@ def is_measured(values: Any) -> bool:
 
 
 def of_card(reader: str, card: Mapping[str, Any], problems: tuple[str, ...]) -> LevelValidity:
-    """Return the validity in a section of a difficulty card; its kinds of cruelty stay there."""
+    """Return the validity from a difficulty card's section, without its values by category."""
     measured = {name: value for name, value in card.items() if name != "by_category"}
     return LevelValidity(reader, _measured(measured), problems)

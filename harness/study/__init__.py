@@ -1,1 +1,1 @@
-"""A pre-stated question with its arms, its null controls and a verdict: docs/studies.md."""
+"""Studies: a preregistered question with arms, null controls and a verdict (docs/studies.md)."""

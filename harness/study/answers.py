@@ -1,8 +1,8 @@
-"""The answers of probes that a study's links are about: which are missing, and asking for them.
+"""Runs the probes that a study's links need, where their results are missing.
 
-They lie in the folders of the runs, as `harness probe` writes them. One that was asked of the same
-checkpoint, in the same way and by the same code is taken as it is, so that a study that is stopped
-goes on where it was. A probe that fails on a run leaves that run without the number.
+Results are stored in the run folders, as `harness probe` writes them. A result for the same
+checkpoint, with the same settings and code, is reused, so that a stopped study continues where it
+was. If a probe fails on a run, the link has no value for that run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TOLD_EVERY_S = 5.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """An answer that links are about."""
+    """A probe's result for one run that links need."""
 
     run: Path
     probe: str
@@ -56,7 +56,7 @@ class Wanted:
 
     @property
     def question(self) -> ask.Question:
-        """What is asked of the run's last checkpoint, against its start."""
+        """The probe's question about the run's last checkpoint, compared with its start."""
         probe = registry.named(self.probe)
         if self.items is not None:
             return ask.Question(probe, self.run, choice=ItemChoice(None, self.items))
@@ -65,7 +65,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Failure:
-    """An answer that could not be had."""
+    """A result that could not be obtained."""
 
     wanted: Wanted
     why: str
@@ -76,8 +76,9 @@ class Failure:
 
 
 def of_arms(planned: Planned) -> Mapping[str, Sequence[OfProbe]]:
-    """Arm -> the probes whose answers of its runs are compared; null controls where links are net
-    of them.
+    """Return arm -> the probes that links need of its runs.
+
+    Includes null controls for links that are net of them.
     """
     stated, found = planned.stated, dict[str, dict[str, OfProbe]]()
     for link in (*stated.links, *stated.checks):
@@ -91,7 +92,7 @@ def of_arms(planned: Planned) -> Mapping[str, Sequence[OfProbe]]:
 
 
 def wanted(planned: Planned, record: StudyRecord, done: Sequence[Path]) -> list[Wanted]:
-    """The answers that links are about, of the runs that are `done`, each once."""
+    """Return the distinct results that links need of the runs in `done`."""
     folders = {folder.name: folder for folder in done}
     every = (
         Wanted(folders[name], one.name, one.users, one.repeats, one.items)
@@ -106,11 +107,10 @@ def wanted(planned: Planned, record: StudyRecord, done: Sequence[Path]) -> list[
 def ask_missing(
     root: Path, every: Sequence[Wanted], granted: frozenset[Grant] = frozenset()
 ) -> list[Failure]:
-    """Ask for the answers that are not there, as many at once as there is room for; return those
-    that could not be had.
+    """Obtain the missing results, in parallel if possible; return the failures.
 
-    What lies in their place is removed first: it answers something else. Raises StoppedError if a
-    stop is asked for, or another process works in `root`, StorageError for what cannot be removed.
+    Outdated results in their place are removed first. Raises StoppedError if a stop is requested or
+    another process works in `root`, StorageError if an outdated result cannot be removed.
     """
     now = provenance.now()
     missing = [one for one in every if not _is_there(one, now)]
@@ -135,12 +135,12 @@ def _remove(one: Wanted) -> None:
 
 
 def _room(every: Sequence[Wanted]) -> int:
-    """Processes, this one among them, which then only waits. One where each would want the GPU, or
-    the endpoint whose limits one client keeps.
+    """Return the number of processes to use, including this one, which only waits if there are
+    others. 1 if a GPU is needed, or an endpoint, whose rate limits only a single client can keep.
     """
     configs: list[RunConfig] = []
     for one in every:
-        with contextlib.suppress(HarnessError):  # who asks will say why
+        with contextlib.suppress(HarnessError):  # `answer` will report it
             configs.append(run_folder.read_config(RunFolder(one.run)))
     alone = any(c.policy.kind == "hf" or c.simulator.kind == "served" for c in configs)
     if alone or any(config.trainer.gpus for config in configs):
@@ -167,14 +167,14 @@ def _shared(root: Path, every: Sequence[Wanted], pool: Executor) -> list[Failure
             one = futures[future]
             failures += _told(told, one, future.result())
             del left[one]
-    except BrokenProcessPool:  # one was killed, by a lack of memory most likely
+    except BrokenProcessPool:  # a process was killed, most likely for lack of memory
         safe_text.say("a process that asked a probe was killed; the rest is asked one by one")
         return failures + _in_turn(root, list(left))
     return failures
 
 
 def _told(told: Callable[[], None], one: Wanted, why: str | None) -> list[Failure]:
-    """Say how far it is, and what failed."""
+    """Print the progress, and the failure if there is one; return it."""
     told()
     if why is None:
         return []
@@ -184,7 +184,9 @@ def _told(told: Callable[[], None], one: Wanted, why: str | None) -> list[Failur
 
 
 def _progress(every: Sequence[Wanted]) -> Callable[[], None]:
-    """Says at most every TOLD_EVERY_S seconds how many answers there are, and at the end."""
+    """Return a function to call after each result, which prints the count, at most every
+    TOLD_EVERY_S seconds and at the end.
+    """
     names = ", ".join(dict.fromkeys(one.probe for one in every))
     done, last = 0, time.monotonic()
 
@@ -199,9 +201,9 @@ def _progress(every: Sequence[Wanted]) -> Callable[[], None]:
 
 
 def answer(root: Path, one: Wanted) -> str | None:
-    """Have one answer lie in its run's folder; why it does not, where it cannot be had.
+    """Obtain one result and write it to the run's folder; return the reason if that fails.
 
-    Raises StoppedError once a stop of `root` is asked for.
+    Raises StoppedError once a stop of `root` is requested.
     """
 
     def stop_if_asked(what: str, held: int, of: int) -> None:
@@ -216,20 +218,20 @@ def answer(root: Path, one: Wanted) -> str | None:
         raise
     except HarnessError as error:
         return plain_file.one_line(error)
-    except Exception as error:  # a row that is missing, and no end of the study
+    except Exception as error:  # the value is missing; the study continues
         where = debug_log.keep(one.run, error)
         return f"{type(error).__name__}: {plain_file.one_line(error)}{where}"
     return None
 
 
 def _is_there(one: Wanted, now: MadeBy) -> bool:
-    """Whether the very answer lies in the run's folder: of its last checkpoint, asked so, by the
-    same revision and versions; what is not committed of a checkout is not seen.
+    """Whether the run's folder has this result: for its last checkpoint, with the same settings,
+    git revision and versions. Uncommitted changes of a checkout are not detected.
     """
     try:
         found = probe_answer.read(one.run, one.probe)
         last = checkpoints.sum_of(trained_run.find(one.run).checkpoint)
-    except HarnessError:  # who asks will say why
+    except HarnessError:  # `answer` will report it
         return False
     if found is None or found.against != probe_answer.BY_START or found.item_file is not None:
         return False

@@ -1,4 +1,4 @@
-"""A study as planned: its statement with the words of the command line, and its arms' runs."""
+"""Plans a study: its statement, including the command line's overrides, and the arms' runs."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from harness.study.file import StudyFile
 
 SEED = "seed"
 IMPLIED = ("trainer.stop_unheard=false",)
-"""Words of every study whose keys neither its file nor the command line sets. A run that stops
-where all its groups have equal rewards, or its replies are no language, may well have collapsed;
-without it, what is compared is the rest. A null control never stops for that."""
+"""Overrides for every study, unless its file or the command line sets their keys. A run that stops
+because its replies are not language, or all its groups have equal rewards, has often collapsed.
+Dropping such runs would bias the comparison, the more so as null controls never stop for that."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A study before its first run: nothing is created."""
+    """A study as planned. Nothing is created."""
 
     name: str
     stated: Stated
     points: Mapping[str, Mapping[int, Point]]
-    """Arm -> seed -> its run; arms may share one."""
+    """Arm -> seed -> its run. Arms may share runs."""
     overrides: tuple[str, ...]
-    """The words of the command line but for the seeds."""
+    """The overrides of the command line, without seeds and launcher settings."""
     launcher: tuple[str, ...]
-    """Those of them that say where runs are executed."""
+    """The overrides that determine where runs are executed."""
 
     def distinct(self) -> dict[tuple[str, int], tuple[str, Point]]:
-        """(hash of the config, seed) -> the first arm that has this run, and its point.
+        """Return (hash of the config, seed) -> the first arm that has this run, and its point.
 
-        Seed by seed, so that a study that is cut to fewer seeds has whole pairs of them.
+        Ordered by seed, so that a study cut short has complete pairs.
         """
         by_identity: dict[tuple[str, int], tuple[str, Point]] = {}
         for seed in self.stated.seeds:
@@ -53,7 +53,7 @@ class Planned:
 
 
 def doubts(planned: Planned) -> Iterator[str]:
-    """Warns, before the first run, of what will leave the links undecided."""
+    """Yield warnings, before the first run, about what will leave links undecided."""
     stated = planned.stated
     if len(stated.seeds) < FEWEST_SEEDS:
         rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
@@ -82,7 +82,9 @@ def doubts(planned: Planned) -> Iterator[str]:
 
 
 def _unequal_choices(stated: Stated) -> Iterator[str]:
-    """Links one side of which is the best of more arms (benchmarks/study_verdicts.md)."""
+    """Yield warnings for links that compare best arms chosen from different numbers of arms
+    (benchmarks/study_verdicts.md).
+    """
     for link in (*stated.links, *stated.checks):
         choices = [len(stated.best.get(arm, [arm])) for arm in link.named_arms]
         choices += [] if link.against else [1]
@@ -97,7 +99,7 @@ def _unequal_choices(stated: Stated) -> Iterator[str]:
 
 
 def _equal(planned: Planned) -> list[list[str]]:
-    """Arms that share all of their runs."""
+    """Return groups of arms that have exactly the same runs."""
     by_runs: dict[frozenset[tuple[str, int]], list[str]] = {}
     for arm, points in planned.points.items():
         by_runs.setdefault(frozenset(map(who, points.values())), []).append(arm)
@@ -105,7 +107,7 @@ def _equal(planned: Planned) -> list[list[str]]:
 
 
 def who(point: Point) -> tuple[str, int]:
-    """The identity of equal runs: the hash of all but the seed, and the seed."""
+    """Return the identity of a run: the hash of its config, and its seed."""
     return config_file.config_hash(point.config), point.config.seed
 
 
@@ -157,7 +159,7 @@ def _settled(
 def _parts(
     file: StudyFile, typed: Mapping[str, Word], implied: Sequence[str]
 ) -> tuple[dict[str, Word], dict[str, Word], str]:
-    """The words of all arms, those of the launcher, and the word of the seeds."""
+    """Return the overrides common to all arms, those of the launcher, and that of the seeds."""
     said = {**_by_key(f"{file.path}: words", file.words), **typed}
     common = said | {k: word for k, word in _by_key("", implied).items() if k not in said}
     seeds = common.pop(SEED, None) or parse([f"{SEED}={file.seeds}"])[0]
@@ -168,7 +170,7 @@ def _parts(
 def _refuse_without_null(
     where: str, stated: Stated, points: Mapping[str, Mapping[int, Point]]
 ) -> None:
-    """Raise ConfigError for a link that no run could decide: net of null controls that none is."""
+    """Raise ConfigError for a link that is net of null controls which no arm provides."""
     planned = {who(point) for runs in points.values() for point in runs.values()}
     lacking = [
         arm
@@ -185,7 +187,7 @@ def _refuse_without_null(
 
 
 def null_arms(planned: Planned, arms: Sequence[str]) -> list[str]:
-    """The arms whose runs are null controls of those of `arms`."""
+    """Return the arms whose runs are null controls of the runs of `arms`."""
     nulls = {_null_of(point.config) for arm in arms for point in planned.points[arm].values()}
     return [
         arm
@@ -195,7 +197,7 @@ def null_arms(planned: Planned, arms: Sequence[str]) -> list[str]:
 
 
 def _null_of(config: RunConfig) -> tuple[str, int] | None:
-    """Who the null control of such a run would be; None of one that is a null control itself."""
+    """Return the identity of the run's null control; None if it is a null control itself."""
     if config.algorithm.null_control:
         return None
     without_signal = replace(config.algorithm, null_control=True)
@@ -207,7 +209,9 @@ def _texts(words: Mapping[str, Word]) -> tuple[str, ...]:
 
 
 def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, Word]:
-    """The words typed. Raises ConfigError for one that sweeps, or that an arm is about."""
+    """Parse the command line's overrides. Raises ConfigError for one that sweeps another key than
+    seed, or that sets a key of an arm.
+    """
     words = parse(overrides)
     keys.check(words)
     taken = {
@@ -237,7 +241,7 @@ def _by_key(where: str, texts: Sequence[str]) -> dict[str, Word]:
 
 
 def _points(words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
-    """The runs of one arm by seed."""
+    """Return seed -> run of one arm."""
     plan: Plan = planner.plan([*times.resolved(words), *beside])
     others = [key for key in plan.axes if key != SEED]
     if others:
@@ -246,7 +250,7 @@ def _points(words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
 
 
 def _to_blame(file: StudyFile, arm: str, others_can_be: bool, typed: Mapping[str, Word]) -> str:
-    """Where what an arm cannot be run with is written: in the file, or in the words typed."""
+    """Return where an arm's error comes from: the study file, or the command line."""
     in_file = f"{file.path}: arms.{arm}"
     if not typed:
         return in_file

@@ -1,4 +1,4 @@
-"""CPU hours of a study, from what a conversation and an evaluation were measured to cost."""
+"""Estimates the CPU hours of a study from measured costs of conversations and evaluations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from harness.config.simulator import IN_PROCESS
 
 @dataclass(frozen=True)
 class _Rung:
-    """CPU seconds, user time on one core of the machine that the benchmarks ran on."""
+    """Costs in CPU seconds: user time on one core of the benchmark machine."""
 
     start: float
     conversation: float
-    """With its share of the update."""
+    """Cost of a conversation, including its share of the update."""
     evaluation: float
 
 
@@ -25,28 +25,28 @@ MEASURED = {
     "tabular": _Rung(start=1.7, conversation=1.0e-3, evaluation=0.11),
     "tiny": _Rung(start=10.0, conversation=82e-3, evaluation=3.3),
 }
-"""By policy. tabular: the median of 19 runs of 600 steps on medium, by their events, two at once,
-2026-11-27; on hard and in null controls it is .7 to .9 of that, on easy 1.1. A first run, which has
-to read what later ones find kept, takes half as much again. tiny: start
-and conversations by a run of 100 steps on easy, 2026-11-23; in two short runs of 2026-11-28, by
-which the evaluation is, a conversation took 70 and 80 ms on easy, and on medium .8 of that.
+"""Policy -> costs. tabular: median of 19 runs of 600 steps on medium, from their events, two runs
+at once, 2026-11-27. The factor on hard and for null controls is 0.7 to 0.9, on easy 1.1; a first
+run, which fills caches, takes half as much again. tiny: start and conversations from a run of 100
+steps on easy, 2026-11-23; evaluation from two short runs of 2026-11-28, in which a conversation
+took 70 and 80 ms on easy, and 0.8 of that on medium.
 """
 SHAPE = (
     "hidden_size", "layers", "attention_heads", "key_value_heads", "head_size",
     "feed_forward_size", "vocabulary", "max_turn_tokens",
 )  # fmt: skip
-"""A language model costs what it was measured to only if these are as they were."""
+"""Keys that must have their defaults for the measured costs of a language model to apply."""
 
 
 def cpu_hours(configs: Iterable[RunConfig]) -> float | None:
-    """None where a rung among them was never measured."""
+    """Estimate the CPU hours of all runs; None if the cost of one is unknown."""
     seconds = [_cpu_s(config) for config in configs]
     measured = [s for s in seconds if s is not None]
     return sum(measured) / 3600 if len(measured) == len(seconds) else None
 
 
 def wall_hours(configs: Iterable[RunConfig], at_once: int) -> float | None:
-    """Until all are done, each begun as soon as one of `at_once` places is free; None as above."""
+    """Estimate the hours until all runs are done, `at_once` of them at a time; None if unknown."""
     seconds = [_cpu_s(config) for config in configs]
     busy = [0.0] * at_once
     for spent in seconds:
@@ -57,7 +57,7 @@ def wall_hours(configs: Iterable[RunConfig], at_once: int) -> float | None:
 
 
 def sentence(configs: list[RunConfig]) -> str:
-    """The runs about to be made, the time they take, and how that is known."""
+    """Describe the planned runs, their CPU hours and the basis of the estimate."""
     steps = sorted({config.trainer.steps for config in configs})
     runs = f"{len(configs)} run{'s' * (len(configs) != 1)} of {', '.join(map(str, steps))} steps"
     hours = cpu_hours(configs)
@@ -72,7 +72,7 @@ def sentence(configs: list[RunConfig]) -> str:
 
 
 def about(hours: float) -> str:
-    """`about 1.3 CPU hours`."""
+    """Return `about 1.3 CPU hours`."""
     return f"about {_shown(hours)} CPU hours"
 
 
@@ -87,7 +87,7 @@ def _rung(policy: PolicyConfig) -> _Rung | None:
 
 
 def is_as_measured(policy: PolicyConfig) -> bool:
-    """Whether it has the shape of the model that was measured."""
+    """Whether the policy has the shape that was measured; always true for tabular ones."""
     as_measured = all(getattr(policy, key) == getattr(PolicyConfig(), key) for key in SHAPE)
     return as_measured or policy.kind == "tabular"
 
@@ -102,21 +102,21 @@ def _cpu_s(config: RunConfig) -> float | None:
 
 
 def evaluations(config: RunConfig) -> int:
-    """Evaluations of a whole run."""
+    """Return the number of evaluations of a complete run."""
     trainer = config.trainer
     return evaluations_of(trainer.steps, trainer.evaluated_every, config.eval.at_start)
 
 
 def evaluations_of(steps: int, every: int, at_start: bool) -> int:
-    """Evaluations of a run: at its first step, unless eval.at_start is false, those that
-    trainer.eval_every sets, and its last; none if that is 0.
+    """Return the number of evaluations: at step 1 if `at_start`, then every `every` steps, and at
+    the last step. 0 if `every` is 0.
     """
     return math.ceil((steps - 1) / every) + at_start if every else 0
 
 
 def _share_of_an_evaluation(config: RunConfig) -> float:
-    """Conversations of an evaluation over those of the one that was measured, which was not held
-    again deaf.
+    """Return the conversations of an evaluation relative to those of the measured one, which had no
+    deaf repetition.
     """
     size, measured = config.eval, EvalConfig()
     levels = max(1, len(set(size.levels))) / len(measured.levels)

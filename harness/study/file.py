@@ -1,4 +1,4 @@
-"""sweeps/studies/NAME.yaml, our own YAML, into what a study states. ConfigError for the rest."""
+"""Reads a study file, sweeps/studies/NAME.yaml. Raises ConfigError for any mistake in it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NEEDED = ("quantity", "arm", "direction", "margin")
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study file as it stands, its words not yet parsed."""
+    """Contents of a study file, with overrides not yet parsed."""
 
     path: Path
     question: str
@@ -50,11 +50,11 @@ class StudyFile:
     rival: str | None
     most_seeds: int | None
     probes: Mapping[str, Options]
-    """How each probe is asked; those that are not named as `harness probe` asks them."""
+    """Name of a probe -> its options. Probes without an entry use the defaults."""
 
 
 def read(name: str) -> StudyFile:
-    """The study of that name, the current folder's first. Raises ConfigError."""
+    """Read the study of that name, preferring the current folder's. Raises ConfigError."""
     path = search_path.study_file(name)
     if path is None:
         _check_name(name, search_path.study_names())
@@ -92,7 +92,7 @@ def read(name: str) -> StudyFile:
 
 
 def _probes(path: Path, value: Any, links: Sequence[Link]) -> dict[str, Options]:
-    """How probes are asked; of those that links name, since others are not."""
+    """Return the options of probes, all of which links must use."""
     asked = probe_links.options(path, value)
     named = list(dict.fromkeys(link.probe.name for link in links if link.probe))
     for name in asked:
@@ -135,7 +135,7 @@ def _arms(path: Path, value: Any) -> dict[str, tuple[str, ...]]:
 
 
 def _check_name(name: str, known: Sequence[str]) -> None:
-    """Raise ConfigError where no study is named, or one that is not there."""
+    """Raise ConfigError if no study is named, or an unknown one."""
     if not name or "=" in name:
         rule = f"the first word must be the name of a study, one of {', '.join(known)}"
         given = f"got {name!r}: write the name before it" if name else "got none"
@@ -146,7 +146,7 @@ def _check_name(name: str, known: Sequence[str]) -> None:
 def _with_null_controls(
     path: Path, arms: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]
 ) -> dict[str, tuple[str, ...]]:
-    """Add to each arm that `null_controls` names, to all if it is true, itself without a signal."""
+    """Add a null control for each arm that `null_controls` names, or for all if it is true."""
     asked = values.get(NULL_CONTROLS, False)
     if isinstance(asked, bool):
         of = tuple(arms) if asked else ()
@@ -164,7 +164,7 @@ def _with_null_controls(
 
 
 def _best(path: Path, value: Any, arms: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Further arms, each the one of several that ends highest."""
+    """Return the derived arms: name -> the arms of which it is the one with the highest end."""
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: best must map names to lists of arms, got {value!r}")
     for name, of in value.items():
@@ -175,7 +175,7 @@ def _best(path: Path, value: Any, arms: Mapping[str, Any]) -> dict[str, tuple[st
 
 
 def _deciding(path: Path, value: Any, links: Sequence[Link]) -> tuple[str, ...]:
-    """The links named, all where none are."""
+    """Return the names of the deciding links; all links if the file does not say."""
     names = [link.name for link in links]
     if value is None:
         return tuple(names)
@@ -218,7 +218,7 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
 
 
 def _crossed(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> Crossed | None:
-    """The table that the link `of` is on; None of a link between two arms."""
+    """Return the crossed table of the link `of`; None for a link between arms."""
     if CROSSED not in of:
         return None
     value, keys = of[CROSSED], [f.name for f in dataclasses.fields(Crossed)]
@@ -248,8 +248,8 @@ def _crossed(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> Crossed 
 
 
 def _check_once(path: Path, link: Link, best: Mapping[str, Sequence[str]]) -> None:
-    """Raise ConfigError for an arm that stands twice in a crossed table, in a best one of it too:
-    its levels would be alike since their runs are the same.
+    """Raise ConfigError for an arm that occurs twice in a crossed table, also as part of a best
+    arm: levels would agree merely because they share runs.
     """
     seen: set[str] = set()
     for arm in probe_links.arms_of(link, best) if link.crossed else ():
@@ -260,7 +260,7 @@ def _check_once(path: Path, link: Link, best: Mapping[str, Sequence[str]]) -> No
 
 
 def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
-    """`names`: what it can be of, arms or the factors of its table."""
+    """Raise ConfigError for an invalid link. `names`: possible arms, or factors of its table."""
     if link.probe is None and link.quantity not in quantities.OLD_NAMES:
         checks.one_of(f"{where}.quantity", link.quantity, quantities.STUDIED)
     quantity = quantities.of_link(link)
@@ -289,7 +289,7 @@ def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
 
 
 def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:
-    """A link may hang on any check, a check on one before it."""
+    """Check `given`: a link may depend on any check, a check only on one before it."""
     check_names = [check.name for check in asked]
     for link in (*links, *asked):
         if link.given is not None and not check_names:

@@ -1,8 +1,8 @@
-"""The folder of a study: a sweep over all its arms, and study.json, which remembers what was stated
+"""The folder of a study: a sweep over all its arms, and study.json with the statement that was made
 before the first run.
 
-Planning again is how a study goes on: runs that are there are kept, those that are missing are
-planned beside them, and what is stated otherwise than at first is written down as changed.
+To continue a study, it is planned again: existing runs are kept, missing runs are added, and
+differences from the first statement are recorded as changes.
 """
 
 from __future__ import annotations
@@ -34,21 +34,23 @@ from harness.study import looks as study_looks
 from harness.study.arms import IMPLIED, Planned, who
 
 LONGEST = 400
-"""Characters of a value in a sentence about a change."""
+"""Maximal length of a value in a sentence about a change."""
 
 
 def default(planned: Planned) -> Path:
-    """runs/study-NAME-HASH, the hash of what was typed; seeds may be added to the same study."""
+    """Return runs/study-NAME-HASH, with a hash of the overrides. Seeds are not part of it, so that
+    they can be added to the same study.
+    """
     text = json.dumps(sorted(planned.overrides))
     tail = hashlib.sha256(text.encode()).hexdigest()[:6]
     return sweep_place.runs_folder().resolve() / f"study-{planned.name}-{tail}"
 
 
 def settle(planned: Planned, root: Path) -> StudyRecord:
-    """Make or complete the study in `root`: its runs planned, its ledger and study.json written.
+    """Create or complete the study in `root`: plan its runs, write the ledger and study.json.
 
-    Raises ConfigError if something else is in it, FolderError, StoppedError if a live process
-    executes it.
+    Raises ConfigError if `root` holds something else, FolderError, StoppedError if a live process
+    executes the study.
     """
     before = existing(planned, root)
     try:
@@ -69,7 +71,10 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
 
 
 def existing(planned: Planned, root: Path) -> StudyRecord | None:
-    """Reads the study in `root`. Raises ConfigError for another folder or another study's."""
+    """Read the study in `root`; None if the folder is missing or empty.
+
+    Raises ConfigError if it holds anything else.
+    """
     if not root.exists():
         return None
     if not root.is_dir():
@@ -88,22 +93,24 @@ def existing(planned: Planned, root: Path) -> StudyRecord | None:
 
 
 def has_implied_keys(record: StudyRecord) -> bool:
-    """Whether a study was begun with the words that are implied now; an older version's was not,
-    and goes on without them, since all its runs would be others.
+    """Whether a study was started with the overrides in IMPLIED.
+
+    Studies of older versions were not. They continue without them, since with them all of their
+    runs would be new ones.
     """
     said = {word.partition("=")[0] for word in record.stated["words"]}
     return all(word.partition("=")[0] in said for word in IMPLIED)
 
 
 def done(planned: Planned, root: Path) -> int:
-    """The number of planned runs that are done."""
+    """Return the number of planned runs that are done."""
     before = existing(planned, root)
     names = _runs_of(planned, root, before).values() if before else ()
     return sum(_is_done(root, name) for name in names)
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
-    """Lists what differs between two statements, a sentence each."""
+    """Return the differences between two statements, one sentence each."""
     sentences: list[str] = []
     for key in dict.fromkeys([*now, *before]):
         path = f"{above}.{key}" if above else key
@@ -120,8 +127,8 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") 
 
 
 def without_implied(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Without `deciding` where that is but all the links, which tell themselves, and without a
-    `most_seeds` that is not stated, which older versions did not know.
+    """Remove `deciding` if it lists all links, as it does by default, and `most_seeds` if it is not
+    stated, which older versions did not have.
     """
     implied = {"deciding"} if list(stated["deciding"]) == list(stated["links"]) else set()
     if stated.get("most_seeds") is None:
@@ -130,10 +137,10 @@ def without_implied(stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _runs_of(planned: Planned, root: Path, record: StudyRecord) -> dict[tuple[str, int], str]:
-    """(hash, seed) of each planned run that the folder holds -> its name.
+    """Return (hash, seed) -> name for each planned run that the folder contains.
 
-    A run of a version with fewer config keys counts as what this version would plan. Of two runs
-    that are the same, one that is done counts, else the first.
+    A run of a version with fewer config keys counts as the run that this version would plan. Of two
+    equal runs, one that is done is preferred, else the first.
     """
     asked, named = planned.distinct(), dict[tuple[str, int], str]()
     for name, (config, seed) in record.runs.items():
@@ -145,8 +152,8 @@ def _runs_of(planned: Planned, root: Path, record: StudyRecord) -> dict[tuple[st
 
 
 def _planned_now(run: RunFolder) -> tuple[str, int] | None:
-    """Hash and seed by which this version would plan the run; None where nobody can tell: its files
-    cannot be read, its config was changed, or its rows are of another version of the simulator.
+    """Return the hash and seed with which this version would plan the run; None if its files cannot
+    be read, its config was changed, or another simulator version made its rows.
     """
     try:
         status, values = run_status.read(run), plain_file.yaml_values(run.config)
@@ -156,7 +163,7 @@ def _planned_now(run: RunFolder) -> tuple[str, int] | None:
             return None
         config = config_file.from_dict(values)
     except (HarnessError, AttributeError, TypeError, ValueError, RecursionError):
-        return None  # of which its own start will speak
+        return None  # reported when the run is started
     return config_file.config_hash(config), config.seed
 
 
@@ -185,7 +192,7 @@ def _record(planned: Planned, before: StudyRecord | None, root: Path) -> StudyRe
 
 
 def _to_make(planned: Planned, record: StudyRecord) -> dict[str, Point]:
-    """Name -> point of every run of the study as it is stated now."""
+    """Return name -> point for every run of the current statement."""
     points = {key: point for key, (_, point) in planned.distinct().items()}
     return {
         name: points[config, seed]
@@ -195,7 +202,7 @@ def _to_make(planned: Planned, record: StudyRecord) -> dict[str, Point]:
 
 
 def _sweep(planned: Planned, root: Path, record: StudyRecord, new: Mapping[str, Point]) -> Sweep:
-    """The ledger over all runs, also over those that only an earlier statement asked for."""
+    """Return the ledger of all runs, including those of earlier statements."""
     rows = {name: LedgerRow(name, str(root / name), new[name].overrides) for name in new}
     if (root / sweep_file.FILE).is_file():
         rows = {**{row.name: row for row in ledger.read(root).runs}, **_unknown(rows, root)}

@@ -1,8 +1,8 @@
-"""A study as it was last judged, read from its folder: nothing is run, no error is spent.
+"""Reads a study's last verdict from its folder, without running anything or spending error.
 
-A look at the links spends error that later ones no longer have, so that only `harness study` takes
-one. What is read here is judged on the runs of the looks that study.json keeps; runs that have
-finished since are counted.
+An interim look at the links spends part of the error, so only `harness study` takes one. Here the
+links are judged again on the runs of the recorded looks. Runs that have finished since are only
+counted.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from harness.study.looks import DAMAGED
 
 @dataclass(frozen=True)
 class LastJudged:
-    """What a study's folder says of its question."""
+    """The last verdict on a study."""
 
     study: str
     stated: Stated
-    """As it was last judged; before that, as it was planned."""
+    """The statement that was last judged; before the first look, the planned one."""
     outcome: Outcome | None
-    """None where it was not judged yet, or cannot be judged again."""
+    """None if the study has not been judged yet, or its result is missing."""
     notes: Sequence[str]
-    """What is not told by the outcome, a sentence each."""
+    """Further remarks for the reader, one sentence each."""
 
 
 def read(root: Path, pool: Executor | None = None) -> LastJudged:
-    """Raises DataError where study.json, sweep.json or the statement in them cannot be read."""
+    """Read the last verdict. Raises DataError if study.json, sweep.json or the statement in them
+    cannot be read.
+    """
     record = study_file.read(root)
     result = _result(root)
     stated = _stated(root, record, result)
@@ -62,7 +64,7 @@ def _judged(
     result: Mapping[str, Any],
     pool: Executor | None,
 ) -> tuple[Outcome, list[str]]:
-    """The outcome on the runs of the looks so far."""
+    """Judge the links on the runs of the recorded looks; return the outcome and notes."""
     seen, runs = looks.before(root, record), ledger.read(root)
     done = study_arms.finished(runs)
     pairs = (pair for look in seen for of_link in look.pairs.values() for pair in of_link)
@@ -80,8 +82,9 @@ def _judged(
 def _with_their_controls(
     names: set[str], done: Sequence[Path], stated: Stated, record: StudyRecord
 ) -> list[Path]:
-    """The folders of the runs that were judged, and of every run of their seeds: null controls are
-    taken off, and arms that no link names are counted.
+    """Return the finished runs of all arms for the seeds of the judged runs.
+
+    These include null controls, which are subtracted, and arms that no link uses, which are listed.
     """
     seeds = {seed for of in record.arms.values() for seed, name in of.items() if name in names}
     counted = {
@@ -117,7 +120,7 @@ def _notes(
 
 
 def _result(root: Path) -> Mapping[str, Any] | None:
-    """What `harness study` wrote when it last judged; None where that is not there or damaged."""
+    """Read study/result.json, which `harness study` wrote last; None if missing or damaged."""
     try:
         result = json.loads(plain_file.text(root / looks.RESULT))
         return result if isinstance(result, dict) else None
@@ -126,7 +129,7 @@ def _result(root: Path) -> Mapping[str, Any] | None:
 
 
 def _stated(root: Path, record: StudyRecord, result: Mapping[str, Any] | None) -> Stated:
-    """The statement that was last judged: that of the first runs, with what was changed since."""
+    """Return the statement that was last judged: the first one, with the changes since."""
     try:
         first = _from_plain(record.stated)
         return first if result is None else _changed(first, result)
@@ -171,5 +174,5 @@ def _changed(first: Stated, result: Mapping[str, Any]) -> Stated:
 
 
 def _told(link: Mapping[str, Any]) -> dict[str, Any]:
-    """What a link of result.json states."""
+    """Return the stated keys of a link in result.json."""
     return {key: link[key] for key in (*LINK, *(name for name in NEWER if name in link))}

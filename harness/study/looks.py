@@ -1,4 +1,4 @@
-"""The looks at a study, kept in study.json: each spends error that later ones no longer have."""
+"""The interim looks at a study, recorded in study.json. Each spends a part of the total error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAMAGED = (DataError, ValueError, RecursionError, KeyError, TypeError, Attribute
 
 
 def remember(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:
-    """Write this look into study.json, if it is one: the same pairs again are no other look."""
+    """Add this look to study.json, unless its pairs are those of earlier looks."""
     look = study_outcome.look(outcome, record.looks)
     if look is None:
         return record
@@ -30,7 +30,9 @@ def remember(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:
 
 
 def before(root: Path, record: StudyRecord) -> list[Look]:
-    """The looks in study.json; where a version that kept none has judged, that of its result."""
+    """Return the looks in study.json. For a study judged by a version that recorded none, return
+    one look made from study/result.json.
+    """
     if record.looks:
         return list(record.looks)
     try:
@@ -44,7 +46,7 @@ def before(root: Path, record: StudyRecord) -> list[Look]:
 
 
 def _pairs(link: dict[str, Any], best: dict[str, str], record: StudyRecord) -> list[str]:
-    """The pairs of a link of result.json by the names of their runs; none if it was not tested."""
+    """Return the pairs of a link in result.json by the names of their runs; empty if untested."""
     arms = [best.get(arm, arm) for arm in (link["arm"], link["against"]) if arm]
     if link["difference"] is None:
         return []

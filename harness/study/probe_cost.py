@@ -1,4 +1,4 @@
-"""CPU hours of the answers of probes that a study asks for, from what was measured."""
+"""Estimates the CPU hours of the probes of a study from measured costs."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from harness.study.arms import Planned, who
 
 @dataclass(frozen=True)
 class _Rung:
-    """CPU seconds, user time on one core."""
+    """Costs in CPU seconds: user time on one core."""
 
     start: float
-    """Of an answer: both policies are loaded."""
+    """Cost of starting a probe, which loads both policies."""
     conversation: float
     reply: float
-    """To an item."""
+    """Cost of a reply to an item."""
 
 
 MEASURED = {
     "tabular": _Rung(start=0.4, conversation=2.9e-3, reply=0.0),
     "tiny": _Rung(start=1.0, conversation=52e-3, reply=5.3e-3),
 }
-"""By policy, on 2026-11-27: grounding of 64 held-out users x 4 conversations at one level (tiny:
-32 x 4), 200 items of reliability, in a process that had imported what it takes.
+"""Policy -> costs, measured on 2026-11-27 without imports: grounding with 64 held-out users x 4
+conversations at one level (tiny: 32 x 4), and 200 items of reliability.
 """
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What is asked of the runs of a study."""
+    """The probe results that a study needs."""
 
     by_probe: Mapping[str, int]
-    """Name -> answers, one a run."""
+    """Name of a probe -> number of results, one per run."""
     cpu_hours: float | None
-    """None where a policy among them was never measured."""
+    """None if the cost of one is unknown."""
 
     @property
     def told(self) -> str:
-        """The answers and what they cost; nothing where no link is about a probe."""
+        """Description of the results and their cost; empty if no link uses a probe."""
         if not self.by_probe:
             return ""
         named = ", ".join(f"{name} {count}" for name, count in self.by_probe.items())
@@ -56,7 +56,7 @@ class Answers:
 
 
 def of_study(planned: Planned) -> Answers:
-    """Count the answers of all runs, those that are there too."""
+    """Count the probe results of all runs, including existing ones."""
     runs = {
         (who(point), one.name): (point.config, one)
         for arm, probes in of_arms(planned).items()

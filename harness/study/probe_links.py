@@ -1,7 +1,7 @@
-"""Links whose number is the change of a probe's reading: what their file says, held against what
-the probe will find in runs like those of their arms.
+"""Links whose quantity is the change of a probe's reading: checks them against the readings that
+the probe will have for the runs of their arms.
 
-Whatever such a run could not answer is refused here, before anything is made.
+A link on a reading that such a run will not have is refused before any run is created.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from harness.records.study_file import EVALUATION, Link, OfProbe
 
 PROBE, LEVEL = "probe", "level"
 KEYS = (PROBE, LEVEL)
-"""Of such a link, beside those that all have."""
+"""Additional keys of such a link."""
 OPTIONS = tuple(f.name for f in dataclasses.fields(Options))
 Points = Mapping[str, Mapping[int, Point]]
 """Arm -> seed -> its run."""
 
 
 def options(path: Path, value: Any) -> dict[str, Options]:
-    """How each probe is asked, from a file's `probes`. Raises ConfigError."""
+    """Parse a study file's `probes`: name -> options. Raises ConfigError."""
     if not isinstance(value, dict):
         rule = f"must map names of probes to {', '.join(OPTIONS)}"
         raise ConfigError(f"{path}: probes {rule}, got {value!r}")
@@ -50,8 +50,9 @@ def options(path: Path, value: Any) -> dict[str, Options]:
 
 
 def of_probe(where: str, given: Mapping[str, Any]) -> OfProbe | None:
-    """What a link of a file says of its probe, all that hangs on the runs left open; None of one
-    that names none. Raises ConfigError.
+    """Parse the probe of a link in a study file; None if it has none. Raises ConfigError.
+
+    Values that depend on the runs are left empty until `settled`.
     """
     if PROBE not in given:
         if LEVEL in given:
@@ -75,8 +76,9 @@ def settled(
     points: Points,
     asked: Mapping[str, Options],
 ) -> Link:
-    """The link with all that hangs on the runs of its arms. Raises ConfigError for a reading that
-    one of them will not have.
+    """Return the link with the values that depend on the runs of its arms.
+
+    Raises ConfigError for a reading that one of the runs will not have.
     """
     if link.probe is None:
         return link
@@ -93,14 +95,14 @@ def settled(
 
 
 def arms_of(link: Link, best: Mapping[str, Sequence[str]]) -> list[str]:
-    """The arms on either side, those of a best one for it."""
+    """Return the arms that a link compares, with a best arm replaced by its candidates."""
     return [arm for side in link.named_arms for arm in best.get(side, [side])]
 
 
 def _runs(
     link: Link, best: Mapping[str, Sequence[str]], points: Points
 ) -> Iterator[tuple[str, RunConfig]]:
-    """The arms with the configs of their runs, each config once."""
+    """Yield the arms with their runs' distinct configs."""
     seen = set()
     for arm in arms_of(link, best):
         for point in points[arm].values():

@@ -1,4 +1,4 @@
-"""`KEY=*3` among an arm's words: three times what it has without it, whatever the rung says."""
+"""Resolves factors among an arm's overrides: `KEY=*3` is three times the value without it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from harness.errors import ConfigError
 
 TIMES = re.compile(r"([a-z_0-9.]+)=\*(.*)")
 BOUNDED = re.compile(r"[^eE]*([eE][+-]?\d{1,3})?")
-"""A longer exponent would be written out in full, which does not end."""
+"""Limits the exponent, since Fraction would expand a huge one to all of its digits."""
 RULE = "behind * must stand a number, as in *3 or *1/3"
 
 
 def plain(words: Sequence[str]) -> list[str]:
-    """The words that are no factors."""
+    """Return the overrides that are not factors."""
     return [word for word in words if not TIMES.fullmatch(word)]
 
 
 def resolved(words: Sequence[str]) -> list[str]:
-    """The words with a number in the place of each factor. Raises ConfigError.
+    """Replace each factor by a number. Raises ConfigError.
 
-    A factor stands for its key's word too, so that `policy=tiny algorithm.learning_rate=2e-3`
-    moves the arms that are about the rate along with the others.
+    A factor multiplies the value of its key's own override, if there is one. So
+    `policy=tiny algorithm.learning_rate=2e-3` also scales the arms with factors of the rate.
     """
     multiplied = [(match[1], match[2]) for word in words if (match := TIMES.fullmatch(word))]
     base = plain(words)
@@ -37,7 +37,7 @@ def resolved(words: Sequence[str]) -> list[str]:
         raise ConfigError(
             f"{multiplied[-1][0]}=*{multiplied[-1][1]}: a key takes one factor, got two"
         )
-    config = planner.plan(base).points[0].config  # of several the caller says that they are
+    config = planner.plan(base).points[0].config  # the caller refuses several points
     kept = [word for word in base if word.split("=")[0] not in factors]
     return kept + [f"{key}={_product(config, key, times)!r}" for key, times in multiplied]
 
@@ -47,7 +47,7 @@ def _product(config: Any, key: str, times: str) -> int | float:
     for name in key.split("."):
         value = getattr(value, name, None)
     if key == "seed" or isinstance(value, bool) or not isinstance(value, int | float):
-        overrides.check(parse([f"{key}={times}"]))  # a key that is no key is told as ever
+        overrides.check(parse([f"{key}={times}"]))  # reports an unknown key
         rule = "only a number of the config itself is multiplied, no choice, seed or remedy's own"
         raise ConfigError(f"{key}=*{times}: {rule}")
     try:

@@ -1,1 +1,1 @@
-"""Which secret may be sent to which host."""
+"""Permissions to send secrets to hosts."""

@@ -1,6 +1,6 @@
 """The hosts that a user has confirmed, each with the variables that may be sent there.
 
-One file of the user's own, outside every folder that may come from somebody else.
+They are stored in one file of the user, outside of folders that may come from somebody else.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ LOCK_WAIT_S = 5.0
 
 
 def file() -> Path:
-    """trust.json in $HARNESS_CONFIG, else in harness/ of the XDG config folder.
+    """Return the path of trust.json: in $HARNESS_CONFIG, else in harness/ of the XDG config folder.
 
-    Raises ConfigError where that is no absolute path: the current folder's is not the user's.
+    Raises ConfigError if $HARNESS_CONFIG is not absolute, since a file below the current folder may
+    come from somebody else, or if there is no home folder.
     """
     if named := os.environ.get("HARNESS_CONFIG"):
         if not Path(named).is_absolute():
             raise ConfigError(f"HARNESS_CONFIG must be an absolute path, got {named!r}")
         return Path(named) / NAME
-    xdg = Path(os.environ.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored
+    xdg = Path(os.environ.get("XDG_CONFIG_HOME", ""))  # by the standard, a relative one is ignored
     try:
         folder = xdg if xdg.is_absolute() else Path.home() / ".config"
     except RuntimeError as error:
@@ -43,9 +44,9 @@ def file() -> Path:
 
 
 def read() -> frozenset[Grant]:
-    """Read what is confirmed; nothing where there is no file.
+    """Read the confirmed grants; none if there is no file.
 
-    Raises ConfigError, naming the file, where somebody else may have written it.
+    Raises ConfigError, naming the file, if somebody else may have written it or it is malformed.
     """
     where = file()
     try:
@@ -62,13 +63,16 @@ def read() -> frozenset[Grant]:
 
 
 def add(grant: Grant) -> None:
-    """Confirm one more. Raises ConfigError as `read`, StorageError."""
+    """Add a grant to the file. Raises ConfigError as `read` does, and StorageError."""
     with _alone():
         _write({*read(), grant})
 
 
 def remove(grant: Grant) -> None:
-    """Take one back. Raises ConfigError as `read` and for one that is not there, StorageError."""
+    """Remove a grant from the file.
+
+    Raises ConfigError as `read` does and if the grant is not confirmed, and StorageError.
+    """
     with _alone():
         before = read()
         if grant not in before:
@@ -86,8 +90,8 @@ def _write(grants: Iterable[Grant]) -> None:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Lock the file within the block; new files and folders are private."""
-    before = os.umask(0o077)  # whatever HARNESS_UMASK says of runs
+    """Lock the file within the block, and make new files and folders private."""
+    before = os.umask(0o077)  # HARNESS_UMASK is for runs only
     try:
         folder = file().parent
         with atomic.storage(folder):

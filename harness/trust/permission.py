@@ -1,7 +1,7 @@
-"""Whether a key may go where a config says: a folder's word for it is not enough.
+"""Whether a key may be sent to the host in a config, which may come from somebody else.
 
-A user says so by typing host and variable, or has confirmed both: `harness trust`. What was typed
-reaches the process of a run with its launch, and is looked at again where the key is read.
+The user permits it by typing host and variable, or by confirming both with `harness trust`. Typed
+grants are passed to the process of a run and checked again where the key is read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _given: frozenset[Grant] = frozenset()
 
 @contextlib.contextmanager
 def given(grants: Iterable[Grant]) -> Iterator[None]:
-    """Let this process send these too, within the block."""
+    """Add grants to those of this process within the block."""
     global _given
     before, _given = _given, _given.union(grants)
     try:
@@ -30,9 +30,9 @@ def given(grants: Iterable[Grant]) -> Iterator[None]:
 
 
 def require(simulator: SimulatorConfig, granted: Collection[Grant] = ()) -> Grant | None:
-    """Variable that the calls of this simulator carry, and the host; None without a key.
+    """Return the variable that the simulator's calls send, and the host; None without a key.
 
-    Raises ConfigError unless it is among `granted`, given to this process or confirmed.
+    Raises ConfigError unless this grant is in `granted`, was given to this process or is confirmed.
     """
     grant = simulator.sends
     if grant is None or grant in granted or grant in _given or grant in confirmed.read():
@@ -45,11 +45,11 @@ def require(simulator: SimulatorConfig, granted: Collection[Grant] = ()) -> Gran
 
 
 def to_word(grant: Grant) -> str:
-    """`HOST=VARIABLE`, on the command line of a run's process."""
+    """Return `HOST=VARIABLE`, for the command line of a run's process."""
     return f"{grant.host}={grant.variable}"
 
 
 def of_word(word: str) -> Grant:
-    """The inverse of `to_word`. Raises ConfigError."""
+    """Parse `HOST=VARIABLE`, the inverse of `to_word`. Raises ConfigError."""
     host, _, variable = word.partition("=")
     return Grant(host, variable)

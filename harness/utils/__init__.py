@@ -1,1 +1,1 @@
-"""Helpers without knowledge of runs: processes, safe text, the installation."""
+"""Helpers that are independent of runs: processes, safe text, the installation."""

@@ -1,9 +1,9 @@
 """Extensions from other packages: found by entry point, or registered in this process.
 
-An installed package names them in its metadata, as `[project.entry-points."harness.remedies"]`
-with `NAME = "module:ITEM"`. Only metadata is read to list names; a package is imported when one of
-its items is asked for. What is registered in a process is not seen by the runs it starts, which are
-processes of their own: a run needs an entry point.
+An installed package names them in its metadata, under `[project.entry-points."harness.remedies"]`,
+as `NAME = "module:ITEM"`. Listing names reads only metadata; a package is imported when one of its
+items is loaded. Runs are separate processes and do not see what was registered in the process that
+started them: they need an entry point.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ from harness.errors import ConfigError
 from harness.utils import safe_path
 
 KINDS = ("algorithm", "remedy", "reward", "simulator", "importer", "figure")
-"""The kinds of things that another package can add; the entry points are `harness.KINDs`."""
+"""The kinds of extensions that another package can add; see `group` for their entry points."""
 CONF = "harness.conf"
-"""Entry points of packages that bring a conf/ folder."""
+"""Entry-point group of packages with a conf/ folder."""
 
 IMPORT_S = 60.0
-"""Time that the modules of one package have to be imported in: one may import torch, from a disk
-that has not read it yet."""
+"""Time limit for importing the modules of one package, which may import torch from a cold disk."""
 
 _registered: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 
 
 def group(kind: str) -> str:
-    """The entry-point group of a kind: `harness.remedies` of `remedy`."""
+    """Return the entry-point group of a kind: `harness.remedies` for `remedy`."""
     return f"harness.{kind[:-1]}ies" if kind.endswith("y") else f"harness.{kind}s"
 
 
@@ -50,7 +49,7 @@ def register(kind: str, name: str, item: Any) -> None:
 
 @contextlib.contextmanager
 def registered(kind: str, name: str, item: Any) -> Iterator[None]:
-    """`register` meanwhile, as a test does."""
+    """`register` within a block, for tests."""
     register(kind, name, item)
     try:
         yield
@@ -59,22 +58,22 @@ def registered(kind: str, name: str, item: Any) -> Iterator[None]:
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """Names of all extensions of a kind, in alphabetical order."""
+    """Return the names of all extensions of a kind, in alphabetical order."""
     return tuple(sorted({*_installed(group(kind)), *_registered[kind]}))
 
 
 def load(kind: str, name: str) -> Any:
-    """The item that an extension calls `name`.
+    """Return the extension `name`, importing its package.
 
-    Raises ConfigError if its package cannot be imported, for whatever reason, and KeyError if there
-    is none.
+    Raises ConfigError if the package cannot be imported for any reason, KeyError if there is no
+    such extension.
     """
     if name in _registered[kind]:
         return _registered[kind][name]
     point = _installed(group(kind))[name]
     try:
         return point.load()
-    except Exception as error:  # its module may raise anything
+    except Exception as error:  # a plug-in's module may raise anything
         raise ConfigError(
             f"{group(kind)}: {name} of {package_of(kind, name)} must be importable as "
             f"{point.value}, got {type(error).__name__}: {error}"
@@ -82,21 +81,22 @@ def load(kind: str, name: str) -> Any:
 
 
 def package_of(kind: str, name: str) -> str:
-    """The installed package that adds an extension; `this process` if it was registered."""
+    """Return the installed package that adds an extension; `this process` if it was registered."""
     if name in _registered[kind]:
         return "this process"
     return _distribution(_installed(group(kind))[name])
 
 
 def conf_folders() -> tuple[Path, ...]:
-    """The conf/ folders that plug-ins bring: of each package that an entry point of harness.conf
-    names, which is located and not imported. Raises ConfigError where there is none.
+    """Return the conf/ folders of the packages that entry points of harness.conf name.
+
+    The packages are located without importing them. Raises ConfigError if one has no conf/ folder.
     """
     return tuple(_conf_folder(point) for _, point in sorted(_installed(CONF).items()))
 
 
 def packages() -> dict[str, str]:
-    """Version of each installed package that adds an extension or a conf/ folder, by name."""
+    """Return name -> version of each installed package with an extension or a conf/ folder."""
     groups = {CONF, *map(group, KINDS)}
     found: dict[str, str] = {}
     for distribution in _distributions():
@@ -106,10 +106,10 @@ def packages() -> dict[str, str]:
 
 
 def problems(limit_s: float = IMPORT_S) -> dict[tuple[str, str], str]:
-    """(kind, name) of each installed extension that cannot be imported -> why, in a sentence.
+    """Return (kind, name) -> a sentence for each installed extension that cannot be imported.
 
-    A package is imported in a process of its own, since its modules may do anything: print, wait
-    for ever, end the process. What would come after one that does is not tried.
+    Each package is imported in a child process, since its modules may do anything: print, hang, end
+    the process. If one hangs or ends the process, the package's later extensions are not tried.
     """
     by_package: dict[str, list[tuple[str, str]]] = {}
     for kind in KINDS:
@@ -131,8 +131,10 @@ def problems(limit_s: float = IMPORT_S) -> dict[tuple[str, str], str]:
 def _imported_apart(
     items: Iterable[tuple[str, str]], limit_s: float
 ) -> tuple[int | None, list[str | None]]:
-    """Import items in another process, which looks for modules where this one does. Its exit code,
-    None if it was killed at the limit, and for each item that it came to, why that failed or None.
+    """Import items in a child process with this process's search path.
+
+    Returns its exit code, None if it was killed at the limit, and for each item that it reached,
+    the reason for a failure or None.
     """
     path = os.pathsep.join(safe_path.without_here())
     code = f"from {__name__} import tell_problems; tell_problems()"
@@ -157,8 +159,8 @@ def _imported_apart(
 
 
 def tell_problems() -> None:
-    """Print a JSON line for each extension `KIND NAME` of the command line: why it cannot be
-    imported, or null. What its module prints goes to stderr.
+    """Print a JSON line for each extension `KIND NAME` in sys.argv: why it cannot be imported, or
+    null. Output of the imported modules goes to stderr.
     """
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -172,7 +174,7 @@ def tell_problems() -> None:
 
 
 def _conf_folder(point: metadata.EntryPoint) -> Path:
-    is_name = point.value.isidentifier()  # to locate a.b, Python would import a
+    is_name = point.value.isidentifier()  # Python would have to import a to locate a.b
     spec = importlib.util.find_spec(point.value) if is_name else None
     folders = [Path(place) / "conf" for place in (spec and spec.submodule_search_locations) or ()]
     for folder in folders:
@@ -190,7 +192,7 @@ def _distribution(point: metadata.EntryPoint) -> str:
 
 @functools.cache
 def _installed(group: str) -> Mapping[str, metadata.EntryPoint]:
-    """Entry points by name. Raises ConfigError if two packages give one name."""
+    """Return name -> entry point. Raises ConfigError if two packages use one name."""
     found: dict[str, metadata.EntryPoint] = {}
     for point in _points(group):
         if point.name in found and found[point.name].value != point.value:
@@ -201,8 +203,8 @@ def _installed(group: str) -> Mapping[str, metadata.EntryPoint]:
 
 
 def _points(group: str) -> Iterator[metadata.EntryPoint]:
-    """The entry points of a group; of a package found twice, those of the first, which Python
-    imports.
+    """Yield the entry points of a group. Of a package found twice, only the first counts, which
+    Python would import.
     """
     for distribution in _distributions():
         points = [point for point in distribution.entry_points if point.group == group]
@@ -216,5 +218,5 @@ def _is_first(distribution: metadata.Distribution) -> bool:
 
 
 def _distributions(name: str | None = None) -> Iterable[metadata.Distribution]:
-    """Installed packages, or those of this name; none that merely lies in the current folder."""
+    """Return the installed packages, or those of this name, without the current folder's."""
     return metadata.distributions(name=name, path=safe_path.without_here())

@@ -1,4 +1,4 @@
-"""The folder that harness is installed in, and the command that installs a missing part."""
+"""The folder that harness is installed in, and the command that installs an extra."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 def shipped() -> Path:
-    """The folder of harness's own conf/ and sweeps/: the package in a wheel, else the checkout."""
+    """Return the folder with harness's own conf/ and sweeps/: the package, or the checkout."""
     package = Path(__file__).resolve().parents[1]
     return package if (package / "conf").is_dir() else package.parent
 
 
 def install_command(extra: str) -> str:
-    """Command that installs harness with `extra`."""
+    """Return the command that installs harness with `extra`."""
     in_checkout = (shipped() / "pyproject.toml").is_file()
     return (
         f"pip install -e '.[{extra}]'" if in_checkout else f"pip install 'empathy-harness[{extra}]'"

@@ -1,4 +1,4 @@
-"""What to say of a path at which nothing is: a mistyped folder is the usual reason."""
+"""Messages about paths that do not exist, which are usually mistyped folders."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import difflib
 from pathlib import Path
 
 LIKE = 0.5
-"""Least likeness of a name for it to be offered, as difflib measures it."""
+"""Minimal similarity, by difflib, for a name to be suggested."""
 
 
 def why(path: Path) -> str | None:
-    """Return `no such folder; nearest: runs/first` where nothing is at `path`, else None."""
+    """Return `no such folder; nearest: runs/first` if `path` does not exist, else None."""
     names: list[str] = []
     with contextlib.suppress(OSError, ValueError):
         if path.exists():

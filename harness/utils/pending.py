@@ -1,7 +1,7 @@
-"""Results that take time, in which the caller may do other things.
+"""Results that are computed while the caller does other things.
 
-A `Pending` result is a function that waits for it. What is not `Awaited` has been there when it was
-returned; an `Awaited` result also says whether it would have to wait.
+A `Pending` result is a function that waits for the result and returns it. An `Awaited` one can also
+tell whether it would have to wait; any other was ready when it was returned.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ U = TypeVar("U")
 Pending = Callable[[], T]
 """Waits for a result and returns it; called once."""
 POLL_EVERY_S = 0.2
-"""Seconds between looks for news while results are waited for."""
+"""Seconds between calls of `poll` while waiting for results."""
 
 
 def nothing() -> None:
@@ -26,23 +26,21 @@ def nothing() -> None:
 
 
 def no_work() -> bool:
-    """Leave all work to others."""
+    """Do no work; return False."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Awaited(Generic[T]):
-    """A pending result that also says whether it would have to wait."""
+    """A pending result that can also tell whether it would have to wait."""
 
     wait: Callable[[], T]
     futures: tuple[Future[Any], ...]
-    """All done once the result is there."""
+    """All of these are done once the result is ready."""
     poll: Callable[[], None] = nothing
-    """Called now and then while others wait for it; raises what ends the run."""
+    """Called from time to time while waiting; may raise an error that ends the run."""
     work: Callable[[], bool] = no_work
-    """Does a short piece of what results wait for, where that is the caller's own thread to do;
-    False where nothing is left of it.
-    """
+    """Does a short piece of the work that needs the caller's thread; False if none is left."""
 
     def __call__(self) -> T:
         """Wait for the result."""
@@ -50,17 +48,17 @@ class Awaited(Generic[T]):
 
     @property
     def is_there(self) -> bool:
-        """Whether the result can be had at once."""
+        """Whether the result is available without waiting."""
         return all(future.done() for future in self.futures)
 
 
 def ready(result: T) -> Pending[T]:
-    """A result that is there already."""
+    """Return a pending result that is ready."""
     return lambda: result
 
 
 def gathered(pending: Sequence[Pending[T]]) -> Pending[list[T]]:
-    """All of the results, pending until the last is there; Awaited where each is."""
+    """Combine pending results into one pending list; Awaited if all of them are."""
 
     def results() -> list[T]:
         return [one() for one in pending]
@@ -81,16 +79,17 @@ def gathered(pending: Sequence[Pending[T]]) -> Pending[list[T]]:
 
 
 def then(pending: Pending[T], go_on: Callable[[T], U]) -> Pending[U]:
-    """What `go_on` makes of a result, pending as that is."""
+    """Return `go_on` of a pending result, as a pending result of the same kind."""
     if isinstance(pending, Awaited):
         return Awaited(lambda: go_on(pending()), pending.futures, pending.poll, pending.work)
     return lambda: go_on(pending())
 
 
 def first_ready(pending: Sequence[Pending[Any]]) -> int:
-    """Wait until one of `pending` is there: its number, the least where several are.
+    """Wait until one of `pending` is ready and return its index, the lowest if several are.
 
-    The first, at once, where one does not tell. Meanwhile it does what work they have, and polls.
+    Meanwhile calls their `work` and `poll`. Returns 0 at once if one is not Awaited, or if there is
+    only one.
     """
     known = [one for one in pending if isinstance(one, Awaited)]
     if len(known) < len(pending) or len(known) == 1:

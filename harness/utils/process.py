@@ -1,4 +1,4 @@
-"""Set up a process: its streams, the privacy of its files, its signals, its parent."""
+"""Sets up a process: its streams, the permissions of its files, its signals, its parent."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 UMASK = "HARNESS_UMASK"
 PRIVATE = "077"
 DEBUG = "HARNESS_DEBUG"
-"""Set by --debug, for the processes of runs: tracebacks are shown as well as logged."""
+"""Variable set by --debug, also for the processes of runs: tracebacks are printed too."""
 
 
 def open_descriptors() -> None:
-    """Open 0, 1 and 2 on nothing where they are closed.
+    """Open the descriptors 0, 1 and 2 on /dev/null if they are closed.
 
-    The next file opened would get such a number, and what is said on stderr would land in it.
+    Otherwise the next file opened would get such a number, and messages for stderr would be written
+    to that file.
     """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             setattr(sys, name, open(descriptor, "w", closefd=False))  # noqa: SIM115
@@ -42,23 +43,23 @@ _M_MMAP_THRESHOLD = -3  # malloc.h
 
 
 def return_large_blocks() -> bool:
-    """Have memory blocks of LARGE_BLOCK_BYTES returned to the system once they are free; whether
-    this C library can.
+    """Make malloc return blocks of LARGE_BLOCK_BYTES or more to the system when they are freed.
 
-    glibc raises that bound by itself, up to 32 MB, and keeps what is below it. Between the tensors
-    that backward needs, freed ones then leave holes that no other size fits into: three quarters
-    of a language model's memory.
+    Returns whether the C library supports this. By default glibc raises the threshold up to 32 MB
+    and keeps freed blocks below it. Freed tensors between those that backward needs then leave
+    holes in which other sizes do not fit: three quarters of a language model's memory.
     """
     if sys.platform != "linux":
         return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's; others have none
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # only glibc has it
     return mallopt is not None and bool(mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES))
 
 
 def keep_private() -> None:
-    """Make what this process and its children write their user's alone: 0600, folders 0700.
+    """Make files of this process and its children private to the user: 0600, folders 0700.
 
-    $HARNESS_UMASK, as in 027, opens it to others. Raises ConfigError for another value.
+    $HARNESS_UMASK, an octal number such as 027, replaces this umask. Raises ConfigError if it is
+    not octal.
     """
     umask = os.environ.get(UMASK, PRIVATE)
     try:
@@ -68,7 +69,7 @@ def keep_private() -> None:
 
 
 def defer_stops() -> None:
-    """Keep stop requests back, over an exec too, until `admit_stops`; a hangup stops nothing."""
+    """Block stop signals until `admit_stops`, also across an exec, and ignore hangups."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
@@ -80,7 +81,7 @@ def admit_stops() -> None:
 
 @contextlib.contextmanager
 def put_off(numbers: Iterable[int]) -> Iterator[list[int]]:
-    """Note these signals in the yielded list instead of handling them, within the block."""
+    """Within the block, append these signals to the yielded list instead of handling them."""
     came: list[int] = []
     before = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}
     for number in before:
@@ -94,13 +95,14 @@ def put_off(numbers: Iterable[int]) -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def interrupt_kept_from_children() -> Iterator[None]:
-    """Have processes that this thread starts within the block never get SIGINT, from their first
-    moment on, while this process goes on to obey it.
+    """Block SIGINT in processes that this thread starts within the block, while this process still
+    handles it.
 
-    A terminal's Ctrl-C goes to them too, and before they can set a handler Python ends them with a
-    traceback. A signal mask outlives an exec; meanwhile another thread takes the signal for us.
+    A terminal sends Ctrl-C to them too, and Python would end them with a traceback before they
+    could set a handler. They inherit the signal mask across exec. Meanwhile another thread of this
+    process, without the mask, receives the signal.
     """
-    resource_tracker.ensure_running()  # multiprocessing unblocks SIGINT here where it starts this
+    resource_tracker.ensure_running()  # starting it later would unblock SIGINT in this thread
     over = threading.Event()
     taker = threading.Thread(target=over.wait, daemon=True)
     taker.start()
@@ -114,16 +116,16 @@ def interrupt_kept_from_children() -> Iterator[None]:
 
 
 def stop_is_due() -> bool:
-    """Whether one is kept back just now."""
+    """Whether a deferred stop signal is pending."""
     return not signal.sigpending().isdisjoint(STOP_SIGNALS)
 
 
 def die_with(parent_pid: int) -> None:
-    """End this process, at once, when process `parent_pid` is gone, however it went."""
+    """Kill this process as soon as process `parent_pid`, its parent, has ended in any way."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-        if os.getppid() != parent_pid:  # it went before the call above
+        if os.getppid() != parent_pid:  # the parent ended before the call above
             os.kill(os.getpid(), signal.SIGKILL)
     else:
         threading.Thread(target=_watch, args=(parent_pid,), daemon=True).start()

@@ -1,6 +1,6 @@
-"""Work shared with other processes; results and their order do not depend on who does a piece.
+"""Shares work with other processes. Results and their order do not depend on the distribution.
 
-The others are spawned, since a fork of a process that has threads may hang.
+The other processes are spawned, since a fork of a process with threads may hang.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Generic, TypeVar
 from harness.utils import process
 
 MOST_PROCESSES = 4
-"""More do not pay: what is done with all runs at the end is done by one."""
+"""More processes do not help, since one process does the final work on all runs."""
 FEWEST_RUNS = 100
-"""Fewer are fitted sooner than a second process starts."""
+"""Fitting fewer runs takes less time than starting a second process."""
 RARELY = (100_000, 5, 5)
-"""Thresholds of Python's cyclic garbage collector, which by default (700, 10, 10) takes a twentieth
-of an analysis to find next to nothing: what is read and fitted is kept until the end. Python's own
-search as it ends, 0.2 s in each process after a thousand runs, is spared by gc.freeze.
+"""Thresholds of Python's cyclic garbage collector. With the default (700, 10, 10) it takes 5% of
+an analysis and finds almost nothing, since data and fits are kept until the end. gc.freeze avoids
+the collection at exit, which takes 0.2 s in each process after a thousand runs.
 """
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -36,9 +36,10 @@ Result = TypeVar("Result")
 
 @contextlib.contextmanager
 def others(processes: int) -> Iterator[Executor | None]:
-    """All of `processes` but this one, None if there are none; they start with the first work.
+    """Yield an executor with one worker less than `processes` or MOST_PROCESSES; None without any.
 
-    Until the end all of them look for garbage more rarely, and not once more as they end.
+    Workers start with the first work. Within the block all processes collect garbage less often,
+    and none of them collects it at exit.
     """
     count = min(processes, MOST_PROCESSES) - 1
     with _rarely_collecting():
@@ -49,7 +50,7 @@ def others(processes: int) -> Iterator[Executor | None]:
         try:
             with _deaf_children():
                 pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
-        except (OSError, NotImplementedError):  # /dev/shm is not writable: this process alone
+        except (OSError, NotImplementedError):  # /dev/shm is not writable: use only this process
             yield None
             return
         try:
@@ -60,8 +61,8 @@ def others(processes: int) -> Iterator[Executor | None]:
 
 @contextlib.contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Processes that start meanwhile do not hear Ctrl-C, which a terminal sends to all: they end
-    with this one. What Python starts beside them need not tell of it either.
+    """Block SIGINT in processes that start within the block: a terminal sends Ctrl-C to all, but
+    they end with this process. Also silence warnings of Python's resource tracker.
     """
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -88,7 +89,7 @@ def _rarely_collecting() -> Iterator[None]:
 
 
 def prepare(pool: Executor | None, *modules: str) -> None:
-    """Another process imports `modules` while this one does something else."""
+    """Import `modules` in a worker, while this process does something else."""
     begin(pool, _import, modules)
 
 
@@ -97,7 +98,7 @@ def _import(module: str) -> None:
 
 
 def likely_many(paths: Sequence[Path]) -> bool:
-    """Whether there may be FEWEST_RUNS runs in them, by how many entries they have."""
+    """Whether `paths` may contain FEWEST_RUNS runs, by their number of directory entries."""
     with contextlib.suppress(OSError):
         entries = sum(len([*path.iterdir()]) if path.is_dir() else 1 for path in paths)
         return entries >= FEWEST_RUNS
@@ -106,16 +107,18 @@ def likely_many(paths: Sequence[Path]) -> bool:
 
 @dataclass(frozen=True)
 class Begun(Generic[Piece, Result]):
-    """Pieces of work, from the first on in the hands of the others, where there are others."""
+    """Pieces of work, which the workers, if there are any, process from the first on."""
 
     work: Callable[[Piece], Result]
     pieces: Sequence[Piece]
     futures: Sequence[Future[Result]]
-    """Future of each piece; none where this process does all of them."""
+    """Future of each piece; empty if this process does all of them."""
 
     def results(self, left_to_others: int = 0) -> list[Result]:
-        """Return the results in the order of the pieces. This process takes what nobody has begun,
-        from the end, but for the first `left_to_others`.
+        """Return the results in the order of the pieces.
+
+        This process takes pieces that no worker has started, from the end, except for the first
+        `left_to_others`.
         """
         if not self.futures:
             return [self.work(piece) for piece in self.pieces]
@@ -126,14 +129,14 @@ class Begun(Generic[Piece, Result]):
                     done[at] = self.work(self.pieces[at])
             every = enumerate(self.futures)
             return [done[at] if at in done else future.result() for at, future in every]
-        except BrokenProcessPool:  # one was killed, by a lack of memory most likely
+        except BrokenProcessPool:  # a worker was killed, most likely for lack of memory
             return [self.work(piece) for piece in self.pieces]
 
 
 def begin(
     pool: Executor | None, work: Callable[[Piece], Result], pieces: Sequence[Piece]
 ) -> Begun[Piece, Result]:
-    """`work`, a function of a module, and its pieces are sent to the others of the `pool`."""
+    """Submit `work`, a module-level function, for each piece to the `pool`, if there is one."""
     try:
         with _deaf_children():
             futures = [pool.submit(work, piece) for piece in pieces] if pool is not None else []

@@ -1,8 +1,9 @@
-"""Records of the inner loop: dataclasses that mypy takes for frozen, and that are made quickly.
+"""Records for the inner loop: dataclasses that mypy treats as frozen, but with a fast __init__.
 
-`dataclass(frozen=True)` sets each field through a check, which makes a record of twelve fields five
-times as dear as one without. A turn of a conversation makes ten records, so theirs are checked by
-mypy alone. Whatever is not made by the hundred thousand stays `dataclass(frozen=True)`.
+`dataclass(frozen=True)` sets each field by object.__setattr__, which makes creating a record of
+twelve fields five times as slow. A turn of a conversation creates ten records, so only mypy checks
+that they are not changed. Classes without hundreds of thousands of instances stay
+`dataclass(frozen=True)`.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True)
 def record(cls: type[T]) -> type[T]:
-    """Return `cls` as a frozen dataclass with slots whose fields are set without a check.
+    """Return `cls` as a frozen dataclass with slots whose __init__ sets fields directly.
 
-    It is compared, hashed, copied and inherited from as any frozen dataclass, by frozen dataclasses
-    and records alone. Assigning to a field raises nothing; mypy refuses it.
+    Comparing, hashing, copying and inheriting work as for frozen dataclasses. Assigning to a field
+    does not raise, but mypy reports it.
     """
     made = dataclass(frozen=True, slots=True)(cls)
     changeable: Any = made
@@ -38,9 +39,9 @@ def record(cls: type[T]) -> type[T]:
 
 
 def changed(old: T, name: str, value: object) -> T:
-    """Return `old` with another value of one field; quicker than `dataclasses.replace`.
+    """Return `old` with another value of one field; faster than `dataclasses.replace`.
 
-    Only for classes whose fields are all given when they are made.
+    Only for classes whose fields are all arguments of __init__.
     """
     kind: Any = type(old)
     place, values_of = _layout(kind, name)
@@ -52,6 +53,6 @@ def changed(old: T, name: str, value: object) -> T:
 
 @cache
 def _layout(cls: Any, name: str) -> tuple[int, Callable[[Any], tuple[Any, ...]]]:
-    """Return the place of a field among those of its class, and what reads all of them."""
+    """Return the index of a field in its class, and a function that gets all fields' values."""
     names = [field.name for field in fields(cls)]
     return names.index(name), attrgetter(*names)

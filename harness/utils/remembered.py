@@ -1,4 +1,4 @@
-"""Values remembered by key, of which the oldest are forgotten."""
+"""A cache of values by key that drops the oldest entries."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ V = TypeVar("V")
 
 
 class Remembered(Generic[K, V]):
-    """What was made for each key; all that is new in a batch is made at once."""
+    """Caches the value of each key. Missing values of a batch are made in one call."""
 
     def __init__(self, most: int = 16384) -> None:
         self._values: dict[K, V] = {}
         self._most = most
         self.made = 0
-        """Values made so far; what is remembered is not made again."""
+        """Number of values made so far."""
 
     def of(self, keys: Sequence[K], make: Callable[[list[K]], Iterable[V]]) -> list[V]:
-        """Return the value of each key; `make` returns those of new keys, each given once."""
+        """Return the value of each key. `make` gets the distinct missing keys and returns their
+        values.
+        """
         known = self._values
         try:
             return [known[key] for key in keys]

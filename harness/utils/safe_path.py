@@ -1,12 +1,13 @@
 """Keeps the current folder out of the module search path: imports come from the installation.
 
-A run folder, a log or a study may come from somebody else, and people work inside it: a signal.py
-beside the data must not run. Python itself puts the current folder first for `-c` and `-m`, which
-is how multiprocessing, joblib, submitit and torch start their processes, and takes an empty entry
-of PYTHONPATH for it, which `export PYTHONPATH=$PYTHONPATH:/my/lib` leaves where there was none.
+A run folder, a log or a study may come from somebody else, and users work inside it: a signal.py
+next to the data must not run. Python puts the current folder first for `-c` and `-m`, with which
+multiprocessing, joblib, submitit and torch start processes. It also treats an empty entry of
+PYTHONPATH as the current folder, and `export PYTHONPATH=$PYTHONPATH:/my/lib` creates an empty entry
+if the variable was not set.
 """
 
-import os  # both are loaded before any path is searched; nothing else may be imported here
+import os  # Python has loaded os and sys already; nothing else may be imported here
 import sys
 
 VARIABLE = "PYTHONSAFEPATH"
@@ -14,10 +15,10 @@ PATH = "PYTHONPATH"
 
 
 def keep() -> None:
-    """Take the current folder from this process's path, and keep it from those of its descendants.
+    """Remove the current folder from the search paths of this process and its descendants.
 
-    Any other entry of PYTHONPATH is the user's own and stays, and so does a checkout that we run
-    from.
+    Other entries of PYTHONPATH are kept, and so is a checkout of harness that is the current
+    folder.
     """
     os.environ[VARIABLE] = "1"
     started_as_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
@@ -26,13 +27,13 @@ def keep() -> None:
     search_path = os.environ.get(PATH)
     kept = os.pathsep.join(_named())
     if search_path and kept != search_path and not _is_ours(os.curdir):
-        os.environ[PATH] = kept  # an empty one names no folder at all
+        os.environ[PATH] = kept  # an entirely empty PYTHONPATH has no entries
         sys.path[:] = without_here()
 
 
 def without_here() -> list[str]:
-    """The module search path without the current folder, unless the user named it in PYTHONPATH,
-    it is Python's own, or the checkout that we run from.
+    """Return sys.path without the current folder, unless the user named that in PYTHONPATH or it is
+    Python's own folder or the checkout of harness.
     """
     here = _real(os.curdir)
     pythons_own = here.startswith((_real(sys.prefix), _real(sys.base_prefix)))
@@ -42,7 +43,7 @@ def without_here() -> list[str]:
 
 
 def _named() -> list[str]:
-    """The folders of PYTHONPATH but for those that stand for the current one."""
+    """Return the entries of PYTHONPATH, except empty ones and `.`."""
     entries = os.environ.get(PATH, "").split(os.pathsep)
     return [entry for entry in entries if not _stands_for_here(entry)]
 

@@ -1,11 +1,11 @@
-"""Text to people: what cannot be seen is written as an escape, and no reader is waited for.
+"""Output for users: invisible characters are escaped, and writing never blocks for long.
 
-Names of folders, values that were given and what a run.json says come from others: an escape
-sequence in one of them would move the cursor, set a title or fill the clipboard. Every sink
-(terminal, CSV, figure) starts from `visible` and adds what is special to it.
+Folder names, given values and the contents of run.json may come from others. An escape sequence in
+them could move the cursor, set a title or fill the clipboard. So every output (terminal, CSV,
+figure) applies `visible` first, and then its own escaping.
 
-A reader may also stop reading and leave the stream open and full. What ends a process is said
-within a second or two all the same, or left unsaid.
+A reader may also stop reading and leave a pipe open and full. So that the process can end, a
+message that is not read within a second or two is dropped.
 """
 
 from __future__ import annotations
@@ -26,39 +26,37 @@ if TYPE_CHECKING:
 
 WAIT_S = 2.0
 _stalled: set[int] = set()
-"""Descriptors that took nothing for WAIT_S: until they do again, they are not waited for."""
+"""Descriptors that were not writable for WAIT_S; no further wait for them until they are again."""
 
 
 def visible(text: str) -> str:
-    r"""`text` on one line, with every character that is not plainly visible as \xNN or \uNNNN.
+    r"""Escape every character that is not printable, as \xNN or \uNNNN.
 
-    Escaped are control characters (ESC, CR, C1), format characters (bidirectional overrides, zero
-    width), separators other than the blank, lone surrogates, private use and unassigned ones.
+    These are control characters (ESC, CR, C1), format characters (bidirectional overrides, zero
+    width), separators other than the space, lone surrogates, private-use and unassigned ones.
     """
     return "".join(char if char.isprintable() else escaped(char) for char in text)
 
 
 def escaped(char: str) -> str:
-    """Write one character as ASCII, as Python does."""
+    """Return one character as a Python escape sequence in ASCII."""
     return char.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 def text(value: object, style: str = "") -> Text:
-    """`value` as rich's Text, shown literally: no markup, emoji codes, links or escapes."""
+    """Return `value` as rich's Text, shown literally: no markup, emoji codes, links or escapes."""
     from rich.text import Text
 
     return Text(visible(str(value)), style=style)
 
 
 def shown(text: str) -> str:
-    """Escape `text`, with line ends and other white space as single blanks."""
+    """Escape `text`, with each run of white space as a single space."""
     return visible(" ".join(text.split()))
 
 
 def say(text: str) -> None:
-    """Print one line on stderr, wrapped at the width of a terminal; dropped where nobody reads it
-    for some seconds.
-    """
+    """Print one message on stderr, wrapped at the terminal's width; drop it if not read in time."""
     if sys.stderr is None:
         return
     line = terminal.wrapped(f"harness: {shown(text)}", terminal.width(sys.stderr), "  ")
@@ -66,8 +64,9 @@ def say(text: str) -> None:
 
 
 def write(descriptor: int, data: bytes, within_s: float = WAIT_S) -> bool:
-    """Whether all of `data` was taken within so many seconds; also from within a signal's handler,
-    since nothing is buffered. What nobody takes any more is let go.
+    """Write `data` within `within_s` seconds; return whether all of it was written.
+
+    Drops the rest on a timeout or an error. Unbuffered, so that signal handlers may use it.
     """
     until = time.monotonic() + (0.0 if descriptor in _stalled else within_s)
     rest = memoryview(data)
@@ -79,13 +78,15 @@ def write(descriptor: int, data: bytes, within_s: float = WAIT_S) -> bool:
                     _stalled.add(descriptor)
                 return False
             _stalled.discard(descriptor)
-            rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]  # what never blocks
+            rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]  # so much never blocks
         return True
     return False
 
 
 def tell(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
-    """`write`, to what `stream` writes to, in its encoding; a stream of memory takes all."""
+    """`write` to the descriptor of `stream`, in its encoding. Streams without one are written to
+    directly.
+    """
     try:
         descriptor = None if hasattr(stream, "rich_proxied_file") else stream.fileno()
     except (OSError, ValueError, AttributeError):
@@ -98,7 +99,7 @@ def tell(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
         stream.flush()
     except OSError:
         return False
-    except RuntimeError:  # a signal came within a write of rich's, and this is its handler's
+    except RuntimeError:  # called by a signal handler that interrupted a write of rich
         behind: TextIO | None = getattr(stream, "rich_proxied_file", None)
         if behind is None:
             raise
@@ -107,7 +108,7 @@ def tell(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
 
 
 class Stream(io.TextIOBase):
-    """Stream that is written to by `tell`: for a library that takes a stream."""
+    """A stream that writes by `tell`, for libraries that need a stream."""
 
     def __init__(self, of: TextIO) -> None:
         self._of = of
@@ -128,11 +129,11 @@ class Stream(io.TextIOBase):
 
 
 def exit_within(seconds: float, code: int) -> None:
-    """End this process by then with this exit code, whatever its threads wait for."""
+    """End this process with this exit code after `seconds`, even if its threads are blocked."""
 
     def end() -> None:
         time.sleep(seconds)
         os._exit(code)
 
-    with contextlib.suppress(RuntimeError):  # no room for another thread
-        _thread.start_new_thread(end, ())  # takes no lock that who was interrupted may have
+    with contextlib.suppress(RuntimeError):  # no further thread is possible
+        _thread.start_new_thread(end, ())  # unlike threading, needs no lock that may be held

@@ -1,4 +1,4 @@
-"""Whether values read from a file have the keys and the types that a dataclass states."""
+"""Checks that values read from a file have the keys and types of a dataclass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 LARGEST_INT = 2**63 - 1
-"""A longer whole number is no count, and no float holds it."""
+"""Larger whole numbers are refused: they are no counts, and huge ones do not fit in a float."""
 
 NAMES = {
     str: "text",
@@ -24,9 +24,9 @@ NAMES = {
 
 
 def problem(cls: type, values: Any, key: str = "") -> str | None:
-    """The first key of dataclass `cls` that is missing or of another type, None if all fit.
+    """Describe the first key of dataclass `cls` that is missing or of another type, else None.
 
-    `values` stands at the dotted `key`; keys that `cls` does not have are not looked at.
+    `key`: dotted key of `values`. Keys that `cls` does not have are ignored.
     """
     if not isinstance(values, dict):
         return f"{key or 'it'} must be a mapping of names to values, got {reprlib.repr(values)}"
@@ -43,7 +43,7 @@ def problem(cls: type, values: Any, key: str = "") -> str | None:
 
 @cache
 def _kinds(cls: type) -> dict[str, Any]:
-    """Evaluated once: a sweep reads the status of all its runs every second."""
+    """Return the field types; cached, since a sweep reads the status of all runs every second."""
     return get_type_hints(cls)
 
 
@@ -52,7 +52,9 @@ def dotted(key: str, name: str) -> str:
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """An int fits where a float is wanted; a bool is no int; a dataclass is a mapping."""
+    """Whether `value` has the type `kind`. An int counts as a float, a bool does not count as an
+    int, and a dataclass is a dict.
+    """
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return any(fits(value, one) for one in inner)
@@ -68,7 +70,7 @@ def fits(value: Any, kind: Any) -> bool:
 
 
 def described(kind: Any) -> str:
-    """`a number or null` for float | None."""
+    """Describe a type: `a number or null` for float | None."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return " or ".join(described(one) for one in inner)

@@ -1,6 +1,6 @@
-"""This process's place in a step of Slurm's: which of the step's nodes it is on.
+"""This process's place in a Slurm step: which of the step's nodes it is on.
 
-srun starts one process a node (`--ntasks-per-node=1`) and tells each by its environment.
+srun starts one process per node (`--ntasks-per-node=1`) and sets environment variables in each.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ HOW = (
 
 @dataclass(frozen=True)
 class SlurmStep:
-    """A step of one process a node, and the node of this process."""
+    """A step with one process per node, and the node of this process."""
 
     name: str
-    """Of this start of the step: `JOB.STEP.RESTARTS`."""
+    """Name of this start of the step: `JOB.STEP.RESTARTS`."""
     nodes: tuple[str, ...]
-    """Names of all nodes, by number."""
+    """Names of all nodes, by index."""
     node: int
-    """Number of this one."""
+    """Index of this node."""
     master: str
-    """Address of the first: $MASTER_ADDR if that is set, else its name."""
+    """Address of the first node: $MASTER_ADDR if set, else its name."""
 
 
 def is_other_node() -> bool:
-    """Whether Slurm has started this process beside one on an earlier node of its step."""
+    """Whether Slurm has started this process on another node of its step than the first."""
     return "SLURM_STEP_ID" in os.environ and _number("SLURM_NODEID") > 0
 
 
 def read(nodes: int) -> SlurmStep:
-    """The place of this process in a step on so many nodes.
+    """Return the place of this process in a step on `nodes` nodes.
 
-    Raises ConfigError where Slurm's step is another, or there is none; DeviceError where Slurm does
-    not say its nodes' names.
+    Raises ConfigError if there is no step or it does not have one process on each of `nodes` nodes,
+    DeviceError if Slurm does not provide the nodes' names.
     """
     how = HOW.format(n=nodes)
     if "SLURM_STEP_ID" not in os.environ:
@@ -67,7 +67,7 @@ def read(nodes: int) -> SlurmStep:
 
 
 def hostnames(nodelist: str) -> tuple[str, ...]:
-    """The names in Slurm's short form `n[1-3,7]`. Raises DeviceError."""
+    """Expand Slurm's short form `n[1-3,7]` to host names. Raises DeviceError."""
     program = shutil.which("scontrol")
     if program is None:
         raise DeviceError(f"{KEY}: names of nodes come from scontrol, which is not on the PATH")

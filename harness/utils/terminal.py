@@ -1,6 +1,6 @@
-"""Lines for a terminal: wrapped at its width, in columns that fit, with colour for status words.
+"""Formats lines for a terminal: wrapped at its width, in columns that fit, with coloured statuses.
 
-Where nobody looks (a pipe, a file) a line stays a line, and nothing is coloured or left out.
+For a pipe or a file, lines are not wrapped, coloured or shortened.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ STYLES = {
     "running": "cyan", "done": "green", "failed": "red", "crashed": "red", "damaged": "red",
     "stopped": "yellow",
 }  # fmt: skip
-"""Colour of a status word, by rich's name."""
+"""Status -> its colour, by rich's name."""
 CODES = {"cyan": 36, "green": 32, "red": 31, "yellow": 33}
 NARROWEST = 20
 GAP = "  "
 UNBROKEN = "\0"
-"""Stands for a blank that no line is broken at."""
+"""Placeholder for a space at which a line must not be broken."""
 
 
 def width(stream: TextIO) -> int | None:
-    """Columns of the terminal that `stream` writes to; None where it is none."""
+    """Return the columns of the terminal that `stream` writes to; None if it is no terminal."""
     try:
         if not stream.isatty():
             return None
@@ -34,21 +34,21 @@ def width(stream: TextIO) -> int | None:
 
 
 def is_coloured(stream: TextIO) -> bool:
-    """Whether colours are shown: on a terminal, unless NO_COLOR or TERM=dumb says otherwise."""
+    """Whether to use colours: on a terminal, unless NO_COLOR or TERM=dumb is set."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
     return wanted and width(stream) is not None
 
 
 def painted(text: str, status: str, coloured: bool) -> str:
-    """`text` in the colour of a status word."""
+    """Return `text` in the colour of `status`, if `coloured` and it has one."""
     style = STYLES.get(status)
     return f"\x1b[{CODES[style]}m{text}\x1b[0m" if coloured and style else text
 
 
 def wrapped(line: str, columns: int | None, indent: str = "") -> str:
-    """`line` broken between words so that it fits; `indent` begins every line but the first.
+    """Wrap `line` between words at `columns`; lines after the first begin with `indent`.
 
-    A word that is longer is not broken, and neither is a command in backticks that fits by itself.
+    Longer words are not broken, nor are commands in backticks that fit on one line.
     """
     if columns is None or len(line) <= columns:
         return line
@@ -65,7 +65,7 @@ def wrapped(line: str, columns: int | None, indent: str = "") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Shorten to `most` characters: head and tail, since names of runs differ at their end."""
+    """Shorten to `most` characters, keeping head and tail, since run names differ at their end."""
     if len(text) <= most:
         return text
     head = (most - 3) // 2
@@ -73,7 +73,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters of `text`, whole items or words of it; `...` for the rest."""
+    """Shorten to `most` characters after a whole item or word, ending in `...`."""
     if len(text) <= most:
         return text
     start = text[: max(most - 3, 0)]
@@ -82,7 +82,7 @@ def cut(text: str, most: int) -> str:
 
 
 def cell(text: str, most: int) -> str:
-    """`text` in at most so many characters: the middle of a name is left out, or the last words."""
+    """Shorten to `most` characters: names by `shortened`, texts with spaces by `cut`."""
     return cut(text, most) if " " in text else shortened(text, most)
 
 
@@ -92,11 +92,10 @@ def fit(
     least: Mapping[int, int],
     dropped_first: Sequence[int],
 ) -> dict[int, int]:
-    """Column -> its width, for columns of `rows` that fit `columns` characters beside each other.
+    """Return column -> width, so that the columns of `rows` together fit in `columns` characters.
 
-    The columns of `least` are narrowed in turn, each down to its least width; where that is not
-    enough, those of `dropped_first` are left out one by one, in that order; at last the widest of
-    the others is narrowed.
+    First the columns in `least` are narrowed in turn, each down to its width there. If that is not
+    enough, the columns in `dropped_first` are dropped one by one. Finally the widest is narrowed.
     """
     widths = {n: max(map(len, column)) for n, column in enumerate(zip(*rows, strict=True))}
     if columns is None:
@@ -120,7 +119,7 @@ def _excess(widths: Mapping[int, int], columns: int) -> int:
 
 
 def row(cells: Sequence[str], widths: Mapping[int, int], painted_at: Mapping[int, str]) -> str:
-    """One line of the columns that fit; `painted_at`: column -> status in whose colour it is."""
+    """Format a line from the columns in `widths`. `painted_at`: column -> status for its colour."""
     shown = []
     for number, wide in widths.items():
         text = f"{cell(cells[number], wide):{wide}}"
@@ -129,7 +128,7 @@ def row(cells: Sequence[str], widths: Mapping[int, int], painted_at: Mapping[int
 
 
 def size_shown(size: float) -> str:
-    """`1.2 GB`, `310 MB`, `12 kB`."""
+    """Return a size in bytes as `1.2 GB`, `310 MB` or `12 kB`."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
         if size >= unit:
             return f"{size / unit:.{1 if size < 10 * unit else 0}f} {name}"

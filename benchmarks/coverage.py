@@ -84,8 +84,8 @@ def _print_verdicts(measured: Sequence[Judged]) -> None:
 
 
 def _print_onsets(measured: Sequence[Judged]) -> None:
-    print("\nOnset: found %, median and 90th percentile of the error in % of the run, and how many intervals")
-    print("cover the truth, %. Where there is no onset, found % is false alarms.\n")
+    print("\nOnset: found %, median and 90th percentile of the error in % of the run, and how many")
+    print("intervals cover the truth, %. Where there is no onset, found % is false alarms.\n")
     print("| regime | n | noise | found | median | p90 | covered |\n|" + "---|" * 7)
     for regime in (*WITH_ONSET, *promises.NO_ONSET):
         for m in (m for m in measured if m.regime == regime):

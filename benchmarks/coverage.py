@@ -73,7 +73,7 @@ def _print_intervals(measured: Sequence[Intervals]) -> None:
 
 
 def _print_verdicts(measured: Sequence[Judged]) -> None:
-    print("\nVerdicts, %: holds / holds_until_onset / fails / undetermined.\n")
+    print(f"\nVerdicts, %: {' / '.join(VERDICTS)}.\n")
     names = [f"n{n} {noise}" for n, noise in cells.GRID]
     print("| regime | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
     for regime in cells.REGIMES:
@@ -84,8 +84,8 @@ def _print_verdicts(measured: Sequence[Judged]) -> None:
 
 
 def _print_onsets(measured: Sequence[Judged]) -> None:
-    print("\nOnset: found %, median and 90th percentile of the error in % of the run, interval")
-    print("holds the truth %. Where there is none: found % is false alarms.\n")
+    print("\nOnset: found %, median and 90th percentile of the error in % of the run, and how many")
+    print("intervals cover the truth, %. Where there is no onset, found % is false alarms.\n")
     print("| regime | n | noise | found | median | p90 | covered |\n|" + "---|" * 7)
     for regime in (*WITH_ONSET, *promises.NO_ONSET):
         for m in (m for m in measured if m.regime == regime):
@@ -97,7 +97,7 @@ def _print_onsets(measured: Sequence[Judged]) -> None:
 
 
 def _print_regimes(measured: Sequence[Judged]) -> None:
-    print("\nRegime: % called by the word that is meant. Nothing was promised of these.\n")
+    print("\nRegime: % called by its own name. Nothing was promised of these.\n")
     names = [f"n{n} {noise}" for n, noise in cells.GRID]
     print("| regime | word | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 2))
     for regime, word in EXPECTED.items():
@@ -106,8 +106,8 @@ def _print_regimes(measured: Sequence[Judged]) -> None:
 
 
 def _print_uneven(measured: Sequence[Thinned]) -> None:
-    print("\nRows at uneven steps: % terminal_fall, budget_spent: % holds / holds_until_onset /")
-    print("fails / undetermined. Nothing was promised of these.\n")
+    print(f"\nRows at uneven steps: % terminal_fall, budget_spent: % {' / '.join(VERDICTS)}.")
+    print("Nothing was promised of these.\n")
     print(uneven.table(measured))
 
 

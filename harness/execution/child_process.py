@@ -31,6 +31,8 @@ from harness.utils import safe_path
 
 POLL_S = 0.2
 KILL_AFTER_S = 10.0
+TAIL_BYTES = 64 * 1024
+"""Bytes read from the end of train.log, which may be of any length."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,9 @@ def _outcome(run: RunFolder, status: RunStatus) -> RunOutcome:
 
 
 def _last_line(run: RunFolder) -> str:
-    lines = run.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    with run.log.open("rb") as file:
+        file.seek(max(run.log.stat().st_size - TAIL_BYTES, 0))
+        lines = file.read(TAIL_BYTES).decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:500] if lines else "ended without any output"
 
 

@@ -144,8 +144,14 @@ def _card(key: str, config: RunConfig) -> Any:
     return kept(file_name(key), lambda: measure(config)) if shipped is None else shipped
 
 
-def kept(name: str, make: Callable[[], Any]) -> Any:
-    """Return the cached value `name`, else call `make` and cache the result if possible."""
+def _is_there(value: Any) -> bool:
+    return value is not None
+
+
+def kept(name: str, make: Callable[[], Any], is_whole: Callable[[Any], bool] = _is_there) -> Any:
+    """Return the cached value `name` if it is whole, else call `make` and cache the result if
+    possible.
+    """
     try:
         path = user_folders.writable_cache() / name
     except (ConfigError, FolderError):  # the cache only saves time
@@ -156,7 +162,7 @@ def kept(name: str, make: Callable[[], Any]) -> Any:
         plain_file.refuse_link(lock)
         with FileLock(lock):  # of two simultaneous sweeps, only one measures
             value = read(path)
-            if value is None:
+            if not is_whole(value):
                 value = make()
                 atomic.write_json(path, value)
     return value

@@ -212,7 +212,7 @@ def expected_bytes(config: RunConfig) -> int:
     """Estimate the size of a finished run's folder in bytes, with events and conversations."""
     trainer = config.trainer
     every = trainer.conversations_every
-    kept = len({1, trainer.steps, *range(every, trainer.steps + 1, every)}) if every else 0
+    kept = len({1, trainer.steps, *range(every, trainer.steps + 1, every)})
     talked = kept * trainer.conversations * CONVERSATION_BYTES
     return least_bytes(config) + trainer.steps * EVENT_BYTES + talked
 

@@ -46,7 +46,9 @@ def request(sweep: Path, what: str) -> None:
 
 
 def clear(sweep: Path) -> None:
-    (sweep / NAME).unlink(missing_ok=True)
+    """Remove the request of an earlier execution. Raises StorageError."""
+    with atomic.storage(sweep / NAME):
+        (sweep / NAME).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

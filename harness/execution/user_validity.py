@@ -104,10 +104,9 @@ def _kept(level: Mapping[str, Any], reader: Reader) -> Any:
     name = f"validity-{difficulty_cards.digest('validity', reader.name, level)}.json"
     make = functools.partial(_measure, DifficultyConfig(**level), reader)
     try:
-        kept = difficulty_cards.kept(name, make)
+        return difficulty_cards.kept(name, make, records.is_measured)
     except StorageError:  # cannot be cached; it is measured again next time
         return make()
-    return kept if records.is_measured(kept) else make()
 
 
 def _measure(level: DifficultyConfig, reader: Reader) -> Mapping[str, Any]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from harness.config.run import SCHEMA
 from harness.errors import DataError
 from harness.records import atomic, plain_file
@@ -49,20 +51,31 @@ class Sweep:
 
     def by_run(self) -> dict[str, dict[str, Any]]:
         """Return the swept values: run -> swept key -> value."""
+        return {row.name: self._swept(row) for row in self.runs}
+
+    def _swept(self, row: LedgerRow) -> dict[str, Any]:
+        typed = dict(w.lstrip("+").split("=", 1) for w in row.overrides if "=" in w)
         return {
-            row.name: {
-                key: value
-                for key, values in self.axes.items()
-                for value in values
-                if f"{key}={value}" in row.overrides
-            }
-            for row in self.runs
+            key: value
+            for key, values in self.axes.items()
+            for value in values
+            if key in typed and _is_text_of(typed[key], value)
         }
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)
         kept = {k: v for k, v in values.items() if v is not None or k not in CAME_LATER}
         return {"schema": SCHEMA, **kept}
+
+
+def _is_text_of(text: str, value: Any) -> bool:
+    """Return whether Hydra writes `value` as `text`: null for None, [a,b] for a list of words."""
+    if text == str(value):
+        return True
+    try:
+        return repr(yaml.safe_load(text)) == repr(value)  # 1 is not True
+    except yaml.YAMLError:
+        return False
 
 
 def write(folder: Path, sweep: Sweep) -> None:

@@ -116,6 +116,17 @@ def test_a_level_without_a_card_is_measured_once_and_kept(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("_own_cache")
+def test_a_damaged_entry_of_the_cache_is_measured_again_once(tmp_path: Path) -> None:
+    first = user_validity.of_run(point(*UNMOVED))
+    (kept,) = (tmp_path / "cache").glob("validity-*.json")
+    whole = kept.read_text()
+    kept.write_text('{"kind_minus_cruel": "much"}')
+    user_validity._scripted.cache_clear()
+    assert user_validity.of_run(point(*UNMOVED)) == first
+    assert kept.read_text() == whole
+
+
+@pytest.mark.usefixtures("_own_cache")
 def test_a_shipped_level_has_the_validity_of_its_card_at_any_group_size(tmp_path: Path) -> None:
     config = point("difficulty=easy")
     path = difficulty_cards.SHIPPED / difficulty_cards.file_name(difficulty_cards.key(config))

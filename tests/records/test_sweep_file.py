@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.compose import planner
 from harness.errors import DataError
 from harness.records import sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -21,6 +22,26 @@ def test_a_sweep_survives_a_round_trip(tmp_path: Path) -> None:
     assert (read.dir, read.axes, read.runs) == (written.dir, written.axes, written.runs)
     saved = json.loads((tmp_path / "sweep.json").read_text())
     assert list(saved)[:4] == ["schema", "dir", "axes", "runs"]
+
+
+def test_each_run_has_its_swept_values_as_planned() -> None:
+    """Also null, lists and flags, which Hydra writes as null, [a,b] and True."""
+    plan = planner.plan(
+        [
+            "policy=tabular",
+            "algorithm.learning_rate=1e-1,.5",
+            "eval.turn_cap=null,4",
+            "eval.deaf=true,false",
+            "difficulty.intentions=[praise],[venting,advice]",
+            "remedy=none,clip_cov",
+            "seed=1,2",
+        ]
+    )
+    rows = [LedgerRow(str(n), None, point.overrides) for n, point in enumerate(plan.points)]
+    found = Sweep(None, plan.axes, rows).by_run()
+    assert len(found) == 64
+    for name, point in zip(found, plan.points, strict=True):
+        assert found[name] == {key: point.values[key] for key in plan.axes}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"runs": 3}', '{"dir": null, "axes": {}}'])

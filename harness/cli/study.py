@@ -18,6 +18,7 @@ from harness.execution import gpu_lease, launcher, preflight, user_validity
 from harness.execution import sweep as sweeps
 from harness.law import analysis
 from harness.law.compare import other_study, study_arms, study_outcome
+from harness.law.compare.other_study import OtherStudy
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
 from harness.records.study_file import Link, Stated, StudyRecord
@@ -61,7 +62,7 @@ def study(wanted: Wanted) -> int:
         planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides, implied=())
     plain_file.refuse_link(root / RESULTS)
     links = [*planned.stated.links, *planned.stated.checks]
-    other = other_study.read(wanted.beside, planned.name, links) if wanted.beside else None
+    other = _other(wanted.beside, root, planned.name, links)
     configs = [point.config for _, point in planned.distinct().values()]
     asked = probe_cost.of_study(planned)
     spent = f"{cost.sentence(configs)}{asked.told}"
@@ -99,6 +100,16 @@ def study(wanted: Wanted) -> int:
     write.write_study(judged, root / RESULTS, pictures)
     _tell(judged, ledger, wanted.as_json)
     return code
+
+
+def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) -> OtherStudy | None:
+    """Read the study of --beside. Raises ConfigError if it is the one to be judged."""
+    if beside is None:
+        return None
+    if beside.resolve() in (root, root / RESULTS):
+        rule = "must be another folder than that of the study's own runs"
+        raise ConfigError(f"--beside {rule}, got {str(beside)!r}")
+    return other_study.read(beside, name, links)
 
 
 def _ask(

@@ -39,8 +39,10 @@ HEADING = "Onset of collapse against measured difficulty: harder to the left"
 NO_ONSET = 1.07
 """Where runs without an onset stand, above the end of the run."""
 BESIDE, ALONE = 0.6, 0.3
-"""Width that the runs of a level take: as a share of the distance to the next level, and of the
-axis where there is no other."""
+"""Width that the runs of a level may take: as a share of the distance to the next level, and of
+the axis where there is no other."""
+CLOSE = 0.03
+"""Share of the axis between two runs of a level, where there is room for all of them."""
 SMALL = 12
 """Runs side by side from which on symbols are small."""
 LEAST = {
@@ -77,8 +79,9 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
         card, here = cards[level], [mark for mark in marks if mark.level == level]
         axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
         for row in _rows_of_symbols(here):
+            apart = min(width / len(row), CLOSE * (high - low)) if row else 0.0
             for place, mark in enumerate(row):
-                shift = width * ((place + 0.5) / len(row) - 0.5)
+                shift = apart * (place - (len(row) - 1) / 2)
                 _symbol(axes, mark, card.value + shift, slot, len(row))
     axes.axhline(1, color=canvas.GREY, lw=0.8, ls=":")
     axes.set_xlim(low, high)

@@ -166,9 +166,9 @@ def _show(
         value |= {"done": done, "answers": dict(asked)}
         print(json.dumps({"schema": 1, **value}, indent=1))
         return
-    for line in _lines(planned):
-        print(line)
-    print(f"{spent}, in {root}{f'; already done: {done}' if done else ''}")
+    already = f"; already done: {done}" if done else ""
+    for line in (*_lines(planned), f"{spent}, in {root}{already}"):
+        print(safe_text.visible(line))
 
 
 def _counted(planned: Planned) -> dict[str, object]:

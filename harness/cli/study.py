@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.cli import exit_codes, status
-from harness.compose import typed_grants
+from harness.compose import search_path, typed_grants
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import EXIT_PARTIAL, ConfigError, StoppedError
@@ -28,7 +29,7 @@ from harness.report.tables import study as study_table
 from harness.report.text import link_words
 from harness.study import answers, arms, cost, file, folder, looks, probe_cost
 from harness.study.arms import Planned
-from harness.utils import safe_text
+from harness.utils import safe_text, terminal
 
 RESULTS = "study"
 
@@ -53,6 +54,9 @@ def study(wanted: Wanted) -> int:
 
     Raises ConfigError for a study, a word or a folder that cannot be right, with nothing created.
     """
+    if not (wanted.name or wanted.overrides or wanted.dir or wanted.beside):
+        _print_names(wanted.as_json)
+        return 0
     pictures = formats.pictures(wanted.formats)
     planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides)
     root = wanted.dir.resolve() if wanted.dir else folder.default(planned)
@@ -100,6 +104,21 @@ def study(wanted: Wanted) -> int:
     write.write_study(judged, root / RESULTS, pictures)
     _tell(judged, ledger, wanted.as_json)
     return code
+
+
+def _print_names(as_json: bool) -> None:
+    """Print the name and the question of each study, or why its file cannot be read."""
+    asked = {name: file.question(name) for name in search_path.study_names()}
+    if as_json:
+        studies = [{"name": name, "question": question} for name, question in asked.items()]
+        exit_codes.print_json({"schema": 1, "studies": studies})
+        return
+    longest = max(map(len, asked), default=0)
+    with exit_codes.tolerate_closed_stdout():
+        for name, question in asked.items():
+            line = safe_text.visible(f"{name:{longest}}  {question}")
+            print(terminal.wrapped(line, terminal.width(sys.stdout), " " * (longest + 2)))
+        print("`harness study NAME --dry-run` shows the runs of one and what they cost")
 
 
 def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) -> OtherStudy | None:

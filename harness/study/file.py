@@ -91,6 +91,15 @@ def read(name: str) -> StudyFile:
     )
 
 
+def question(name: str) -> str:
+    """The question of the study of that name; why it cannot be read where it cannot."""
+    path = search_path.study_file(name)
+    try:
+        return _text(path, "question", search_path.read_yaml(path).get("question")) if path else ""
+    except ConfigError as error:
+        return str(error)
+
+
 def _probes(path: Path, value: Any, links: Sequence[Link]) -> dict[str, Options]:
     """How probes are asked; of those that links name, since others are not."""
     asked = probe_links.options(path, value)

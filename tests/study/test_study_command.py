@@ -151,11 +151,22 @@ def test_a_word_that_one_arm_alone_cannot_be_run_with_is_the_command_lines(tmp_p
 @pytest.mark.parametrize("words", [[], ["--dry-run"], ["--json"]])
 def test_a_study_without_a_name_says_which_there_are(words: list[str], tmp_path: Path) -> None:
     written(tmp_path)
-    names = ", ".join(sorted([*search_path.study_names(), "mine"]))
-    first = f"harness: study: the first word must be the name of a study, one of {names}; got none"
+    written(tmp_path, "", "broken")
+    done = here("study", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = sorted([*search_path.study_names(), "mine", "broken"])
+    if "--json" in words:
+        assert [one["name"] for one in json.loads(done.stdout)["studies"]] == names
+    else:
+        *lines, last = done.stdout.splitlines()
+        assert [line.split()[0] for line in lines] == names
+        assert f"{'mine':{max(map(len, names))}}  Do hard users teach less?" in lines
+        assert "broken.yaml: must be a mapping of names to values, got an empty file" in done.stdout
+        assert last == "`harness study NAME --dry-run` shows the runs of one and what they cost"
     shown = "`harness study NAME --dry-run` shows its runs"
-    refused(tmp_path, words, f"{first}; {shown}")
     refused(tmp_path, ["seed=1", *words], f"; got 'seed=1': write the name before it; {shown}")
+    first = "harness: study: the first word must be the name of a study, one of "
+    refused(tmp_path, ["--dir", "x", *words], first)
 
 
 CHECK = "quantity: gain, arm: hard, direction: less, margin: 1"

@@ -194,9 +194,9 @@ def _unreadable(path: Path) -> str | None:
     try:
         plain_file.refuse_link(path)
         with open(path, "rb", opener=plain_file.opener) as source:
-            file = parquet.ParquetFile(source)
+            file = parquet.ParquetFile(source, pre_buffer=False)
             for group in range(file.num_row_groups):
-                file.read_row_group(group)
+                file.read_row_group(group, use_threads=False)
     except (pa.ArrowException, OSError, ValueError, DataError) as error:
         return f"{path}: must be a parquet file of turns, and is not: {plain_file.one_line(error)}"
     return None

@@ -16,6 +16,8 @@ GAP = INDENT = 2
 ENOUGH = 45
 """Characters a line that suffice to wrap a sentence beside the other columns."""
 NARROWEST = 12
+MOST_BELOW = 5
+"""Columns that stand below the first cell; more are folded beside it."""
 
 
 class Grid(Table):
@@ -32,7 +34,8 @@ class Grid(Table):
         """Widths of all columns but the first where they stand below it, None if beside it."""
         first, *widths = (max(map(_width, cells)) for cells in self._columns())
         others = sum(widths) + GAP * len(widths)
-        if not widths or room - others >= min(first, ENOUGH):
+        is_few = 0 < len(widths) <= MOST_BELOW
+        if not is_few or room - others >= min(first, ENOUGH):
             return None
         widest = widths.index(max(widths))
         widths[widest] -= max(0, INDENT + others - GAP - room)

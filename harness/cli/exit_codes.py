@@ -87,7 +87,7 @@ def explain(error: BaseException, traceback: bool) -> int:
         say(str(error))
         return error.exit_code
     if isinstance(error, typer.TyperException):
-        return _usage_error(error)
+        return 0 if _is_help(error) else _usage_error(error)
     if isinstance(error, OSError):
         where = f"{error.filename or 'output'}: " if error.strerror else ""  # a library's own words
         say(f"{where}{error.strerror or error}")
@@ -95,6 +95,15 @@ def explain(error: BaseException, traceback: bool) -> int:
     notes = getattr(error, "__notes__", ["repeat the command with --debug for details"])
     say(f"internal error: {type(error).__name__}: {error}; {'; '.join(notes)}")
     return 1
+
+
+def _is_help(error: Any) -> bool:
+    """Whether a group of commands was called alone; its help is printed then."""
+    if type(error).__name__ != "NoArgsIsHelpError":
+        return False
+    with tolerate_closed_stdout():
+        print(error.format_message())
+    return True
 
 
 def _usage_error(error: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.cli import exit_codes, status
-from harness.compose import typed_grants
+from harness.compose import search_path, typed_grants
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import EXIT_PARTIAL, ConfigError, StoppedError
@@ -18,6 +19,7 @@ from harness.execution import gpu_lease, launcher, preflight, user_validity
 from harness.execution import sweep as sweeps
 from harness.law import analysis
 from harness.law.compare import other_study, study_arms, study_outcome
+from harness.law.compare.other_study import OtherStudy
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
 from harness.records.study_file import Link, Stated, StudyRecord
@@ -27,7 +29,7 @@ from harness.report.tables import study as study_table
 from harness.report.text import link_words
 from harness.study import answers, arms, cost, file, folder, looks, probe_cost
 from harness.study.arms import Planned
-from harness.utils import safe_text
+from harness.utils import safe_text, terminal
 
 RESULTS = "study"
 
@@ -52,6 +54,9 @@ def study(wanted: Wanted) -> int:
 
     Raises ConfigError, before anything is created, for an invalid study, override or folder.
     """
+    if not (wanted.name or wanted.overrides or wanted.dir or wanted.beside):
+        _print_names(wanted.as_json)
+        return 0
     pictures = formats.pictures(wanted.formats)
     planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides)
     root = wanted.dir.resolve() if wanted.dir else folder.default(planned)
@@ -61,7 +66,7 @@ def study(wanted: Wanted) -> int:
         planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides, implied=())
     plain_file.refuse_link(root / RESULTS)
     links = [*planned.stated.links, *planned.stated.checks]
-    other = other_study.read(wanted.beside, planned.name, links) if wanted.beside else None
+    other = _other(wanted.beside, root, planned.name, links)
     configs = [point.config for _, point in planned.distinct().values()]
     asked = probe_cost.of_study(planned)
     spent = f"{cost.sentence(configs)}{asked.told}"
@@ -99,6 +104,31 @@ def study(wanted: Wanted) -> int:
     write.write_study(judged, root / RESULTS, pictures)
     _tell(judged, ledger, wanted.as_json)
     return code
+
+
+def _print_names(as_json: bool) -> None:
+    """Print the name and the question of each study, or why its file cannot be read."""
+    asked = {name: file.question(name) for name in search_path.study_names()}
+    if as_json:
+        studies = [{"name": name, "question": question} for name, question in asked.items()]
+        exit_codes.print_json({"schema": 1, "studies": studies})
+        return
+    longest = max(map(len, asked), default=0)
+    with exit_codes.tolerate_closed_stdout():
+        for name, question in asked.items():
+            line = safe_text.visible(f"{name:{longest}}  {question}")
+            print(terminal.wrapped(line, terminal.width(sys.stdout), " " * (longest + 2)))
+        print("`harness study NAME --dry-run` shows the runs of one and what they cost")
+
+
+def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) -> OtherStudy | None:
+    """Read the study of --beside. Raises ConfigError if it is the one to be judged."""
+    if beside is None:
+        return None
+    if beside.resolve() in (root, root / RESULTS):
+        rule = "must be another folder than that of the study's own runs"
+        raise ConfigError(f"--beside {rule}, got {str(beside)!r}")
+    return other_study.read(beside, name, links)
 
 
 def _ask(
@@ -155,9 +185,9 @@ def _show(
         value |= {"done": done, "answers": dict(asked)}
         print(json.dumps({"schema": 1, **value}, indent=1))
         return
-    for line in _lines(planned):
-        print(line)
-    print(f"{spent}, in {root}{f'; already done: {done}' if done else ''}")
+    already = f"; already done: {done}" if done else ""
+    for line in (*_lines(planned), f"{spent}, in {root}{already}"):
+        print(safe_text.visible(line))
 
 
 def _counted(planned: Planned) -> dict[str, object]:

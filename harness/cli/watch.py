@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from harness.law.io import discover
 from harness.law.io.columns import Choice
 from harness.records import holder, sweep_file
 from harness.records.run_folder import RunFolder
+from harness.utils import terminal
 
 EVERY_S, FIND_EVERY_S = 1.0, 10.0
 
@@ -127,7 +129,7 @@ def _print_once(views: Sequence[View], wanted: Wanted) -> None:
         print(json.dumps(watch_view.as_json(views), indent=1, allow_nan=False))
     else:
         for view in views:
-            print(watch_view.line(view))
+            print(terminal.wrapped(watch_view.line(view), terminal.width(sys.stdout), "  "))
 
 
 def _follow(logs: _Logs, views: list[View], wanted: Wanted) -> None:

@@ -12,6 +12,9 @@ from harness.errors import ConfigError, DataError
 from harness.records import plain_file
 from harness.utils import installation
 
+LONGEST = 60
+"""Characters of what was given that an error repeats."""
+
 
 def roots() -> tuple[Path, ...]:
     """Return the folders searched for conf/ and sweeps/ before plug-ins, in order of precedence."""
@@ -80,18 +83,28 @@ def _plain(name: str) -> bool:
 def read_yaml(path: Path) -> dict[str, object]:
     """Read the mapping in `path`. Raises ConfigError, naming the file, for anything else."""
     if not path.is_file():
-        raise ConfigError(f"{path}: must be a file{_dangling(path)}")
+        raise ConfigError(f"{path}: must be a file, got {_instead(path)}")
     try:
         values = plain_file.yaml_values(path)
     except DataError as error:
         raise ConfigError(str(error)) from error
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise ConfigError(f"{path}: must be a mapping of names to values")
+        given = "names that are not text" if isinstance(values, dict) else _given(values)
+        raise ConfigError(f"{path}: must be a mapping of names to values, got {given}")
     return values
 
 
-def _dangling(path: Path) -> str:
-    return f", got a link to {path.readlink()}, which is not one" if path.is_symlink() else ""
+def _instead(path: Path) -> str:
+    if path.is_symlink():
+        return f"a link to {path.readlink()}, which is not one"
+    return "a folder" if path.is_dir() else "a pipe or a device" if path.exists() else "none"
+
+
+def _given(value: object) -> str:
+    if value is None:
+        return "an empty file"
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
 
 
 def _present(name: str) -> tuple[Path, ...]:

@@ -22,6 +22,7 @@ from harness.records import user_folders
 from harness.train import trackers
 from harness.trust import permission
 from harness.utils import installation, safe_text
+from harness.utils.terminal import size_shown
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -197,8 +198,9 @@ def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
     if needed > free:
         runs = f"{len(configs)} run{'s' * (len(configs) != 1)}"
         raise FolderError(
-            f"{where}: rows and checkpoints of {runs} take at least {_gb(needed)}, and "
-            f"{_gb(free)} are free; free some, or choose fewer trainer.steps or another folder"
+            f"{where}: rows and checkpoints of {runs} take at least {size_shown(needed)}, and "
+            f"{size_shown(free)} are free; free some, or choose fewer trainer.steps or another "
+            "folder"
         )
 
 
@@ -252,7 +254,3 @@ def _free_bytes(path: Path) -> int:
     while not there.exists():
         there = there.parent
     return shutil.disk_usage(there).free
-
-
-def _gb(size: int) -> str:
-    return f"{size / 1e9:,.1f} GB"

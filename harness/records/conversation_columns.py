@@ -43,8 +43,9 @@ def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
 
     try:
         with open(path, "rb", opener=plain_file.opener) as file:
-            found = pq.ParquetFile(io.BytesIO(file.read()))
-        table, written = found.read(), found.metadata.metadata or {}  # read_table imports pandas
+            found = pq.ParquetFile(io.BytesIO(file.read()), pre_buffer=False)
+        # read_table imports pandas, and a process that ends while Arrow starts threads is aborted
+        table, written = found.read(use_threads=False), found.metadata.metadata or {}
     except (OSError, ValueError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or plain_file.one_line(error)
         raise DataError(f"{path}: must be a parquet file of conversations: {why}") from error

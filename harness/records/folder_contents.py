@@ -16,8 +16,9 @@ LAUNCHER = re.compile(r"\.launcher-[0-9a-f]{16}")
 """Leftover of a killed launcher in a sweep's folder."""
 OF_ANY = {"debug.log", "law", "report.html", ".lock", ".holder", ".stop", ".scratch"}
 OF_A_RUN = {
-    "run.json", "config.yaml", "metrics.jsonl", "events.jsonl", "outcomes.json", "profiles.jsonl",
-    "train.log", "conversations", "checkpoints", "simulator", "trackers", *OF_ANY,
+    "run.json", "config.yaml", "metrics.jsonl", "metrics.superseded.jsonl", "events.jsonl",
+    "outcomes.json", "profiles.jsonl", "train.log", "conversations", "checkpoints", "simulator",
+    "trackers", "probes", *OF_ANY,
 }  # fmt: skip
 OF_A_SWEEP = {sweep_file.FILE, study_file.FILE, "cards.json", "study", *OF_ANY}
 

@@ -81,11 +81,19 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
     else:
         yield Finding(part, OK, f"{scanned.last_step} rows")
     if scanned.torn and not in_use:
-        end = f"{path}:{scanned.last_step + 1}: has no end, as a killed run leaves it"
-        yield Finding(part, NOTE, f"{end}; a resume cuts it off and computes the row again")
+        yield Finding(part, NOTE, _torn(run, scanned.last_step + 1))
     if scanned.without_checksum:
         kind = f"{scanned.without_checksum} rows without checksums, made by an older version"
         yield Finding(part, NOTE, f"{path}: {kind}: changes to them cannot be detected")
+
+
+def _torn(run: RunFolder, step: int) -> str:
+    """Say that the row of `step` has no end, and what a resume does about it."""
+    saved_up_to = max(map(checkpoints.step_of, checkpoints.all_in(run.checkpoints)), default=0)
+    end = f"{run.metrics}:{step}: has no end, as a killed run leaves it"
+    if saved_up_to < step:
+        return f"{end}; a resume cuts it off and computes the row again"
+    return f"{end}; a resume is refused while a checkpoint of step {saved_up_to} needs the row"
 
 
 def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
@@ -186,9 +194,9 @@ def _unreadable(path: Path) -> str | None:
     try:
         plain_file.refuse_link(path)
         with open(path, "rb", opener=plain_file.opener) as source:
-            file = parquet.ParquetFile(source)
+            file = parquet.ParquetFile(source, pre_buffer=False)
             for group in range(file.num_row_groups):
-                file.read_row_group(group)
+                file.read_row_group(group, use_threads=False)
     except (pa.ArrowException, OSError, ValueError, DataError) as error:
         return f"{path}: must be a parquet file of turns, and is not: {plain_file.one_line(error)}"
     return None

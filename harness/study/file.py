@@ -78,7 +78,7 @@ def read(name: str) -> StudyFile:
         path=path,
         question=_text(path, "question", values.get("question")),
         source=_text(path, "source", values.get("source")),
-        seeds=_text(path, "seeds", values.get("seeds")),
+        seeds=_seeds(path, values.get("seeds")),
         words=_words(path, "words", values.get("words", [])),
         arms=arms,
         links=links,
@@ -89,6 +89,15 @@ def read(name: str) -> StudyFile:
         most_seeds=_most_seeds(path, values.get("most_seeds")),
         probes=_probes(path, values.get("probes", {}), (*links, *asked)),
     )
+
+
+def question(name: str) -> str:
+    """The question of the study of that name; why it cannot be read where it cannot."""
+    path = search_path.study_file(name)
+    try:
+        return _text(path, "question", search_path.read_yaml(path).get("question")) if path else ""
+    except ConfigError as error:
+        return str(error)
 
 
 def _probes(path: Path, value: Any, links: Sequence[Link]) -> dict[str, Options]:
@@ -115,6 +124,13 @@ def _most_seeds(path: Path, value: Any) -> int | None:
 def _text(path: Path, key: str, value: Any) -> str:
     if not (isinstance(value, str) and value.strip()):
         raise ConfigError(f"{path}: {key} must be text, got {value!r}")
+    return " ".join(value.split())
+
+
+def _seeds(path: Path, value: Any) -> str:
+    if not (isinstance(value, str) and value.strip()):
+        rule = "must be text as behind `seed=`, such as range(1,4) or '1'"
+        raise ConfigError(f"{path}: seeds {rule}, got {value!r}")
     return " ".join(value.split())
 
 
@@ -282,10 +298,12 @@ def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
     if link.direction == "earlier" and link.crossed:
         raise ConfigError(f"{where}.direction must be less or more of variances, got 'earlier'")
     if link.direction == "earlier" and not quantity.is_onset:
-        raise ConfigError(f"{where}.direction must be less or more but of an onset, got 'earlier'")
+        raise ConfigError(
+            f"{where}.direction must be less or more, except of an onset, got 'earlier'"
+        )
     if link.net_of_null and not quantity.null:
         allowed = ", ".join(name for name in quantities.STUDIED if QUANTITIES[name].null)
-        raise ConfigError(f"{where}.net_of_null must be false but of {allowed}, got true")
+        raise ConfigError(f"{where}.net_of_null must be false, except of {allowed}, got true")
 
 
 def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:

@@ -6,6 +6,7 @@ For a pipe or a file, lines are not wrapped, coloured or shortened.
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TextIO
@@ -70,6 +71,19 @@ def shortened(text: str, most: int) -> str:
         return text
     head = (most - 3) // 2
     return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
+
+
+def parted(name: str, most: int) -> list[str]:
+    """A name in lines of at most so many characters, each ending with a `-`, `_` or `/` of it.
+
+    A part that is longer stays whole.
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[-_/])", name):
+        if lines[-1] and len(lines[-1] + part) > most:
+            lines.append("")
+        lines[-1] += part
+    return lines
 
 
 def cut(text: str, most: int) -> str:

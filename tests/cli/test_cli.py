@@ -116,6 +116,12 @@ def test_every_command_has_a_short_word_for_help(short: list[str], run: Run) -> 
     assert "-h, --help" in out
 
 
+def test_a_group_of_commands_alone_shows_its_help(run: Run) -> None:
+    code, out, err = run("profiles")
+    assert (code, err) == (0, "")
+    assert out == run("profiles", "--help")[1]
+
+
 @pytest.mark.slow
 def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(
     run: Run, monkeypatch: pytest.MonkeyPatch

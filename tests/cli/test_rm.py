@@ -77,6 +77,15 @@ def test_a_broken_sweep_is_removed_with_its_runs(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+def test_answers_of_probes_and_rows_moved_aside_go_with_their_run(tmp_path: Path) -> None:
+    run = a_sweep(tmp_path / "s", "0-a") / "0-a"
+    add(run, "metrics.superseded.jsonl")
+    add(run / "probes" / "alliance", "probe.json")
+    done = here("rm", "s", "--yes", cwd=tmp_path)
+    assert done.stdout.startswith(f"removed {tmp_path / 's'}: "), done.stderr
+    assert names(tmp_path) == []
+
+
 FOREIGN: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "no folder": (lambda p: None, 65, "there is none"),
     "a file": (lambda p: p.write_text("x"), 65, "must be the folder of a run or a sweep"),

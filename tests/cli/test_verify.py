@@ -130,9 +130,12 @@ def test_rows_that_are_missing_are_damage_and_a_torn_one_is_a_note(
     assert code == 0
     (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
     assert note.startswith("run/metrics.jsonl:4: has no end, as a killed run leaves it")
-    run.metrics.write_bytes(b"".join(lines[:2]))
+    assert note.endswith("; a resume cuts it off and computes the row again")
+    run.metrics.write_bytes(b"".join(lines[:2]) + lines[2][:40])
     code, (report,) = verified("run", cwd=tmp_path)
     assert code == 65
+    (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
+    assert note.endswith("; a resume is refused while a checkpoint of step 3 needs the row")
     damaged = {f["part"]: f["message"] for f in report["findings"] if f["level"] == "damaged"}
     assert damaged == {
         "rows": "run/metrics.jsonl: must hold a row for each step up to 3, as run.json says, got 2",

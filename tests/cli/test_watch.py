@@ -24,6 +24,7 @@ from harness.records import holder, run_status
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.testing.figure_contract import HOSTILE
+from tests.cli.terminal import on_terminal
 from tests.cli.watched import FOLLOWING, events, look, made_log
 
 LOGS = Path(__file__).parents[1] / "law" / "logs"
@@ -63,6 +64,15 @@ def test_a_run_is_followed_while_it_is_written_and_watch_ends_with_it(tmp_path: 
     assert [event["step"] for event in told] == sorted(event["step"] for event in told)
     assert told[-1]["calibrated"]
     assert {event["run"] for event in told} == {"one"}
+
+
+def test_a_line_is_wrapped_on_a_terminal_and_stays_one_in_a_pipe(run: Path) -> None:
+    first, more = on_terminal("watch", "one", "--once", cwd=run.parent, columns=50).lines
+    assert first.startswith("one: done, step 60/60, H ")
+    assert more.startswith("  ")
+    assert len(first) <= 50
+    (piped,) = commands.harness("watch", "one", "--once", cwd=run.parent).stdout.splitlines()
+    assert piped == f"{first} {more.strip()}"
 
 
 def unfinished(run: Path, copy: Path) -> Path:

@@ -198,7 +198,7 @@ def test_a_pipe_or_a_dangling_link_is_refused_and_not_waited_for() -> None:
     Path("sweeps").mkdir()
     os.mkfifo("sweeps/pipe.yaml")
     Path("sweeps/lost.yaml").symlink_to("gone.yaml")
-    with pytest.raises(ConfigError, match=r"sweeps/pipe.yaml: must be a file"):
+    with pytest.raises(ConfigError, match=r"pipe.yaml: must be a file, got a pipe or a device"):
         planner.plan(["+sweeps=pipe"])
     with pytest.raises(ConfigError, match=r"lost.yaml: must be a file, got a link to gone.yaml"):
         planner.plan(["+sweeps=lost"])

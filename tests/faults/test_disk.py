@@ -1,6 +1,7 @@
 """No room, no handles, no folder: one line, exit code 74, and the same numbers afterwards."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.compose import planner
+from harness.errors import FolderError
 from harness.execution import preflight
 from harness.records import run_folder as folder
 from harness.testing.commands import TABULAR, here
@@ -112,10 +114,17 @@ def test_runs_that_cannot_have_room_are_73_before_anything_is_made(tmp_path: Pat
         pytest.skip("this disk has room for everything")
     found = here("sweep", *words, cwd=tmp_path)
     assert found.returncode == 73
-    rule = "runs: rows and checkpoints of 10 runs take at least 560.0 GB, and "
+    rule = "runs: rows and checkpoints of 10 runs take at least 560 GB, and "
     assert found.stderr.startswith(f"harness: {rule}")
     assert "are free; free some, or choose fewer trainer.steps or another folder" in found.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="a file system without room")
+def test_a_small_disk_is_told_in_units_that_it_has() -> None:
+    with pytest.raises(FolderError) as error:
+        preflight.check_disk_space([planner.point([*TABULAR]).config], Path("/proc"))
+    assert re.search(r"take at least \d\.\d MB, and 0 kB are free; free some, or", str(error.value))
 
 
 @pytest.mark.parametrize(("word", "gigabytes"), [("qwen3_0_6b", 14.3), ("tiny", 0.0146)])

@@ -257,6 +257,24 @@ def test_reading_needs_no_pandas(tmp_path: Path) -> None:
     assert done.stdout == "Hello. False\n"
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+def test_no_thread_is_started_to_read_a_file(tmp_path: Path) -> None:
+    """A process that ends while Arrow starts one is aborted, and ends 134 for all that it said."""
+    conversations.write(tmp_path / "conversations", 1, [TurnRecord(0, 0, 0, "user", "Hello.")])
+    code = (
+        "import os, sys; from pathlib import Path; import pyarrow.parquet"
+        "; from harness.records import run_folder, saved_conversations, soundness"
+        "; run, threads = Path(sys.argv[1]), lambda: len(os.listdir('/proc/self/task'))"
+        "; before = threads()"
+        "; print(next(soundness.conversations(run_folder.RunFolder(run))).message)"
+        "; print(saved_conversations.read(run, 1).step, threads() - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 files\n1 0\n"
+
+
 def test_steps_are_those_of_the_files_in_order(tmp_path: Path) -> None:
     assert saved_conversations.steps(tmp_path) == ()
     for step in (100, 25, 1):

@@ -13,6 +13,7 @@ from harness.law.io import difficulty_card
 from harness.law.results import Interval
 from harness.report.figures import onset_by_difficulty, registry
 from harness.report.figures.canvas import styled
+from harness.report.figures.onset_by_difficulty import MEASURES, Mark
 
 FIGURE = "onset_by_difficulty"
 CARD = {
@@ -71,6 +72,22 @@ def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep: Path
     assert (hard["difficulty"], hard["null_control"]) == (0.5, False)
     assert next(r for r in rows if r["level"] == "easy")["onset_share"] is None
     assert len(rows) == 3 * 2
+
+
+def test_few_runs_of_a_level_stand_close_to_its_difficulty() -> None:
+    marks = [
+        Mark(f"{at}-{seed}", str(at), False, dict.fromkeys(MEASURES, card), 0.5, 0.4, 0.6)
+        for at, card in ((20, Interval(20, 18, 22)), (80, Interval(80, 78, 82)))
+        for seed in (1, 2)
+    ]
+    with styled():
+        axes = onset_by_difficulty.draw(marks, FIGURE).figure.axes[-1]
+    low, high = axes.get_xlim()
+    symbols = [line for line in axes.lines if line.get_marker() != "None"]
+    points = np.concatenate([np.asarray(line.get_xdata(), float) for line in symbols])
+    aside = np.minimum(abs(points - 20), abs(points - 80))
+    assert len(points) == 4
+    assert aside.max() <= 0.02 * (high - low)
 
 
 def test_the_onset_of_a_run_that_is_not_over_is_a_share_of_what_is_planned(sweep: Path) -> None:

@@ -109,6 +109,13 @@ def test_axes_are_shared_and_labelled_with_units() -> None:
     assert law.get_ylabel() == "empathy reward R (reward)"
 
 
+def test_an_axis_of_steps_has_whole_ticks() -> None:
+    found = drawn(made.analysis([made.fitted(f"r{seed}", n=20, seed=seed) for seed in range(3)]))
+    for panel in (found["entropy_curves"].figure.axes[-1], found["residuals"].figure.axes[0]):
+        assert panel.get_xlabel() == "step"
+        assert all(tick == round(tick) for tick in panel.get_xticks())
+
+
 def test_the_reward_of_another_program_is_no_empathy_reward() -> None:
     fitted, series = made.fitted("r/0", seed=1)
     runs = [(replace(fitted, config=None, reward="critic/score/mean"), series)]

@@ -41,6 +41,25 @@ def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it
     assert "made: supported" in said
 
 
+def test_a_narrow_terminal_shows_each_link_above_its_numbers(tmp_path: Path) -> None:
+    arms: Arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
+    found = study_of(tmp_path, arms, [GAIN, ODD], deciding=[GAIN.name])
+    stream = io.StringIO()
+    study.show(found, Console(file=stream, width=80))
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    at = lines.index("link")
+    assert lines[at + 1 : at + 9] == [
+        "  difference [95%]      pairs  p       verdict",
+        "─" * 51,
+        "hard gains less:",
+        "  gain of reward on eval/medium/reward of hard is less than that of medium",
+        "  -0.20 [-0.22, -0.17]  5      <0.001  supported",
+        "beside: [red]odd[/red]:",
+        "  gain of reward on eval/medium/reward of hard is more than that of medium",
+        "  -0.20 [-0.22, -0.17]  5      1.000   contradicted",
+    ]
+
+
 def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path: Path) -> None:
     found = study_of(tmp_path, {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}, [ODD])
     (link,) = found.links

@@ -52,6 +52,13 @@ hard: ceiling not identified, law undetermined; no onset.
 """
 
 
+def test_a_long_name_is_broken_between_its_parts() -> None:
+    analysis = made.analysis([made.fitted("runs/12-guarded-seed1-null_controlFalse")])
+    column = [line[:15].rstrip() for line in printed(analysis).splitlines()]
+    at = column.index("12-guarded-")
+    assert column[at : at + 4] == ["12-guarded-", "seed1-null_", "controlFalse", "n = 60"]
+
+
 def study() -> Analysis:
     """Two seeds of easy, one of which falls; hard, undetermined; a file without rows; a repeat."""
     fallen = made.fitted(

@@ -20,10 +20,12 @@ from harness.law.results import Interval
 from harness.report import write
 from harness.report.figures import study as study_figure
 from harness.report.html import link_chart
+from harness.report.tables import other_study as effects_table
 from harness.report.tables import study
 from harness.report.text import wording
+from harness.testing.commands import here
 from tests.present import present
-from tests.study.made import GAIN, HARD, MEDIUM, STEADY, Course, study_of
+from tests.study.made import GAIN, HARD, MEDIUM, STEADY, Course, study_of, written
 
 LESS = [Course(gain=0.1 + 0.02 * (n % 3)) for n in range(5)]
 MORE = [Course(gain=0.6 + 0.02 * (n % 3)) for n in range(5)]
@@ -97,6 +99,22 @@ def test_effects_are_shown_beside_those_of_the_other_user(
     (count,) = (line for line in said.splitlines() if line.startswith("of 1 effect "))
     told = {SAME: "1 has", FLIPS: "1 flips", OPEN: "1 is open"}[sign]
     assert told in count
+
+
+def test_a_narrow_terminal_shows_each_effect_above_its_numbers() -> None:
+    effect = Effect("hard keeps less", Interval(0.2, 0.15, 0.25), Interval(-0.2, -0.25, -0.15))
+    other = other_study.OtherStudy("there", "supported", (), (1,), {})
+    stream = io.StringIO()
+    table = effects_table.table(other_study.Beside(other, (effect,)))
+    Console(file=stream, width=80).print(table)
+    assert [line.rstrip() for line in stream.getvalue().splitlines()] == [
+        "effect",
+        "  here [95%]         there [95%]           sign           here minus there [95%]",
+        "─" * 80,
+        "hard keeps less",
+        "  0.20 [0.15, 0.25]  -0.20 [-0.25, -0.15]  flips: of the  0.40 [0.33, 0.47]",
+        "                                           simulator",
+    ]
 
 
 def test_the_figure_and_its_data_show_the_other_study(tmp_path: Path) -> None:
@@ -174,6 +192,15 @@ def test_a_folder_without_a_result_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         other_study.read(tmp_path, "made", [GAIN])
     assert str(error.value) == f"{rule}, got {str(tmp_path)!r}"
+
+
+def test_a_study_is_not_compared_with_itself(tmp_path: Path) -> None:
+    written(tmp_path)
+    for beside in ("runs/mine", "runs/mine/study"):
+        done = here("study", "mine", "--dir", "runs/mine", "--beside", beside, cwd=tmp_path)
+        rule = "--beside must be another folder than that of the study's own runs"
+        assert (done.returncode, done.stderr) == (2, f"harness: {rule}, got {beside!r}\n")
+    assert not (tmp_path / "runs").exists()
 
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "results"

@@ -54,7 +54,7 @@ REFUSED = {
     ),
     "an onset": (
         READING.replace("less", "earlier"), "",
-        "links.hard gains less.direction must be less or more but of an onset, got 'earlier'",
+        "links.hard gains less.direction must be less or more, except of an onset, got 'earlier'",
     ),
     "too few users": (
         READING, "probes: {grounding: {users: 2}}\n",

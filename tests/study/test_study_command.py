@@ -151,17 +151,33 @@ def test_a_word_that_one_arm_alone_cannot_be_run_with_is_the_command_lines(tmp_p
 @pytest.mark.parametrize("words", [[], ["--dry-run"], ["--json"]])
 def test_a_study_without_a_name_says_which_there_are(words: list[str], tmp_path: Path) -> None:
     written(tmp_path)
-    names = ", ".join(sorted([*search_path.study_names(), "mine"]))
-    first = f"harness: study: the first word must be the name of a study, one of {names}; got none"
+    written(tmp_path, "", "broken")
+    done = here("study", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = sorted([*search_path.study_names(), "mine", "broken"])
+    if "--json" in words:
+        assert [one["name"] for one in json.loads(done.stdout)["studies"]] == names
+    else:
+        *lines, last = done.stdout.splitlines()
+        assert [line.split()[0] for line in lines] == names
+        assert f"{'mine':{max(map(len, names))}}  Do hard users teach less?" in lines
+        assert "broken.yaml: must be a mapping of names to values, got an empty file" in done.stdout
+        assert last == "`harness study NAME --dry-run` shows the runs of one and what they cost"
     shown = "`harness study NAME --dry-run` shows its runs"
-    refused(tmp_path, words, f"{first}; {shown}")
     refused(tmp_path, ["seed=1", *words], f"; got 'seed=1': write the name before it; {shown}")
+    first = "harness: study: the first word must be the name of a study, one of "
+    refused(tmp_path, ["--dir", "x", *words], first)
 
 
 CHECK = "quantity: gain, arm: hard, direction: less, margin: 1"
 FILES = {
     "unknown key": (("question:", "questoin:"), "a key must be one of question"),
     "no question": (("Do hard users teach less?", "''"), "question must be text, got ''"),
+    "a number of seeds": (
+        ("seeds: 1,2", "seeds: [1, 2]"),
+        "seeds must be text as behind `seed=`, such as range(1,4) or '1', got [1, 2]",
+    ),
+    "an empty file": ((SMALL, ""), "must be a mapping of names to values, got an empty file"),
     "unknown quantity": (("quantity: gain", "quantity: gian"), "nearest: gain"),
     "unknown arm": (("against: medium", "against: easy"), "against must be one of medium, hard"),
     "the same arm": (("against: medium", "against: hard"), "must be another arm than hard"),
@@ -173,7 +189,7 @@ FILES = {
         "hard gains less.direction must be one of less, more, earlier, got 'fewer'\n",
     ),
     "a mistyped direction": (("direction: less", "direction: les"), "got 'les'; nearest: less\n"),
-    "earlier gain": (("direction: less", "direction: earlier"), "less or more but of an onset"),
+    "earlier gain": (("direction: less", "direction: earlier"), "less or more, except of an onset"),
     "a check on itself": (
         ("links:", f"checks:\n  c: {{{CHECK}, given: c}}\nlinks:"),
         "c.given must be a check that stands before it, got 'c'",
@@ -187,7 +203,7 @@ FILES = {
         "hard gains less.given names a check, and the file has no checks, got 'l'",
     ),
     "a contrast's": (("quantity: gain", "quantity: fall"), "quantity must be one of gain, final"),
-    "net onset": (("gain, arm", "probe_onset, net_of_null: true, arm"), "must be false but of"),
+    "net onset": (("gain, arm", "probe_onset, net_of_null: true, arm"), "must be false, except of"),
     "no word": (("difficulty=hard", "hard"), "arms.hard: 'hard' cannot be read"),
     "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),
     "a wrong arm": (("difficulty=hard", "difficulty=hrd"), "arms.hard: difficulty must be one of"),
@@ -229,6 +245,14 @@ def test_a_file_that_cannot_be_right_ends_2_and_is_named(case: str, tmp_path: Pa
     assert old in SMALL
     written(tmp_path, SMALL.replace(old, new, 1))
     refused(tmp_path, ["mine"], said)
+
+
+def test_a_dry_run_shows_hostile_text_as_escapes(tmp_path: Path) -> None:
+    text = SMALL.replace("Do hard users", '"\\e[31mDo').replace("less?", 'less?"')
+    written(tmp_path, text.replace("hard gains less", '"\\u202egains"'))
+    done = here("study", "mine", "--dry-run", cwd=tmp_path)
+    assert done.stdout.startswith("\\x1b[31mDo teach less?\n"), done.stderr
+    assert "link, \\u202egains: gain of reward" in done.stdout
 
 
 OLD = {

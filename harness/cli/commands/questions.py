@@ -42,7 +42,7 @@ StudyName = Annotated[
     typer.Argument(
         metavar="NAME",
         show_default=False,
-        help="Study to run (a file in sweeps/studies/); omit to see their names.",
+        help="Study to run (a file in sweeps/studies/); omit to list them with their questions.",
     ),
 ]
 StudyDir = Annotated[

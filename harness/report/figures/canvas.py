@@ -47,6 +47,8 @@ BETWEEN, SIDES, LEGEND_SYMBOL = 0.45, 0.3, 8
 """Inches of ticks and labels below a block and beside a panel; characters of a symbol."""
 ABOVE = 1.4
 """Height of a line of the heading, in lines of text."""
+STEP = "step"
+"""Label of an axis of steps."""
 Legend: TypeAlias = "dict[str, Line2D | Patch]"
 """Text -> its symbol, in the order of the legend."""
 
@@ -90,7 +92,9 @@ class Grid:
         return position % self.columns == 0
 
     def label_x(self, axes: Axes, words: str) -> None:
-        """Label the axis; wrap each line of `words` as needed."""
+        """Label the axis; wrap each line of `words` as needed. Steps get whole ticks."""
+        if words == STEP:
+            axes.locator_params(axis="x", integer=True)
         room = style.current().characters(1.25 * self.panel_width - SIDES)
         axes.set_xlabel("\n".join(_label_lines(line, room) for line in words.split("\n")))
 

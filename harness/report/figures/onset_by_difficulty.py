@@ -42,6 +42,8 @@ BESIDE, ALONE = 0.6, 0.3
 """Width for the runs of a level: as a share of the distance to the next level, and of the axis if
 there is only one level.
 """
+CLOSE = 0.03
+"""Distance between two runs of a level, as a share of the axis, if all of them have room."""
 SMALL = 12
 """If more runs than this are side by side, their symbols are small."""
 LEAST = {
@@ -78,8 +80,9 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
         card, here = cards[level], [mark for mark in marks if mark.level == level]
         axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
         for row in _rows_of_symbols(here):
+            apart = min(width / len(row), CLOSE * (high - low)) if row else 0.0
             for place, mark in enumerate(row):
-                shift = width * ((place + 0.5) / len(row) - 0.5)
+                shift = apart * (place - (len(row) - 1) / 2)
                 _symbol(axes, mark, card.value + shift, slot, len(row))
     axes.axhline(1, color=canvas.GREY, lw=0.8, ls=":")
     axes.set_xlim(low, high)

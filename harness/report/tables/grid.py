@@ -2,16 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from harness.utils.safe_text import text
 
+GAP = INDENT = 2
+ENOUGH = 45
+"""Characters a line that suffice to wrap a sentence beside the other columns."""
+NARROWEST = 12
+MOST_BELOW = 5
+"""Columns that stand below the first cell; more are folded beside it."""
 
-def grid(*headings: str) -> Table:
+
+class Grid(Table):
+    """Table of which a narrow terminal shows the first cell of each row on lines of its own."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = self._widths_below(options.max_width)
+        if widths is None:
+            yield from super().__rich_console__(console, options)
+        else:
+            yield from self._stacked(widths)
+
+    def _widths_below(self, room: int) -> list[int] | None:
+        """Widths of all columns but the first where they stand below it, None if beside it."""
+        first, *widths = (max(map(_width, cells)) for cells in self._columns())
+        others = sum(widths) + GAP * len(widths)
+        is_few = 0 < len(widths) <= MOST_BELOW
+        if not is_few or room - others >= min(first, ENOUGH):
+            return None
+        widest = widths.index(max(widths))
+        widths[widest] -= max(0, INDENT + others - GAP - room)
+        return widths if widths[widest] >= min(NARROWEST, max(widths)) else None
+
+    def _stacked(self, widths: Sequence[int]) -> Iterator[Text | Padding]:
+        names, *others = self._columns()
+        styles = ["", *(row.style or "" for row in self.rows)]
+        for number, (name, *cells) in enumerate(zip(names, *others, strict=True)):
+            first, *more = name.split("\n")
+            below = (0, 0, 0, INDENT)
+            if first:
+                yield Text.assemble(first, style=styles[number])
+            yield from (Padding(line, below, style=styles[number], expand=False) for line in more)
+            if any(cells):
+                yield Padding(_line(cells, widths), below, style=styles[number], expand=False)
+            if not number:
+                yield Text("─" * (INDENT + sum(widths) + GAP * (len(widths) - 1)))
+
+    def _columns(self) -> list[list[Text]]:
+        """The heading and the cells of each column."""
+        return [[_as_text(cell) for cell in (c.header, *c.cells)] for c in self.columns]
+
+
+def grid(*headings: str) -> Grid:
     """Return an empty table whose columns fold where the terminal is narrow."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for heading in headings:
         table.add_column(text(heading), overflow="fold")
     return table
@@ -20,3 +71,19 @@ def grid(*headings: str) -> Table:
 def stacked(*lines: str) -> Text:
     """Return the lines of a cell that are not empty, each shown literally."""
     return Text("\n").join(text(line) for line in lines if line)
+
+
+def _as_text(cell: object) -> Text:
+    return cell if isinstance(cell, Text) else Text(str(cell))
+
+
+def _width(cell: Text) -> int:
+    return max((line.cell_len for line in cell.split("\n")), default=0)
+
+
+def _line(cells: Sequence[Text], widths: Sequence[int]) -> Table:
+    line = Table.grid(padding=(0, GAP, 0, 0))
+    for width in widths:
+        line.add_column(width=width, overflow="fold")
+    line.add_row(*cells)
+    return line

@@ -26,6 +26,7 @@ from harness.report.text import (
     naming,
     wording,
 )
+from harness.utils import terminal
 from harness.utils.safe_text import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
@@ -101,7 +102,9 @@ def runs_table(
     for level, members in naming.by_level(analysis, runs).items():
         table.add_row(text(level, "bold"))
         for run in members[:MOST_ROWS]:
-            table.add_row(*_cells(run, called[run.run]))
+            name = called[run.run]
+            lines = terminal.parted(name, NARROW["run"]) if room < WIDE else [name]
+            table.add_row(*_cells(run, lines))
             if run.whole_run:
                 table.add_row(*_whole_run(run.whole_run), style="dim")
             for column, law in (run.fits or {}).items():
@@ -126,11 +129,11 @@ def _of_group(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
     return set(group.every) & {run.run for run in runs}
 
 
-def _cells(run: RunResult, name: str) -> list[Text]:
+def _cells(run: RunResult, name: Sequence[str]) -> list[Text]:
     identified = run.identified or Identified(a=False, ceiling=False)
     reasons = [wording.plain(reason) for reason in run.reasons or ()]
     return [
-        stacked(name, *_rows_of(run), *_same_batch(run), *_standing(run)),
+        stacked(*name, *_rows_of(run), *_same_batch(run), *_standing(run)),
         stacked(*_interval(run.a, identified.a)),
         stacked(*_interval(run.b, identified.a)),
         stacked(*_interval(run.ceiling, identified.ceiling)),

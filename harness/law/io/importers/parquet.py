@@ -23,7 +23,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = Non
     In place of a line number each row has its own, from 1.
     """
     try:
-        file = parquet.ParquetFile(pa.BufferReader(data))
+        file = parquet.ParquetFile(pa.BufferReader(data), pre_buffer=False)
         names = tuple(file.schema_arrow.names)
         tables.refuse_repeats(str(path), names, wanted, step)
         named = tables.asked(names, wanted, step)

@@ -25,7 +25,7 @@ class Calibration:
     room_entropy: float
     """Increase of `room` if all of the starting entropy is left."""
     level: float
-    """Expected gain per unit of the level above the newest reward."""
+    """Expected gain per unit of (level - newest reward)."""
     noise: float
     """Noise of an evaluation in the calibration runs, as a share of the reward's range."""
     spread_noise: float

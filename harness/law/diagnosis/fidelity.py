@@ -126,6 +126,6 @@ def _number(value: Any) -> float | None:
     """Return a finite number as a float, else None."""
     try:
         known = float(value) if type(value) in (int, float) else math.nan
-    except OverflowError:  # an integer that is too large
+    except OverflowError:  # an integer too large for a float
         return None
     return known if math.isfinite(known) else None

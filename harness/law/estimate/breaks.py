@@ -39,7 +39,7 @@ class Binned:
 
     steps: Floats
     time: Floats
-    """0 to 1."""
+    """Centre of each bin as a share of the run, 0 to 1."""
     x: Floats
     reward: Floats
     noise: float

@@ -45,7 +45,7 @@ LOWEST_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class Rise:
-    """The height at which H ends (last tenth) above its trough (smoothed over five bins)."""
+    """The rise of H from its trough (smoothed over five bins) to its end (last tenth)."""
 
     over_trough: float
     """Log H at the end minus log H at the trough."""

@@ -191,10 +191,10 @@ class Analysis:
 
     @property
     def readable(self) -> list[RunResult]:
-        """Its runs that have points."""
+        """The runs with points."""
         return [run for run in self.runs if run.run in self.series]
 
     def counted(self, runs: Iterable[RunResult]) -> list[RunResult]:
-        """Those of `runs` that means count."""
+        """Return those of `runs` that are in means."""
         left_out = self.left_out
         return [run for run in runs if run.run not in left_out]

@@ -1,1 +1,1 @@
-"""The reading half: the entropy law, onset, regime and verdict of each run. No torch."""
+"""Analyse logged runs: the entropy law, onset, regime and verdict of each. Imports no torch."""

@@ -1,4 +1,4 @@
-"""Advice on what to do next: why something is open, and the command that would close it."""
+"""Advise what to run next: why a question is undecided, and the command that would decide it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ MISFIT = "No number of rows takes a misfit away: residuals.png shows when R move
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do, in words, and the words that runs like `run` are made again with."""
+    """A sentence of advice, and the overrides to add to the command that made `run`."""
 
     sentence: str
-    """Without its full stop."""
+    """The advice, without its full stop."""
     run: str = ""
     words: tuple[str, ...] = ()
     of_runs: str = ""
-    """The same of `{runs}` of several runs, to stand behind what they have in common."""
+    """The advice for several runs, with a placeholder `{runs}`."""
 
     def lines(self, typed: Typed) -> list[str]:
-        """The sentence and, below it, the command to paste; the changed words alone where nobody
-        knows the others.
+        """Return the sentence and the command to paste below it.
+
+        If the command that made the run is unknown, the sentence names the overrides only.
         """
         if not self.words:
             return [f"{self.sentence}."]
@@ -50,11 +51,12 @@ class Advice:
 
 
 def what_would_decide(analysis: Analysis, typed: Typed = typed_words.of_sweep) -> list[str]:
-    """Sentences for undetermined runs and for a that cannot be compared: why, and what to run.
+    """Return sentences for undetermined runs and for an a that cannot be compared.
 
-    Each is shown on made runs to decide more than it leaves open (tests/law/test_advice.py); where
-    H falls little under strongly autocorrelated noise, four times the steps decide 4 runs in 10.
-    No number of seeds decides a run: each seed has a verdict of its own.
+    They state why, and what to run. Tests on synthetic runs (tests/law/test_advice.py) show that
+    each advice decides most runs. If H falls little under strongly autocorrelated noise, four times
+    the steps decide 4 runs in 10. More seeds never decide a run, because each seed has its own
+    verdict.
     """
     lines, steps = _of_verdicts(analysis, typed)
     if not any(word.startswith(EVAL_EVERY) for step in steps for word in step.words):
@@ -63,7 +65,10 @@ def what_would_decide(analysis: Analysis, typed: Typed = typed_words.of_sweep) -
 
 
 def _of_verdicts(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Advice]]:
-    """Empty if every run is decided. Null controls need no verdict: nothing is learnt in them."""
+    """Return sentences and advice on undetermined runs; both are empty if every run is decided.
+
+    Null controls get no advice, because they learn nothing.
+    """
     fitted = [r for r in analysis.runs if r.status == "ok"]
     undecided = [r for r in fitted if r.verdict == "undetermined"]
     if not undecided:
@@ -82,12 +87,13 @@ def _of_verdicts(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Advi
 
 
 Decided = tuple[Sequence[RunResult], list[Advice]]
-"""Runs, and what may decide them."""
+"""Runs, and the advice that may decide them."""
 
 
 def next_steps(analysis: Analysis, undecided: Sequence[RunResult], typed: Typed) -> list[Decided]:
-    """What may decide these undetermined runs: what helps most of them first, each with the runs
-    that the same command makes again.
+    """Return the advice that may decide these undetermined runs, most frequent reason first.
+
+    Each entry has the runs that one command repeats.
     """
     moving = [run for run in undecided if unmoved(analysis, run) is None]
     counts = Counter(reason for run in moving for reason in run.reasons or ())
@@ -106,14 +112,14 @@ def next_steps(analysis: Analysis, undecided: Sequence[RunResult], typed: Typed)
 
 
 def _of_one_command(runs: Sequence[RunResult], typed: Typed) -> list[RunResult]:
-    """Those of the words that made most of them: one command makes them again."""
+    """Return the runs that share the most common command, so that one command repeats them."""
     words = {run.run: tuple(typed(run.run) or ()) for run in runs}
     most, _ = Counter(words.values()).most_common(1)[0]
     return [run for run in runs if words[run.run] == most]
 
 
 def unmoved(analysis: Analysis, run: RunResult) -> str | None:
-    """The sentence about a run in which R or H never moved; None where both did."""
+    """Return the sentence about a run in which R or H is constant; None if both vary."""
     series = analysis.series.get(run.run)
     if series is None:
         return None
@@ -123,17 +129,17 @@ def unmoved(analysis: Analysis, run: RunResult) -> str | None:
 
 
 def _is_constant(values: Floats) -> bool:
-    """Whether they are the same throughout, but for the last bits of their numbers."""
+    """Return whether all values are equal up to rounding."""
     return len(values) > 1 and bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
 def is_null_control(run: RunResult) -> bool:
-    """Whether its advantages were shuffled, as far as its config says."""
+    """Return whether the config says that the run's advantages were shuffled."""
     return bool(run.setting("algorithm", "null_control"))
 
 
 def _more_steps(run: RunResult) -> list[Advice]:
-    """Longer runs like `run`; nobody knows the words of a log of another program."""
+    """Advise longer runs like `run`. Logs of other programs have no known command."""
     steps, every = _trainer(run, "steps"), evaluated_every(run.config)
     words: tuple[str, ...] = ()
     if steps is not None:
@@ -147,7 +153,7 @@ def _more_steps(run: RunResult) -> list[Advice]:
 
 
 def _less_noise(run: RunResult) -> list[Advice]:
-    """A break lies inside a run: other seeds have breaks of their own."""
+    """Advise less noise in R. More seeds would not help, since each seed has its own break."""
     evaluated = columns.is_evaluation(run.reward or "")
     key = ("eval", "users") if evaluated else ("trainer", "conversations")
     held = run.setting(*key)
@@ -173,11 +179,11 @@ DECIDES: Mapping[str, Callable[[RunResult], list[Advice]]] = {
     "misfit": _no_number_of_rows,
     "stages": _fixed_users,
 }
-"""Reason that leaves a verdict open -> what would close it, given a run that has it."""
+"""Reason that leaves a verdict open -> function that returns the advice for a run."""
 
 
 def _of_contrasts(analysis: Analysis) -> list[Advice]:
-    """More points for the evaluations on which a was to be compared."""
+    """Advise more frequent evaluations if a has too few points to be compared on them."""
     runs = {run.run: run for run in analysis.runs}
     wanting = [
         (contrast.on, group.every[0], evaluated_every(runs[group.every[0]].config))
@@ -194,7 +200,7 @@ def _of_contrasts(analysis: Analysis) -> list[Advice]:
 
 
 def _wants_points(contrast: Contrast) -> bool:
-    """Whether a is not comparable for too few points on an evaluation, or too little H in them."""
+    """Return whether a is not comparable because evaluations have too few points or little H."""
     if contrast.quantity != "a" or contrast.decision != "not_comparable":
         return False
     on, why = contrast.on or "", contrast.why or ""

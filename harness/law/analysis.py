@@ -1,8 +1,8 @@
-"""The analysis of many runs: discover them, set repeats aside, fit each, group and compare them.
+"""Analyse many runs: discover them, set repeats aside, fit each, group and compare them.
 
-Each run is fitted by itself, here or in other processes where there are enough to pay for them: a
-process costs half a second before its first run, so a few dozen runs are fitted in this one.
-Which process fits a run changes nothing in its numbers, and the order is that of the runs.
+Each run is fitted by itself, in this process or, for many runs, in worker processes. A worker
+needs half a second before its first run, so a few dozen runs are fitted in this process. The
+numbers and their order do not depend on which process fits a run.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from harness.utils import process_pool
 from harness.utils.process_pool import FEWEST_RUNS
 
 CHUNK = 5
-"""Runs handed over at once: few, since a process still has one chunk in hand and two in its queue
-when nothing is left to be taken from it, and the others wait for these. Sending 500 runs by fives
-takes no longer than by twenties.
+"""Runs sent to a worker at once. Small chunks balance the load: at the end, a worker still holds
+one chunk and two queued ones that idle workers cannot take over. Sending 500 runs in chunks of 5
+takes no longer than in chunks of 20.
 """
 
 
 @dataclass(frozen=True)
 class AnalysedRun:
-    """A run's folder, and what was found of it."""
+    """The identity of a run, and the result of its analysis."""
 
     who: Identity
     analysed: Analysed
@@ -49,7 +49,7 @@ class AnalysedRun:
 def each_alone(
     runs: Sequence[Found], choice: Choice, pool: Executor | None = None
 ) -> list[AnalysedRun]:
-    """One for each run, in their order."""
+    """Analyse each run by itself. Return the results in the order of `runs`."""
     if len(runs) < FEWEST_RUNS:
         return _in_turn(choice, runs)
     chunks = [runs[at : at + CHUNK] for at in range(0, len(runs), CHUNK)]
@@ -67,7 +67,7 @@ def _in_turn(choice: Choice, runs: Sequence[Found]) -> list[AnalysedRun]:
 
 @dataclass(frozen=True)
 class _Counting:
-    """Options of which runs count for others."""
+    """Options that select the runs that enter groups and means."""
 
     pool_unlike: bool
     with_unfinished: bool
@@ -75,13 +75,13 @@ class _Counting:
 
 @dataclass(frozen=True)
 class _Read:
-    """The runs, each judged by itself and beside its null controls."""
+    """The runs, each judged by itself and compared with its null controls."""
 
     runs: tuple[RunResult, ...]
     members: tuple[Member, ...]
     series: Mapping[str, RunSeries]
     repeats: Mapping[str, str]
-    """Run -> the one that counts in its place."""
+    """Run that repeats another -> the run that is used in its place."""
     skipped: tuple[Skipped, ...]
 
 
@@ -99,17 +99,17 @@ def analyse(
     reward_range: tuple[float, float] | None = None,
     primary: str | None = None,
 ) -> Analysis:
-    """Fit the law to every run at or below `paths`. A run that cannot be read is a row.
+    """Fit the law to every run at or below `paths`. A run that cannot be read gets an error row.
 
-    `reward`, `entropy` and `step` name columns; by default entropy, and eval/reward where it has at
-    least 16 values, else reward. A run's numbers do not depend on the other runs, but for what
+    `reward`, `entropy` and `step` name columns. Defaults: `entropy`, and `eval/reward` if it has at
+    least 16 values, else `reward`. A run's numbers do not depend on other runs, except those that
     `null_control` fills in. `forecast_from` is the share of each run from which its end is
-    predicted. `margins`: how small a difference between groups counts as none, as in DEFAULT.
-    Unfinished runs are in no mean and no contrast unless `with_unfinished`. `reward_range`: the
-    lowest and the highest R there can be; rows beyond are left out, and the ceiling lies within.
-    `primary`: the quantity of contrasts that bears most of the error, instead of the ceiling.
-    Processes of the `pool` (workers.others) share the runs where there are many; a script that
-    gives one needs `if __name__ == "__main__":`, since each of them imports it.
+    predicted. `margins` are the differences between groups that count as equivalent, by default
+    DEFAULT_MARGINS. Unfinished runs enter means and contrasts only with `with_unfinished`.
+    `reward_range` is the lowest and highest possible R: rows outside are left out, and the ceiling
+    lies inside. `primary` names the quantity of contrasts that bears most of the error rate, by
+    default the ceiling. Workers of `pool` (process_pool.others) share the runs if there are many;
+    a script that passes one needs `if __name__ == "__main__":`, because each worker imports it.
     """
     choice = Choice(reward, entropy, forecast_from, step, reward_range)
     counting = _Counting(pool_unlike, with_unfinished)
@@ -120,7 +120,7 @@ def analyse(
 def with_members(
     paths: Sequence[Path], choice: Choice, pool: Executor | None = None
 ) -> tuple[Analysis, tuple[Member, ...]]:
-    """`analyse` with its defaults, and the runs that `members` gives, of one reading."""
+    """Return the results of `analyse` with its defaults and of `members`, reading runs once."""
     counting = _Counting(False, False)
     read = _read(paths, choice, counting, pool)
     return _compared(read, counting, DEFAULT_MARGINS, None), _finished(read)
@@ -142,14 +142,14 @@ def _compared(
 
 
 def members(paths: Sequence[Path], pool: Executor | None = None) -> tuple[Member, ...]:
-    """The finished runs at or below `paths` that could be read, each as one of several seeds."""
+    """Return the readable finished runs at or below `paths`, without repeats."""
     return members_and_others(paths, pool)[0]
 
 
 def members_and_others(
     paths: Sequence[Path], pool: Executor | None = None
 ) -> tuple[tuple[Member, ...], dict[str, str]]:
-    """The same, and for each of the other runs why it is none of them."""
+    """Return `members`, and run -> reason for each of the runs that is not one."""
     read = _read(paths, Choice(None, None, None), _Counting(False, False), pool)
     counted = _finished(read)
     inside = {member.result.run for member in counted}
@@ -201,9 +201,9 @@ def _unfinished(results: Sequence[RunResult]) -> frozenset[str]:
 def _repeats(
     runs: Sequence[Found], who: Mapping[str, Identity], every: Sequence[RunResult]
 ) -> dict[str, str]:
-    """Run -> the one of the same config and seed that counts: the newest finished one.
+    """Map each repeat to the run of the same config and seed that is used: the newest finished one.
 
-    One that could not be read counts only where none could.
+    An unreadable run is used only if all its repeats are unreadable.
     """
     partial = _unfinished(every)
     readable = {result.run: result.status == "ok" for result in every}

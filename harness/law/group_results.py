@@ -1,7 +1,7 @@
-"""Results of groups of runs and of a whole analysis, typed.
+"""Typed results of groups of runs and of a whole analysis.
 
-Fields stand in the order of the keys in law.json (law_json.py writes them). A value that could
-not be computed is None, never NaN.
+Fields are in the order of the keys in law.json (law_json.py writes them). A value that could not
+be computed is None, never NaN.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from harness.law.result_parts import Skipped
 from harness.law.results import Interval, RunResult, RunSeries
 
 Axes = Mapping[str, Any]
-"""Dotted config key -> its value there."""
+"""Dotted config key -> its value in the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A quantity over the seeds of a group."""
+    """The mean of a quantity over the seeds of a group, with its 95% interval."""
 
     mean: float | None
     low: float | None
@@ -31,7 +31,7 @@ class Pooled:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference of two groups with its 95% interval; None where there is no estimate."""
+    """A difference of two groups with its 95% interval; None if there is no estimate."""
 
     difference: float | None
     low: float | None
@@ -43,47 +43,48 @@ class Contrast(Gap):
     """One quantity of a group minus that of the group `baseline`, over seeds."""
 
     baseline: Axes
-    """The key of the group that is taken off."""
+    """The key of the group that is subtracted."""
     quantity: str
     """One of compare.quantities.CONTRASTED."""
     p_holm: float | None
-    """p of no difference, two-sided, adjusted over the pairs and quantities of the analysis
-    (compare.families): below 0.05 it differs."""
+    """Two-sided p of the hypothesis of no difference, adjusted over the pairs and quantities of
+    the analysis (compare.families). Below 0.05 the decision is `differs`."""
     decision: str
     """differs, equivalent, undecided or not_comparable"""
     why: str | None
-    """The reason for the decision, where it needs one."""
+    """The reason for the decision, if it needs one."""
     on: str | None
-    """The reward column, where one is used."""
+    """The reward column, if one is used."""
     margin: float | None
-    """The difference below which the two count as equivalent, in the unit of the quantity."""
+    """The difference below which the groups count as equivalent, in the unit of the quantity."""
     p_equivalent: float | None
-    """p of a difference of the margin or more (Schuirmann 1987), adjusted like p_holm."""
+    """p of the hypothesis of a difference of the margin or more (Schuirmann 1987), adjusted like
+    p_holm."""
     minimum_detectable: float | None
-    """The difference found with a probability of 80% at this spread."""
+    """The difference detected with a power of 80% at the observed spread."""
     seeds: tuple[int, int]
-    """With a value: of this group, of the baseline."""
+    """The numbers of seeds with a value, in this group and in the baseline."""
     seeds_needed: int | None
-    """Seeds a group that find a difference of the margin with a probability of 80%."""
+    """Seeds per group that detect a difference of the margin with a power of 80%."""
     on_probe: Gap | None
-    """The same with H on the frozen prefixes."""
+    """The difference with H on the frozen prefixes."""
     unlike_failures: tuple[float, float] | None
-    """Shares of conversations that failed, in the order of `seeds`, where they differ too much."""
+    """Shares of failed conversations, in the order of `seeds`; None unless they differ too much."""
     remedy_inactive: int
-    """Runs of both groups whose remedy acted on no token."""
+    """The number of runs in both groups whose remedy acted on no token."""
     net_of_null: Gap | None
-    """The same of runs minus their null controls."""
+    """The difference with each run's null controls subtracted from it."""
     primary: bool = False
     """Whether the quantity is the one that bears most of the analysis' error rate."""
     p: float | None = None
-    """The same as p_holm, not adjusted: of this test as if it were the only one."""
+    """Two-sided p of the hypothesis of no difference, not adjusted for other tests."""
     invalid_users: int = 0
-    """Runs of both groups that train on users who are not valid."""
+    """The number of runs in both groups that train on users who are not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeedNumbers:
-    """The numbers of one run on the footing that all groups share."""
+    """The numbers of one run, on the same reward column and range of H for all groups."""
 
     run: str
     seed: int | None
@@ -95,24 +96,24 @@ class SeedNumbers:
     onset: float | None
     """Onset of collapse as a share of the run."""
     reached: float
-    """Share of the planned steps that it has done."""
+    """Share of the planned steps that the run has done."""
 
     def number(self, quantity: str) -> Interval | None:
-        """a, ceiling, gain or fall. Raises KeyError for any other."""
+        """Return a, ceiling, gain or fall. Raise KeyError for any other quantity."""
         numbers = {"a": self.a, "ceiling": self.ceiling, "gain": self.gain, "fall": self.fall}
         return numbers[quantity]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupNumbers:
-    """The numbers of a group's seeds, and their means, on one footing for all groups."""
+    """The numbers of a group's seeds, and their means, on one basis for all groups."""
 
     order: int
-    """Place among the groups, from the lowest level up."""
+    """Rank among the groups, from the lowest level up."""
     on: str | None
-    """The reward column; None where each run is on its own."""
+    """The reward column; None if each run uses its own."""
     shared_range: bool
-    """Whether a is over the range of H that all runs pass through."""
+    """Whether a is fitted over the range of H that all runs pass through."""
     seeds: Sequence[SeedNumbers]
     onset: Pooled
     a: Pooled
@@ -121,64 +122,67 @@ class GroupNumbers:
     fall: Pooled
 
     def mean(self, quantity: str) -> Pooled:
-        """Over the seeds, of one of compare.quantities.CONTRASTED. Raises KeyError for another."""
+        """Return the mean over the seeds of one of compare.quantities.CONTRASTED.
+
+        Raise KeyError for any other quantity.
+        """
         means = {"a": self.a, "ceiling": self.ceiling, "gain": self.gain, "fall": self.fall}
         return {**means, "onset": self.onset}[quantity]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """Runs alike in all but the seed."""
+    """A group of runs that differ only in the seed."""
 
     key: Axes
-    """The axes that tell the groups apart."""
+    """The axes in which the groups differ."""
     runs: Sequence[str]
     a: Pooled
     ceiling: Pooled
     onset: Pooled
     gain: Pooled
     contrasts: Sequence[Contrast] = ()
-    """This group minus an earlier one, a quantity each."""
+    """Differences between this group and earlier groups, one per group and quantity."""
     compared: GroupNumbers | None = None
-    """Numbers on one footing for all groups; None of a group without a readable run."""
+    """Numbers on one basis for all groups; None for a group without a readable run."""
     unknown_seeds: int = 0
-    """The number of runs, of several, whose seed is not known: they may be repeats, so no mean has
-    an interval."""
+    """The number of runs with an unknown seed, in a group of several. They may be repeats, so no
+    mean has an interval."""
     reward: str | None = None
-    """The column that a, ceiling and gain are of; None where the runs share none."""
+    """The reward column of a, ceiling and gain; None if the runs share none."""
     why: str | None = None
-    """Why there is no mean of a, ceiling and gain, where there is none."""
+    """The reason why there is no mean of a, ceiling and gain; None if there is one."""
     unfinished: Sequence[str] = ()
-    """Runs that are not done; not in `runs`, and in no mean, unless they were asked for."""
+    """Runs that are not done. They are in `runs` and in the means only on request."""
     diverged: Sequence[str] = ()
-    """Runs that diverged: censored in a, ceiling, gain, and in onset but for those that
-    had one before."""
+    """Runs that diverged. They are censored in a, ceiling and gain, and in onset unless they had
+    one before."""
     law_fails: Sequence[str] = ()
-    """Runs without a single law on `reward` (it fails, or there is one per stage): censored in a
-    and ceiling."""
+    """Runs without a single law on `reward` (it fails, or there is one per stage). They are
+    censored in a and ceiling."""
     population: Population | None = None
-    """What its seeds say of all seeds of its kind."""
+    """Estimates for the population of all seeds of this group."""
 
     @property
     def every(self) -> list[str]:
-        """Its runs, also those that are in no mean."""
+        """The runs of the group, including those that are in no mean."""
         return list(dict.fromkeys((*self.runs, *self.unfinished)))
 
     @property
     def left_out(self) -> list[str]:
-        """Its runs that are in no mean."""
+        """The runs of the group that are in no mean."""
         return [run for run in self.unfinished if run not in self.runs]
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All that `harness fit-entropy-law` knows: law.json, law.csv, tables and figures show it."""
+    """The result of `harness fit-entropy-law`: the source of law.json, law.csv, tables, figures."""
 
     runs: tuple[RunResult, ...]
     groups: tuple[GroupResult, ...]
     skipped: tuple[Skipped, ...]
     series: Mapping[str, RunSeries] = field(default_factory=dict)
-    """Run path -> its points; only runs with status ok."""
+    """Run path -> its points, for runs with status ok."""
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -187,10 +191,10 @@ class Analysis:
 
     @property
     def readable(self) -> list[RunResult]:
-        """Its runs that have points."""
+        """The runs with points."""
         return [run for run in self.runs if run.run in self.series]
 
     def counted(self, runs: Iterable[RunResult]) -> list[RunResult]:
-        """Those of `runs` that means count."""
+        """Return those of `runs` that are in means."""
         left_out = self.left_out
         return [run for run in runs if run.run not in left_out]

@@ -1,8 +1,8 @@
-"""An analysis as the dict of law.json: the one place where results become JSON.
+"""Convert an analysis to the dict of law.json.
 
-Keys are the fields of the results in their order, but for the few named here. A value that could
-not be computed is None in the results and null in JSON; NaN is neither, and json.dumps with
-allow_nan=False refuses one that slipped in.
+Keys are the fields of the results in their order, with the exceptions defined here. A value that
+could not be computed is None in the results and null in JSON. The dict is dumped with
+allow_nan=False, which refuses NaN.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from harness.law.result_parts import ReadProblem
 from harness.law.results import AtOnset, ColumnLaw, RunResult
 
 SCHEMA = 2
-"""2: a, b and the ceiling of a run are of the rows that its verdict speaks of."""
+"""Version 2: a, b and the ceiling of a run come from the rows that its verdict refers to."""
 COLUMN_LAW = (
     "n_valid", "verdict", "reasons", "out_of_time_skill", "n_fitted", "n_eff", "a", "b", "ceiling",
     "cov_ab", "identified", "reliability", "ols", "same_batch", "gain",
 )  # fmt: skip
-"""Keys of a law in `fits`."""
+"""Keys of a law in `fits`, in order."""
 CONTRAST = (
     "with", "quantity", "primary", "difference", "low", "high", "p", "p_holm", "decision", "why",
     "on", "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_needed", "on_probe",
@@ -30,7 +30,7 @@ CONTRAST = (
 
 
 def from_analysis(analysis: Analysis) -> dict[str, Any]:
-    """The value of law.json."""
+    """Return the content of law.json."""
     return {
         "schema": SCHEMA,
         "runs": [from_run(run) for run in analysis.runs],
@@ -40,13 +40,16 @@ def from_analysis(analysis: Analysis) -> dict[str, Any]:
 
 
 def from_run(run: RunResult) -> dict[str, Any]:
-    """One entry of `runs`."""
+    """Return one entry of `runs`."""
     values: dict[str, Any] = _plain(run)
     return values
 
 
 def _plain(value: Any) -> Any:
-    """Results and mappings as dicts, sequences as lists; dataclasses.asdict copies all else."""
+    """Convert results and mappings to dicts, and sequences to lists.
+
+    Unlike dataclasses.asdict, it does not copy other values.
+    """
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, ReadProblem):

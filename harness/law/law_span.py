@@ -1,8 +1,7 @@
-"""The law that a verdict speaks of: on all rows of a run, or on those before its onset.
+"""Select the rows that a verdict refers to: all rows of a run, or those before its onset.
 
-Where a law breaks at the onset of collapse, the rows after it belong to no law: numbers of the
-whole run would be a mean of what was and what came. So every reader takes the numbers from here,
-as a row of law.json has them.
+If a law breaks at the onset of collapse, the rows after it follow no law, and numbers of the whole
+run would mix both parts. All callers take the numbers of the law from this module.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ class Span:
     """The part of a run that its law was judged on, and whether there is a law at all."""
 
     until: float | None = None
-    """The step of the onset before which it was judged; None: all rows."""
+    """The step of the onset before which the law was judged; None for all rows."""
     fails: bool = False
 
     def of(self, points: Points) -> Points:
-        """The points inside it."""
+        """Return the points inside the span."""
         return points if self.until is None else points.where(points.steps < self.until)
 
 
@@ -41,19 +40,21 @@ WHOLE = Span()
 
 @dataclass(frozen=True)
 class JudgedLaw:
-    """A verdict, and the law it speaks of."""
+    """A verdict, and the law it refers to."""
 
     verdict: Verdict
     fitted: Fitted
-    """On the rows of `span`."""
+    """The law on the rows of `span`."""
     whole: Fitted
-    """On all rows."""
+    """The law on all rows."""
     span: Span
 
     @property
     def identified(self) -> Identified:
-        """Neither number where the law fails or R follows a line in H: they are of no law then. No
-        ceiling where the form is open: it is that of one form.
+        """Whether a and the ceiling may be quoted.
+
+        Both are False if the law fails or R is linear in H. The ceiling is False if the form is
+        open, because it depends on the form.
         """
         if self.span.fails or self.verdict.word == "linear":
             return Identified(a=False, ceiling=False)
@@ -69,7 +70,7 @@ def judge(
     shape: breaks.Binned | None = None,
     compared: Mapping[str, Rival] | None = None,
 ) -> JudgedLaw:
-    """Judge one fit, and fit the part that the verdict speaks of; arguments as verdict.judge's."""
+    """Judge one fit, and fit the rows that the verdict refers to. Arguments as in verdict.judge."""
     judged = verdict.judge(whole, onset, course, intervened, shape, compared)
     span = Span(_until(judged, onset), fails=judged.word == "fails")
     if span.until is None:
@@ -80,10 +81,10 @@ def judge(
 
 
 def _until(judged: Verdict, onset: Onset | None) -> float | None:
-    """The step of a collapse at which the law broke, or may have broken.
+    """Return the step of a collapse at which the law broke, or may have broken, else None.
 
-    Of a run left undetermined for such a break the rows after it would settle the numbers too:
-    often far off, and with a narrow interval.
+    A run that is undetermined because of such a break is cut as well: the rows after the break
+    would often give numbers that are far off, with a narrow interval.
     """
     if onset is None or not onset.is_collapse:
         return None
@@ -92,13 +93,13 @@ def _until(judged: Verdict, onset: Onset | None) -> float | None:
 
 
 def numbers_of(law: JudgedLaw) -> dict[str, Any]:
-    """The numbers of the rows that the verdict speaks of, by their names in LawNumbers."""
+    """Return the numbers of the rows that the verdict refers to, by their names in LawNumbers."""
     numbers = _numbers(law.fitted, law.identified)
     return {field.name: getattr(numbers, field.name) for field in fields(numbers)}
 
 
 def numbers_of_all(law: JudgedLaw) -> LawNumbers:
-    """The numbers of all rows."""
+    """Return the numbers of all rows."""
     return _numbers(law.whole, identifiability.identified(law.whole))
 
 

@@ -1,4 +1,7 @@
-"""One run, from its metrics file to its row of law.json. A run that cannot be read is a row."""
+"""Analyse one run, from its metrics file to its row of law.json.
+
+A run that cannot be read gets an error row.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ from harness.records.outcomes import OWN
 
 @dataclass(frozen=True)
 class Analysed:
-    """A run's row, and the points it was fitted on if there are any."""
+    """A run's row, and the points the law was fitted on, if any."""
 
     result: RunResult
     series: RunSeries | None
@@ -154,7 +157,7 @@ def _result(
 
 
 def _course(log: Log, laws: RunLaws) -> dict[str, Any]:
-    """Fields of the run's row about where H and R went, whatever the law."""
+    """Return the fields of the run's row on the course of H and R, which need no law."""
     points, plain = log.cleaned.points, log.plain
     gain = regime.gain(points, columns.is_evaluation(log.columns.reward))
     silent = signals.silent_share(log.table, log.cleaned)
@@ -172,7 +175,7 @@ def _course(log: Log, laws: RunLaws) -> dict[str, Any]:
 
 
 def _curves(log: Log, laws: RunLaws, who: Identity, choice: Choice) -> dict[str, Any]:
-    """Fields of the run's row about other curves than exp(H)."""
+    """Return the fields of the run's row on curves other than exp(H)."""
     bounds = columns.reward_range(log.columns.reward, who.ours, choice)
     law, whole = laws.law, laws.law.span.until is None
     compared = laws.compared if whole else rivals.compare(law.fitted.points)
@@ -204,12 +207,12 @@ def _ends(log: Log, who: Identity) -> dict[str, Yardsticks]:
 
 
 def _reasons(told: Verdict, who: Identity) -> list[str]:
-    """The reasons of a verdict, which is about another reward where the users are not valid."""
+    """Return the reasons of a verdict, with `invalid_users` added if R is no reward for empathy."""
     return [*told.reasons, *(["invalid_users"] if who.invalid_users else [])]
 
 
 def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, list[str]]:
-    """Reason -> the first few rows, by line, or where there is none, by step."""
+    """Reason -> the first few rows left out for it, by line number or else by step."""
     lines = {
         reason: [f"{run.metrics}:{n}" for n in numbers]
         for reason, numbers in cleaned.first_lines.items()

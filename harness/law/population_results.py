@@ -1,6 +1,6 @@
-"""What the seeds of a group say of all seeds of its kind: a part of its row of law.json.
+"""Estimates for the population of all seeds of a group: a part of the group's row in law.json.
 
-A value that could not be computed is None, and `why` beside it says why, in one of WHY.
+A value that could not be computed is None, and the field `why` holds the reason, one of WHY.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ WHY = (
 
 @dataclass(frozen=True, slots=True)
 class PooledRun:
-    """A run's own number, and the same where the other seeds have their say in it."""
+    """A number of one run: from its own rows alone, and partially pooled with the other seeds."""
 
     run: str
     seed: int | None
     own: Interval
     pooled: Interval | None
-    """Partially pooled: between its own and the mean, by how well it knows its own."""
+    """The run's own number shrunk towards the mean, more strongly the less precise it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +32,21 @@ class OverSeeds:
     """A number of the law over the seeds of a group."""
 
     mean: Bounded | None
-    """The same as in the group's own `a` or `ceiling`."""
+    """The same mean as in `a` or `ceiling` of the group."""
     between: Interval | None
-    """The standard deviation of the true number over seeds."""
+    """Standard deviation of the true number between seeds."""
     runs: Sequence[PooledRun]
     why: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class LawOverSeeds:
-    """a and the ceiling, over the seeds that have a law."""
+    """a and the ceiling over the seeds that have a law."""
 
     a: OverSeeds
     ceiling: OverSeeds
     failing: int
-    """Seeds that have none: `law_fails` of the group names them."""
+    """The number of seeds without a law, listed in `law_fails` of the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +54,24 @@ class Follows:
     """The share of seeds whose reward follows the law, P(law)."""
 
     share: Interval | None
-    """Of the seeds that are decided; the interval holds for either reading of the others."""
+    """The share among decided seeds. The interval covers either outcome of the undecided ones."""
     decided: Interval | None
-    """The same share with the interval of the decided seeds alone, as if the others were not."""
+    """The same share, with an interval that ignores the undecided seeds."""
     followers: int
     others: int
     undetermined: int
-    """Seeds whose verdict is undetermined, or that diverged."""
+    """The number of seeds whose verdict is undetermined, or that diverged."""
     why: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RunOnset:
-    """When a run collapsed, or until when it had not."""
+    """The step at which a run collapsed, or at which it was censored."""
 
     run: str
     seed: int | None
     step: float
-    """Its onset; without one its last step."""
+    """The onset, or the last step of a run without one."""
     collapsed: bool
 
 
@@ -84,49 +84,49 @@ class StepShare:
     low: float
     high: float
     at_risk: int
-    """Runs that had not collapsed before it and were seen until then."""
+    """The number of runs observed until the step that had not collapsed before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParametricOnset:
-    """The log-normal distribution of onsets over seeds."""
+    """A log-normal distribution of onsets over seeds."""
 
     family: str
     median: Bounded | None
-    """The step by which half of all seeds collapse; `high` is None where it may lie beyond the last
-    step of the runs, `median` itself where its estimate does."""
+    """The step by which half of all seeds collapse. `high` is None if it may lie beyond the last
+    step of the runs, `median` is None if the estimate does."""
     spread: float | None
-    """The standard deviation of log(onset) over seeds: an estimate, since its interval does not
-    hold for other distributions (benchmarks/levels.md)."""
+    """Standard deviation of log(onset) over seeds. It has no interval, because one from the
+    log-normal does not hold for other distributions (benchmarks/levels.md)."""
     why: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class OnsetOverSeeds:
-    """Onset of collapse as survival."""
+    """Survival analysis of the onset of collapse over seeds."""
 
     events: int
-    """Runs with an onset."""
+    """The number of runs with an onset."""
     censored: int
-    """Runs without one, known to be free of it until their last step."""
+    """The number of runs without an onset until their last step."""
     diverged: int
-    """Of the censored, those that diverged."""
+    """The number of censored runs that diverged."""
     not_judged: int
-    """Runs of too few steps to look for an onset: they say nothing."""
+    """The number of runs with too few steps to look for an onset; they are left out."""
     runs: Sequence[RunOnset]
     last_step: float | None
     """The last step of any run."""
     before_end: Interval | None
     """P(collapse before the last step), Kaplan-Meier."""
     incidence: Sequence[StepShare]
-    """P(collapse by a step), Kaplan-Meier: at step 0 and at each at which a run collapsed or was
-    last seen; the same in between."""
+    """P(collapse by a step), Kaplan-Meier: a step function with one entry at step 0 and one at each
+    step at which a run collapsed or was censored."""
     parametric: ParametricOnset
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """One answer per level."""
+    """Population estimates of one group: law, share of seeds that follow it, onset."""
 
     law: LawOverSeeds
     follows: Follows

@@ -1,4 +1,4 @@
-"""The reasons that a verdict on the law gives, in words."""
+"""Sentences that explain the reasons of a verdict on the law."""
 
 REASONS = {
     "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",

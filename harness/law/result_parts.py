@@ -1,9 +1,4 @@
-"""Parts of the row of a run in law.json, each what another step of an analysis came to.
-
-First intervals, and the arrays that they come from; then what reading the run came to: why it has
-no numbers, how it ended, what was put right. Then its end beside what reference policies reach
-there, and what other curves, and the law ahead of time, say of it.
-"""
+"""Parts of a run's row in law.json: the results of the separate steps of an analysis."""
 
 from __future__ import annotations
 
@@ -48,7 +43,7 @@ class ReadProblem:
 
 @dataclass(frozen=True, slots=True)
 class Spikes:
-    """Values far from all around them, that the estimates put back among these."""
+    """The numbers of isolated outliers in H and R, which the estimates replace by local medians."""
 
     entropy: int
     reward: int
@@ -56,21 +51,21 @@ class Spikes:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """State of a run that is not done, or is done and has lost rows."""
+    """The state of a run that is not done, or that is done but lacks rows."""
 
     status: str | None
-    """The status in run.json; None where that cannot be read."""
+    """The status in run.json; None if the file cannot be read."""
     reason: str | None
     exit_code: int | None
     last_step: int
     """The step of its last row."""
     steps: int | None
-    """Planned, where its config says."""
+    """The planned number of steps; None if the config does not state it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A path that is no run of the analysis, or a run kept out of a group, and why."""
+    """A path that the analysis skipped, or a run kept out of a group, and the reason."""
 
     path: str
     reason: str
@@ -86,12 +81,13 @@ class LevelEnds:
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """What reference policies reach at a level, from its difficulty card; None where the card
-    does not say. Rewards 0-1, listening in nats.
+    """Results of the reference policies at a level, from its difficulty card.
+
+    None where the card lacks a value. Rewards are in [0, 1], listening is in nats.
     """
 
     deaf: Bounded | None = None
-    """The best fixed schedule of strategies, which hears nothing."""
+    """The best fixed schedule of strategies, which ignores the user's words."""
     attentive: Bounded | None = None
     attentive_listening: float | None = None
     optimum: Bounded | None = None
@@ -100,55 +96,56 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class Yardsticks:
-    """The end of a run at one level, mean of the last tenth of its evaluations, beside what
-    reference policies reach there. None where it was not measured.
+    """The end of a run at one level (mean of the last tenth of its evaluations), and the results
+    of the reference policies there. None where a value was not measured.
     """
 
     reward: float | None
     listening: float | None
     """Mutual information of strategy and hidden intention given the reply number, nats."""
     deaf_reward: float | None
-    """Reward where the policy hears the words of another user."""
+    """Reward of the policy when its input is the words of another user."""
     share: float | None
     """(reward - best deaf schedule) / (optimum - best deaf schedule)"""
     user_se: float | None
-    """Standard error of the reward that the choice of held-out users causes: the same in all runs
-    that meet them."""
+    """Standard error of the reward due to the choice of held-out users; runs with the same users
+    share this error."""
     anchors: Anchors
 
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The score of another curve through the same points (Hurvich and Tsai 1989)."""
+    """The scores of one curve through the points of a run (AICc: Hurvich and Tsai 1989)."""
 
     aicc: float
     delta_aicc: float
     """Its AICc minus the law's."""
     out_of_time_rmse: float
-    """Error over the last third of the run, fitted on what comes before."""
+    """Prediction error over the last third of the run, fitted on the first two thirds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The reward at the end of a run by the law of its first part, and what came.
+    """The reward at the end of a run: predicted by the law of its first part, and observed.
 
-    value, low and high (95%, if the law continues) are None where no law or no course of H can be
-    computed, low and high also where `why` says so; errors are predicted minus true.
+    `low` and `high` are a 95% interval, valid if the law continues. All three are None if no law
+    or no course of H can be computed; `low` and `high` are None whenever `why` is set. Errors are
+    predicted minus true.
     """
 
     value: float | None
     low: float | None
     high: float | None
     from_step: float
-    """The last step that the forecast knows of."""
+    """The last step that the forecast uses."""
     identified: bool
-    """Whether a was by then, without which a forecast is worth nothing."""
+    """Whether a was identified by then; without it the forecast is worthless."""
     last_value: float | None
     truth: float | None
     error: float | None
     last_value_error: float | None
     why: str | None
-    """Why there is no interval, one of NO_FORECAST."""
+    """The reason why there is no interval, one of NO_FORECAST."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +155,10 @@ class CeilingOverForms:
     value: float
     low: float
     high: float
-    """95% interval; all three within the reward's range where that is known."""
+    """Upper end of the 95% interval; all three are clipped to the reward's range if it is known."""
     weights: Mapping[str, float]
-    """Curve, as in `rivals` -> its weight; those below .003 are left out."""
+    """Curve, named as in `rivals` -> its weight; weights below .003 are left out."""
     beyond_nats: float
-    """The lowest H seen: as far below it H = 0 lies."""
+    """The lowest H observed, so the distance of the extrapolation to H = 0."""
     at_bound: bool
-    """Whether the interval ends at the reward's range."""
+    """Whether the interval was clipped to the reward's range."""

@@ -1,7 +1,7 @@
-"""Results of one run, typed: its row of law.json, and the points it was fitted on.
+"""Typed results of one run: its row of law.json, and the points the law was fitted on.
 
-Fields stand in the order of the keys in law.json (law_json.py writes them). A value that could
-not be computed is None, never NaN. Steps are training steps, H is in nats, R in reward.
+Fields are in the order of the keys in law.json (law_json.py writes them). A value that could not
+be computed is None, never NaN. Steps are training steps, H is in nats, R in units of the reward.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Onset:
 
     @property
     def is_collapse(self) -> bool:
-        """An explosion of H begins somewhere too, and is none."""
+        """True unless the onset is that of an explosion of H."""
         return self.kind != "explosion"
 
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """Whether a and the ceiling are known well enough to be quoted; never of a law that fails."""
+    """Whether a and the ceiling are known well enough to be quoted; both False if the law fails."""
 
     a: bool
     ceiling: bool
@@ -67,12 +67,12 @@ class LeastSquares:
 
 @dataclass(frozen=True, slots=True)
 class LawNumbers:
-    """R = -a exp(H) + b on some rows of a run; None where a number could not be computed."""
+    """R = -a exp(H) + b fitted to rows of a run; None where a number could not be computed."""
 
     n_fitted: int
-    """Rows it was fitted on."""
+    """The number of rows the law was fitted on."""
     n_eff: float | None
-    """The number of independent rows these are worth."""
+    """The effective number of independent rows."""
     a: Interval | None
     b: Interval | None
     ceiling: Interval | None
@@ -80,17 +80,19 @@ class LawNumbers:
     cov_ab: float | None
     identified: Identified
     reliability: float | None
-    """The same as RunResult.reliability."""
+    """As RunResult.reliability."""
     ols: LeastSquares | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnLaw(LawNumbers):
-    """The law on a reward column other than the run's own; its numbers are those of the rows
-    that its verdict speaks of, as RunResult's are."""
+    """The law on a reward column other than the run's own.
+
+    As in RunResult, the numbers come from the rows that the verdict refers to.
+    """
 
     n_valid: int
-    """Rows with a value in the column."""
+    """The number of rows with a value in the column."""
     verdict: str
     reasons: Sequence[str]
     out_of_time_skill: float | None
@@ -100,12 +102,12 @@ class ColumnLaw(LawNumbers):
 
 @dataclass(frozen=True, slots=True)
 class StageLaw:
-    """The law on the training reward where it met the same users, from step to step."""
+    """The law on the training reward within one stage of a curriculum."""
 
     from_step: float
     to_step: float
     what: Mapping[str, float]
-    """Column of the curriculum -> its mean."""
+    """Curriculum column -> its mean over the stage."""
     a: Interval | None
     ceiling: Interval | None
     verdict: str
@@ -117,9 +119,9 @@ class AtOnset:
     """The state of a run around its onset."""
 
     reward_left: Bounded | None
-    """Ceiling minus the reward then."""
+    """Ceiling minus the reward around the onset."""
     columns: Mapping[str, float | None]
-    """Columns of metrics.jsonl -> their mean around it; None where the log does not hold one."""
+    """Column of metrics.jsonl -> its mean around the onset; None if the log lacks the column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +134,11 @@ class NetOfNull:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of law.json (docs/law_json.md); of a failed one, None from `dropped` to `transfer`.
+    """One run of law.json (docs/law_json.md).
 
     The numbers of the law (n_fitted, n_eff, a, b, ceiling, cov_ab, identified, reliability, ols)
-    are of the rows that the verdict speaks of: those before the onset where the law broke there.
+    come from the rows that the verdict refers to: those before the onset if the law broke there.
+    For a run with status error, the fields from `reward` to `transfer` are None.
     """
 
     run: str
@@ -144,11 +147,11 @@ class RunResult:
     error: ReadProblem | None
     n_valid: int | None
     dropped: Mapping[str, int]
-    """Rows left out, by reason."""
+    """Reason -> the number of rows left out for it."""
     reward: str | None = None
     entropy: str | None = None
     n_fitted: int | None = None
-    """Rows that the law was fitted on."""
+    """The number of rows the law was fitted on."""
     n_eff: float | None = None
     verdict: str | None = None
     reasons: Sequence[str] | None = None
@@ -159,101 +162,101 @@ class RunResult:
     cov_ab: float | None = None
     identified: Identified | None = None
     reliability: float | None = None
-    """a by least squares / a by instrumental variable: the reliability of exp(H)."""
+    """The reliability of exp(H): a by least squares / a by instrumental variable."""
     out_of_time_skill: float | None = None
     intervened: bool | None = None
     ols: LeastSquares | None = None
     onset: Onset | None = None
     landmarks: Mapping[str, float | None] | None = None
-    """Name -> step (estimate/regime.py); None where the run does not reach it."""
+    """Name -> step (estimate/regime.py); None if the run does not reach it."""
     rivals: Mapping[str, Rival] | None = None
-    """Model -> how well it does, the law among them."""
+    """Model -> its scores; the law is one of the models."""
     forecast: Forecast | None = None
     fits: Mapping[str, ColumnLaw] | None = None
     """Other reward column -> the law on it."""
     config: Mapping[str, Any] | None = None
-    """The content of config.yaml, of whatever version; `setting` reads a key of it."""
+    """The content of config.yaml, of any version; read a key with `setting`."""
     null_share: Interval | None = None
     level: str | None = None
     seed: int | None = None
     gain: Interval | None = None
     """Reward at the end minus at the start."""
     whole_run: LawNumbers | None = None
-    """The same numbers on all rows, where those above are of the rows before the onset."""
+    """The law on all rows, where the numbers above come from the rows before the onset."""
     dropped_at: Mapping[str, Sequence[str]] | None = None
-    """Reason in `dropped` -> file:line of the first few rows left out for it."""
+    """Reason in `dropped` -> location (file:line) of the first few rows left out for it."""
     noise_driven: bool | None = None
-    """Whether the interval of null_share lies above one half; None without a share."""
+    """Whether the interval of null_share lies above one half; None if null_share is None."""
     net_of_null: NetOfNull | None = None
     silent_share: Interval | None = None
-    """Mean share of groups without variance or below the floor, over the run."""
+    """Mean over the run of the share of groups whose variance is zero or below the floor."""
     at_onset: AtOnset | None = None
     onset_probe: Onset | None = None
-    """The onset on entropy/probe: of the policy, whatever states the run visits."""
+    """The onset on entropy/probe, which does not depend on the states that the run visits."""
     reliability_from_se: float | None = None
-    """1 - noise variance of exp(H), from entropy_se, / its variance: what `reliability` ought to
-    be if the law held and all noise were sampling noise."""
+    """1 - noise variance of exp(H) (from entropy_se) / variance of exp(H): the value of
+    `reliability` expected if the law holds and all noise is sampling noise."""
     remedy_acted: float | None = None
-    """Mean share of tokens that its remedy acted upon; 0: a remedy that never did anything."""
+    """Mean share of tokens that the remedy acted on; 0 if it never acted."""
     same_batch: bool | None = None
-    """Whether R is of the batch that H was measured on: a policy gradient then makes the law
-    likely by itself."""
+    """Whether R and H were measured on the same batch; a policy gradient alone then makes the law
+    likely."""
 
     against_linear: str | None = None
     """law_better, linear_better or not_distinguishable, by the AICc in `rivals`."""
     difficulty: Mapping[str, Interval] | None = None
-    """From the difficulty card of its level: acceptance, need_expression,
-    population_final_emotion; None without cards.json."""
+    """acceptance, need_expression and population_final_emotion from the difficulty card of the
+    run's level; None without cards.json."""
     transfer: Mapping[str, LevelEnds] | None = None
     """Named level -> eval/LEVEL/reward at the first evaluation and at the last."""
     unfinished: Unfinished | None = None
-    """None of a run that is done, and where no run.json says how it stands."""
+    """None if the run is done, or if there is no run.json."""
     ended_by_rule: int | None = None
-    """The step at which trainer.stop_when ended it: what it comes to at its end is of that step,
-    and an onset is censored there for a reason that is not chance."""
+    """The step at which trainer.stop_when ended the run. The end values belong to that step, and
+    the onset is censored there for a reason that is not chance."""
     checksums: str | None = None
-    """all, some or none of its rows have one; None of other programs' logs."""
+    """Whether all, some or none of the rows have a checksum; None for logs of other programs."""
     validity: Validity | None = None
-    """How valid the users are that it trains on, by level; None where run.json does not say."""
+    """Validity of the simulated users, by level; None if run.json does not hold it."""
     policy_verdict: str | None = None
-    """One of POLICY_VERDICTS; None where listening or its anchor was not measured."""
+    """One of POLICY_VERDICTS; None if listening or its anchor was not measured."""
     spikes: Spikes | None = None
     yardsticks: Mapping[str, Yardsticks] | None = None
-    """`own` and each named level -> the end of the run there; None where none was evaluated."""
+    """`own` and each named level -> the end of the run there; None if none was evaluated."""
     stages: Sequence[StageLaw] | None = None
-    """None where its users did not change in stages."""
+    """None if the users did not change in stages."""
     stages_a: str | None = None
-    """common or separate: whether the stages can have one a, by `stages_a_p`."""
+    """common or separate: whether all stages can share one a, by `stages_a_p`."""
     stages_a_p: float | None = None
     ceiling_over_forms: CeilingOverForms | None = None
-    """The reward at H = 0 where the form of the law is not known; None where it fails."""
+    """The reward at H = 0 averaged over forms of the law; None if the law fails."""
 
     @property
     def until(self) -> float | None:
-        """The step before which its law was judged; None where that is the whole run."""
+        """The step before which the law was judged; None if it was judged on the whole run."""
         return self.onset.step if self.whole_run is not None and self.onset is not None else None
 
     def setting(self, group: str, key: str) -> Any:
-        """The value of GROUP.KEY in its config; None where that is not known."""
+        """Return the value of GROUP.KEY in the config; None if it is not known."""
         return setting(self.config, group, key)
 
 
 @dataclass(frozen=True, slots=True)
 class RunSeries:
-    """The cleaned points a run was fitted on, for drawing; shape (n_valid,) unless said."""
+    """The cleaned points a run was fitted on, for figures; shape (n_valid,) unless stated."""
 
     run: str
     label: str
-    """Level and seed where the config is known, else the path's last part."""
+    """Level and seed if the config is known, else the last part of the path."""
     level: str
-    """Panel the run is drawn in."""
+    """The panel in which figures draw the run."""
     seed: int | None
     steps: Floats
     entropy: Floats
     reward: Floats
     course_steps: Floats
-    """Every step with a valid H, evaluated or not, shape (n_course,)."""
+    """All steps with a valid H, with or without an evaluation, shape (n_course,)."""
     course_entropy: Floats
     held_out_steps: Floats = field(default_factory=lambda: np.empty(0))
-    """Where the log holds the reward on held-out users beside another R, shape (n_held_out,)."""
+    """Steps with a reward on held-out users, if R is another column; shape (n_held_out,)."""
     held_out_reward: Floats = field(default_factory=lambda: np.empty(0))

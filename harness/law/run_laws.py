@@ -1,4 +1,4 @@
-"""The laws of one run, one for each of its reward columns, each with its verdict."""
+"""Fit and judge the laws of one run, one for each reward column."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from harness.law.results import Onset
 
 @dataclass(frozen=True)
 class Log:
-    """A run's table with the columns that were decided on, and what is valid in them."""
+    """A run's table with the chosen columns and their valid rows."""
 
     table: Table
     columns: Chosen
     cleaned: Cleaned
-    """As it was logged."""
+    """The values as logged."""
     plain: Cleaned
-    """Without glitches."""
+    """The values without glitches."""
     course: BinnedEntropy | None
-    """Of H."""
+    """H in time bins."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,23 @@ class RunLaws:
 
     onset: Onset | None
     law: JudgedLaw
-    """On the column that the run's row is about."""
+    """The law on the run's own reward column."""
     shape: breaks.Binned | None
     compared: Mapping[str, Rival] | None
-    """The law and its rivals on all points of that column."""
+    """The scores of the law and its rivals on all points of the run's own reward column."""
     others: Mapping[str, JudgedLaw]
     of_stages: Mapping[str, Any] = field(default_factory=dict)
     """Fields of RunResult: the law on the training reward by stages of a curriculum."""
 
     def spans(self, reward: str) -> dict[str, Span]:
-        """Reward column -> the part of the run that its law was judged on."""
+        """Map each reward column to the part of the run that its law was judged on."""
         return {reward: self.law.span} | {c: law.span for c, law in self.others.items()}
 
 
 def log_of(table: Table, columns: Chosen, declared: tuple[float, float] | None) -> Log:
-    """Cleans the columns, and takes out their glitches once for all that follows.
+    """Clean the chosen columns and remove their glitches.
 
-    `declared`: the lowest and the highest reward there can be, where the user said so.
+    `declared`: the lowest and highest possible reward, if the user gave them.
     """
     cleaned = clean.clean(table, columns.entropy, columns.reward, declared)
     plain = spikes.plain_log(cleaned)
@@ -63,7 +63,7 @@ def log_of(table: Table, columns: Chosen, declared: tuple[float, float] | None) 
 
 
 def fit(log: Log, intervened: bool) -> RunLaws:
-    """Fits and judges the law on every reward column of a log that holds a point."""
+    """Fit and judge the law on every reward column that has at least one point."""
     points, course = log.plain.points, log.course
     run_onset = onset.find(course, points) if course is not None else None
     whole = identifiability.fit(log.cleaned.points, plain=points)
@@ -75,7 +75,7 @@ def fit(log: Log, intervened: bool) -> RunLaws:
 
 
 def _others(log: Log, run_onset: Onset | None, intervened: bool) -> dict[str, JudgedLaw]:
-    """The law on the log's other reward columns, where it has them."""
+    """Fit and judge the law on eval/reward and the training reward, except the run's own column."""
     laws = {}
     for column in (EVALUATION, log.columns.training):
         if column == log.columns.reward or column not in log.table.names:
@@ -88,7 +88,7 @@ def _others(log: Log, run_onset: Onset | None, intervened: bool) -> dict[str, Ju
 
 
 def _by_stages(laws: RunLaws, log: Log, intervened: bool) -> RunLaws:
-    """The law on the training reward judged anew where the users changed in stages."""
+    """Judge the law on the training reward again by stages, if the users changed in stages."""
     training = log.columns.training
     is_evaluation = log.columns.reward.startswith(EVALUATIONS)
     law = laws.others.get(training) if is_evaluation else laws.law

@@ -1,6 +1,6 @@
-"""The law on a training reward in each stage of a curriculum, and what that says of the run.
+"""Judge the law on a training reward in each stage of a curriculum, and from that in the run.
 
-Evaluations meet the same users throughout: their law is left as it is.
+Evaluations use the same users throughout, so the law on them is not changed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from harness.law.results import Onset, StageLaw
 from harness.law.verdict import Verdict
 
 ONE_LAW = ("holds", "holds_form_open")
-"""Verdicts on all rows that can stand where R does not leave that law at a change of users."""
+"""Verdicts on all rows that are kept if R follows that one law across the stages."""
 STANDING = ("entropy_rises", "reward_died", "intervened")
-"""Reasons that say nothing of the law, and so stay."""
+"""Reasons that are independent of the stages and are kept."""
 
 
 @dataclass(frozen=True)
 class Staged:
-    """The law on the training reward of a run, and its stages where it has some."""
+    """The law on the training reward of a run, and the laws of its stages, if any."""
 
     law: JudgedLaw
     laws: tuple[StageLaw, ...] = ()
@@ -36,7 +36,7 @@ class Staged:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Of RunResult."""
+        """The fields of RunResult about stages."""
         if not self.laws:
             return {}
         p = self.p_same_a
@@ -47,7 +47,7 @@ class Staged:
 def judge(
     law: JudgedLaw, table: Table, cleaned: Cleaned, run_onset: Onset | None, intervened: bool
 ) -> Staged:
-    """The law of all rows judged anew in the light of its stages; as it is where there are none."""
+    """Judge the law of all rows again by its stages. Return it unchanged if there are none."""
     held = {name: table.columns[name] for name in stages.COLUMNS if name in table.names}
     users = stages.find(cleaned.steps, {n: column[cleaned.rows] for n, column in held.items()})
     if users.mixed:
@@ -68,7 +68,7 @@ def judge(
     told = _told(law, [found.verdict for _, found in judged], users.stages)
     if told is law.verdict:
         return Staged(law, laws, p)
-    # rows of several laws: their one line is no law, and nothing of it may enter a mean
+    # a line through the rows of several laws is no law, so its numbers must not enter a mean
     return Staged(JudgedLaw(told, law.whole, law.whole, Span(fails=True)), laws, p)
 
 
@@ -77,7 +77,7 @@ def _inside(stage: Stage, points: Points) -> Points:
 
 
 def _of_stage(stage: Stage, points: Points, run_onset: Onset | None, intervened: bool) -> JudgedLaw:
-    """Judged as a run is, with the run's onset where it lies within."""
+    """Judge a stage as if it were a run, with the run's onset if it lies inside the stage."""
     within = run_onset is not None and stage.first < run_onset.step <= stage.last
     course = onset.course(points.steps, points.entropy)
     whole = identifiability.fit(points)
@@ -98,7 +98,7 @@ def _plain(stage: Stage, law: JudgedLaw) -> StageLaw:
 
 
 def _told(law: JudgedLaw, judged: list[Verdict], found: tuple[Stage, ...]) -> Verdict:
-    """The verdict on the run: fails only where every stage that says anything does."""
+    """Return the verdict on the run: it fails only if every decided stage fails."""
     decided = [one for one in judged if one.word != "undetermined"]
     if decided and all(one.word == "fails" for one in decided):
         why = dict.fromkeys(reason for one in decided for reason in one.reasons)

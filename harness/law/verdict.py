@@ -1,4 +1,4 @@
-"""The verdict on the law in one run, with reasons: does R follow exp(H), and until when?"""
+"""Judge the law in one run, with reasons: does R follow exp(H), and until which step?"""
 
 from __future__ import annotations
 
@@ -24,72 +24,72 @@ from harness.law.result_parts import Rival
 from harness.law.results import Onset
 
 NO_MOVE = 1.5
-"""Reward that exp(H) could have moved, at most, for its absence to say: no relation. In standard
-deviations of one row's noise, as all that is small is measured in R's own noise and range."""
+"""`no_relation`: the most that exp(H) could have moved the reward, in standard deviations of the
+noise of one row. All small effects are measured relative to R's own noise and range."""
 SMALLEST_SLOPE = 2.0
-"""The same for a unit of exp(H): the smallest slope that matters. Where H hardly moves R moves by
-little under any law, so only an interval of a that rules this slope out says: no relation."""
+"""`no_relation`: the smallest slope that matters, in the same unit per unit of exp(H). If H hardly
+moves, R moves little under any law, so the interval of a must also rule out this slope."""
 HARDLY_MOVES = 0.22
-"""How far exp(H) goes over the run on binned means, below which R may turn or leave it by noise:
-there nothing but the interval of a says that the law fails."""
+"""Range of exp(H) on binned means below which noise alone may make R turn or leave the law. Below
+it, only the interval of a can make the law fail."""
 BENDS_F = 4.0
-"""F of a knot in R from which on it bends somewhere."""
+"""F of a knot in R above which R counts as bent."""
 RISES, RISES_FAR = 0.4, 0.7
-"""log H above its trough at the end, that is suspicious, and that rules the law out."""
+"""Rise of log H from its trough to the end that casts doubt on the law, and that rules it out."""
 SPENT = 0.4
-"""log H of the trough below the start, from which on H was spent, and a rise takes it back."""
+"""Fall of log H from the start to the trough above which H counts as spent before it rises."""
 RISES_HEADROOM = 0.05
-"""Share of the initial headroom that a rise must win back to matter to the law."""
+"""Smallest rise that matters to the law, as a share of the initial headroom."""
 SHORT_Z, SUSPECT_Z = 2.0, 0.0
-"""Shortfall after the onset, in standard errors: a break by the law of the steps before; a doubt
-by the law of the whole run."""
+"""Shortfall of R after the onset, in standard errors: relative to the law before the onset it is a
+break; relative to the law of the whole run it casts doubt."""
 
 VALIDATED_FROM_STEPS = 1000
-"""From a run this long on, `holds` asks for skill out of time; in shorter ones too many true laws
-would fail it."""
+"""Runs of at least this many steps need out-of-time skill for `holds`. In shorter runs too many
+true laws would be rejected."""
 
 LARGE_MISFIT = 0.25
-"""Share of what the law moves R by, that something else may move it by without denying the law."""
+"""Largest misfit that does not make the law fail, as a share of the movement of R by the law."""
 EXCUSES = ("identification_range", "too_few_steps")
-"""Reasons that a misfit produces by itself: it widens the interval and the autocorrelation."""
+"""Reasons that a misfit can cause: it widens the interval and raises the autocorrelation."""
 BY_INTERVAL = {"wrong_sign", "no_relation"}
 """Reasons to fail that come from the interval of a."""
 LOOKS = (*EXCUSES, "law_break")
-"""What the law may look like where R follows a line in H."""
+"""Reasons that a fit of exp(H) can give when R is linear in H."""
 DOUBTS = ("not_validated_out_of_time", "entropy_rises")
-"""Reasons that can stand beside a law that holds."""
+"""Reasons that are compatible with a law that holds."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of results.VERDICTS, why, and the step at which the law breaks if it does."""
+    """One of results.VERDICTS, its reasons, and the step at which the law breaks, if any."""
 
     word: str
     reasons: tuple[str, ...]
     law_break: float | None = None
     skill: float | None = None
-    """Out of time: 1 - squared error of the law / of the last value (forecast.py)."""
+    """Out-of-time skill: 1 - squared error of the law / of the last value (forecast.py)."""
     before: Fitted | None = None
-    """The law before the onset, where it holds until then."""
+    """The law before the onset, if it holds until then."""
 
     def because(self, word: str, reason: str) -> Verdict:
-        """Another word, for a reason that makes the excuses void."""
+        """Return the verdict `word` with `reason` added and EXCUSES removed from the reasons."""
         kept = tuple(r for r in self.reasons if r not in EXCUSES)
         return replace(self, word=word, reasons=(*kept, reason))
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """A run before its onset and from it on."""
+    """The parts of a run before its onset and from the onset on."""
 
     fitted: Fitted
-    """The whole."""
+    """The law on the whole run."""
     onset: float
-    """Its step; infinite where there is none."""
+    """The step of the onset; infinite if there is none."""
 
     @cached_property
     def before(self) -> Fitted:
-        """Fitted where it is asked for: an explosion or a spent budget without a break do not."""
+        """The law before the onset. Fitted lazily, because not every verdict needs it."""
         points = self.fitted.points
         if self.onset == np.inf:
             return self.fitted
@@ -109,11 +109,11 @@ def judge(
     shape: breaks.Binned | None = None,
     compared: Mapping[str, Rival] | None = None,
 ) -> Verdict:
-    """The verdict on one fit; `onset` is the run's onset, `run` its course of H, `shape` that of
-    its points and `compared` the rivals' where they are known already.
+    """Judge one fit. `onset` is the run's onset and `run` its binned H. Pass `shape` (the binned
+    points) and `compared` (the rivals' scores) if they are already computed.
 
-    The shape of the run is looked at even when the interval decides nothing, since a law that
-    breaks half way is what makes the interval wide.
+    The shape of the run is tested even if the interval decides nothing, because a law that breaks
+    half way makes the interval wide.
     """
     verdict = _by_interval(fitted)
     many = len(fitted.points) >= FEWEST_POINTS
@@ -154,7 +154,7 @@ def _by_interval(fitted: Fitted) -> Verdict:
     moved = steepest * float(np.ptp(fitted.line.x))
     slight = steepest < SMALLEST_SLOPE * noise and moved < NO_MOVE * noise
     constant = not identifiability.moves(fitted) and not np.ptp(fitted.points.reward)
-    if slight and not constant:  # of two that never move nothing is known
+    if slight and not constant:  # if neither R nor H moves, nothing is known about the relation
         return Verdict("fails", ("no_relation",))
     return Verdict("undetermined", ("identification_range",))
 
@@ -162,7 +162,7 @@ def _by_interval(fitted: Fitted) -> Verdict:
 def _by_break(
     verdict: Verdict, fitted: Fitted, shape: breaks.Binned, onset: Onset | None
 ) -> Verdict:
-    """Applies a break of the law to the verdict; before a collapse the law may have held."""
+    """Apply a break of the law to the verdict. Before a collapse the law may have held."""
     assert fitted.line is not None
     fall = onset if onset is not None and onset.kind == "terminal_fall" else None
     parts = _Parts(fitted, np.inf if onset is None else onset.step)
@@ -185,8 +185,9 @@ def _by_break(
 
 
 def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts, bends: bool) -> Verdict:
-    """Whether the law held until the onset, where it is broken; a reward that goes on as before
-    (not `bends`) did not follow an H that fell off.
+    """Return the verdict on a broken law: did it hold until the onset?
+
+    If R continues as before (not `bends`), it did not follow the fall of H.
     """
     if onset is None or onset.kind == "explosion" or parts.before.spread is None:
         return verdict.because("fails", "law_break")
@@ -202,23 +203,23 @@ def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts, bends: bool) -
 
 
 def _left_open(verdict: Verdict) -> Verdict:
-    """Where exp(H) hardly moves, a turn or a break of R denies the law to nobody."""
+    """Turn `fails` into `undetermined`: if exp(H) hardly moves, a break of R proves nothing."""
     if verdict.word != "fails" or set(verdict.reasons) & BY_INTERVAL:
         return verdict
     return replace(verdict, word="undetermined", reasons=(*verdict.reasons, "identification_range"))
 
 
 def _may_follow(verdict: Verdict) -> bool:
-    """Whether nothing speaks against a law but what a line in H would look like as well."""
+    """Return whether the reasons against the law are all ones that a line in H would give too."""
     if verdict.word == "fails":
         return verdict.reasons == ("law_break",)
     return set(verdict.reasons) <= {*LOOKS, *DOUBTS}
 
 
 def _by_form(verdict: Verdict, fitted: Fitted, compared: Mapping[str, Rival] | None) -> Verdict:
-    """Applies the test of fit, and whether R follows H by the law's form or along a line.
+    """Apply the test of fit and the comparison of the law's form with a line in H.
 
-    A line in H leaves the law somewhere, so it is looked at before a break of the law is believed.
+    A line in H departs from the law at some step, so it is tested before a break is accepted.
     """
     if verdict.before is not None:
         share = form.of_either(verdict.before)
@@ -238,8 +239,10 @@ def _by_form(verdict: Verdict, fitted: Fitted, compared: Mapping[str, Rival] | N
 
 
 def _misfitting(verdict: Verdict, law: Fitted, share: float) -> Verdict:
-    """Where a is not known a misfit may be of the noise of H; and a small one beside the law leaves
-    open whether R follows H.
+    """Return `fails` for a large misfit, else `undetermined`.
+
+    If a is not identified, noise of H may cause the misfit. A small misfit leaves open whether R
+    follows H.
     """
     large = share > LARGE_MISFIT and identifiability.identified(law).a
     word = "fails" if large else "undetermined"
@@ -247,8 +250,10 @@ def _misfitting(verdict: Verdict, law: Fitted, share: float) -> Verdict:
 
 
 def _by_rise(verdict: Verdict, run: BinnedEntropy) -> Verdict:
-    """An H that was spent and comes back leaves the law, whatever R does; one that rises without
-    having been spent says nothing of whether R follows it.
+    """Apply a rise of H to the verdict.
+
+    If H rises after it was spent, the law fails regardless of R. A rise of an H that was never
+    spent is no evidence on whether R follows H.
     """
     end = run.rise
     if end.over_trough <= RISES or end.headroom < RISES_HEADROOM:
@@ -262,8 +267,9 @@ def _by_rise(verdict: Verdict, run: BinnedEntropy) -> Verdict:
 
 
 def _by_skill(verdict: Verdict, points: Points) -> Verdict:
-    """Reported for a short run, required of a long one, and of one whose H rose: a reward that
-    stops on the way passes for the law else.
+    """Apply out-of-time skill: report it for short runs, require it if the run is long or H rose.
+
+    Without this test, a reward that stops half way would pass as following the law.
     """
     if verdict.skill is not None and verdict.skill > 0:
         return verdict

@@ -1,1 +1,1 @@
-"""Power before training: how many seeds decide a stated difference, and what they cost."""
+"""Plan a study before training: how many seeds decide a stated difference, and their cost."""

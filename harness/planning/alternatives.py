@@ -1,4 +1,4 @@
-"""What is told beside a plan: other designs, the pilot's own differences, power against seeds."""
+"""Compute what is shown with a plan: other designs, the pilot's differences, power by seeds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from harness.planning.settings import Asked
 from harness.planning.task import Task
 
 SHOWN = (0.5, 1.0, 2.0)
-"""Multiples of the stated difference that the curve is drawn for."""
+"""Multiples of the stated difference for which the power curve is drawn."""
 
 
 @dataclass(frozen=True)
 class Around:
-    """A design beside the planned one."""
+    """A design to compare with the planned one."""
 
     what: str
     seeds: int
@@ -33,7 +33,7 @@ class Around:
 
 @dataclass(frozen=True)
 class OwnGap:
-    """What the pilot itself shows of a pair, with its 95% interval over seeds."""
+    """The difference of a pair in the pilot, with its 95% interval over seeds."""
 
     later: str
     baseline: str
@@ -41,14 +41,14 @@ class OwnGap:
     low: float | None
     high: float | None
     users: str | None = None
-    """Whose reward that is; None where the quantity is no reward."""
+    """The users whose reward is compared; None if the quantity is no reward."""
     of_own_users: float | None = None
-    """The same of each level's own users, where those above are others; None where not known."""
+    """The difference on each level's own users, if `users` are others; None if not known."""
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Power against seeds: its mean over what the spread may be, and the middle 95% of it."""
+    """Power at a number of seeds: mean and middle 95% over the uncertainty of the spread."""
 
     effect: float
     seeds: int
@@ -58,7 +58,7 @@ class CurvePoint:
 
 
 def around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
-    """Half and twice the seeds, as far as power.MOST, and the pilot's own size."""
+    """Return designs with half and twice the seeds, up to power.MOST, and with the pilot's size."""
     design, own = found.design, sizes.own_size(task)
     rows = [
         ("half as many seeds", max(2, design.seeds // 2), design.size),
@@ -80,7 +80,7 @@ def around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
 
 
 def own_gaps(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
-    """The pilot's own differences, each as Welch's interval shows it by itself."""
+    """Return the differences in the pilot, each with its own Welch interval."""
     gaps, name = [], task.effect.quantity
     users = task.pilot.users_of(name)
     for later, baseline in asked.pairs:
@@ -107,7 +107,7 @@ def own_gaps(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
 
 
 def _of_own_users(levels: Sequence[Level], quantity: str) -> float | None:
-    """The first minus the second; None where one of them has no number."""
+    """Return the mean of the first level minus that of the second; None if either is missing."""
     means = []
     for level in levels:
         known = [v for v in level.of_own_users.get(quantity, ()) if v is not None]
@@ -118,7 +118,7 @@ def _of_own_users(levels: Sequence[Level], quantity: str) -> float | None:
 
 
 def directions(own: Sequence[OwnGap], asked: Asked) -> dict[tuple[int, int], int]:
-    """Pair -> the sign of its difference, where the pilot's interval does not hold 0."""
+    """Return pair -> sign of its difference, for pairs whose pilot interval excludes 0."""
     place = {name: at for at, name in enumerate(asked.names)}
     return {
         (place[gap.later], place[gap.baseline]): 1 if gap.value > 0 else -1
@@ -128,7 +128,7 @@ def directions(own: Sequence[OwnGap], asked: Asked) -> dict[tuple[int, int], int
 
 
 def curve(task: Task, found: Planned) -> list[CurvePoint]:
-    """By the closed form, at the planned size."""
+    """Return the power curve at the planned size, by the closed form."""
     pairs = search.drawn(task, found.design.size)
     assert not isinstance(pairs, str)
     pair = pairs[found.pair]

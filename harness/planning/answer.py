@@ -1,4 +1,4 @@
-"""The answer to `harness plan`: what to run, what it costs, how sure it decides, and why."""
+"""Answer `harness plan`: what to run, its cost, its power, and the reasons."""
 
 from __future__ import annotations
 
@@ -28,67 +28,69 @@ from harness.planning.task import Effect, Rule, Task, check_range
 from harness.study import cost
 
 PILOT_SEEDS = 5
-"""Seeds of the pilot that is asked for where there is none."""
+"""Number of seeds of the pilot proposed if there is none."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What `harness plan` prints."""
+    """The content of the output of `harness plan`."""
 
     effect: Effect
     wanted: float
     levels: tuple[str, ...]
     decided_by: str
     source: str | None
-    """Where the spread is from; None where it is not known."""
+    """The source of the spread over seeds; None if it is not known."""
     pilot_seeds: tuple[int, ...]
-    """Of each level."""
+    """The number of seeds in each level of the pilot."""
     column: str | None
-    """The reward column that the quantity was taken on."""
+    """The reward column that the quantity is measured on."""
     command: str | None
-    """What to paste: the design's sweep, or that of a pilot; None where no size is enough."""
+    """The command to paste, for the design or for a pilot; None if no size suffices."""
     planned: Planned | None = None
     eval_every: int | None = None
     conversations: int = 0
-    """Of a step."""
+    """Conversations per step."""
     why: str | None = None
-    """Why there is no design, where there is none."""
+    """The reason why there is no design; None if there is one."""
     pilot_cost: str | None = None
     reach: float | None = None
-    """Where no size is enough: the smallest difference that power.MOST seeds decide."""
+    """The smallest difference that power.MOST seeds decide, if no size suffices."""
     kept: Mapping[str, str] = field(default_factory=dict)
-    """Key of a design -> why it was not varied."""
+    """Key of a design -> the reason why it was not varied."""
     around: tuple[Around, ...] = ()
     own: tuple[OwnGap, ...] = ()
     curve: tuple[CurvePoint, ...] = ()
     study: str | None = None
-    """The study file that the command runs, where a link decides."""
+    """The text of the study file that the command runs, if a link decides."""
     left_out: tuple[LeftOut, ...] = ()
-    """Runs of the pilot that the plan is not made from."""
+    """Runs of the pilot that the plan does not use."""
     ended_early: tuple[EndedEarly, ...] = ()
     """Runs of the pilot that trainer.stop_when ended."""
     null_controls: str | None = None
-    """What adds null controls, for as many hours again; None where they were asked for."""
+    """The setting that adds null controls, which double the hours; None if it was given."""
 
     def to_json(self) -> dict[str, Any]:
-        """The value of --json; what is not known is None."""
+        """Return the output of --json. Unknown values are None."""
         return {"schema": SCHEMA, **asdict(self)}
 
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked."""
+    """The request to `harness plan`."""
 
     words: tuple[str, ...]
     effect: Effect
     pilot: Path | None
     power: float
     primary: str | None = None
-    """The quantity that bears most of the error of the contrasts to come."""
+    """The quantity that will bear most of the error rate of the contrasts."""
 
 
 def answer(question: Question) -> Answer:
-    """Raises ConfigError for what cannot be asked, DataError for a pilot without a finished run."""
+    """Make a plan. Raise ConfigError for an invalid question, DataError for a pilot without a
+    finished run.
+    """
     typed = settings.typed_keys(question.words)
     if question.pilot is None:
         asked = settings.asked(question.words)
@@ -107,7 +109,7 @@ def answer(question: Question) -> Answer:
 
 
 def task_of(question: Question, asked: Asked, pilot: Pilot) -> Task:
-    """What is to be decided, as the search takes it."""
+    """Return the task of the search."""
     effect = question.effect
     others = tuple(q for q in pilot.tested if q != effect.quantity)
     rule = Rule(
@@ -166,7 +168,10 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
 
 
 def _null_controls(asked: Asked, study: str | None) -> str | None:
-    """Asks for none by itself: they double the cost, and the difference is decided without them."""
+    """Return the setting that adds null controls; None if it was typed.
+
+    Plans do not include them, because they double the cost and are not needed for the decision.
+    """
     key = settings.NULL_CONTROLS.partition("=")[0]
     if key in asked.typed:
         return None
@@ -176,7 +181,7 @@ def _null_controls(asked: Asked, study: str | None) -> str | None:
 
 
 def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) -> Answer:
-    """Without a design: what to run to come to one."""
+    """Return an answer without a design, with the command for a pilot."""
     first = 1 if pilot is None else _first_seed(pilot, PILOT_SEEDS)
     rarest = None if pilot is None else unclear.rarest(task_of(question, asked, pilot))
     words = asked.words if rarest is None else settings.sized(asked, {EVERY: rarest})
@@ -199,7 +204,7 @@ def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) ->
 
 
 def _every(pilot: Pilot, steps: int) -> int | None:
-    """trainer.eval_every of a run of the design, so that it is evaluated as the pilot was."""
+    """Return the trainer.eval_every with which the design is evaluated like the pilot."""
     config = pilot.levels[0].config
     every, length = config.get(EVERY), int(config[STEPS])
     if every is not None:
@@ -208,7 +213,7 @@ def _every(pilot: Pilot, steps: int) -> int | None:
 
 
 def _first_seed(pilot: Pilot, seeds: int) -> int:
-    """The first of so many seeds that the pilot has none of: what it showed is not shown again."""
+    """Return the first seed of a range without the pilot's seeds, so that all data are new."""
     used = {seed for level in pilot.levels for seed in level.seeds}
     return 1 if not used & set(range(1, seeds + 1)) else max(used) + 1
 

@@ -1,8 +1,8 @@
-"""What `task.Rule` says of many studies at once, where all runs of a level count alike.
+"""Apply `task.Rule` to many studies at once, for quantities with unweighted runs.
 
-The same tests as there, over arrays: Welch's of two levels, with moderated variances and Holm's
-correction of more, and that of the pairs of a seed. tests/planning/test_power.py holds the two
-against each other, study by study.
+These are the same tests, vectorised: Welch's for two levels, moderated variances and Holm's
+correction for more, and the paired test over seeds. tests/planning/test_power.py compares both
+implementations study by study.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Groups:
     mean: Floats
     variance: Floats
     n: Floats
-    """Runs that have the quantity."""
+    """The number of runs with the quantity."""
 
     @property
     def df(self) -> Floats:
@@ -39,13 +39,13 @@ class Groups:
 
     @property
     def enough(self) -> Flags:
-        """Whether a mean of the level has an error."""
+        """Whether the level has enough runs for a standard error."""
         result: Flags = self.n >= FEWEST_SEEDS
         return result
 
 
 def groups(values: Floats, counts: Flags) -> Groups:
-    """Of values of shape (studies, levels, seeds), those that do not count left out."""
+    """Return means and variances of values of shape (studies, levels, seeds) where `counts`."""
     n = counts.sum(axis=2).astype(float)
     mean = np.where(counts, values, 0.0).sum(axis=2) / np.maximum(n, 1)
     left = np.where(counts, values - mean[:, :, None], 0.0)
@@ -54,8 +54,9 @@ def groups(values: Floats, counts: Flags) -> Groups:
 
 
 def decided(rule: Rule, found: Groups, at: int) -> Flags:
-    """Whether pair number `at` is said to differ with its later level higher. Of a paired rule the
-    groups are the differences of each pair.
+    """Return whether pair number `at` is decided to differ, with the later level higher.
+
+    For a paired rule the groups are the differences of each pair.
     """
     if rule.paired:
         p, value = _of_pairs(found, at)
@@ -78,7 +79,7 @@ def _of_pairs(found: Groups, at: int) -> tuple[Floats, Floats]:
 
 
 def _p(value: Floats, square: Floats, df: Floats, tested: Flags) -> Floats:
-    """Two-sided, by the squared error; infinite where nothing is tested."""
+    """Return the two-sided p, given the squared error; infinite where nothing is tested."""
     error = np.sqrt(np.where(tested, square, 1.0))
     p = 2 * special.stdtr(np.where(tested, df, 1.0), -np.abs(value) / error)
     result: Floats = np.where(tested, p, np.inf)
@@ -86,7 +87,7 @@ def _p(value: Floats, square: Floats, df: Floats, tested: Flags) -> Floats:
 
 
 def _holm(p: Floats) -> Floats:
-    """claims.holm over the tests of each study; infinite ones are none."""
+    """Apply claims.holm to the tests of each study, ignoring infinite p."""
     order = np.argsort(p, axis=1, kind="stable")
     tests = np.isfinite(p).sum(axis=1, keepdims=True)
     ranked = np.take_along_axis(p, order, axis=1) * np.maximum(tests - np.arange(p.shape[1]), 1)
@@ -98,8 +99,9 @@ def _holm(p: Floats) -> Floats:
 def _p_differs(
     found: Groups, df: Floats, prior: tuple[Floats, Floats], places: tuple[int, int]
 ) -> Floats:
-    """What moderation.Prior.difference and claims.p_differs say of one pair; `df` is 0 of levels
-    that are not in the prior.
+    """Return claims.p_differs of moderation.Prior.difference for one pair in each study.
+
+    `df` is 0 for levels that are not in the prior.
     """
     pair = list(places)
     together, own = df.sum(axis=1), df[:, pair].sum(axis=1)
@@ -123,7 +125,7 @@ def _p_differs(
 
 
 def _with_prior(rule: Rule, found: Groups) -> Flags:
-    """The levels of a study that stand in some pair that is tested."""
+    """Return a mask of the levels that are in at least one tested pair."""
     inside = np.zeros(found.n.shape, dtype=bool)
     for pair in map(list, rule.pairs):
         both = found.enough[:, pair].all(axis=1)
@@ -132,7 +134,7 @@ def _with_prior(rule: Rule, found: Groups) -> Flags:
 
 
 def _prior(variances: Floats, df: Floats) -> tuple[Floats, Floats]:
-    """What moderation.prior fits to the levels of each study whose df is not 0: s0^2 and d0."""
+    """Return s0^2 and d0 of moderation.prior for the levels of each study whose df is not 0."""
     inside = df > 0
     count = np.maximum(inside.sum(axis=1), 2)
     free = np.where(inside, df, 1.0)
@@ -153,7 +155,7 @@ def _prior(variances: Floats, df: Floats) -> tuple[Floats, Floats]:
 
 
 def _median(values: Floats, inside: Flags) -> Floats:
-    """Of each row's values inside, 1 where there is none: quicker than np.nanmedian."""
+    """Return the median of each row inside the mask; 1 if it is empty. Faster than np.nanmedian."""
     ranked = np.sort(np.where(inside, values, np.inf), axis=1)
     count = np.maximum(inside.sum(axis=1, keepdims=True), 1)
     both = [np.take_along_axis(ranked, at, axis=1)[:, 0] for at in ((count - 1) // 2, count // 2)]
@@ -161,7 +163,7 @@ def _median(values: Floats, inside: Flags) -> Floats:
 
 
 def _trigamma_inverse(value: Floats) -> Floats:
-    """moderation.trigamma_inverse of each."""
+    """Apply moderation.trigamma_inverse to each element."""
     x: Floats = 0.5 + 1 / value
     for _ in range(NEWTON_STEPS):
         trigamma = special.polygamma(1, x)

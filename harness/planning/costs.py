@@ -1,7 +1,4 @@
-"""Hours that a pilot's runs took, and those of a run in a design.
-
-A design costs as the pilot's own runs did, else as study/cost.py has measured.
-"""
+"""Estimate the hours of a design from the pilot's runs, or else from study/cost.py."""
 
 from __future__ import annotations
 
@@ -21,12 +18,12 @@ from harness.records.run_folder import RunFolder
 from harness.study import cost
 
 HOUR = 3600.0
-"""Seconds."""
+"""Seconds per hour."""
 
 
 @dataclass(frozen=True)
 class Hours:
-    """What all runs of a design take; None where it was never measured."""
+    """The hours of all runs of a design; None if they were never measured."""
 
     cpu: float | None
     gpu: float | None
@@ -35,7 +32,7 @@ class Hours:
 
 @dataclass(frozen=True)
 class Size:
-    """The size of one run, beside its config."""
+    """The size of one run."""
 
     steps: int
     evaluations: int
@@ -44,7 +41,7 @@ class Size:
 
 
 def hours(pilot: Pilot, configs: Sequence[RunConfig], size: Size, seeds: int) -> Hours:
-    """Of `seeds` runs of each level."""
+    """Return the hours of `seeds` runs of each level."""
     own = [_of_level(level, size) for level in pilot.levels]
     on_gpu = any(config.trainer.gpus for config in configs)
     if all(one is not None for one in own):
@@ -62,7 +59,7 @@ def hours(pilot: Pilot, configs: Sequence[RunConfig], size: Size, seeds: int) ->
 
 
 def _of_level(level: Level, size: Size) -> tuple[float, float | None] | None:
-    """CPU hours and GPU hours of a run."""
+    """Return the CPU hours and GPU hours of a run; None if the pilot's cost is not known."""
     spent = level.spent
     if spent is None:
         return None
@@ -83,7 +80,7 @@ def _sized(config: RunConfig, size: Size) -> RunConfig:
 
 
 def spent_by(folders: Sequence[Path], outcomes: Sequence[Outcome], gpus: int) -> Spent | None:
-    """What a run cost by its events, mean over the seeds; None where these do not tell."""
+    """Return the mean cost of a run by its events; None if they do not contain it."""
     known = [one.spent for one in outcomes if one.spent is not None]
     if not known:
         return None
@@ -97,7 +94,7 @@ def spent_by(folders: Sequence[Path], outcomes: Sequence[Outcome], gpus: int) ->
 
 
 def _wall_s(folder: Path) -> float | None:
-    """Seconds of all phases of a run's steps: so long it held its GPU, waits before it left out."""
+    """Return the seconds of all phases of a run's steps: the time on its GPU without waiting."""
     total = 0.0
     try:
         with open(RunFolder(folder).events, "rb", opener=plain_file.opener) as file:

@@ -1,4 +1,4 @@
-"""Which runs of a pilot a plan is not made from and why, and which of its runs ended early."""
+"""Report the runs of a pilot that a plan does not use, and those that ended early."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass
 from typing import Any
 
 SHOWN = 5
-"""Runs named on a terminal; plan.json has them all."""
+"""Largest number of runs named on a terminal; --json names all."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A run of the levels asked for that the plan is not made from."""
+    """A run of the requested levels that the plan does not use."""
 
     run: str
     why: str
     level: int | None = None
-    """Number of its level; None where its config does not tell."""
+    """Index of its level; None if its config cannot be read."""
     failed: bool = False
-    """Whether it ended by itself, as a planned run may too."""
+    """Whether the run failed, as a planned run may too."""
 
 
 @dataclass(frozen=True)
 class EndedEarly:
-    """A run that trainer.stop_when ended, and that is counted all the same."""
+    """A run that trainer.stop_when ended. It is used nevertheless."""
 
     run: str
     rule: str
     step: int
-    """At which the rule ended it."""
+    """The step at which the rule ended the run."""
     last_step: int
-    """Later than `step` where the run was resumed."""
+    """The last step; later than `step` if the run was resumed."""
     planned: int
-    """trainer.steps of it."""
+    """trainer.steps of the run."""
 
     @property
     def resumed(self) -> bool:
@@ -42,14 +42,14 @@ class EndedEarly:
 
 
 def ended_early(run: str, record: Any, last_step: int, steps: int) -> EndedEarly | None:
-    """From `stopped_by_rule` of run.json; None where no rule ended the run, or nobody can tell."""
+    """Parse `stopped_by_rule` of run.json; None if no rule ended the run, or it is invalid."""
     if not isinstance(record, Mapping) or not isinstance(record.get("step"), int):
         return None
     return EndedEarly(run, str(record.get("rule")), int(record["step"]), last_step, steps)
 
 
 def share_failed(left_out: Sequence[LeftOut], used: Sequence[int]) -> float:
-    """The largest share of failed runs of a level; `used`: runs of each level that count."""
+    """Return the largest share of failed runs in a level. `used`: runs used of each level."""
     lost = [sum(one.failed and one.level == at for one in left_out) for at in range(len(used))]
     return max((n / (n + m) for n, m in zip(lost, used, strict=True) if n), default=0.0)
 
@@ -57,9 +57,9 @@ def share_failed(left_out: Sequence[LeftOut], used: Sequence[int]) -> float:
 def sentences(
     left_out: Sequence[LeftOut], ended: Sequence[EndedEarly], used: Sequence[int], seeds: int | None
 ) -> Iterator[str]:
-    """What the plan is not made from, what else is odd about its pilot, and what that does to it.
+    """Yield sentences on runs left out or ended early, and on the consequences for the plan.
 
-    `seeds`: of a level of the design, where there is one.
+    `seeds`: the seeds per level of the design, if there is one.
     """
     if left_out:
         every = len(left_out) + sum(used)

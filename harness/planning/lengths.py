@@ -1,7 +1,7 @@
-"""How long the runs of a design may be, how often these are evaluated, and what is seen there.
+"""Determine the run lengths a design may have, their evaluations, and the difference to expect.
 
-The difference is stated for the end of the pilot's runs. Of a shorter run, typed or found, the
-pilot's own course says how much of it is there and how much seeds differ.
+The difference is stated for the end of the pilot's runs. For a shorter run, the pilot's rows at
+that step show what share of the difference is present and how much seeds differ.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ from harness.planning.task import Task
 from harness.study import cost
 
 FIXED_LENGTH = ("staged", "reverse")
-"""Curricula whose order follows from the length of the run: cut short it is not the shorter one."""
+"""Curricula whose schedule depends on the length of the run, so that the first part of a run is not
+like a shorter run."""
 SHARES = np.arange(1, 21) / 20
-"""Of the whole difference, that may be there earlier."""
+"""Shares of the whole difference that are tested at an earlier step."""
 ONE_SIDED = 0.80
-"""Confidence from which on a share is counted on."""
+"""Confidence required for a share."""
 
 
 def longest(task: Task) -> int:
-    """Steps of the longest run that is considered: those typed, else the pilot's."""
+    """Return the steps of the longest run that is considered: those typed, else the pilot's."""
     typed = STEPS in task.typed
     return task.configs[0].trainer.steps if typed else task.pilot.levels[0].steps
 
 
 def every(task: Task) -> int:
-    """Steps between the evaluations of the pilot; 0 where it made none."""
+    """Return the steps between evaluations of the pilot; 0 if it had none."""
     level = task.pilot.levels[0]
     held = level.config.get(EVERY)
     return evaluated_every(level.steps, None if held is None else int(held))
 
 
 def evaluations(task: Task, steps: int) -> int:
-    """Those of a run of so many steps that is evaluated as the pilot was, and after its last."""
+    """Return the number of evaluations of a run of `steps` steps, at the interval of the pilot."""
     return cost.evaluations_of(steps, every(task), _at_start(task))
 
 
@@ -51,8 +52,9 @@ def _at_start(task: Task) -> bool:
 
 
 def rarest(task: Task) -> int | None:
-    """The largest trainer.eval_every that gives the longest run enough evaluations; None where none
-    does.
+    """Return the largest trainer.eval_every that gives the longest run enough evaluations.
+
+    None if there is none.
     """
     steps = longest(task)
     counts = {n: cost.evaluations_of(steps, n, _at_start(task)) for n in range(1, steps + 1)}
@@ -61,7 +63,7 @@ def rarest(task: Task) -> int | None:
 
 
 def lengths(task: Task) -> list[int]:
-    """Steps of a run, the longest first."""
+    """Return the run lengths to consider, in steps, longest first."""
     end = longest(task)
     if why_length(task) is not None:
         return [end]
@@ -69,12 +71,12 @@ def lengths(task: Task) -> list[int]:
 
 
 def why_length(task: Task) -> str | None:
-    """Why the steps are kept; None where shorter runs are considered."""
+    """Return why the number of steps is kept; None if shorter runs are considered."""
     return "typed" if STEPS in task.typed else why_whole(task)
 
 
 def why_whole(task: Task) -> str | None:
-    """Why the pilot tells nothing of a shorter run; None where it does."""
+    """Return why the pilot has no information on shorter runs; None if it has."""
     if task.effect.quantity in ("ceiling", "a"):
         return "the law is judged over whole runs"
     kinds = {config.curriculum.kind for config in task.configs} & set(FIXED_LENGTH)
@@ -96,7 +98,7 @@ def _held(task: Task) -> list[int]:
 
 
 def seen_at(task: Task, steps: int) -> int:
-    """The step of the pilot's runs that tells of the end of a run of so many steps."""
+    """Return the step of the pilot's runs that stands for the end of a run of `steps` steps."""
     end = task.pilot.levels[0].steps
     held = _held(task)
     if steps >= end or not held:
@@ -105,14 +107,14 @@ def seen_at(task: Task, steps: int) -> int:
 
 
 def share_there(task: Task, pair: tuple[int, int], steps: int) -> float:
-    """Share of a pair's difference that is counted on at the end of a run of so many steps."""
+    """Return the share of a pair's difference assumed at the end of a run of `steps` steps."""
     later, baseline = (task.pilot.levels[place] for place in pair)
     at = seen_at(task, steps)
     return share_at(later, baseline, task.effect.quantity, at, task.rule.paired)
 
 
 def why_not_shown(task: Task) -> str | None:
-    """Why the pilot says nothing of runs as long, and evaluated as often, as typed."""
+    """Return why the pilot has no information on the typed length and eval_every, or None."""
     steps, level, config = longest(task), task.pilot.levels[0], task.configs[0]
     if steps > level.steps:
         return f"the runs known have {level.steps} steps: what {steps} bring was not measured"
@@ -129,7 +131,7 @@ def why_not_shown(task: Task) -> str | None:
 
 
 def why_too_few(task: Task) -> str | None:
-    """Why a run of the steps typed cannot be judged; None where it can."""
+    """Return why a run of the typed steps cannot be judged; None if it can."""
     steps, config = longest(task), task.configs[0]
     typed = EVERY in task.typed
     between = config.trainer.evaluated_every if typed else every(task)
@@ -154,10 +156,10 @@ def _typed_every(task: Task) -> str:
 
 
 def share_at(later: Level, baseline: Level, quantity: str, step: int, paired: bool) -> float:
-    """The largest share of the whole difference to count on at `step`, at most 1; 0 for none.
+    """Return the share of the whole difference assumed at `step`, in [0, 1].
 
-    It is the lower limit of its one-sided 80% interval (Fieller's, over seeds): where the pilot
-    does not show that much of any, none is assumed.
+    It is the lower limit of the share's one-sided 80% interval (Fieller's, over seeds), and 0 if
+    the pilot does not show a difference.
     """
     if step >= later.steps:
         return 1.0
@@ -188,7 +190,7 @@ def _by_seed(later: Level, baseline: Level, of: list[Floats]) -> Floats:
 
 
 def _contrast(samples: list[Floats]) -> tuple[float, float, float] | None:
-    """Value, error and degrees of freedom of the mean, or of the first minus the second."""
+    """Return value, error and degrees of freedom of the mean, or of the first minus the second."""
     known = [random_effects.unweighted(list(s[np.isfinite(s)])) for s in samples]
     if len(known) == 1:
         mean = random_effects.mean(known[0])
@@ -198,5 +200,5 @@ def _contrast(samples: list[Floats]) -> tuple[float, float, float] | None:
 
 
 def _lower(value: float, error: float, df: float) -> float:
-    """The lower confidence limit."""
+    """Return the lower confidence limit."""
     return value - numbers.t_quantile(ONE_SIDED, df) * error

@@ -1,7 +1,8 @@
-"""Made studies: how often the rule itself decides a difference.
+"""Simulate studies to find how often the rule decides a difference.
 
-A study draws a value for each run around the level's mean, with a variance that the pilot allows,
-and asks `task.Rule`; where no run is weighed by its own error, of all studies at once.
+A simulated study draws a value for each run around the level's mean, with a variance that is
+compatible with the pilot, and applies `task.Rule`. If runs are unweighted, all studies are
+evaluated at once.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from harness.planning.spread import DRAWS
 from harness.planning.task import Rule
 
 STREAM = 20_261_123
-"""Seed of the made studies: the same pilot gives the same plan."""
+"""Seed of the simulation, fixed so that the same pilot gives the same plan."""
 STUDIES = 1000
-"""The power is known to 2.5 points."""
+"""Number of studies if runs are weighted. The power is known to 2.5 points."""
 PLAIN_STUDIES = 4000
-"""Where all are asked at once: to 1.2 points."""
+"""Number of studies if they are evaluated at once. The power is known to 1.2 points."""
 SHUFFLE = 83
-"""Coprime to the draws, which are in order: studies take them from all over."""
+"""Stride through the draws of the variance, which are sorted; coprime to their number."""
 GROWTH = 1.15
-"""From one number of seeds to the next that is tried."""
+"""Factor from one number of seeds to the next that is tried."""
 
 
 @dataclass(frozen=True)
 class Power:
-    """The share of made studies that decided the difference, with its 95% interval (Wilson)."""
+    """The share of simulated studies that decided the difference, with its 95% Wilson interval."""
 
     value: float
     low: float
@@ -42,7 +43,9 @@ class Power:
 
 
 class MadeStudies:
-    """Studies with the same chance in every design, so that more seeds never look worse by luck."""
+    """Simulated studies that use the same random numbers in every design (common random numbers),
+    so that designs are compared without additional noise.
+    """
 
     def __init__(
         self, rule: Rule, levels: int, errors: Sequence[Floats] = (), studies: int | None = None
@@ -50,23 +53,23 @@ class MadeStudies:
         self.rule = rule
         self.units = len(rule.pairs) if rule.paired else levels
         self.errors = errors
-        """Of each level the half-widths of runs' own intervals, where they are weighed."""
+        """For each level, the half-widths of runs' own intervals, if runs are weighted."""
 
         self.studies = studies or (PLAIN_STUDIES if self._counts_alike else STUDIES)
 
     @functools.cached_property
     def normal(self) -> Floats:
-        """Each run's place in its level."""
+        """Standard normal draws, one per run."""
         shape = (self.studies, self.units, MOST)
         return np.random.default_rng([STREAM, 1]).standard_normal(shape)
 
     @functools.cached_property
     def uniform(self) -> Floats:
-        """Below the level's share of runs that tell: whether a run does, and by which error."""
+        """Uniform draws, one per run: they select the runs with the quantity, and their errors."""
         return np.random.default_rng([STREAM, 2]).random((self.studies, self.units, MOST))
 
     def power(self, pair: Drawn, seeds: int) -> Power:
-        """Of `seeds` a level."""
+        """Return the power with `seeds` seeds per level."""
         if self._counts_alike:
             decided = int(self._all_decided(pair, seeds).sum())
         else:
@@ -76,11 +79,11 @@ class MadeStudies:
 
     @property
     def _counts_alike(self) -> bool:
-        """Whether no run is weighed by its own error: then all studies are asked at once."""
+        """Whether runs are unweighted, so that all studies can be evaluated at once."""
         return not len(self.errors)
 
     def _all_decided(self, pair: Drawn, seeds: int) -> NDArray[np.bool_]:
-        """What `_decided` says of each study."""
+        """Return `_decided` of all studies, shape (studies,)."""
         drawn = SHUFFLE * np.arange(self.studies) % DRAWS
         spread = np.sqrt(np.stack([of[drawn] for of in pair.variances], axis=1))
         values = self._means(pair)[None, :, None] + spread[:, :, None] * self.normal[:, :, :seeds]
@@ -88,8 +91,10 @@ class MadeStudies:
         return at_once.decided(self.rule, at_once.groups(values, counts), pair.at)
 
     def _means(self, pair: Drawn) -> Floats:
-        """Of each level, or of the differences of each pair: the pair that is looked at is apart,
-        and the levels beside it lie in its middle, where they help least.
+        """Return the true mean of each level, or of the differences of each pair.
+
+        The pair at hand differs by its difference. Other levels are in its middle, the least
+        favourable place.
         """
         means = np.zeros(self.units)
         if self.rule.paired:
@@ -131,8 +136,9 @@ class MadeStudies:
         ]
 
     def settled(self, pair: Drawn, start: int, wanted: float) -> tuple[int | None, Power]:
-        """The fewest seeds with which the made studies reach `wanted`, and their power; None
-        beyond MOST. `start` is where the closed form sees them.
+        """Return the smallest number of seeds with power `wanted`, and their power.
+
+        The search begins at `start`, the result of the closed form. The number is None beyond MOST.
         """
         seeds, power = start, self.power(pair, start)
         short = FEWEST - 1

@@ -1,4 +1,4 @@
-"""The levels asked for, found among the runs of a pilot."""
+"""Find the requested levels among the runs of a pilot."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from harness.planning.settings import EVERY, STEPS, Asked
 
 
 def from_pilot(path: Path, words: Sequence[str], typed: frozenset[str]) -> tuple[Asked, Pilot]:
-    """The levels that `words` make of the pilot's settings, and the pilot of these levels.
+    """Return the levels that `words` define on top of the pilot's settings, and their pilot.
 
-    Raises ConfigError where the pilot has other levels or settings than those typed, DataError
-    where it has no finished run.
+    Raise ConfigError if the pilot lacks these levels or settings, DataError if it has no finished
+    run.
     """
     every, others = pilot_runs.below(path)
     if not every:
         rule = "a plan needs finished runs with a config and a seed, found none"
         raise DataError(f"{path}: {rule}{_told(others)}")
-    asked = settings.asked(words)  # what cannot be asked is refused before the pilot is looked at
+    asked = settings.asked(words)  # raise for invalid words before reading the pilot
     like = _nearest(every, asked)
     asked = settings.asked(words, settings.words_of(like.config, typed))
     chosen = []
@@ -49,14 +49,16 @@ def from_pilot(path: Path, words: Sequence[str], typed: frozenset[str]) -> tuple
 
 
 def _told(others: Sequence[Unusable]) -> str:
-    """The first of them, for an error."""
+    """Return the first few unusable runs with reasons, for an error message."""
     told = "; ".join(f"{one.run}: {one.why}" for one in others[:SHOWN])
     more = f"; and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
     return f" ({told}{more})" if told else ""
 
 
 def _unusable(others: Sequence[Unusable], asked: Asked) -> list[LeftOut]:
-    """Those that are of the levels asked for, or may be: their settings cannot be read."""
+    """Return the runs that are, or may be, of the requested levels. Settings of the latter cannot
+    be read.
+    """
     levels = asked.flat
     left = []
     for one in others:
@@ -69,7 +71,7 @@ def _unusable(others: Sequence[Unusable], asked: Asked) -> list[LeftOut]:
 
 
 def _nearest(every: Sequence[Candidate], asked: Asked) -> Candidate:
-    """The run whose axes are those of some level, so that its other settings can be taken over."""
+    """Return the run whose axes are closest to one of the levels, as a source of other settings."""
     levels = asked.flat
 
     def apart(one: Candidate) -> tuple[int, bool]:
@@ -80,7 +82,7 @@ def _nearest(every: Sequence[Candidate], asked: Asked) -> Candidate:
 
 
 def _check_sizes(path: Path, chosen: Sequence[Sequence[Candidate]], asked: Asked) -> None:
-    """Raise ConfigError where the pilot's runs are of several sizes, or shorter than asked for."""
+    """Raise ConfigError if the pilot's runs differ in size or do not have the typed sizes."""
     runs = [one for level in chosen for one in level]
     for key in settings.SIZES:
         held = {one.config.get(key) for one in runs}

@@ -1,7 +1,6 @@
-"""What a plan knows: runs of each level, reduced to the numbers that a plan follows from.
+"""Represent a pilot: the runs of each level, reduced to the numbers that a plan needs.
 
-A pilot is read from run folders, or shipped with the package (`shipped`); both are this one type,
-so that nothing is planned from one that could not be planned from the other.
+A pilot is read from run folders or shipped with the package (`shipped`). Both have this type.
 """
 
 from __future__ import annotations
@@ -21,42 +20,42 @@ from harness.records.study_file import EVALUATION
 
 OWN_USERS = "each level's own users"
 BySeed = tuple[float | None, ...]
-"""A number of each seed, in the order of the level's seeds; None where its log does not tell."""
+"""One number per seed, in the order of the level's seeds; None if the log lacks it."""
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run cost, in hours of one worker, mean over the seeds."""
+    """The mean cost of a run, in hours of one worker."""
 
     training_h: float
     evaluating_h: float
     is_cpu: bool
     gpu_h: float | None = None
-    """Wall clock of a run that held a GPU; None for one that held none."""
+    """GPU hours of a run by wall clock; None for a run without a GPU."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """The finished runs of one level, alike in all but the seed."""
+    """The finished runs of one level, which differ only in the seed."""
 
     config: Mapping[str, Any]
     """Dotted key -> value, without the seed."""
     seeds: tuple[int, ...]
     values: Mapping[str, Mapping[int, BySeed]]
-    """Quantity -> last step that counts -> its value."""
+    """Quantity -> last step used -> its value."""
     errors: Mapping[str, BySeed] = field(default_factory=dict)
-    """Quantity whose runs are weighed -> the half-width of each run's own 95% interval."""
+    """Quantity with weighted runs -> the half-width of each run's own 95% interval."""
     evaluations: tuple[int, ...] = ()
     """The steps at which the reward was evaluated."""
     per_user: float | None = None
-    """Variance over seeds of one user's mean reward that is the seed's and user's together; None
-    where the runs do not tell."""
+    """Seed x user variance of the mean reward of one user; None if the runs have no outcomes."""
     per_conversation: float | None = None
-    """The part of it that falls with eval.repeats, of one conversation; None with one repeat."""
+    """The part of `per_user` that decreases with eval.repeats, for one conversation; None with one
+    repeat."""
     spent: Spent | None = None
     of_own_users: Mapping[str, BySeed] = field(default_factory=dict)
-    """Quantity that is a reward -> its value on the level's own held-out users, at the end; shipped
-    levels have none."""
+    """Quantity that is a reward -> its value at the end on the level's own held-out users; empty
+    for shipped levels."""
 
     @property
     def steps(self) -> int:
@@ -71,14 +70,15 @@ class Level:
         return int(self.config["eval.repeats"])
 
     def at(self, quantity: str, step: int) -> Floats:
-        """The values, shape (seeds,), NaN where there is none."""
+        """Return the values of a quantity at a step, shape (seeds,), NaN where there is none."""
         held = self.values.get(quantity, {}).get(step, (None,) * len(self.seeds))
         return np.array([np.nan if v is None else v for v in held], dtype=float)
 
     def evaluation_variance(self, users: int, repeats: int) -> float | None:
-        """The variance over seeds of a run's mean reward that is that of its evaluation: users by
-        chance liked by one seed's policy and not by another's. Every run meets the same users with
-        the same draws, so what they share is in no difference. None where it is not known.
+        """Return the part of the variance over seeds that is due to the size of the evaluation.
+
+        It is the interaction of seed and user. Effects of users alone cancel in differences,
+        because all runs use the same users and random draws. None if it is not known.
         """
         if self.per_user is None:
             return None
@@ -93,27 +93,31 @@ class Pilot:
     """The levels of a comparison, as measured."""
 
     source: str
-    """Where the numbers are from."""
+    """The origin of the numbers."""
     levels: tuple[Level, ...]
     column: str | None
-    """The reward column that the levels are compared on; None where they share none."""
+    """The reward column that the levels are compared on; None if they share none."""
     tested: tuple[str, ...]
-    """The contrasted quantities that these runs let fit-entropy-law test: they share its error."""
+    """The quantities of contrasts that fit-entropy-law can test on these runs; they share the error
+    rate."""
     why_not: Mapping[str, str] = field(default_factory=dict)
-    """Quantity -> why it cannot be compared between these levels."""
+    """Quantity -> the reason why it cannot be compared between these levels."""
     left_out: tuple[LeftOut, ...] = ()
-    """Runs of these levels that are not in it."""
+    """Runs of these levels that are not used."""
     ended_early: tuple[EndedEarly, ...] = ()
-    """Runs in it that trainer.stop_when ended."""
+    """Used runs that trainer.stop_when ended."""
 
     def column_of(self, quantity: str) -> str | None:
-        """The reward column that a quantity is taken on: of a link one on common users."""
+        """Return the reward column of a quantity. Links use an evaluation on common users."""
         if quantity in CONTRASTED or self.column in COMMON:
             return self.column
         return EVALUATION
 
     def users_of(self, quantity: str) -> str | None:
-        """`medium's users`: whose reward a quantity is of; None of one that is no reward."""
+        """Return the users whose reward a quantity measures, such as `medium's users`.
+
+        None if the quantity is no reward.
+        """
         column = self.column_of(quantity)
         if column is None or QUANTITIES[quantity].unit != REWARD:
             return None
@@ -123,7 +127,7 @@ class Pilot:
 
     @property
     def seeds(self) -> int:
-        """The fewest of a level."""
+        """The smallest number of seeds in a level."""
         return min((len(level.seeds) for level in self.levels), default=0)
 
 
@@ -132,7 +136,7 @@ def to_json(level: Level) -> dict[str, Any]:
 
 
 def from_json(held: Mapping[str, Any]) -> Level:
-    """The inverse of `to_json`, whose steps became text."""
+    """Parse the output of `to_json`, in which steps have become strings."""
     spent = held["spent"]
     return Level(
         config=held["config"],

@@ -1,4 +1,4 @@
-"""The runs at or below a path: those that a plan can be made from, and why the others are none."""
+"""Find the runs at or below a path that a plan can use, and the reasons for the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A finished run of ours, by its settings."""
+    """A finished run of harness with its settings."""
 
     folder: Path
     config: Mapping[str, Any]
@@ -26,18 +26,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A run that nothing can be planned from."""
+    """A run that a plan cannot use."""
 
     run: str
     why: str
     config: Mapping[str, Any] | None
-    """Dotted key -> value, without the seed; None where it cannot be read."""
+    """Dotted key -> value, without the seed; None if it cannot be read."""
     ours: bool = True
     failed: bool = False
 
 
 def below(path: Path) -> tuple[list[Candidate], list[Unusable]]:
-    """The finished runs at or below `path`, and the others with why they are none."""
+    """Return the finished runs at or below `path`, and the other runs with reasons."""
     usable, others = [], []
     for run in discover.discover([path]).runs:
         who = identity.read(run.folder)
@@ -56,7 +56,7 @@ def below(path: Path) -> tuple[list[Candidate], list[Unusable]]:
 
 
 def _why_not(who: Identity) -> str | None:
-    """None of a finished run with a config and a seed."""
+    """Return why a run cannot be used; None for a finished run with a config and a seed."""
     if who.unreadable is not None:
         return who.unreadable
     if who.status is None:

@@ -1,8 +1,8 @@
-"""The probability that a difference is decided, in closed form: quick, for a search.
+"""Compute the probability that a difference is decided, in closed form for a fast search.
 
-Welch's test with the strictest step of Holm's correction, by the shifted t that
-claims.seeds_needed uses. With few seeds it is up to five points too hopeful; made studies settle
-the seeds found (`made_studies`).
+It is that of Welch's test at the strictest step of Holm's correction, by the shifted t of
+claims.seeds_needed. With few seeds it is up to five points too high, so simulated studies determine
+the final number of seeds (`made_studies`).
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from harness.law.results import Floats
 from harness.planning.task import Rule
 
 FEWEST, MOST = 3, 200
-"""Seeds a level that a plan asks for: two are decided on, but with an interval five times wider
-than their spread."""
+"""Range of the seeds per level of a plan. Two seeds can be tested, but with an interval five times
+wider than their spread."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """One pair in one design: its difference, and what the variances of all levels may be."""
+    """One pair in one design: its difference, and draws of the variances of all levels."""
 
     at: int
-    """Number of the pair."""
+    """Index of the pair."""
     difference: float
     variances: tuple[Floats, ...]
-    """Of each level, shape (DRAWS,); of a paired rule, of each pair."""
+    """Draws of the variance of each level, or of each pair for a paired rule, shape (DRAWS,)."""
     telling: tuple[float, ...]
+    """Share of the runs of each level that have the quantity."""
     least: float = 0.0
-    """The variance of a run by its own interval: a mean of weighed runs is no surer than that."""
+    """Variance of a run by its own interval, a lower limit for weighted runs."""
 
 
 def closed(rule: Rule, pair: Drawn, seeds: Floats) -> Floats:
-    """Power for each draw and each number of seeds, shape (DRAWS, sizes)."""
+    """Return the power for each draw and each number of seeds, shape (DRAWS, len(seeds))."""
     if rule.paired:
         places: tuple[int, ...] = (pair.at,)
     else:
@@ -56,7 +57,7 @@ def closed(rule: Rule, pair: Drawn, seeds: Floats) -> Floats:
 
 
 def size(rule: Rule, pair: Drawn, wanted: float) -> int | None:
-    """The fewest seeds whose mean power over the draws is `wanted`; None beyond MOST."""
+    """Return the smallest number of seeds with mean power `wanted`; None beyond MOST."""
     low, high = FEWEST, MOST
     if _mean(rule, pair, high) < wanted:
         return None
@@ -70,7 +71,7 @@ def size(rule: Rule, pair: Drawn, wanted: float) -> int | None:
 
 
 def size_of_all(rule: Rule, pairs: Sequence[Drawn], wanted: float) -> int | None:
-    """The fewest seeds with which every pair has that power; None beyond MOST."""
+    """Return the smallest number of seeds with that power for every pair; None beyond MOST."""
     most = 0
     for pair in sorted(pairs, key=_difficulty, reverse=True):
         if most and _mean(rule, pair, most) >= wanted:
@@ -83,7 +84,7 @@ def size_of_all(rule: Rule, pairs: Sequence[Drawn], wanted: float) -> int | None
 
 
 def _difficulty(pair: Drawn) -> float:
-    """Grows with the seeds that the pair takes."""
+    """Return a sort key that grows with the seeds that the pair needs."""
     return sum(float(of.mean()) for of in pair.variances) / max(pair.difference, 1e-12) ** 2
 
 
@@ -92,8 +93,9 @@ def _mean(rule: Rule, pair: Drawn, seeds: int) -> float:
 
 
 def sizes(rule: Rule, pair: Drawn, wanted: float) -> tuple[int | None, int | None]:
-    """The seeds it would take at the small and at the large end of what the spread may be: the 2.5
-    and 97.5 percent quantiles over the draws; None beyond MOST.
+    """Return the 2.5% and 97.5% quantiles, over the draws of the spread, of the seeds needed.
+
+    An end is None beyond MOST.
     """
     every = np.arange(FEWEST, MOST + 1, dtype=float)
     enough = closed(rule, pair, every) >= wanted

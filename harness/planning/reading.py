@@ -1,4 +1,4 @@
-"""A pilot from run folders: the runs whose settings are asked for, as contrasts see them."""
+"""Read a pilot from run folders, with the numbers that contrasts would use."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ NOTHING: Mapping[str, str] = {}
 UNLIKE = "measured in another way than the runs of its level before it"
 OF_OWN_USERS = ("gain", "final_reward")
 BY_STEP = ("gain", "final_reward", "entropy_lost")
-"""Quantities that a run cut short has as well. A law is judged over the whole run, so that the
-ceiling and the slope of a shorter one are not known."""
+"""Quantities that are also known for shorter runs. A law is judged over the whole run, so its
+ceiling and slope are not."""
 
 
 def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
-    """The pilot of the levels asked for, each given by its runs, in their order.
+    """Read the pilot of the requested levels, each given by its runs.
 
-    Raises DataError for a level none of whose runs can be used.
+    Raise DataError if no run of a level can be used.
     """
     folders = [one.folder for level in chosen for one in level]
     members, why_not = analysis.members_and_others(folders)
@@ -62,8 +62,8 @@ def of_members(
     configs: Sequence[Mapping[str, Any]],
     others: Mapping[str, str] = NOTHING,
 ) -> Pilot:
-    """The same of runs that were analysed; `names` and `configs`: those of each level. `others`:
-    run -> why it is none of the members.
+    """Return the pilot of analysed runs. `names` and `configs` are the runs and settings of each
+    level, `others` maps a run to the reason why it is not in `members`.
     """
     grouping = groups.group(members, pool_unlike=False).groups
     by_level = _sides(pairs.sides(grouping, members), names)
@@ -110,13 +110,13 @@ def _ended_early(members: Sequence[Member]) -> tuple[EndedEarly, ...]:
 
 
 def _sides(sides: Sequence[Side], names: Sequence[Sequence[str]]) -> list[Side | None]:
-    """The side of each level; None where none of its runs has numbers."""
+    """Return the side of each level; None if none of its runs has numbers."""
     by_run = {member.result.run: side for side in sides for member in side.members}
     return [next((by_run[run] for run in level if run in by_run), None) for level in names]
 
 
 def _tested(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The quantities that some contrast could test, and why others cannot be."""
+    """Return the quantities that a contrast could test, and the reasons for the others."""
     found = [contrast for group in every for contrast in group.contrasts]
     tested = {contrast.quantity for contrast in found if contrast.p is not None}
     why = {
@@ -163,12 +163,12 @@ def _level(
 
 
 def _gpus(config: Mapping[str, Any]) -> int:
-    """GPUs of a run, on all of its nodes; runs of older versions have one node."""
+    """Return the GPUs of a run on all of its nodes. Runs of older versions have one node."""
     return int(config["trainer.gpus"]) * int(config.get("trainer.nodes") or 1)
 
 
 def _on(column: str, name: str, members: Sequence[Member]) -> tuple[float | None, ...]:
-    """The value of a quantity of each run at its end, on a reward column."""
+    """Return the value of a quantity of each run at its end, on a reward column."""
     quantity = QUANTITIES[name]
     return tuple(_value(quantity.value(member, Footing(column))) for member in members)
 
@@ -182,7 +182,7 @@ def _half_width(interval: Interval | None) -> float | None:
 
 
 def _evaluations(members: Sequence[Member], column: str | None) -> tuple[int, ...]:
-    """The steps that every run was evaluated at."""
+    """Return the steps at which every run was evaluated."""
     points = [m.replicate.points_on(column or m.column, False) for m in members]
     if any(p is None for p in points):
         return ()
@@ -191,18 +191,18 @@ def _evaluations(members: Sequence[Member], column: str | None) -> tuple[int, ..
 
 
 def _cuts(evaluated: Sequence[int], steps: int) -> list[int]:
-    """The lengths that a run could have been cut to, with evaluations enough, and its own."""
+    """Return the lengths to which a run could be cut with enough evaluations, and its own."""
     return sorted({*evaluated[FEWEST_POINTS - 1 :], steps})
 
 
 def _outcomes(folders: Sequence[Path], column: str | None) -> dict[str, Outcome]:
-    """Folder -> what the run's last evaluation on `column` came to, user by user."""
+    """Return run folder -> outcomes of its last evaluation at the level of `column`."""
     level = OWN if column in (None, EVALUATION) else str(column).split("/")[1]
     return {one.run: one for one in runs.read(folders, level)[0]}
 
 
 def _of_users(level: Sequence[Outcome]) -> tuple[float | None, float | None]:
-    """Level.per_user and Level.per_conversation."""
+    """Return Level.per_user and Level.per_conversation."""
     table = parts.outcome_table(level)
     if table is None:
         return None, None
@@ -215,7 +215,7 @@ def _of_users(level: Sequence[Outcome]) -> tuple[float | None, float | None]:
 
 
 def differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The keys that two settings differ in."""
+    """Return the keys in which two settings differ."""
     return sorted(k for k in one.keys() | other.keys() if _text(one.get(k)) != _text(other.get(k)))
 
 

@@ -1,4 +1,4 @@
-"""The cheapest design that decides a difference, among those that the pilot says something of."""
+"""Find the cheapest design that decides a difference, among those the pilot is informative on."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from harness.planning.spread import Spreads
 from harness.planning.task import Task
 
 BEYOND = 100.0
-"""No difference larger than that is looked for: no quantity reaches it."""
+"""Largest difference that is searched. No quantity reaches it."""
 WORTH = 0.05
-"""Another design than the pilot's own must save this share of its hours."""
+"""Share of the hours that a design must save to replace an earlier one, beginning with the pilot's
+size."""
 
 
 @dataclass(frozen=True)
@@ -31,39 +32,40 @@ class Design:
     size: Size
     hours: Hours
     there: float
-    """Share of the stated difference that is counted on at its last step."""
+    """Share of the stated difference that is assumed at the last step."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The design to take, how sure it decides, and how far its seeds may be off."""
+    """The chosen design, its power, and the uncertainty of its number of seeds."""
 
     design: Design
     power: Power
     pair: int
-    """Number of the pair of levels that is hardest to decide."""
+    """Index of the pair of levels that is hardest to decide."""
     seeds_low: int | None
-    """Seeds if the spread is as small as it may be, with `seeds_high` a 95% interval; None beyond
-    power.MOST."""
+    """Lower end of the 95% interval of the seeds needed, given the uncertainty of the spread;
+    `seeds_high` is the upper end. None beyond power.MOST."""
     seeds_high: int | None
 
 
 @dataclass(frozen=True)
 class OutOfReach:
-    """No design of power.MOST seeds decides the difference."""
+    """The result if no design of up to power.MOST seeds decides the difference."""
 
     least: float | None
-    """The difference that so many seeds of the pilot's own size decide; None where none does."""
+    """The smallest difference that power.MOST seeds decide; None if there is none."""
 
 
 def shares_there(task: Task, steps: int) -> list[float]:
-    """The share of each pair's difference that is counted on at the end of so many steps."""
+    """Return the share of each pair's difference that is assumed at the end of `steps` steps."""
     return [lengths.share_there(task, pair, steps) for pair in task.rule.pairs]
 
 
 def drawn(task: Task, size: Size, there: Sequence[float] | None = None) -> list[Drawn] | str:
-    """Each pair of levels in a design of that size; in words why not, where too little is known.
-    `there`: shares_there of its steps, where they are at hand.
+    """Return each pair of levels in a design of that size, or the reason if too little is known.
+
+    `there`: shares_there of its steps, if already computed.
     """
     quantity, pilot = task.effect.quantity, task.pilot
     spreads = _spreads(task, size)
@@ -89,7 +91,7 @@ def drawn(task: Task, size: Size, there: Sequence[float] | None = None) -> list[
 
 
 def mean_of(pilot: Pilot, place: int, quantity: str) -> float:
-    """Mean over the seeds of a level at the end of the run, NaN where no run tells."""
+    """Return the mean over the seeds of a level at the end of the run; NaN if there is no value."""
     values = pilot.levels[place].at(quantity, pilot.levels[place].steps)
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
@@ -105,12 +107,12 @@ def _spreads(task: Task, size: Size) -> Spreads | str:
 
 
 def scaled(pair: Drawn, by: float) -> Drawn:
-    """The pair with a difference `by` times as large."""
+    """Return the pair with its difference multiplied by `by`."""
     return replace(pair, difference=by * pair.difference)
 
 
 def cheapest(task: Task) -> Design | OutOfReach | str:
-    """By the closed form; in words why there is none."""
+    """Return the cheapest design by the closed form, or the reason why there is none."""
     best: Design | None = None
     shares: dict[int, list[float]] = {}
     for size in sizes.sizes(task):
@@ -135,7 +137,7 @@ def cheapest(task: Task) -> Design | OutOfReach | str:
 
 
 def _least(task: Task, size: Size) -> float | None:
-    """By bisection, to a hundredth of it."""
+    """Find the smallest difference that power.MOST seeds decide, by bisection to 1%."""
     pairs = drawn(task, size)
     assert not isinstance(pairs, str)
     low, high = 1.0, 1.0
@@ -163,7 +165,7 @@ def _cannot_beat(best: Design, task: Task, size: Size) -> bool:
 def _is_cheaper(one: Design, other: Design) -> bool:
     costs_of = _worth(one.hours), _worth(other.hours)
     if costs_of[0] is None or costs_of[1] is None:
-        return False  # nothing is known of what another size saves
+        return False  # savings are unknown
     return costs_of[0] < costs_of[1] * (1 - WORTH)
 
 
@@ -172,17 +174,19 @@ def _worth(hours: Hours) -> float | None:
 
 
 def hours(task: Task, size: Size, seeds: int) -> Hours:
-    """Of all runs of a design."""
+    """Return the hours of all runs of a design."""
     return costs.hours(task.pilot, task.configs, size, seeds)
 
 
 def made_studies(task: Task, studies: int | None = None) -> MadeStudies:
-    """Those that settle the seeds of a design."""
+    """Return the simulated studies that determine the seeds of a design."""
     return MadeStudies(task.rule, len(task.pilot.levels), errors_of(task), studies)
 
 
 def plan(task: Task, made: MadeStudies) -> Planned | OutOfReach | str:
-    """The cheapest design, its seeds settled by made studies; in words why there is none."""
+    """Return the cheapest design, with seeds determined by simulated studies, or the reason why
+    there is none.
+    """
     found = cheapest(task)
     if not isinstance(found, Design):
         return found
@@ -198,7 +202,7 @@ def plan(task: Task, made: MadeStudies) -> Planned | OutOfReach | str:
 
 
 def errors_of(task: Task) -> list[Floats]:
-    """The half-widths of the runs' own intervals, by level; empty where runs count alike."""
+    """Return the half-widths of the runs' own intervals by level; empty if runs are unweighted."""
     quantity = task.effect.quantity
     held = [level.errors.get(quantity) for level in task.pilot.levels]
     own = [np.array([v for v in one or () if v is not None], dtype=float) for one in held]
@@ -210,7 +214,7 @@ def _closed_power(task: Task, pair: Drawn, seeds: int) -> float:
 
 
 def power_at(task: Task, made: MadeStudies, size: Size, seeds: int) -> Power | None:
-    """Of the pair that is hardest to decide there; None where too little is known."""
+    """Return the power for the hardest pair; None if too little is known."""
     pairs = drawn(task, size)
     if isinstance(pairs, str):
         return None

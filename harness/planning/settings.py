@@ -1,7 +1,7 @@
-"""What is asked for: the levels that the words make, and the words that make a design of them.
+"""Convert typed overrides to levels, and a design to overrides.
 
-What is typed is kept. What is not typed is the pilot's: its settings are written into the command
-where they are not the defaults.
+Typed settings are kept. All others come from the pilot, and are written into the command if they
+differ from the defaults.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ STEPS, EVERY, USERS, REPEATS = (
     "trainer.steps", "trainer.eval_every", "eval.users", "eval.repeats",
 )  # fmt: skip
 SIZES = (STEPS, EVERY, USERS, REPEATS)
-"""The keys of a design, beside the seeds."""
+"""The keys that a design sets in addition to the seeds."""
 NULL_CONTROLS = "algorithm.null_control=false,true"
 NEUTRAL = (
     "trainer.checkpoint_every", "trainer.keep_every", "trainer.conversations_every",
     "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "trainer.waves", "eval.deaf",
     "eval.ledger", "eval.ledger_draws",
 )  # fmt: skip
-"""Keys that change no number that levels are compared by."""
+"""Keys that do not affect the numbers by which levels are compared."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The levels asked for, before anything is known of them."""
+    """The requested levels."""
 
     words: tuple[str, ...]
-    """That make the levels, without seeds."""
+    """The overrides that define the levels, without seeds."""
     typed: frozenset[str]
     """The keys that were typed."""
     axes: tuple[str, ...]
     names: tuple[str, ...]
-    """Of each level, as its run would be told apart: difficulty=hard."""
+    """The name of each level by its axes, such as difficulty=hard."""
     configs: tuple[RunConfig, ...]
     pairs: tuple[tuple[int, int], ...]
-    """Levels that differ in one axis: the later and the baseline."""
+    """Pairs (later, baseline) of levels that differ in one axis."""
 
     @property
     def flat(self) -> list[dict[str, Any]]:
-        """The settings of each level, dotted, without the seed."""
+        """The settings of each level, with dotted keys and without the seed."""
         return [flat(config) for config in self.configs]
 
 
 def flat(config: RunConfig) -> dict[str, Any]:
-    """Dotted key -> value, as a run folder that was read back has it."""
+    """Return dotted key -> value, as read from a run folder."""
     return groups.flat(json.loads(json.dumps(config_file.to_dict(config))))
 
 
 def asked(typed: Sequence[str], base: Sequence[str] = ()) -> Asked:
-    """The levels that `typed` makes on top of `base`. Raises ConfigError for less than two."""
+    """Return the levels that `typed` defines on top of `base`. Raise ConfigError below two."""
     own = typed_keys(typed)
     words = (*base, *typed)
     plan = planner.plan([*words, "seed=1"])
@@ -88,7 +88,9 @@ def asked(typed: Sequence[str], base: Sequence[str] = ()) -> Asked:
 
 
 def typed_keys(words: Sequence[str]) -> frozenset[str]:
-    """Raises ConfigError for a seed among them: how many there are is the plan's to say."""
+    """Return the keys of the overrides. Raise ConfigError for seeds, which the plan chooses, and
+    for `sweeps`.
+    """
     with planner.composing():
         found = frozenset(word.key for word in parse(words))
     if SEED in found:
@@ -99,15 +101,15 @@ def typed_keys(words: Sequence[str]) -> frozenset[str]:
 
 
 def unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The keys, but for those of a design, that make two settings two levels."""
+    """Return the keys in which two settings differ, except those of a design and NEUTRAL ones."""
     apart = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
     return [key for key in apart if key not in (*SIZES, *NEUTRAL)]
 
 
 def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
-    """Words that make the settings of a run, but for the keys that were typed.
+    """Return overrides that reproduce the settings of a run, except for the typed keys.
 
-    Options of groups by name, then single keys where these differ from what the options set.
+    Options of config groups come first, then single keys that differ from these options.
     """
     defaults = flat(planner.point([]).config)
     typed_groups = {key for key in typed if key in keys.groups()}
@@ -143,12 +145,12 @@ def _written(value: Any) -> str:
 
 
 def swept_words(asked: Asked) -> list[str]:
-    """The words that make the levels differ."""
+    """Return the overrides in which the levels differ."""
     return [word for word in asked.words if word.split("=")[0].lstrip("+") in asked.axes]
 
 
 def sized(asked: Asked, sizes: Mapping[str, int]) -> list[str]:
-    """The words with the sizes of a design put in, where they do not make these already."""
+    """Return the overrides, updated by the sizes of a design that differ."""
     made = asked.flat[0]
     other = {key: size for key, size in sizes.items() if made.get(key) != size}
     kept = [word for word in asked.words if word.split("=")[0].lstrip("+") not in other]
@@ -156,6 +158,6 @@ def sized(asked: Asked, sizes: Mapping[str, int]) -> list[str]:
 
 
 def command(program: str, words: Sequence[str], first: int, seeds: int) -> str:
-    """The words as a shell takes them."""
+    """Return the shell command with overrides and a range of seeds."""
     every = [*words, f"seed=range({first},{first + seeds})"]
     return " ".join([program, *map(shlex.quote, every)])

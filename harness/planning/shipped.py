@@ -1,4 +1,4 @@
-"""The spreads that come with the package: runs of each rung that was measured, as a pilot."""
+"""Load the spreads over seeds shipped with the package, as pilots of the measured rungs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from harness.planning import pilot, settings
 from harness.planning.pilot import Level, Pilot
 
 FILE = Path(__file__).parent / "spreads.json"
-"""Made by `python -m benchmarks.plan ship PATH...`."""
+"""Written by `python -m benchmarks.plan ship PATH...`."""
 
 
 def of(asked: Sequence[Mapping[str, Any]]) -> Pilot | None:
-    """The measured levels with these settings; None where one of them was not measured."""
+    """Return the measured levels with these settings; None if one of them was not measured."""
     for rung in rungs().values():
         found = [like(rung["levels"], config) for config in asked]
         if all(level is not None for level in found):
@@ -33,7 +33,7 @@ def of(asked: Sequence[Mapping[str, Any]]) -> Pilot | None:
 
 @functools.cache
 def rungs() -> Mapping[str, Mapping[str, Any]]:
-    """Rung -> its levels, the column they were compared on, and where they are from."""
+    """Return rung -> its levels, the column they were compared on, and their source."""
     held: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return {
         name: {**rung, "levels": [pilot.from_json(level) for level in rung["levels"]]}
@@ -42,8 +42,9 @@ def rungs() -> Mapping[str, Mapping[str, Any]]:
 
 
 def like(levels: Sequence[Level], config: Mapping[str, Any]) -> Level | None:
-    """The level with these settings. Keys that came after it was measured have their defaults, by
-    which older runs are compared too.
+    """Return the level with these settings, or None.
+
+    Keys added since it was measured get their defaults.
     """
     defaults = settings.flat(planner.point([]).config)
     known = (replace(one, config={**defaults, **one.config}) for one in levels)

@@ -1,4 +1,4 @@
-"""The answer on a terminal: the plan in a sentence, the command, designs around it."""
+"""Print the answer on a terminal: the plan in a sentence, the command, other designs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from harness.utils.safe_text import text
 
 
 def show(answer: Answer, console: Console, out: Path | None = None) -> None:
-    """Print the answer, the command, the table, and what it rests on. `out`: the folder that the
-    study file was written to.
+    """Print the answer, the command, the table and the assumptions.
+
+    `out`: the folder that the study file was written to.
     """
     planned = answer.planned
     if planned is None:
@@ -107,7 +108,7 @@ def _command(answer: Answer, out: Path | None) -> Iterator[str]:
 
 
 def _of_pilot(answer: Answer) -> Iterator[str]:
-    """Yield what of the pilot is not in the plan, or odd in it."""
+    """Yield lines on pilot runs that were left out or ended early."""
     seeds = answer.planned.design.seeds if answer.planned else None
     yield from exclusions.sentences(answer.left_out, answer.ended_early, answer.pilot_seeds, seeds)
 
@@ -145,7 +146,7 @@ def _rests_on(answer: Answer, planned: Planned) -> Iterator[str]:
 
 
 def _not_in_it(answer: Answer, planned: Planned, out: Path | None) -> Iterator[str]:
-    """Yield what a reader may miss in the plan, and why it is not there."""
+    """Yield lines on what the plan does not contain, with reasons."""
     if answer.null_controls is not None:
         yield (
             "no null controls: the plain difference is decided without them. How much of each "
@@ -165,7 +166,7 @@ def _gaps(answer: Answer) -> Iterator[str]:
 
 
 def _own(gap: OwnGap) -> str:
-    """What the rows of fit-entropy-law show of the same runs, which may have another sign."""
+    """Return a clause with the difference that fit-entropy-law shows, which may differ in sign."""
     if gap.of_own_users is None:
         return ""
     told = wording.number(gap.of_own_users)

@@ -1,4 +1,4 @@
-"""The sizes of a run that a pilot says something of."""
+"""Enumerate the run sizes on which a pilot has information."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FEWEST_USERS = 16
 
 
 def own_size(task: Task) -> Size:
-    """That of the pilot's runs."""
+    """Return the size of the pilot's runs."""
     level = task.pilot.levels[0]
     return Size(level.steps, lengths.evaluations(task, level.steps), level.users, level.repeats)
 
 
 def first_size(task: Task) -> Size:
-    """That of the pilot, with what was typed put in."""
+    """Return the size of the pilot's runs, updated by typed settings."""
     level, config, steps = task.pilot.levels[0], task.configs[0], lengths.longest(task)
     users = config.eval.users if USERS in task.typed else level.users
     repeats = config.eval.repeats if REPEATS in task.typed else level.repeats
@@ -30,7 +30,7 @@ def first_size(task: Task) -> Size:
 
 
 def sizes(task: Task) -> Iterator[Size]:
-    """Every size that the pilot says something of, its own first."""
+    """Yield all sizes on which the pilot has information, that of `first_size` first."""
     first = first_size(task)
     yield first
     for steps in lengths.lengths(task):
@@ -42,7 +42,7 @@ def sizes(task: Task) -> Iterator[Size]:
 
 
 def why_users(task: Task) -> str | None:
-    """Why users and repeats are kept; None where other numbers are considered."""
+    """Return why users and repeats are kept; None if other numbers are considered."""
     if task.effect.quantity not in OF_EVALUATIONS:
         return f"{task.effect.quantity} is of more than an evaluation's reward"
     if task.pilot.column_of(task.effect.quantity) != task.pilot.column:

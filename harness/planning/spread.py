@@ -1,18 +1,17 @@
-"""How much the seeds of a level will differ in a design, and how well that is known.
+"""Predict the variance over seeds in a design, with its uncertainty.
 
-A variance over seeds s^2 was seen with d degrees of freedom; what it may be is s^2 d / chi^2(d),
-its fiducial distribution (for a variance also the posterior under the prior 1 / sigma^2). A plan
-takes the mean of the power over it: then power holds on average over pilots, since the ratio
-of the size to sigma^2 is spread alike in both readings. A size that took s^2 for sigma^2 would fall
-short: with three seeds it is too small as often as too large, and loses more power where it is too
-small.
+A variance s^2 over seeds was observed with d degrees of freedom. The true variance is drawn from
+s^2 d / chi^2(d), its fiducial distribution (for a variance also the posterior under the prior
+1 / sigma^2). A plan uses the mean power over these draws, so the power holds on average over
+pilots. A plan with s^2 in place of sigma^2 would have too little power: with three seeds s^2 is too
+small as often as too large, and loses more power when it is too small.
 
-What counts of two levels is the sum of their variances, whose d is Satterthwaite's (1946): both are
-drawn by one chi^2. Drawn apart, each with its own, they would be thought wider than they are, and
-the studies too large: with pilots of three seeds, by half (benchmarks/plan.md).
+For two levels the sum of their variances matters, with Satterthwaite's (1946) d, so both are scaled
+by one chi^2 draw. Independent draws with their own d would overstate the uncertainty, and the
+studies would be too large: with pilots of three seeds, by half (benchmarks/plan.md).
 
-Of s^2 a part is the evaluation's: other users, other draws (`Level.evaluation_variance`). It falls
-with their number, and nothing else does.
+A part of s^2 is due to the evaluation: its users and random draws (`Level.evaluation_variance`).
+Only this part decreases with their number.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Met = tuple[int, int]
 """Users and repeats of an evaluation."""
 DRAWS = 200
 ROUNDING = 1e-18
-"""A variance that is no more than this is of numbers that are the same."""
+"""Variance up to which numbers count as equal."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,16 @@ class Spread:
     variance: float
     df: int
     evaluation: float = 0.0
-    """The part of it that is the evaluation's; at most all of it."""
+    """The part of the variance that is due to the evaluation, at most all of it."""
     resized: float = 0.0
-    """That part in evaluations of the design's size."""
+    """That part with evaluations of the design's size."""
     telling: float = 1.0
     """Share of the runs that have the quantity."""
 
     def drawn(self, factors: Floats) -> Floats:
-        """What the variance may be in the design, if what was seen is off by each of `factors`."""
+        """Return draws of the variance in the design: the observed one times each of `factors`,
+        with its evaluation part resized.
+        """
         of_training = np.maximum(self.variance * factors - self.evaluation, 0.0)
         result: Floats = of_training + self.resized
         return result
@@ -58,19 +59,17 @@ class Spread:
 
 @dataclass(frozen=True)
 class Spreads:
-    """Those of all levels, or of all pairs."""
+    """The variances over seeds of all levels, or of all pairs."""
 
     each: tuple[Spread, ...]
     known: bool = False
-    """Whether they are taken as exact."""
+    """Whether the variances are treated as exact."""
     independent: float = 1.0
-    """Share of their degrees of freedom that is information of its own: of the differences of all
-    pairs of three levels two thirds, since two of them give the third."""
+    """Share of the degrees of freedom that is independent information. For the three pairs of three
+    levels it is two thirds, because two differences determine the third."""
 
     def drawn(self, places: Sequence[int]) -> tuple[Floats, ...]:
-        """For each, what its variance may be, shape (DRAWS,), as the variances of `places` tell:
-        the levels of the pair that is looked at.
-        """
+        """Return draws of each variance, shape (DRAWS,), for a test of the levels `places`."""
         if self.known:
             return tuple(one.drawn(np.ones(DRAWS)) for one in self.each)
         each, df = self.moderated(places)
@@ -79,8 +78,8 @@ class Spreads:
         return tuple(one.drawn(factors) for one in each)
 
     def moderated(self, places: Sequence[int]) -> tuple[tuple[Spread, ...], float]:
-        """All of them, moderated as those of `places` will be, and the degrees of freedom of the
-        sum of these.
+        """Return all spreads, moderated for a comparison of `places`, and the degrees of freedom of
+        the sum of the latter.
         """
         means = [
             GroupMean(at, Estimate(0.0, one.variance**0.5, one.df * self.independent), 1)
@@ -92,8 +91,10 @@ class Spreads:
 
 
 def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> Spreads | str:
-    """Of each level; in words why not, where one is not known. Of a shorter run the larger of its
-    own and of the whole run's: what looks smaller there may do so by chance.
+    """Return the variance over seeds of each level, or the reason if one is not known.
+
+    For a shorter run it is the larger of the variances at `step` and at the end, because a smaller
+    one at `step` may be due to chance.
     """
     each = []
     for level in pilot.levels:
@@ -113,7 +114,7 @@ def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> Spreads | str
 def of_pairs(
     pilot: Pilot, pairs: Sequence[tuple[int, int]], quantity: str, step: int, met: Met
 ) -> Spreads | str:
-    """Of the differences of each pair, seed by seed; in words why not, where one is not known."""
+    """Return the variance of each pair's differences over seeds, or the reason if not known."""
     each = []
     for later, baseline in (tuple(pilot.levels[place] for place in pair) for pair in pairs):
         gaps = [_gaps(later, baseline, quantity, at) for at in (later.steps, step)]
@@ -154,11 +155,11 @@ def _gaps(later: Level, baseline: Level, quantity: str, step: int) -> Floats:
 
 
 OF_EVALUATIONS = ("gain", "final_reward")
-"""Quantities that are means of the reward of evaluations, and so gain by larger ones."""
+"""Quantities that are means of evaluation rewards, and so more precise with larger evaluations."""
 
 
 def _resizable(pilot: Pilot, quantity: str) -> bool:
-    """Whether what is known of evaluations is of those that the quantity is a mean of."""
+    """Return whether the known evaluation variance belongs to the quantity's reward column."""
     return quantity in OF_EVALUATIONS and pilot.column_of(quantity) == pilot.column
 
 

@@ -1,4 +1,4 @@
-"""The study that decides a quantity of links, as a file that `harness study` takes."""
+"""Write a study file for `harness study` that decides a quantity of links."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from harness.study import file
 NAME = "planned"
 FILE = f"{NAME}.yaml"
 NULL_CONTROLS = "null_controls: true"
-"""The line that gives each arm one."""
+"""The line that gives each arm a null control."""
 FOLDER = "sweeps/studies"
-"""Of the current folder: there `harness study` finds it."""
+"""Folder, relative to the current one, in which `harness study` looks for studies."""
 OPEN = "# the pilot does not show which way; choose more or less before the first run"
 
 
 def text(
     task: Task, asked: Asked, words: Sequence[str], shown: Mapping[tuple[int, int], int]
 ) -> str:
-    """YAML for sweeps/studies/planned.yaml; a link for each pair of levels.
+    """Return the YAML of sweeps/studies/planned.yaml, with a link for each pair of levels.
 
-    `shown`: pair -> 1 where the pilot shows that its later level has more, -1 where less.
+    `shown`: pair -> 1 if the pilot shows that its later level has more, -1 if less.
     """
     common = [word for word in words if word not in swept_words(asked)]
     names = _arms(asked.names)
@@ -52,13 +52,13 @@ def text(
 
 
 def command(out: Path, run: str) -> str:
-    """`run` after the file in `out` was put where it is found."""
+    """Return a command that copies the file from `out` to FOLDER and then executes `run`."""
     copy = f"cp {shlex.quote(str(out / FILE))} {FOLDER}/"
     return f"mkdir -p {FOLDER} && {copy} && {run}"
 
 
 def _arms(levels: Sequence[str]) -> dict[str, str]:
-    """Level -> the name of its arm, which names folders: no two are the same."""
+    """Return level -> unique name of its arm, valid as a folder name."""
     names: dict[str, str] = {}
     for number, level in enumerate(levels, 1):
         name = _arm(level)
@@ -68,7 +68,7 @@ def _arms(levels: Sequence[str]) -> dict[str, str]:
 
 
 def _arm(level: str) -> str:
-    """difficulty=hard, remedy=none -> hard_none"""
+    """Return an arm name: difficulty=hard, remedy=none -> hard_none."""
     values = [part.partition("=")[2] for part in level.split(", ")]
     plain = ("".join(c if c.isalnum() else "_" for c in value) for value in values)
     return "_".join(plain).lower().strip("_")

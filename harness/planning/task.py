@@ -1,6 +1,6 @@
-"""What a plan is made for: the difference to decide, the rule that decides it, and the pilot.
+"""Define the task of a plan: the difference to decide, the decision rule, and the pilot.
 
-The rule is the very functions that decide once the runs are there.
+The rule calls the functions that will judge the finished runs.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ OPTION = "--effect"
 EFFECTS: Mapping[str, float] = {
     "gain": 0.05, "final_reward": 0.05, "entropy_lost": 0.10, "ceiling": 0.05, "a": 0.20,
 }  # fmt: skip
-"""The quantities that can be planned for, and a difference of each that matters; that of `a` is a
-share of the mean of both a, as a margin of claims.DEFAULT_MARGINS is."""
+"""Quantity that can be planned for -> its default difference. That of `a` is a share of the mean a
+of both levels, as in claims.DEFAULT_MARGINS."""
 DEFAULT_EFFECT = "gain=0.05"
 MOST_OF_A = 2.0
-"""Two slopes of one sign differ by at most twice their mean."""
+"""Two slopes of the same sign differ by at most twice their mean."""
 STRATEGIES = 8
-"""What a tabular policy chooses among."""
+"""Number of strategies of a tabular policy."""
 Runs = Sequence[Interval]
-"""The value of each run of a level, with its own 95% interval where it has one."""
+"""The value of each run of a level, with its own 95% interval (infinite if unknown)."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be decided, by which rule, from what."""
+    """A difference to decide, its decision rule, and the pilot."""
 
     effect: Effect
     rule: Rule
@@ -45,7 +45,7 @@ class Task:
     wanted: float
     typed: frozenset[str] = frozenset()
     known: bool = False
-    """Whether the pilot's spread is taken as exact."""
+    """Whether the pilot's spread over seeds is treated as exact."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Effect:
 
     @property
     def is_contrast(self) -> bool:
-        """Whether fit-entropy-law decides it, by a contrast; else a link of a study does."""
+        """Whether a contrast of fit-entropy-law decides it, rather than a link of a study."""
         return self.quantity in CONTRASTED
 
     @property
@@ -66,7 +66,7 @@ class Effect:
         return "of the mean of both" if relative else QUANTITIES[self.quantity].unit
 
     def absolute(self, middle: float) -> float:
-        """In the unit of the quantity, whose mean over the levels is `middle`."""
+        """Return the difference in the unit of the quantity. `middle`: its mean over the levels."""
         return self.value * abs(middle) if self.quantity == "a" else self.value
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Effect:
 
 
 def parse_effect(text: str) -> Effect:
-    """`QUANTITY=VALUE`, or a quantity alone for its default. Raises ConfigError."""
+    """Parse `QUANTITY=VALUE`, or a quantity alone for its default. Raise ConfigError if invalid."""
     quantity, equals, number = text.partition("=")
     if quantity not in EFFECTS:
         rule = f"must be QUANTITY=VALUE for one of {', '.join(EFFECTS)}"
@@ -91,7 +91,7 @@ def parse_effect(text: str) -> Effect:
 
 
 def check_primary(primary: str | None, effect: Effect) -> None:
-    """Raise ConfigError for a quantity that no contrast is of, and beside a link's effect."""
+    """Raise ConfigError if `primary` is no quantity of contrasts, or a link decides the effect."""
     families.check_primary(primary)
     if primary is not None and not effect.is_contrast:
         rule = f"has no effect on {effect.quantity}, which a link of a study decides by itself"
@@ -118,17 +118,18 @@ def _most(effect: Effect, config: RunConfig) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class Rule:
-    """How one quantity of several levels is decided.
+    """The rule that decides one quantity of several levels.
 
-    A contrast of `fit-entropy-law` (gain, ceiling, a): means over seeds, variances moderated over
-    the levels, p adjusted within the quantity and for the other quantities of the analysis. Of
-    those nothing is assumed: they count as undecided, and hand on nothing. A link of a study
-    (final_reward, entropy_lost): the mean of the pairs of a seed, as a link that decides its study.
+    A contrast of `fit-entropy-law` (gain, ceiling, a) uses means over seeds, variances moderated
+    over the levels, and p adjusted within the quantity and for the other quantities of the
+    analysis. The others are assumed to be undecided, so they pass on no share of the error rate. A
+    link of a study (final_reward, entropy_lost) uses the mean over pairs of the same seed, as a
+    link that decides its study.
     """
 
     quantity: str
     pairs: tuple[tuple[int, int], ...]
-    """Levels that are compared: the later and the baseline."""
+    """Pairs (later, baseline) of the levels that are compared."""
     others: tuple[str, ...] = ()
     """The other quantities that the analysis tests."""
     paired: bool = False
@@ -138,7 +139,7 @@ class Rule:
 
     @functools.cached_property
     def comparisons(self) -> float:
-        """The smallest p must be below claims.LEVEL / this."""
+        """Divisor of the level: the smallest p must be below claims.LEVEL / comparisons."""
         if self.paired:
             return 1.0
         tested = {name: [1.0] * len(self.pairs) for name in (self.quantity, *self.others)}
@@ -146,7 +147,7 @@ class Rule:
 
     @property
     def words(self) -> str:
-        """The rule as the answer tells it."""
+        """The description of the rule in the answer."""
         if self.paired:
             return "a link of a study: the pairs of each seed, 95% t interval"
         pairs = len(self.pairs)
@@ -158,9 +159,7 @@ class Rule:
         return f"a contrast of fit-entropy-law{named} {at}"
 
     def decided(self, levels: Sequence[Runs], at: int) -> int:
-        """Whether pair number `at` is said to differ: 1 where the later is higher, -1 where it is
-        lower, 0 where it is not said.
-        """
+        """Decide pair number `at`: 1 if the later level is higher, -1 if lower, 0 if undecided."""
         if self.paired:
             return _link(levels, self.pairs[at])
         samples = quantities.samples(self.quantity, [list(level) for level in levels])

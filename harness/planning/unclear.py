@@ -1,4 +1,4 @@
-"""Why there is no design, in words."""
+"""Explain why there is no design."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.planning.task import Task
 
 
 def why(task: Task) -> tuple[str | None, bool]:
-    """Why nothing can be planned, and whether another pilot of the kind would tell no more."""
+    """Return why there is no plan, or None, and whether a similar pilot would not help either."""
     pilot, quantity = task.pilot, task.effect.quantity
     too_few = lengths.why_too_few(task)
     if too_few is not None:
@@ -26,7 +26,7 @@ def why(task: Task) -> tuple[str | None, bool]:
 
 
 def rarest(task: Task) -> int | None:
-    """trainer.eval_every of a pilot to run, where that of the one at hand is too rare."""
+    """Return the trainer.eval_every for a new pilot if the current one has too few evaluations."""
     too_few = lengths.why_too_few(task)
     return None if too_few is None else lengths.rarest(task)
 

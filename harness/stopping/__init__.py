@@ -1,1 +1,4 @@
-"""When a run has nothing more to gain: a causal rule that runs and readers of logs share."""
+"""The rule that stops a run with nothing left to gain; it uses past rows only.
+
+Training runs and the analysis of logs share it.
+"""

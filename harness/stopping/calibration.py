@@ -1,4 +1,4 @@
-"""The constants of the rule: measured on finished runs, and kept beside it with how they were."""
+"""Load and save the constants of the rule, which are estimated on finished runs."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ FILE = Path(__file__).with_name("calibration.json")
 
 @dataclass(frozen=True)
 class Calibration:
-    """Weights of the forecast, its spread, and how its probabilities came true."""
+    """Weights of the forecast and its spread, and the calibration of its probabilities."""
 
     made: str
-    """The command that made it, and the runs it was given."""
+    """The command that made it, and its runs."""
     room: float
-    """Expected gain per unit of room x log of the steps left, where no entropy is left."""
+    """Expected gain per unit of room x log of the steps left, if no entropy is left."""
     room_entropy: float
-    """What all of the starting entropy adds to it."""
+    """Increase of `room` if all of the starting entropy is left."""
     level: float
-    """Expected gain per unit of the level above the newest reward."""
+    """Expected gain per unit of (level - newest reward)."""
     noise: float
-    """Of an evaluation of the runs it was given, as a share of the reward's range."""
+    """Noise of an evaluation in the calibration runs, as a share of the reward's range."""
     spread_noise: float
     spread_room: float
     spread_fallen: float
     most_risk: float
-    """The advice is to stop only where the normal forecast has less than this probability of a
-    big loss."""
+    """The advice is to stop only if the normal forecast of a big loss has at most this
+    probability."""
     quantiles: tuple[float, float]
-    """Residuals over their spread below which 5% and 95% of the forecasts ended."""
+    """5% and 95% quantiles of the forecast's residuals divided by their spread."""
     predicted: Floats
-    """Probabilities of the normal forecast, ascending; the next three are at these."""
+    """Probabilities of the normal forecast, ascending. The next three fields are at these."""
     observed: Floats
     """Share of the forecasts that came true."""
     low: Floats
-    """95% interval of that share, runs being the replicates."""
+    """Lower end of the 95% interval of that share, with runs as replicates."""
     high: Floats
 
     def came_true(self, predicted: float) -> tuple[float, float, float]:
-        """The share of forecasts of this probability that came true, with its interval."""
+        """Return the share of forecasts of this probability that came true, with its interval."""
         value, low, high = (
             float(np.interp(predicted, self.predicted, column))
             for column in (self.observed, self.low, self.high)
@@ -55,12 +55,12 @@ class Calibration:
 
 @functools.cache
 def shipped() -> Calibration:
-    """The calibration that is part of the package."""
+    """Return the calibration shipped with the package."""
     return from_json(FILE.read_text(encoding="utf-8"))
 
 
 def from_json(text: str) -> Calibration:
-    """The calibration in a file like `calibration.json`."""
+    """Parse the text of a file like `calibration.json`."""
     values = json.loads(text)
     values |= {name: np.array(values[name]) for name in ("predicted", "observed", "low", "high")}
     low, high = values.pop("quantiles")
@@ -68,7 +68,7 @@ def from_json(text: str) -> Calibration:
 
 
 def to_json(calibration: Calibration) -> str:
-    """The text of such a file."""
+    """Return the text of a file like `calibration.json`."""
     values = {
         name: value.round(4).tolist() if isinstance(value, np.ndarray) else value
         for name, value in vars(calibration).items()

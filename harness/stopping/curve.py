@@ -1,4 +1,4 @@
-"""What a run has shown so far, and the few numbers that the rule takes from it."""
+"""Represent the rows of a run so far, and compute the numbers that the rule uses."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 FEWEST_EVALUATIONS = 5
 LEVEL = 3
-"""The level is the mean of so many last evaluations."""
+"""Number of last evaluations whose mean is the level."""
 WINDOW = 1 / 3
-"""The slope is that of the evaluations since this share of the steps so far."""
+"""The slope is fitted to the evaluations from this share of the steps so far on."""
 LAST_ROWS = 10
-"""Entropy now is the mean of so many rows."""
+"""Number of last rows whose mean is the current entropy."""
 MOST_BLOCKS = 25
-"""A reward with a value at every step is averaged into at most so many blocks."""
+"""Largest number of blocks into which a reward with many values is averaged."""
 OFTEN = 50
-"""More values of the reward than these are averaged into blocks: they are no evaluations."""
+"""Largest number of rewards that are used as evaluations. More values are averaged into blocks."""
 
 
 @dataclass(frozen=True)
@@ -29,41 +29,41 @@ class Curve:
     steps: Floats
     """Steps with a reward. Shape (n,)."""
     reward: Floats
-    """Shape (n,)."""
+    """The reward at `steps`. Shape (n,)."""
     reward_se: Floats
-    """Standard error of each, nan where it is not known. Shape (n,)."""
+    """Standard error of each reward, nan if it is not known. Shape (n,)."""
     entropy: Floats
     """H, nats, of the rows so far in the order of their steps. Shape (m,)."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A curve in numbers of the unit of its reward, but for `log_left` and `entropy_left`."""
+    """The numbers of a curve, in the unit of its reward except `log_left` and `entropy_left`."""
 
     evaluations: int
     now: float
     """The newest reward."""
     level: float
-    """Mean of the last rewards."""
+    """Mean of the last LEVEL rewards."""
     slope: float
-    """Of a line in the logarithm of the step: reward per e-fold of the steps."""
+    """Slope of a line in the logarithm of the step: reward per e-fold of the steps."""
     slope_se: float
     fallen: float
-    """How far the level is below the best reward, at least 0."""
+    """Distance of the level below the best reward, at least 0."""
     noise: float
-    """Standard deviation of a reward about its curve, from second differences of all but the
-    first: `evaluations` less 3 of them."""
+    """Standard deviation of a reward around its curve, from the (evaluations - 3) second
+    differences without the first evaluation."""
     room: float
-    """From the level to the highest reward there can be; the width of the range where nobody says
-    what that is."""
+    """Distance from the level to the highest possible reward, or the width of the reward's range if
+    the highest is not known."""
     log_left: float
-    """Logarithm of the last step over this one."""
+    """log(last planned step / current step)."""
     entropy_left: float
     """H now as a share of H at the start, at most 1."""
 
 
 def blocked(curve: Curve) -> Curve:
-    """The curve itself, or the means of blocks of equal size if it has more than OFTEN rewards."""
+    """Return the curve, averaged in blocks of equal size if it has more than OFTEN rewards."""
     count = len(curve.steps)
     if count <= OFTEN:
         return curve
@@ -80,21 +80,24 @@ def blocked(curve: Curve) -> Curve:
 
 @dataclass(frozen=True)
 class Unit:
-    """What counts as much or little of a reward."""
+    """The range of a reward, relative to which its changes are judged."""
 
     width: float = 1.0
-    """Of the range it lies in."""
+    """The width of the range."""
     highest: float | None = 1.0
-    """None where nobody says."""
+    """The highest possible reward; None if it is not known."""
 
     @staticmethod
     def seen(curve: Curve) -> Unit:
-        """That of a reward of which nobody says where it lies: the range it has shown."""
+        """Return the unit for a reward of unknown range: its observed range."""
         return Unit(float(np.ptp(curve.reward)) if len(curve.reward) else 1.0, None)
 
 
 def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
-    """The numbers of the rule; a sentence where there are too few rows for them."""
+    """Return the numbers that the rule uses, or a sentence if there are too few rows.
+
+    `last_step`: the last planned step.
+    """
     curve = blocked(curve)
     count = len(curve.steps)
     if count < FEWEST_EVALUATIONS:
@@ -122,7 +125,7 @@ def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
 
 
 def _slope(curve: Curve) -> tuple[float, float]:
-    """Slope and its standard error of a line in log step through the last evaluations."""
+    """Return slope and standard error of a line in log(step) through the last evaluations."""
     recent = curve.steps >= WINDOW * curve.steps[-1]
     recent[-3:] = True
     x = np.log(curve.steps[recent])
@@ -135,6 +138,9 @@ def _slope(curve: Curve) -> tuple[float, float]:
 
 
 def _noise(curve: Curve) -> float:
-    """From second differences after the first evaluation, which a straight course leaves at 0."""
+    """Estimate the noise from second differences, which are 0 on a straight line.
+
+    The first evaluation is left out.
+    """
     bends = np.diff(curve.reward[1:], 2)
     return float(np.sqrt(np.mean(bends**2) / 6))

@@ -1,7 +1,7 @@
-"""The advice: what a run may still gain, how sure that is, and whether to stop.
+"""Advise whether to stop a run, by a forecast of what it may still gain.
 
-Causal: it is given the rows so far and the number of steps planned, nothing else. Every number is
-in the unit of the reward: the advice for s R + c, whose range is s times as wide, is that for R.
+The rule is causal: it uses only the rows so far and the planned number of steps. All numbers are in
+the unit of the reward, so the advice for s R + c, whose range is s times as wide, is that for R.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ RULES = ("flat", "collapsed")
 MOST_LOSS = 0.01
 """Expected loss below which the advice is to stop, as a share of the reward's range."""
 BIG_LOSS = 0.05
-"""A loss that few stops may have, as a share of the reward's range."""
+"""A loss that should be rare after a stop, as a share of the reward's range."""
 MARGIN = 0.02
-"""The gain whose probability is told, as a share of the reward's range."""
+"""The gain whose probability is reported, as a share of the reward's range."""
 SPENT = 0.25
-"""Share of the starting entropy below which the reason names what is left of it."""
+"""Share of the starting entropy below which the reason mentions it."""
 STILL_RISING = 4.0
-"""A rise that goes on counts from so many of its standard errors on."""
+"""Number of standard errors subtracted from the slope in the test for a rise."""
 POOLED = 3
-"""A run's own noise is pooled with that of other runs, which counts as so many of its bends."""
+"""Weight, in second differences, of the noise of other runs when pooled with the run's own."""
 FELL = 3.0
-"""A reward counts as fallen where its level is so many times its noise below its best."""
+"""A reward has fallen if its level is below its best by more than this many times its noise."""
 AHEAD = 2.0
-"""Where a log does not say how long it will be, it is judged as if it had so many times the steps
-it has."""
+"""Factor on the current step that replaces the last planned step if that is not known."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What the rows so far say of the rest. None where they do not."""
+    """The advice after the rows so far. Numbers are None if there are too few rows."""
 
     word: str
     """`watch` (no advice), `go on`, `flat` or `collapsed` (the reward fell); the last two advise
@@ -44,14 +43,14 @@ class Advice:
     step: int
     reading: Reading | None = None
     expected_gain: float | None = None
-    """Final reward less the newest one."""
+    """Expected final reward minus the newest one."""
     expected_loss: float | None = None
-    """The same, 0 where the reward is expected to fall: what a stop here costs."""
+    """The expected cost of a stop here: the expected gain, or 0 if it is negative."""
     margin: float | None = None
     p_gain: tuple[float, float, float] | None = None
     """P(the final reward exceeds the newest by the margin), and its 95% interval."""
     final: tuple[float, float] | None = None
-    """Interval that holds the final reward in 90%."""
+    """90% interval of the final reward."""
 
     @property
     def stops(self) -> bool:
@@ -59,7 +58,7 @@ class Advice:
         return self.word in RULES
 
     def obeys(self, rule: str) -> bool:
-        """Whether a run with `trainer.stop_when=rule` stops here."""
+        """Return whether a run with `trainer.stop_when=rule` stops here."""
         return self.word == rule or (rule == "flat" and self.stops)
 
 
@@ -69,10 +68,10 @@ def advise(
     unit: Unit | None = None,
     calibration: Calibration | None = None,
 ) -> Advice:
-    """The advice after the rows of `curve`.
+    """Return the advice after the rows of `curve`.
 
-    `last_step`: the last one planned, None where nobody says; `unit`: of the reward, by default of
-    one in [0, 1].
+    `last_step`: the last planned step, None if not known. `unit`: the range of the reward, by
+    default [0, 1].
     """
     known = shipped() if calibration is None else calibration
     unit = Unit() if unit is None else unit
@@ -101,10 +100,10 @@ def advise(
 
 
 def forecast(reading: Reading, unit: Unit, known: Calibration) -> tuple[float, float]:
-    """Mean and standard deviation of the final reward less the newest one.
+    """Return mean and standard deviation of the final reward minus the newest one.
 
-    Every e-fold of the steps wins a part of what can be won, a larger one with more entropy left;
-    and a reward off its level comes back to it.
+    The model: each e-fold of the steps gains a share of the room, which is larger with more entropy
+    left, and the newest reward returns to its level.
     """
     means, spreads = terms(reading, known.noise * unit.width)
     weights = (known.room, known.room_entropy, known.level)
@@ -114,10 +113,10 @@ def forecast(reading: Reading, unit: Unit, known: Calibration) -> tuple[float, f
 
 
 def terms(reading: Reading, noise: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """What the expected gain is linear in, and its spread in squares.
+    """Return the terms of the expected gain (linear) and those of its spread (added in squares).
 
-    `noise`: of an evaluation of other runs. The spread is that of a path which wanders: it grows
-    with the root of the logarithm of the steps.
+    `noise`: that of an evaluation in other runs. The spread is that of a random walk in the
+    logarithm of the steps, so it grows with its square root.
     """
     bends = reading.evaluations - 3
     pooled = math.sqrt((bends * reading.noise**2 + POOLED * noise**2) / (bends + POOLED))
@@ -127,13 +126,13 @@ def terms(reading: Reading, noise: float) -> tuple[tuple[float, ...], tuple[floa
 
 
 def still_rises(reading: Reading, unit: Unit) -> bool:
-    """Whether the line through the last evaluations, if it went on, would surely gain too much."""
+    """Return whether the lower limit of the slope, if continued, gains at least MOST_LOSS."""
     sure = reading.slope - STILL_RISING * reading.slope_se
     return sure * reading.log_left >= MOST_LOSS * unit.width
 
 
 def exceeds(margin: float, mean: float, sd: float) -> float:
-    """P(a normal variable exceeds the margin)."""
+    """Return P(a normal variable exceeds the margin)."""
     return float(mean > margin) if sd <= 0 else _below((mean - margin) / sd)
 
 

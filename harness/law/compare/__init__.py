@@ -1,1 +1,1 @@
-"""Groups of runs held against each other, over their seeds."""
+"""Compare groups of runs over their seeds."""

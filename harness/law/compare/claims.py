@@ -1,7 +1,7 @@
-"""Claims that a difference over seeds allows: it differs, it is below the margin, or neither.
+"""Test whether a difference over seeds is nonzero, smaller than a margin, or neither is shown.
 
-All p are adjusted by Holm 1979, so that looking at many finds nothing by itself: those of
-contrasts as `families` says. The margins are below which a difference counts as none.
+All p are adjusted for multiple tests by Holm 1979, those of contrasts as described in `families`.
+Differences below the margin count as none.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from harness.law.estimate import numbers
 
 LEVEL = 0.05
 SMALL = "smaller than the margin"
-"""Why a difference that is shown may not matter."""
+"""Reason given with a difference that is significant but may not matter."""
 POWER = 0.80
 MOST_SEEDS = 1000
-"""More than this is no plan."""
+"""Larger plans are not reported."""
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Adjusted p in the order given."""
+    """Return the p adjusted by Holm's method, in the order given."""
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
     largest = 0.0
@@ -35,19 +35,23 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def p_differs(estimate: Estimate) -> float:
-    """Two-sided, of no difference."""
+    """Return the two-sided p of the hypothesis of no difference."""
     return 2 * numbers.t_tail(abs(estimate.value) / estimate.error, estimate.df)
 
 
 def p_equivalent(estimate: Estimate, margin: float) -> float:
-    """p of a difference of `margin` or more: the larger of two one-sided ones (Schuirmann 1987)."""
+    """Return the p of the hypothesis of a difference of `margin` or more in either direction.
+
+    It is the larger p of two one-sided tests (Schuirmann 1987).
+    """
     return numbers.t_tail((margin - abs(estimate.value)) / estimate.error, estimate.df)
 
 
 def p_short(estimate: Estimate, sign: int, margin: float) -> float:
-    """p of a difference of `margin` or more in the direction of `sign`, 1 or -1.
+    """Return the p of the hypothesis of a difference of `margin` or more in the direction `sign`.
 
-    Twice the one-sided p, so that it is below 0.05 where the 95% interval keeps short of that.
+    `sign` is 1 or -1. It is twice the one-sided p, so it is below 0.05 if the 95% interval
+    excludes the margin.
     """
     return min(
         1.0, 2 * numbers.t_tail((margin - sign * estimate.value) / estimate.error, estimate.df)
@@ -55,23 +59,23 @@ def p_short(estimate: Estimate, sign: int, margin: float) -> float:
 
 
 def p_text(p: float) -> str:
-    """p as text: three decimals, and no p of 0."""
+    """Format p with three decimals, or as <0.001."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def minimum_detectable(estimate: Estimate, comparisons: float) -> float:
-    """The difference found with probability POWER at this spread, as one of `comparisons`."""
+    """Return the difference detected with probability POWER, as one of `comparisons` tests."""
     return estimate.error * _reach(estimate.df, comparisons)
 
 
 def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: float) -> int | None:
-    """Seeds a group with which a difference of `margin` is found with probability POWER.
+    """Return the seeds per group that detect a difference of `margin` with probability POWER.
 
-    `spreads` are the standard deviations over seeds of both; None above MOST_SEEDS.
+    `spreads` are the standard deviations over seeds of the two groups. None above MOST_SEEDS.
     """
     one, other = (spread**2 for spread in spreads)
     together = one + other
-    # degrees of freedom for each seed more: 2 where both spread alike, 1 where one does not at all
+    # degrees of freedom per added seed: 2 if both spreads are equal, 1 if one of them is 0
     free = 1 / ((one / together) ** 2 + (other / together) ** 2) if together else 2.0
     for seeds in range(FEWEST_SEEDS, MOST_SEEDS + 1):
         if (together / seeds) ** 0.5 * _reach(free * (seeds - 1), comparisons) <= margin:
@@ -80,7 +84,7 @@ def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: float
 
 
 def _reach(df: float, comparisons: float) -> float:
-    """Standard errors that a difference must measure; the first step of Holm's is the strictest."""
+    """Return the detectable difference in standard errors, at the strictest (first) Holm step."""
     critical = numbers.t_quantile(1 - LEVEL / comparisons / 2, df)
     return critical + numbers.t_quantile(POWER, df)
 
@@ -88,13 +92,13 @@ def _reach(df: float, comparisons: float) -> float:
 DEFAULT_MARGINS: Mapping[str, float] = {
     "a": 0.20, "ceiling": 0.05, "onset": 0.10, "gain": 0.05, "fall": 0.10,
 }  # fmt: skip
-"""a as a share of the mean of both a, ceiling and gain in reward, onset as a share of the run, the
-fall of H in nats."""
+"""Units: a as a share of the mean a of both groups, ceiling and gain in reward, onset as a share of
+the run, fall of H in nats."""
 MARGIN_OPTION = "--margin"
 
 
 def parse_margins(words: Sequence[str]) -> dict[str, float]:
-    """DEFAULT with each `QUANTITY=VALUE` put in its place. Raises ConfigError."""
+    """Return DEFAULT_MARGINS updated by words QUANTITY=VALUE. Raise ConfigError for a bad word."""
     margins = dict(DEFAULT_MARGINS)
     named: set[str] = set()
     for word in words:
@@ -114,9 +118,7 @@ def parse_margins(words: Sequence[str]) -> dict[str, float]:
 
 
 def margins_of(given: Mapping[str, float]) -> dict[str, float]:
-    """The default margins, with those `given` in place of theirs. Raises ConfigError as
-    `parse_margins` does.
-    """
+    """Return DEFAULT_MARGINS updated by `given`. Raise ConfigError if a key or value is invalid."""
     if not isinstance(given, Mapping):
         raise ConfigError(f"margins: must map quantities to numbers, got {given!r}")
     margins = dict(DEFAULT_MARGINS)
@@ -132,7 +134,7 @@ def margins_of(given: Mapping[str, float]) -> dict[str, float]:
 
 
 def _finite(value: float | str) -> float:
-    """The number; nan where it is none, or is infinite."""
+    """Return the value as a float; nan if it is not a finite number."""
     try:
         number = float(value)
     except (OverflowError, TypeError, ValueError):

@@ -1,10 +1,9 @@
-"""Groups of runs compared over their seeds: every pair that differs in one axis, five quantities.
+"""Compare groups of runs over their seeds: every pair that differs in one axis, five quantities.
 
-One quantity is primary and bears most of the share of wrong decisions that an analysis may make;
-the others have the rest (`families`). Variances over seeds are moderated over the groups
-(`moderation`). A contrast stands in the later of its two groups (levels from easy to hard, else the
-order of the groups, null controls before what they are the null of) and is that group's minus the
-other's.
+One quantity is primary and is tested at most of the analysis' error rate; the others share the rest
+(`families`). Variances over seeds are moderated over the groups (`moderation`). A contrast is
+stored with the later of its two groups and is that group minus the other. The order is: levels from
+easy to hard, else the order of the groups; null controls before the runs they control.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from harness.law.compare.random_effects import Estimate
 from harness.law.group_results import Contrast, Gap, GroupResult
 
 CONTEXTS = "perhaps contexts: not found on entropy/probe"
-"""A probe that does not show a difference does not rule one out."""
+"""It says "perhaps", because a probe without a significant difference does not rule one out."""
 FEWEST_TO_ASK_FOR = 3
-"""Seeds a group; with two an interval is five times wider than the seeds' own spread."""
+"""Seeds per group. With two, an interval is five times wider than the spread of the seeds."""
 UNLIKE_FAILURES = 0.02
-"""Rates of failed conversations further apart than this may make a difference by themselves."""
+"""Rates of failed conversations that differ by more than this may alone cause a difference."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One quantity of one pair, with its p as it is and among the others."""
+    """One quantity of one pair, with its unadjusted and adjusted p."""
 
     pair: Pair
     quantity: str
@@ -41,7 +40,7 @@ class _Row:
     p_differs: float | None = None
     p_equivalent: float | None = None
     comparisons: float = 1.0
-    """The first of its tests must reach LEVEL / this."""
+    """The smallest p of the family must be below LEVEL / `comparisons`."""
 
 
 def contrasted(
@@ -51,8 +50,9 @@ def contrasted(
     pool_unlike: bool,
     primary: str | None = None,
 ) -> tuple[GroupResult, ...]:
-    """The groups with their contrasts, and with the numbers of each seed for drawing. `primary`:
-    the quantity that is, as far as it can be tested.
+    """Return the groups with their contrasts, and with the numbers of each seed for figures.
+
+    `primary` names the primary quantity. The default order applies if it cannot be tested.
     """
     sides = pairs.sides(groups, members)
     every = pairs.to_compare(sides)
@@ -75,7 +75,7 @@ def contrasted(
 
 
 def _compared(every: Sequence[Taken]) -> list[_Row]:
-    """One quantity of every pair, the variances of all groups moderating each other."""
+    """Compare one quantity of every pair, with variances moderated over all groups."""
     prior = moderation.prior(mean for taken in every for mean in taken.means or ())
     return [_Row(t.pair, t.quantity, differences.compare(t, prior)) for t in every]
 
@@ -83,7 +83,7 @@ def _compared(every: Sequence[Taken]) -> list[_Row]:
 def _adjusted(
     of_quantity: Mapping[str, Sequence[_Row]], primary: str | None
 ) -> dict[str, list[_Row]]:
-    """With p of a difference, and of none that matters, adjusted as `families` says."""
+    """Fill in the p of a difference and of equivalence, adjusted as described in `families`."""
     tested = {
         quantity: [i for i, row in enumerate(rows) if row.measured.estimate is not None]
         for quantity, rows in of_quantity.items()
@@ -141,7 +141,7 @@ def _contrast(row: _Row) -> Contrast:
 
 
 def _gap(quantity: str, estimate: Estimate | None) -> Gap:
-    """The estimate with its interval; that of two onsets reaches no further than the run."""
+    """Return the estimate with its interval; that of onsets is clipped to the length of the run."""
     if estimate is None:
         return Gap(None, None, None)
     interval = estimate.interval()
@@ -150,7 +150,7 @@ def _gap(quantity: str, estimate: Estimate | None) -> Gap:
 
 
 def _decided(row: _Row) -> tuple[str, str | None]:
-    """The decision and the reason for it, where it needs one."""
+    """Return the decision and, if it needs one, the reason for it."""
     measured = row.measured
     if measured.incomparable is not None:
         return "not_comparable", measured.incomparable
@@ -165,7 +165,10 @@ def _decided(row: _Row) -> tuple[str, str | None]:
 
 
 def _seeds_needed(measured: MeasuredDifference, comparisons: float) -> int | None:
-    """Seeds a group that would settle it; with one seed a lower bound, from its own error."""
+    """Return the seeds per group that decide the contrast.
+
+    If a group has one seed, it is a lower bound from the errors of single runs.
+    """
     if measured.estimate is not None:
         return claims.seeds_needed(measured.estimate.spreads, measured.margin, comparisons)
     if min(measured.seeds) > 1:
@@ -176,16 +179,16 @@ def _seeds_needed(measured: MeasuredDifference, comparisons: float) -> int | Non
 
 
 def _unlike_failures(pair: Pair) -> tuple[float, float] | None:
-    """Both rates of failed conversations, this group's first, where they differ too much."""
+    """Return both rates of failed conversations, later group first; None unless they differ."""
     rates = differences.failures(pair)
     return rates if rates and abs(rates[0] - rates[1]) > UNLIKE_FAILURES else None
 
 
 def _remedy_inactive(pair: Pair) -> int:
-    """Runs of both groups whose remedy never acted: they are runs without one."""
+    """Count the runs of both groups whose remedy never acted."""
     return sum(m.result.remedy_acted == 0 for side in pair.sides for m in side.members)
 
 
 def _invalid_users(pair: Pair) -> int:
-    """Runs of both groups that train on users who are not valid: R is no reward for empathy."""
+    """Count the runs of both groups that train on users who are not valid."""
     return sum(m.identity.invalid_users for side in pair.sides for m in side.members)

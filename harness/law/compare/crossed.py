@@ -1,21 +1,21 @@
-"""Which of two factors moves a number more, over a crossed table of arms.
+"""Compare the effects of two factors on a number, over a crossed table of arms.
 
-Every level of one factor is trained with every level of the other. Where x[i, j] is the expected
-number of the arm in row i and column j, the effects and the component of the rows are
+Every level of one factor is trained with every level of the other. With x[i, j] the expected
+number of the arm in row i and column j, the effects and the variance component of the rows are
 
     a_i = mean over j of x[i, j] - mean of x        sum of a_i^2 / (rows - 1)
 
-and those of the columns likewise (Scheffe, The Analysis of Variance, 1959, chapter 4); what only
-both together do is in neither. Levels are no sample of more, so no further ones are spoken of.
+and those of the columns likewise (Scheffe, The Analysis of Variance, 1959, chapter 4). Neither
+contains the interaction. Levels are fixed: nothing is claimed about other levels.
 
 A square of estimated effects is too large by their noise, so each square is the mean product of the
-effects in two different seeds (a U-statistic, Hoeffding 1948): without bias, also where the runs of
-one seed are alike for want of other draws. Each seed has a pseudo-value, seeds U - (seeds - 1) U
-without that seed; their mean is U itself, and their t interval is the jackknife's, which Arvesen
-1969 shows for U-statistics with components of variance as his example. So a difference of two
-components is judged as the difference of two arms is: by a number for each seed.
+effects in two different seeds (a U-statistic, Hoeffding 1948). It is unbiased, even if the runs of
+one seed share random draws. Each seed has a pseudo-value, seeds * U - (seeds - 1) * U without that
+seed. Their mean is U, and their t interval is the jackknife's (Arvesen 1969, for U-statistics, with
+variance components as an example). So a difference of two components is judged like the difference
+of two arms, by one number per seed.
 
-`law.variance` has components too, of arms whose errors are independent; here they share seeds.
+`law.variance` estimates components for arms with independent errors; here arms share seeds.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from harness.law.results import Floats
 from harness.records.study_file import Crossed, Link
 
 FEWEST_SEEDS = 3
-"""Without one of them there must be two to multiply."""
+"""Leaving one out must leave two seeds to multiply."""
 Numbers = Sequence[Mapping[int, float]]
-"""Of each arm, row by row: seed -> the number of its run."""
+"""For each arm, row by row: seed -> the number of its run."""
 
 
 def whole_seeds(numbers: Numbers) -> list[int]:
-    """The seeds that have a number in every arm."""
+    """Return the seeds that have a number in every arm."""
     return sorted(set.intersection(*(set(of) for of in numbers)))
 
 
 def components(table: Crossed, numbers: Numbers) -> dict[str, dict[int, float]]:
-    """Factor, and `table.both` -> seed -> its pseudo-value of the component; empty below three
-    whole seeds.
+    """Return factor (or `table.both`, the interaction) -> seed -> pseudo-value of its component.
+
+    Empty if fewer than three seeds have a number in every arm.
     """
     seeds = whole_seeds(numbers)
     if len(seeds) < FEWEST_SEEDS:
@@ -62,14 +63,14 @@ def components(table: Crossed, numbers: Numbers) -> dict[str, dict[int, float]]:
 
 
 def parts(link: Link, numbers: Numbers) -> dict[str, dict[int, float]]:
-    """The components, the link's arm first."""
+    """Return the components, that of the link's arm first."""
     assert link.crossed is not None
     found = components(link.crossed, numbers)
     return {name: found[name] for name in sorted(found, key=lambda name: name != link.arm)}
 
 
 def differences(link: Link, numbers: Numbers) -> dict[int, float]:
-    """Seed -> the pseudo-value of the component of one factor minus that of the other."""
+    """Return seed -> pseudo-value of one factor's component minus that of the other factor."""
     assert link.crossed is not None
     assert link.against is not None
     found = components(link.crossed, numbers)
@@ -80,9 +81,10 @@ def differences(link: Link, numbers: Numbers) -> dict[int, float]:
 
 
 def pseudo_values(effects: Floats, free: int) -> Floats:
-    """Of the mean product of the effects in two seeds, summed over levels, over `free`.
+    """Return the pseudo-value of each seed, shape (seeds,).
 
-    `effects` has shape (seeds, levels), at least three seeds.
+    U is the mean over pairs of seeds of the product of their effects, summed over levels and
+    divided by `free`. `effects` has shape (seeds, levels), with at least three seeds.
     """
     seeds = len(effects)
     products = effects @ effects.T / free
@@ -96,10 +98,11 @@ def pseudo_values(effects: Floats, free: int) -> Floats:
 def range_of(
     link: Link, numbers: Numbers, seed: int, whole: tuple[float, float]
 ) -> tuple[float, float]:
-    """The range of a seed's pseudo-value where arms without a number lie within `whole`.
+    """Return the range of a seed's pseudo-value if its missing numbers lie within `whole`.
 
-    Linear in the seed's numbers, so that each missing one is at an end: with one such seed the mean
-    is the very U of all. The whole line where `whole` is, or below three whole seeds.
+    The pseudo-value is linear in the seed's numbers, so the extremes put each missing number at an
+    end of `whole`. If only one seed is incomplete, the mean of the pseudo-values is the U of all
+    seeds. The range is unbounded if `whole` is, or below three complete seeds.
     """
     assert link.crossed is not None
     seeds = whole_seeds(numbers)
@@ -118,12 +121,12 @@ def range_of(
 
 
 def _cells(table: Crossed, numbers: Numbers, seeds: Sequence[int]) -> Floats:
-    """Shape (seeds, rows, columns)."""
+    """Return the numbers as an array of shape (seeds, rows, columns)."""
     by_seed = np.array([[of[seed] for of in numbers] for seed in seeds], float)
     return by_seed.reshape(len(seeds), len(table.arms), -1)
 
 
 def _effects(cells: Floats) -> tuple[Floats, Floats]:
-    """Of the rows, shape (seeds, rows, 1), and of the columns, shape (seeds, 1, columns)."""
+    """Return the effects of rows and columns, shapes (seeds, rows, 1) and (seeds, 1, columns)."""
     mean = cells.mean(axis=(1, 2), keepdims=True)
     return cells.mean(axis=2, keepdims=True) - mean, cells.mean(axis=1, keepdims=True) - mean

@@ -1,7 +1,7 @@
-"""Whether the arms of a study end above the best schedule that hears nothing.
+"""Test whether the arms of a study end above the best deaf schedule of strategies.
 
-A policy below it was taught nothing about its users: what a study finds of such policies may not
-hold for ones that listen. Each arm stands at the level that it is judged on.
+A policy below it learnt nothing about its users, so results on such policies may not hold for
+policies that listen. Each arm is tested at the level it is judged on.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ class AboveDeaf:
     level: str
     """`own`, or a named level."""
     difference: Bounded | None
-    """With a 95% interval from two seeds on; its error is of the seeds, of the held-out users that
-    all runs share where `between_sd` was measured, and of the schedule's own reward."""
+    """The difference, with a 95% interval from two seeds on. The error includes the seeds, the
+    shared held-out users (if `between_sd` was measured) and the error of the schedule's reward."""
     seeds: int
     why: str | None
-    """Why there is no difference, or no interval."""
+    """The reason why there is no difference, or no interval."""
 
     @property
     def above(self) -> bool | None:
-        """Whether it is shown to end above; None where there is no interval."""
+        """Whether the arm significantly ends above the schedule; None without an interval."""
         if self.difference is None or self.difference.low is None:
             return None
         return self.difference.low > 0
 
     @property
     def may_be_above(self) -> bool:
-        """Whether it is not shown to end above, and its interval reaches LEAST_WORTH: with more
-        seeds it might be.
+        """Whether the arm is not shown to end above but might with more seeds: its interval reaches
+        LEAST_WORTH.
         """
         gap = self.difference
         return self.above is False and gap is not None and (gap.high or 0.0) >= LEAST_WORTH
@@ -61,7 +61,7 @@ class AboveDeaf:
 def of_arms(
     links: Sequence[Link], runs: Mapping[str, Mapping[int, Member]]
 ) -> tuple[AboveDeaf, ...]:
-    """One for each arm of `links` and each level they judge it on; `runs`: arm -> seed -> run."""
+    """Compare each arm of `links` at each level it is judged on. `runs`: arm -> seed -> run."""
     places = dict.fromkeys(
         (arm, _level(link.evaluation)) for link in links for arm in link.named_arms
     )
@@ -69,7 +69,10 @@ def of_arms(
 
 
 def about_deaf_policies(arms: Sequence[AboveDeaf]) -> bool | None:
-    """Whether no arm is shown to end above; None where none is, and of some it is not known."""
+    """Return whether no arm is shown to end above.
+
+    None if none is shown to, but some arm has no interval.
+    """
     if any(arm.above for arm in arms):
         return False
     return None if not arms or any(arm.above is None for arm in arms) else True
@@ -103,14 +106,16 @@ def _of_arm(arm: str, level: str, members: Sequence[Member]) -> AboveDeaf:
 
 
 def _worth(anchors: Anchors) -> float:
-    """What the optimum earns more than the deaf schedule; infinity where one is not known."""
+    """Return the optimum minus the deaf schedule; infinity if either is not known."""
     if anchors.deaf is None or anchors.optimum is None:
         return math.inf
     return anchors.optimum.value - anchors.deaf.value
 
 
 def _differences(ends: Sequence[Yardsticks]) -> Iterator[float]:
-    """Of the runs whose deaf schedule is known, or that of a run at the same level of the arm."""
+    """Yield reward minus deaf schedule of each run. A run without a schedule uses that of another
+    run of the arm at the same level.
+    """
     shared = next((end.anchors.deaf for end in ends if end.anchors.deaf is not None), None)
     for end in ends:
         deaf = end.anchors.deaf or shared
@@ -119,7 +124,7 @@ def _differences(ends: Sequence[Yardsticks]) -> Iterator[float]:
 
 
 def _shared_error(ends: Sequence[Yardsticks]) -> float:
-    """The error that more seeds do not lessen: of the schedule's reward, of the choice of users."""
+    """Return the error that more seeds do not reduce: of the schedule's reward and of the users."""
     anchor = max(_error(end.anchors) for end in ends)
     users = [end.user_se for end in ends if end.user_se is not None]
     return math.hypot(anchor, float(np.mean(users)) if users else 0.0)
@@ -133,7 +138,7 @@ def _error(anchors: Anchors) -> float:
 
 
 def _estimate(differences: Sequence[float], shared: float) -> Estimate:
-    """Degrees of freedom: Satterthwaite 1946, the shared error as known."""
+    """Return the mean difference. Degrees of freedom: Satterthwaite 1946, shared error known."""
     seeds = len(differences)
     of_seeds = float(np.std(differences, ddof=1)) / seeds**0.5
     total = math.hypot(of_seeds, shared)

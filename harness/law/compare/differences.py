@@ -1,4 +1,4 @@
-"""One quantity of two groups: whether it can be compared, on what, and by how much it differs."""
+"""Compare one quantity of two groups: is it comparable, on which column, and what differs?"""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from harness.law.results import Interval
 from harness.law.settings import setting
 
 ON_VISITED_STATES = ("a", "onset", "fall")
-"""Quantities that H on frozen prefixes can tell as well."""
+"""Quantities that can also be measured with H on frozen prefixes."""
 
 
 @dataclass(frozen=True)
 class ProbeDifference:
-    """A difference on frozen prefixes; without an estimate, no run shows the thing there at all."""
+    """A difference on frozen prefixes; `estimate` is None if no run has an onset there."""
 
     estimate: Estimate | None
 
     def shows(self, visited: Estimate) -> bool:
-        """Whether a difference of the same sign is there too, as far as one test can tell."""
+        """Return whether the probe has a significant difference of the same sign."""
         on_probe = self.estimate
         if on_probe is None or (on_probe.value > 0) != (visited.value > 0):
             return False
@@ -40,42 +40,42 @@ class MeasuredDifference:
     """One quantity of two groups over their seeds."""
 
     margin: float
-    """In the quantity's own unit where there is an estimate."""
+    """The margin, in the unit of the quantity if there is an estimate."""
     on: str | None = None
-    """The reward column, where one is used."""
+    """The reward column, if one is used."""
     seeds: tuple[int, int] = (0, 0)
-    """With a value, of the later group and of the baseline."""
+    """The numbers of seeds with a value in the later group and in the baseline."""
     estimate: Difference | None = None
-    """The later group's minus the baseline's."""
+    """The later group minus the baseline."""
     probe: ProbeDifference | None = None
-    """The same with H on the frozen prefixes; None where that cannot be told, or is not asked
-    because the states visited show no difference."""
+    """The difference with H on the frozen prefixes; None if it was not measured, or if the visited
+    states show no difference."""
     net_of_null: Estimate | None = None
-    """For gain and fall the estimate from runs minus their null controls; None unless all have
-    one."""
+    """For gain and fall, the estimate from runs minus their null controls; None unless all runs
+    have one."""
     own_error: float = 0.0
-    """Standard error of one run by its own interval: at least so much do seeds differ."""
+    """Standard error of one run by its own interval, a lower bound on the spread over seeds."""
     incomparable: str | None = None
-    """Why the two are not to be compared."""
+    """The reason why the groups cannot be compared."""
     open: str | None = None
-    """Why there is no estimate although they are comparable."""
+    """The reason why comparable groups have no estimate."""
 
 
 @dataclass(frozen=True)
 class Taken:
-    """One quantity of two groups as their runs tell it, not yet compared."""
+    """One quantity of two groups, measured but not yet compared."""
 
     pair: Pair
     quantity: str
     column: str | None
     known: MeasuredDifference
-    """What is to be said of it without an estimate."""
+    """The result if there is no estimate."""
     means: tuple[GroupMean, GroupMean] | None = None
-    """Of the later group and of the baseline; None where there is nothing to estimate from."""
+    """The means of the later group and of the baseline; None if they cannot be estimated."""
 
 
 def take(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Taken:
-    """`margin` as in claims.DEFAULT_MARGINS, a's a share of the mean of both a."""
+    """Measure one quantity of two groups. `margin` is in the unit of claims.DEFAULT_MARGINS."""
     column = scales.column_for(pair.sides)
     reason = incomparable.why(pair, quantity, column, pool_unlike)
     if reason is not None:
@@ -109,7 +109,7 @@ def take(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Taken:
 
 
 def compare(taken: Taken, prior: Prior) -> MeasuredDifference:
-    """The difference of the two means, by variances that are moderated by `prior`."""
+    """Return the difference of the two means, with variances moderated by `prior`."""
     estimate = prior.difference(*taken.means) if taken.means is not None else None
     if estimate is None:
         return taken.known
@@ -142,7 +142,7 @@ def _without_replicates(
 
 
 def _of_runs(pair: Pair, quantity: str) -> list[Any]:
-    """The quantity of each run by itself."""
+    """Return the quantity of each run on the run's own basis."""
     if quantity == "fall":
         falls = quantities.values(quantity, pair.sides, Footing(None))
         return [fall for of_group in falls for fall in of_group]
@@ -154,7 +154,7 @@ def _of_runs(pair: Pair, quantity: str) -> list[Any]:
 
 
 def _replicates(side: Side, quantity: str) -> int:
-    """At least: all runs without a seed may have the same."""
+    """Return a lower bound on the number of seeds: runs with an unknown seed count as one."""
     return len({member.identity.seed for member in side.telling(quantity)})
 
 
@@ -170,7 +170,7 @@ def _samples(
 
 
 def _shared_footing(sides: Sequence[Side], quantity: str, footing: Footing) -> Footing | None:
-    """The footing cut to what all runs have in common; None where that leaves nothing."""
+    """Restrict the footing to the range that all runs have in common; None if there is none."""
     if quantity == "onset":
         return up_to_horizon(sides, footing)
     return over_shared_range(sides, footing) if quantity == "a" else footing
@@ -184,7 +184,7 @@ def _absolute(quantity: str, margin: float, of_groups: tuple[Sample, Sample]) ->
 
 
 def _on_probe(pair: Pair, quantity: str, column: str | None) -> ProbeDifference | None:
-    """None where H on the frozen prefixes was not measured often enough in every run."""
+    """Return the difference with H on frozen prefixes; None if a run has too few values of it."""
     members = [member for side in pair.sides for member in side.telling(quantity)]
     if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
         return None
@@ -196,7 +196,7 @@ def _on_probe(pair: Pair, quantity: str, column: str | None) -> ProbeDifference 
 
 
 def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | None:
-    """None where some run has no null control of its seed, or too few steps of it."""
+    """Return the difference net of null controls; None if a run lacks one of its seed, or steps."""
     if not QUANTITIES[quantity].null:
         return None
     values = [
@@ -210,7 +210,7 @@ def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | No
 
 
 def failures(pair: Pair) -> tuple[float, float] | None:
-    """Mean share of conversations that failed, later group first; None where a log does not say."""
+    """Return the mean shares of failed conversations, later group first; None if not logged."""
     later, baseline = (_failure_rate(side) for side in pair.sides)
     return None if later is None or baseline is None else (later, baseline)
 

@@ -1,14 +1,13 @@
-"""Which of many comparisons may be believed: each quantity is a family of tests, one is primary.
+"""Adjust p over all comparisons of an analysis: each quantity is a family, and one is primary.
 
-An analysis that compares nothing unlike decides anything at all in at most 5%. Of these 5 the
-primary quantity has 3 and the others share 2, each an equal part; within a quantity Holm 1979 over
-its pairs. A quantity whose every pair is decided needs its part no longer and hands it on, in
-equal parts to those of the others that are open, and only then to the primary (Burman, Sonesson
-and Guilbaud 2009: the recycling of whole families). So the quantity that a sweep is about pays next
-to nothing for a look at the others.
+The familywise error rate is 5%. The primary quantity is tested at 3% and the others share 2%
+equally; within a quantity, Holm 1979 adjusts over its pairs. A quantity whose pairs are all decided
+passes its share on, equally to the other open quantities, and to the primary one only if no other
+is open (recycling of whole families: Burman, Sonesson and Guilbaud 2009). So testing the other
+quantities costs the primary one little power.
 
-Primary is the first of `PRIMARY` of which any pair can be tested, whatever comes out; a quantity
-that the user names stands before it.
+The primary quantity is the first of `PRIMARY` with a pair that can be tested, regardless of the
+outcome. A quantity named by the user takes precedence.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from harness.errors import ConfigError
 from harness.law.compare import claims
 
 PRIMARY = ("ceiling", "gain", "fall", "onset", "a")
-"""The ceiling is what the law is asked for; gain and fall need no law."""
+"""The ceiling comes first, as the main prediction of the law. gain and fall need no law."""
 PRIMARY_SHARE = 0.6
 PRIMARY_OPTION = "--primary"
 
 
 def check_primary(quantity: str | None, where: str = PRIMARY_OPTION) -> None:
-    """Raise ConfigError for a quantity that no contrast is of; `where` it was given."""
+    """Raise ConfigError if contrasts do not have the quantity; `where` names the option."""
     if quantity is not None and quantity not in PRIMARY:
         rule = f"must be a quantity of contrasts, one of {', '.join(PRIMARY)}"
         raise ConfigError(f"{where}: {rule}, got {quantity!r}")
@@ -34,20 +33,21 @@ def check_primary(quantity: str | None, where: str = PRIMARY_OPTION) -> None:
 
 @dataclass(frozen=True)
 class Family:
-    """The tests of one quantity, one a pair."""
+    """The tests of one quantity, one per pair."""
 
     p: tuple[float, ...]
-    """Adjusted p, in the order given: below claims.LEVEL it is decided."""
+    """Adjusted p, in the order given. A pair is decided if its p is below claims.LEVEL."""
     primary: bool
     first: float
-    """The smallest p of the family must be below claims.LEVEL / this."""
+    """The smallest unadjusted p of the family must be below claims.LEVEL / `first`."""
 
 
 def adjusted(
     of_quantity: Mapping[str, Sequence[float]], named: str | None = None
 ) -> dict[str, Family]:
-    """Quantity -> its p, adjusted; one without tests stays empty. `named`: the quantity that is
-    primary if it can be tested.
+    """Return quantity -> its family with adjusted p, which is empty for a quantity without tests.
+
+    `named`: the quantity that is primary if it can be tested.
     """
     tested = {quantity: claims.holm(p) for quantity, p in of_quantity.items() if len(p)}
     order = PRIMARY if named is None else (named, *PRIMARY)
@@ -65,7 +65,7 @@ def adjusted(
 
 
 def _begun_with(tested: Mapping[str, Sequence[float]], primary: str | None) -> dict[str, float]:
-    """Quantity -> the part of the error rate that it has before any decision."""
+    """Return quantity -> its initial share of the error rate."""
     others = len(tested) - 1
     if others <= 0:
         return dict.fromkeys(tested, 1.0)
@@ -76,7 +76,7 @@ def _begun_with(tested: Mapping[str, Sequence[float]], primary: str | None) -> d
 def _handed_on(
     tested: Mapping[str, Sequence[float]], shares: Mapping[str, float], primary: str | None
 ) -> dict[str, float]:
-    """The parts after every family that is decided as a whole has handed on its own."""
+    """Return the shares after every family that is decided as a whole passed its share on."""
     final, held = dict(shares), dict(shares)
     while len(held) > 1:
         whole = next((q for q in held if max(tested[q]) / held[q] < claims.LEVEL), None)

@@ -1,7 +1,7 @@
-"""The footing that numbers of compared runs are taken on, chosen by whoever compares them.
+"""Define the common basis on which numbers of compared runs are measured, chosen by the caller.
 
-A contrast takes the reward column that all its runs share (`scales.column_for`), a study the one
-its link names. H is that of the states visited or that of the probe.
+A contrast uses the reward column that all its runs share (`scales.column_for`), a study the column
+named by its link. H is that of the visited states or that of the probe.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from harness.law.results import Onset
 
 @dataclass(frozen=True)
 class Footing:
-    """The reward column, the H and the part of the runs that numbers are taken on."""
+    """The reward column, the H and the part of the runs that numbers are measured on."""
 
     column: str | None
-    """The reward column; None: that of each run's group."""
+    """The reward column; None for that of each run's group."""
     probe: bool = False
     """H on the frozen prefixes instead of the states visited."""
     horizon: float = 1.0
-    """Share of the planned steps that all compared runs have done: later onsets do not count."""
+    """Share of the planned steps that all compared runs have done. Later onsets are ignored."""
     within: Range | None = None
-    """The range of H that a is fitted over; None: all of the run's own."""
+    """The range of H over which a is fitted; None for the whole range of the run."""
     until: float | None = None
-    """The last step that counts; None: that of the run."""
+    """The last step used; None for the last step of the run."""
 
     def column_of(self, member: Member) -> str:
         return self.column or member.column
@@ -45,76 +45,79 @@ class Footing:
         return points.where(points.steps <= self.until)
 
     def course(self, member: Member) -> ColumnSeries:
-        """H at every step that has it."""
+        """Return H at every step with a value."""
         if self.probe:
             points = self.points(member)
             return NO_SERIES if points is None else ColumnSeries(points.steps, points.entropy)
         return self.cut(member.replicate.course)
 
     def cut(self, series: ColumnSeries) -> ColumnSeries:
-        """The series up to the last step that counts."""
+        """Return the series up to `until`."""
         if self.until is None:
             return series
         inside = series.steps <= self.until
         return ColumnSeries(series.steps[inside], series.values[inside])
 
     def law_points(self, member: Member) -> Points | None:
-        """The points of the part in which the law was judged; None where it fails."""
+        """Return the points of the part in which the law was judged; None if it fails."""
         points = member.replicate.law_points(self.column_of(member), self.probe)
         if points is None or self.until is None:
             return points
         return points.where(points.steps <= self.until)
 
     def law_fails(self, member: Member) -> bool:
-        """Whether the run follows no law on the column of this footing."""
+        """Return whether the law fails on the column of this footing."""
         return member.replicate.span(self.column_of(member)).fails
 
     def spread(self, member: Member) -> Spread | None:
-        """The law of a run on this footing, in the part where it was judged, with its intervals;
-        None where it fails.
+        """Return the law of a run on this footing with its intervals, fitted to the part in which
+        it was judged; None if it fails.
         """
         law = member.replicate.law(self.column_of(member), self.probe)
         return law.spread if law is not None else None
 
     def onset(self, member: Member) -> Onset | None:
-        """The onset of collapse; an explosion is none."""
+        """Return the onset of collapse; None if there is none or it is an explosion."""
         course = member.replicate.probe_course
         onset = (course.onset if course else None) if self.probe else member.result.onset
         return onset if onset is not None and onset.is_collapse else None
 
     def share_at(self, member: Member, step: float | None) -> float:
-        """The place of a step in its run, as a share; the horizon where it comes later or never."""
+        """Return the position of a step as a share of the planned steps, at most the horizon.
+
+        It is the horizon if `step` is None.
+        """
         return self.horizon if step is None else min(share(member, step), self.horizon)
 
 
 def share(member: Member, step: float) -> float:
-    """The place of a step in its run, as a share of the planned steps."""
+    """Return the position of a step as a share of the planned steps of its run."""
     run = member.replicate
     return share_of_run(member.identity.config, run.first_step, run.last_step, step)
 
 
 def reached(member: Member) -> float:
-    """The share of its planned steps that a run has done."""
+    """Return the share of its planned steps that a run has done."""
     return share(member, member.replicate.last_step)
 
 
 def onset_share(member: Member) -> float | None:
-    """The onset of collapse on the states visited, as a share of the run; None without one."""
+    """Return the onset of collapse on the visited states as a share of the run, None if none."""
     onset = Footing(None).onset(member)
     return None if onset is None else share(member, onset.step)
 
 
 def horizon(members: Iterable[Member]) -> float:
-    """The share of their planned steps that all of the runs have done."""
+    """Return the share of the planned steps that all runs have done."""
     return min(map(reached, members), default=1.0)
 
 
 def up_to_horizon(sides: Sequence[Side], footing: Footing) -> Footing | None:
-    """The footing of an onset, within the first part that all runs reached; None if none has one.
+    """Restrict the footing to the part that all runs reached; None if no run has an onset there.
 
-    A run without an onset there counts with the whole of that part: censored, not dropped. So the
-    means are of the smaller of onset and horizon, which every run tells. One that diverged tells of
-    the part it did, or where it had its onset by then, of all.
+    A run without an onset in that part is censored and counts with the horizon. So the means are
+    those of min(onset, horizon), which is known for every run. A diverged run limits the horizon to
+    the part it did, unless it had its onset before.
     """
     finished = [member for side in sides for member in side.members]
     diverged = [m for side in sides for m in side.diverged if footing.onset(m) is None]
@@ -127,10 +130,10 @@ def up_to_horizon(sides: Sequence[Side], footing: Footing) -> Footing | None:
 def over_shared_range(
     sides: Sequence[Side], footing: Footing, range_of: Sequence[Side] | None = None
 ) -> Footing | None:
-    """The footing of a, over the range of H that all runs pass through where their law was
-    judged; None if there is none. Runs whose law fails do not narrow it.
+    """Restrict the footing of a to the range of H that all runs pass through.
 
-    `range_of`: only these groups settle that range.
+    Only the part of each run in which its law was judged counts. Runs whose law fails do not narrow
+    the range. None if there is no common range. `range_of`: only these groups determine the range.
     """
     points = [footing.law_points(m) for side in range_of or sides for m in side.members]
     settling = [p for p in points if p is not None and len(p)]

@@ -1,7 +1,7 @@
-"""Runs alike in all but the seed, the reward column they share, and their numbers over seeds.
+"""Group runs that differ only in the seed, and average their numbers on a common reward column.
 
-Each run takes eval/reward where it has enough of it. A mean over runs of two columns would be of
-neither.
+Each run by itself uses eval/reward if it has enough values. A mean over two different columns
+would be meaningless, so a group needs a common one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in
 
 
 def points_by_column(run: RunResult) -> dict[str, int]:
-    """Column that the law was fitted on -> how many points."""
+    """Return reward column with a law -> number of points."""
     headline = {run.reward: run.n_valid or 0} if run.reward is not None else {}
     return headline | {column: law.n_valid for column, law in (run.fits or {}).items()}
 
 
 def common_column(runs: Sequence[RunResult]) -> str | None:
-    """The column of all runs; where they differ the one with points enough in each of them, of two
-    such the evaluation. None where there is none, or no run.
+    """Return the reward column for a mean over runs; None if there is none, or no run.
+
+    It is the runs' own column if all agree. Otherwise it is the shared column with most points,
+    counted up to the number needed, with preference for eval/reward.
     """
     headlines = {run.reward for run in runs}
     if len(headlines) == 1:
@@ -48,7 +50,7 @@ def common_column(runs: Sequence[RunResult]) -> str | None:
 
 
 def why_no_column(runs: Sequence[RunResult]) -> str | None:
-    """The sentence where runs share no column; None where they do, or there are none."""
+    """Return the sentence that explains why runs share no column; None if they do, or no run."""
     if not runs or common_column(runs) is not None:
         return None
     columns = sorted({run.reward or "" for run in runs})
@@ -56,7 +58,7 @@ def why_no_column(runs: Sequence[RunResult]) -> str | None:
 
 
 def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | None:
-    """a, ceiling or gain of a run on `column`; None where it was not fitted there."""
+    """Return a, ceiling or gain of a run on `column`; None if it was not fitted there."""
     if column is not None and column == run.reward:
         on_headline: Interval | None = getattr(run, quantity)
         return on_headline
@@ -66,7 +68,7 @@ def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | N
 
 
 def verdict_on(run: RunResult, column: str | None) -> str | None:
-    """The verdict on `column`; on the run's own where runs share none."""
+    """Return the verdict on `column`, or on the run's own column if `column` is None."""
     if column is None or column == run.reward:
         return run.verdict
     law = (run.fits or {}).get(column)
@@ -74,7 +76,7 @@ def verdict_on(run: RunResult, column: str | None) -> str | None:
 
 
 def law_fails(run: RunResult, column: str | None) -> bool:
-    """Whether a run follows no one law on `column`, so that there is no a and no ceiling of it."""
+    """Return whether a run has no single law on `column`, and so no a and no ceiling."""
     if column is not None and column == run.reward:
         return _no_law(run.verdict, run.reasons)
     law = (run.fits or {}).get(column or "")
@@ -90,24 +92,24 @@ NO_AXES = {"seed", "schema"}
 
 @dataclass(frozen=True)
 class Member:
-    """A fitted run, who it is, and what comparing it with others takes."""
+    """A fitted run with its identity and the data for comparing it with others."""
 
     result: RunResult
     identity: Identity
     replicate: Replicate = field(default_factory=Replicate)
     nulls: tuple[Replicate, ...] = ()
-    """Its null controls of its own seed."""
+    """The run's null controls of the same seed."""
     pooled_on: str | None = None
-    """The reward column of its group, once that is known; "" where its runs share none."""
+    """The reward column of the group; None before grouping, "" if its runs share none."""
 
     @property
     def column(self) -> str:
-        """The reward column it is compared on."""
+        """The reward column that the run is compared on."""
         return str(self.result.reward) if self.pooled_on is None else self.pooled_on
 
     @property
     def readable(self) -> bool:
-        """Whether it has numbers: a run that failed before its first row has none."""
+        """Whether the run has numbers; a run that failed before its first row has none."""
         return self.result.status == "ok"
 
     @property
@@ -117,18 +119,18 @@ class Member:
 
 @dataclass(frozen=True)
 class Grouping:
-    """The groups, and which runs were kept apart from runs of the same config, and why."""
+    """The groups, and the runs kept out of groups of the same config, with reasons."""
 
     groups: tuple[GroupResult, ...]
     skipped: tuple[Skipped, ...]
 
 
 def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = False) -> Grouping:
-    """Groups in the order of their first run; runs without a config belong to none.
+    """Group the runs, in the order of each group's first run. Runs without a config are left out.
 
-    Configs of several versions are alike where the keys that one lacks have their defaults in the
-    other. Runs of one config whose measurement cards differ are groups of their own unless
-    `pool_unlike`. Unfinished runs are in no mean unless `with_unfinished`.
+    Configs of different versions are equal if keys missing in one have their defaults in the other.
+    Runs of one config with different measurement cards form separate groups unless `pool_unlike`.
+    Unfinished runs are in no mean unless `with_unfinished`.
     """
     configured = [m for m in members if m.identity.config is not None]
     configs = [flat(m.identity.full_config or {}) for m in configured]
@@ -146,8 +148,10 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
 
 
 def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: bool) -> list[Axes]:
-    """The measurement card of each; the first of its config for one that has none and is in no
-    mean, such as a run that ended before it had begun.
+    """Return the measurement card of each run.
+
+    A run without a card that is in no mean, such as one that failed at the start, takes the first
+    card of its config.
     """
     measured = [flat(m.identity.measurement, "measurement") for m in members]
     first: dict[str, Axes] = {}
@@ -162,7 +166,7 @@ def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: 
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Dotted key -> value; the group's own name stands for `GROUP.name`."""
+    """Flatten a config to dotted key -> value. `GROUP.name` becomes `GROUP`."""
     dotted: dict[str, Any] = {}
     for key, value in values.items():
         if not above and key in NO_AXES:
@@ -182,7 +186,7 @@ def _text(value: Any) -> str:
 
 
 def telling(axes: Sequence[Axes]) -> list[str]:
-    """The axes that differ, without those that follow from the ones before (names come first)."""
+    """Return the axes that differ, without those determined by earlier axes (names come first)."""
     every = dict.fromkeys(key for values in axes for key in values)
     chosen: list[str] = []
     classes: list[tuple[str, ...]] = [() for _ in axes]
@@ -195,7 +199,7 @@ def telling(axes: Sequence[Axes]) -> list[str]:
 
 
 def counts(member: Member, with_unfinished: bool) -> bool:
-    """Whether a run is in the means of its group."""
+    """Return whether a run is in the means of its group."""
     return member.readable and (with_unfinished or member.result.unfinished is None)
 
 
@@ -221,8 +225,9 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
 
 
 def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
-    """Mean over the runs on one column; those that diverged are censored, and in the mean of a and
-    the ceiling those whose law fails: theirs are numbers of no law.
+    """Return the mean over the runs on one column.
+
+    Diverged runs are censored, and for a and the ceiling also runs without a single law.
     """
     left_out = [name != "gain" and law_fails(run, column) for run in runs]
     told = [
@@ -234,29 +239,29 @@ def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -
 
 
 def _onset(runs: Sequence[RunResult]) -> Pooled:
-    """A run that diverged before it had one is censored then, as one is at its end."""
+    """Return the mean onset. Runs without an onset, including diverged ones, are censored."""
     onsets = [run.onset.step for run in runs if run.onset and run.onset.is_collapse]
     onset = _within_the_run(pooled(onsets, censored=len(runs) - len(onsets)))
     return over_seeds(onset, [run.seed for run in runs])
 
 
 def unknown(seeds: Sequence[int | None]) -> int:
-    """The number of runs of one config that may be repeats of another, for want of a seed."""
+    """Return the number of runs with an unknown seed, which may be repeats; 0 for a single run."""
     return seeds.count(None) if len(seeds) > 1 else 0
 
 
 def over_seeds(pool: Pooled, seeds: Sequence[int | None]) -> Pooled:
-    """Without an interval where runs may be repeats: the spread of repeats is not that of seeds."""
+    """Remove the interval if runs may be repeats, whose spread is not the spread over seeds."""
     return replace(pool, low=None, high=None) if unknown(seeds) else pool
 
 
 def _within_the_run(onset: Pooled) -> Pooled:
-    """Few seeds give an interval that reaches before the first step; no onset lies there."""
+    """Clip the interval at 0: with few seeds it can reach before the first step."""
     return onset if onset.low is None else replace(onset, low=max(onset.low, 0.0))
 
 
 def pooled(values: Sequence[float], censored: int) -> Pooled:
-    """Mean over seeds and its 95% t interval; seeds, not steps, are the replicates."""
+    """Return the mean over seeds and its 95% t interval. Seeds, not steps, are the replicates."""
     n = len(values)
     if n == 0:
         return Pooled(None, None, None, 0, censored)
@@ -268,13 +273,13 @@ def pooled(values: Sequence[float], censored: int) -> Pooled:
 
 
 def alike(of_runs: Sequence[Interval | None]) -> Pooled:
-    """Mean over runs that count alike, as quantities.Quantity.weighed says."""
+    """Return the unweighted mean over runs (see quantities.Quantity.weighed)."""
     values = [interval.value for interval in of_runs if interval is not None]
     return pooled(values, censored=len(of_runs) - len(values))
 
 
 def weighed(of_runs: Sequence[Interval | None]) -> Pooled:
-    """Mean by random effects: a run that hardly knows its number hardly counts."""
+    """Return the random-effects mean, which gives imprecise runs little weight."""
     measured = [interval for interval in of_runs if interval is not None]
     mean = random_effects.mean(random_effects.sample(measured))
     if mean is None:
@@ -287,7 +292,7 @@ def weighed(of_runs: Sequence[Interval | None]) -> Pooled:
 def _kept_apart(
     members: Sequence[Member], configs: Sequence[Axes], cards: Sequence[Axes]
 ) -> tuple[Skipped, ...]:
-    """One entry for each run whose card differs from that of the first run of its config."""
+    """Return an entry for each run whose card differs from that of the first run of its config."""
     first: dict[str, int] = {}
     entries = []
     for index, (member, card) in enumerate(zip(members, cards, strict=True)):

@@ -1,4 +1,4 @@
-"""Why one quantity of two groups is not compared, or not estimated: a sentence each."""
+"""Explain in one sentence why a quantity of two groups is not compared or not estimated."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from harness.law.io.clean import FEWEST_POINTS
 TOLD_BY_H = ("a", "ceiling", "onset", "fall")
 NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both"
 TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
-"""So begins the reason where there are too few runs to compare, for want of points or of H."""
+"""Start of the reason if too few runs can be compared, for lack of points or of movement of H."""
 
 
 def why(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
-    """Why the two groups are not to be compared; None where they are.
+    """Return why the two groups cannot be compared; None if they can.
 
-    `column`: the reward column that both have; `pool_unlike`: measured in different ways or not.
+    `column`: their common reward column. `pool_unlike`: ignore differences of measurement.
     """
     if len(pair.axes) > 1:
         return f"differ in {len(pair.axes)} axes: {', '.join(pair.axes)}"
@@ -37,17 +37,17 @@ def why(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str
 
 
 def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
-    """Dotted keys of what matters for the quantity and differs between the cards."""
+    """Return the dotted keys that differ between the cards and matter for the quantity."""
     one, other = pair.later.card, pair.baseline.card
     keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
     ignored = ("reward.",) if quantity in TOLD_BY_H else ("reward.", "entropy.", "probe")
     if any(axis.partition(".")[0] == "policy" for axis in pair.axes):
-        ignored = (*ignored, "start_model")  # what is compared may be where they began
+        ignored = (*ignored, "start_model")  # a policy axis may change the start model itself
     return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
 
 
 def no_replicates(pair: Pair, quantity: str) -> str | None:
-    """Why the runs of a group are no replicates; None where those of both are."""
+    """Return why the runs of a group are no replicates; None if those of both groups are."""
     for side in pair.sides:
         if len(side.telling(quantity)) < FEWEST_SEEDS:
             return f"a seed is the replicate, steps are not, and {side.name} has one"
@@ -61,7 +61,7 @@ def no_replicates(pair: Pair, quantity: str) -> str | None:
 
 
 def nothing_to_compare(pair: Pair, quantity: str, footing: Footing) -> dict[str, Any]:
-    """`incomparable` or `open` of a difference of runs that have nothing in common."""
+    """Return `incomparable` or `open` for runs without a common range of H or without an onset."""
     lawless = _lawless(pair, quantity, footing)
     if lawless is not None:
         return {"incomparable": lawless}
@@ -74,13 +74,13 @@ def nothing_to_compare(pair: Pair, quantity: str, footing: Footing) -> dict[str,
 
 
 def _until_diverged(pair: Pair) -> str:
-    """The end of the sentence where some run diverged early."""
+    """Return the end of the sentence if some run diverged."""
     lost = [reached(m) for side in pair.sides for m in side.diverged]
     return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
 
 
 def _lawless(pair: Pair, quantity: str, footing: Footing) -> str | None:
-    """Where runs without a single law leave a group too few with an a or a ceiling: which."""
+    """Return the reason if too few runs of a group have a single law, for a and the ceiling."""
     for side in pair.sides if quantity in ("a", "ceiling") else ():
         failing = sum(footing.law_fails(member) for member in side.members)
         if failing and len(side.members) - failing < FEWEST_SEEDS:
@@ -91,7 +91,7 @@ def _lawless(pair: Pair, quantity: str, footing: Footing) -> str | None:
 def too_little(
     pair: Pair, quantity: str, seeds: tuple[int, int], footing: Footing
 ) -> dict[str, Any]:
-    """Why there is no estimate, if there turns out to be none."""
+    """Return the reason to give if there is no estimate."""
     if min(seeds) >= FEWEST_SEEDS:
         return {"open": "the seeds do not differ, so that their spread is not known"}
     lawless = _lawless(pair, quantity, footing)

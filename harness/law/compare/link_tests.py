@@ -1,8 +1,9 @@
-"""The three questions to the pairs of a link, and their p adjusted for looks and for other links.
+"""Test the pairs of a link for each verdict, and adjust the p for looks and for other links.
 
-Is there a difference as stated? Is there one the other way? Is one of the margin ruled out? Each is
-asked one-sided at half of `claims.LEVEL`, as the side of a 95% interval answers it, so that p are
-two-sided ones that are set to 1 where the difference points away from what is asked.
+The three tests are: is there a difference in the stated direction, is there one in the opposite
+direction, and is a difference of the margin ruled out? Each is one-sided at half of `claims.LEVEL`,
+like one side of a 95% interval. So p are two-sided, and set to 1 if the difference has the wrong
+sign.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Evidence:
-    """p of each word that a link can have."""
+    """The p of each verdict that a link can have."""
 
     supported: float
     contradicted: float
@@ -33,34 +34,34 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Tested:
-    """The pairs of a link asked all three questions; p are of this link and this look alone."""
+    """The results of the tests of a link, with p not adjusted for other links or looks."""
 
     estimate: Estimate
-    """Of the difference that is judged, net of the null controls where that is asked."""
+    """The difference that is judged, net of the null controls if the link asks for that."""
     plain: Estimate
     p: Evidence
     p_at_worst: Evidence
-    """The same with every pair that diverged as far as can be from what is asked."""
+    """The p with every diverged pair at the least favourable end of its range."""
     against: Estimate | None
-    """The difference with those pairs away from what the link states; None where none diverged or
-    where that could be any number."""
+    """The difference with diverged pairs at the end of their ranges against the stated direction;
+    None if no pair diverged or the range has no such end."""
     towards: Estimate | None
-    """The same with them as it states."""
+    """The difference with diverged pairs at the end of their ranges in the stated direction."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A link that was tested, and what its p are multiplied by for the looks before."""
+    """A tested link, and the factors on its p that account for earlier looks."""
 
     tested: Tested
     alone: float | None
-    """As a link by itself; None where no error is left."""
+    """Factor for the link by itself; None if no error is left to spend."""
     together: float | None
-    """As one of all the links of its family."""
+    """Factor for the link as one of all links of its family."""
 
 
 def paired(differences: Sequence[float]) -> Estimate | None:
-    """Their mean with its standard error; None below two, or where all are the same."""
+    """Return the mean with its standard error; None below two values, or if all are equal."""
     values = np.array(differences, dtype=float)
     if len(values) < FEWEST_SEEDS:
         return None
@@ -75,7 +76,7 @@ def test(
     net: Mapping[int, float] | None,
     lost: Mapping[int, Lost],
 ) -> Tested | None:
-    """None where the pairs are too few or have no spread."""
+    """Test the pairs of a link; None if there are too few or they have no spread."""
     sign = SIGNS[link.direction]
     found = _estimates(differences, net)
     if found is None:
@@ -95,9 +96,10 @@ def test(
 
 
 def adjusted(asked: Sequence[Asked], deciding: bool, at_worst: bool = False) -> list[Evidence]:
-    """For the looks and, but for what links that decide together state, by Holm over the links.
+    """Adjust the p of links for looks, and by Holm over the links of the family.
 
-    Links that must all hold need no correction for that (an intersection-union test, Berger 1982).
+    `deciding`: the links must all be supported, which needs no Holm correction of `supported` (an
+    intersection-union test, Berger 1982).
     """
     p = [one.tested.p_at_worst if at_worst else one.tested.p for one in asked]
     together = [one.together for one in asked]
@@ -119,14 +121,14 @@ def _times(p: float, price: float | None) -> float:
 def _estimates(
     differences: Mapping[int, float], net: Mapping[int, float] | None
 ) -> tuple[Estimate, Estimate] | None:
-    """What is judged, and the plain difference."""
+    """Return the estimates of the judged and of the plain difference; None if either is None."""
     plain = paired(list(differences.values()))
     judged = plain if net is None else paired(list(net.values()))
     return None if judged is None or plain is None else (judged, plain)
 
 
 def evidence(found: tuple[Estimate, Estimate] | None, sign: int, margin: float) -> Evidence:
-    """p of 1 where nothing is found."""
+    """Return the p of each verdict; all are 1 if there is no estimate."""
     if found is None:
         return Evidence(1.0, 1.0, 1.0)
     return Evidence(
@@ -137,7 +139,7 @@ def evidence(found: tuple[Estimate, Estimate] | None, sign: int, margin: float) 
 
 
 def _p_beyond(estimate: Estimate, sign: int) -> float:
-    """Two-sided, of no difference; 1 where it points the other way."""
+    """Return the two-sided p of no difference; 1 if the difference has the other sign."""
     return claims.p_differs(estimate) if sign * estimate.value > 0 else 1.0
 
 
@@ -147,7 +149,7 @@ def _with_lost(
     lost: Mapping[int, Lost],
     side: int,
 ) -> tuple[Estimate, Estimate] | None:
-    """The estimates with the lost pairs at one end of their ranges; None where that has no end."""
+    """Return the estimates with lost pairs at one end of their ranges; None if it is infinite."""
     judged = {seed: one.high if side > 0 else one.low for seed, one in lost.items()}
     plain = {seed: one.plain[side > 0] for seed, one in lost.items() if one.plain is not None}
     if not all(map(math.isfinite, (*judged.values(), *plain.values()))):

@@ -1,8 +1,8 @@
-"""A link of a study judged over pairs of runs of one seed.
+"""Judge the links of a study over pairs of runs of the same seed.
 
-A pair is two runs of the same seed, or where nothing is held against the arm, its run alone. What
-is judged is net of the null controls where the link asks for that; the plain difference must then
-point the same way. What a study that was looked at before may still say: `looks`.
+A pair is two runs of the same seed, or a single run if the arm is not compared with another arm. If
+the link asks for it, the difference net of the null controls is judged, and the plain difference
+must then have the same sign. `looks` adjusts for earlier looks at the study.
 """
 
 from __future__ import annotations
@@ -37,34 +37,35 @@ NEITHER = "neither shown, nor {size} ruled out"
 AT_WORST = "it would be {bounded} instead of {word} with what diverged at its worst"
 
 Earlier = Mapping[str, Sequence[Pairs]]
-"""Link -> the pairs of each look before this one."""
+"""Link -> the pairs of each earlier look."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The numbers a link is judged by: seed -> the arm's minus the other's."""
+    """The numbers a link is judged on."""
 
     link: Link
     differences: Mapping[int, float]
+    """Seed -> the number of the arm minus that of the other arm."""
     net: Mapping[int, float] | None = None
-    """The same net of the null controls; None where that is not asked."""
+    """The differences net of the null controls; None if the link does not ask for that."""
     censored: int | None = None
-    """Runs without an onset, of both arms; None but of an onset."""
+    """The number of runs without an onset in both arms; None if the quantity is no onset."""
     runs: int = 0
-    """Runs with a number, of both arms."""
+    """The number of runs with a number in both arms."""
     own: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """The numbers subtracted: arm -> seed -> that of its run, over the same seeds; of a crossed
-    table factor -> seed -> its part in the component, and the same of both factors together."""
+    """Arm -> seed -> the number of its run, over the same seeds. For a crossed table: factor, or
+    both factors together -> seed -> pseudo-value of the component."""
     gains: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Of a link on reward between arms: how much the runs of each gained."""
+    """Arm -> gains of its runs, for a link on reward between arms."""
     names: Mapping[int, str] = field(default_factory=dict)
-    """The names of the runs of each pair; a seed without one stands for itself."""
+    """Seed -> names of the runs of its pair. The seed is used if there is none."""
     lost: Mapping[int, Lost] = field(default_factory=dict)
-    """Seeds whose pair has no number since a run of it diverged."""
+    """Seeds whose pair has no number because one of its runs diverged."""
     unanswered: Mapping[str, str] = field(default_factory=dict)
-    """Runs without the number of their probe, by name, and why."""
+    """Run without a number from its probe -> the reason."""
     of_arms: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """Of a crossed table: arm -> seed -> the number of its run, of seeds with one in every arm."""
+    """For a crossed table: arm -> seed -> the number of its run, for seeds complete in all arms."""
 
     @property
     def judged(self) -> Mapping[int, float]:
@@ -72,47 +73,47 @@ class Observed:
 
     @property
     def pairs(self) -> Pairs:
-        """What a look at these pairs is known by."""
+        """The identity of a look: the names of its pairs."""
         return frozenset(self.names.get(seed, str(seed)) for seed in self.judged)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A link with its verdict; numbers are None where there are too few pairs."""
+    """A link with its verdict; numbers are None if there are too few pairs."""
 
     link: Link
     verdict: str
     why: str | None
     by_seed: Mapping[int, float]
-    """What is judged."""
+    """Seed -> the judged difference."""
     plain_by_seed: Mapping[int, float] | None
-    """Before the null controls were taken off; None where that is not asked."""
+    """Seed -> the difference before subtracting null controls; None if that is not asked for."""
     own: Mapping[str, Interval | None]
-    """Mean of each of the two arms, plain; None where its spread is not known."""
+    """Arm -> its mean, without subtracting null controls; None if its spread is not known."""
     own_by_seed: Mapping[str, Mapping[int, float]]
     censored: int | None
     lost: Mapping[int, Lost]
-    """Pairs without a number, since a run of theirs diverged."""
+    """Pairs without a number because one of their runs diverged."""
     judged: Interval | None = None
     plain: Interval | None = None
     p: Evidence | None = None
-    """p of each word, adjusted for looks and other links."""
+    """p of each verdict, adjusted for looks and other links."""
     minimum_detectable: float | None = None
     seeds_needed: int | None = None
     seen: Pairs = frozenset()
-    """The pairs, as a look remembers them; none without a test."""
+    """The pairs recorded for later looks; empty if the link was not tested."""
     looks: tuple[int, ...] = ()
-    """Pairs known at each look so far, the last of them this one."""
+    """The number of known pairs at each look so far, including this one."""
     spent: float | None = None
-    """Error spent up to this look on each word, before any correction for other links."""
+    """Error spent on each verdict up to this look, before any correction for other links."""
     if_lost_at_worst: str | None = None
-    """The word with the pairs that diverged at their worst; None where none did."""
+    """The verdict with diverged pairs at their least favourable values; None if none diverged."""
     at_worst: Interval | None = None
-    """The difference then; None where it could be any number."""
+    """The difference in that case; None if it is unbounded."""
     unanswered: Mapping[str, str] = field(default_factory=dict)
-    """Runs without the number of their probe, by name, and why."""
+    """Run without a number from its probe -> the reason."""
     of_arms: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """Of a crossed table: arm -> seed -> the number of its run, of seeds with one in every arm."""
+    """For a crossed table: arm -> seed -> the number of its run, for seeds complete in all arms."""
 
     @property
     def pairs(self) -> int:
@@ -125,10 +126,11 @@ def judge(
     earlier: Earlier | None = None,
     most: int | None = None,
 ) -> tuple[Judged, ...]:
-    """In the order given; those that decide the study are one family of tests, the others another.
+    """Judge the links, in the order given.
 
-    `most`: the pairs at which the last look was stated to be. What a link is `given` must be judged
-    elsewhere: `study_verdict.hold_back`.
+    The links that decide the study are one family of tests, the others another. `most`: the number
+    of pairs stated beforehand for the last look. Conditions of a link (`given`) are not checked
+    here but in `study_verdict.hold_back`.
     """
     judged: dict[str, Judged] = {}
     for decide in (True, False):
@@ -159,7 +161,7 @@ def _family(
 
 @dataclass(frozen=True)
 class _Family:
-    """Links that are judged together."""
+    """A family of links that are adjusted together."""
 
     decide: bool
     comparisons: int
@@ -169,7 +171,9 @@ class _Family:
 def _judged(
     seen: Observed, asked: Asked, p: Evidence, bounded: str, sizes: tuple[int, ...], of: _Family
 ) -> Judged:
-    """`bounded`: the word with what diverged at its worst; `sizes`: pairs known at each look."""
+    """Judge one tested link. `bounded`: the verdict with diverged pairs at their least favourable
+    values; `sizes`: the number of known pairs at each look.
+    """
     estimate, link = asked.tested.estimate, seen.link
     word = word_of(p)
     at_worst = asked.tested.against if word == SUPPORTED else asked.tested.towards
@@ -215,8 +219,9 @@ def word_of(p: Evidence) -> str:
 
 
 def _little_gained(seen: Observed) -> bool:
-    """Whether no arm gained the margin, with an interval above 0: alike they may be for want
-    of learning.
+    """Return whether no arm gained at least `least_gain` with an interval above 0.
+
+    Then arms may be equal because none of them learnt.
     """
     means = [link_tests.paired(gains) for gains in seen.gains.values()]
     learnt = (m and m.value >= seen.link.least_gain and m.interval().low > 0 for m in means)
@@ -224,7 +229,7 @@ def _little_gained(seen: Observed) -> bool:
 
 
 def is_open(judged: Judged) -> bool:
-    """Whether more pairs are all that a link lacks."""
+    """Return whether more pairs could decide the link."""
     size = f"{judged.link.direction} by {judged.link.margin:g}"
     return judged.verdict == UNDECIDED and judged.why == NEITHER.format(size=size)
 
@@ -248,8 +253,10 @@ def _why(word: str, link: Link, p: Evidence, asked: Asked) -> str | None:
 def _seeds_needed(
     link: Link, estimate: Estimate, sizes: tuple[int, ...], of: _Family
 ) -> int | None:
-    """To find a difference of the margin; where so many are there already, and the difference
-    lies between none and the margin, to tell it from one of the two.
+    """Return the pairs needed to detect a difference of the margin.
+
+    If there are already that many, the difference lies between 0 and the margin. Then return the
+    pairs needed to distinguish it from one of the two.
     """
     pairs = int(estimate.df) + 1
     spread = estimate.error * pairs**0.5
@@ -261,7 +268,7 @@ def _seeds_needed(
 
 
 def _open(seen: Observed) -> Judged:
-    """A link whose pairs are too few, or have no spread."""
+    """Return the result for a link with too few pairs, or without spread."""
     pairs = len(seen.judged)
     if seen.censored and seen.censored == seen.runs:
         why = NO_ONSET
@@ -289,6 +296,6 @@ def _open(seen: Observed) -> Judged:
 
 
 def _alike(differences: Mapping[int, float]) -> str:
-    """The reason where pairs have no spread: sums in another order differ in the last digit."""
+    """Return the reason for pairs without spread. Values within rounding of 0 count as 0."""
     same = max(differences.values(), key=abs)
     return THE_SAME if abs(same) <= ROUNDING else NO_SPREAD.format(same=same)

@@ -1,13 +1,13 @@
-"""The error that a link may spend at each look at a study that is continued with more seeds.
+"""Spend the error of a link over several looks at a study that is continued with more seeds.
 
-A test repeated with every seed that is added finds something sooner or later, so looks share one
-error (Lan and DeMets 1983). Where the most pairs were stated beforehand, a look at n of N pairs has
-spent (n / N)^3 of it: little while pairs are few, all at the last. Where they were not, the first
-look, n1 pairs, spends what a single one would, and all later ones share a tenth of that: at n
-pairs 1 + 0.1 (1 - (n1 / n)^2) is spent, on each word 2.75% at most instead of 2.5%. How much of
-its share a look can use is taken from sums of normal numbers (Armitage, McPherson and Rowe 1969),
-as a level for the p of Student's t. What this costs, and why no confidence sequence:
-benchmarks/study_verdicts.md.
+A test repeated after every added seed finds something sooner or later, so looks share one error
+(alpha spending, Lan and DeMets 1983). If the maximal number of pairs N was stated beforehand, a
+look at n pairs has spent (n / N)^3 of the error: little while pairs are few, all at the last. If
+not, the first look, at n1 pairs, spends what a single look would, and all later looks share a
+tenth of that: at n pairs 1 + 0.1 (1 - (n1 / n)^2) is spent, so at most 2.75% per verdict instead
+of 2.5%. The level of a look that spends its share is computed for sums of normal variables
+(Armitage, McPherson and Rowe 1969) and applied to the p of Student's t. For the cost, and the
+reason against a confidence sequence, see benchmarks/study_verdicts.md.
 """
 
 from __future__ import annotations
@@ -25,32 +25,35 @@ from harness.law.estimate import numbers
 from harness.law.results import Floats
 
 LATER, ORDER = 0.1, 2
-"""What all later looks may spend beside the first where no most was stated, and how early. Taken
-off the first instead, it would cost that 2 points of power at 5 pairs; with more, looks that are
-chosen by what the last one showed pass 3%."""
+"""Share of the error that all later looks spend in addition to the first if no maximum was stated,
+and the exponent of how early. Subtracting it from the first look would cost 2 points of power at 5
+pairs. With a larger share, looks chosen by the result of the last one exceed 3%."""
 TOWARDS_MOST = 3
-"""About O'Brien and Fleming's boundaries (Kim and DeMets 1987)."""
+"""Exponent of the spending; approximates O'Brien and Fleming's boundaries (Kim and DeMets 1987)."""
 GRID, REACH, HALVINGS = 400, 8.0, 60
-"""Places that a sum's density is held at, standard deviations below and above, and steps of the
-search for a boundary: levels to three digits."""
+"""Grid points of a density, its extent in standard deviations, and bisection steps for a boundary.
+They give levels to three digits."""
 
 Pairs = frozenset[str]
 """The pairs of a look, by the names of their runs."""
 Sums = tuple[Floats, Floats]
-"""Sums of normal numbers: places, and the probability at each."""
+"""Distribution of sums of normal variables: grid points, and the probability at each."""
 
 
 def spent(counts: Sequence[int], most: int | None = None) -> float:
-    """The share of the error spent by a look; `counts`: pairs at each look, the last is this."""
+    """Return the share of the error spent up to this look. `counts`: pairs at each look so far,
+    including this one.
+    """
     if most is not None:
         return min(1.0, counts[-1] / most) ** TOWARDS_MOST
     return 1 + LATER * (1 - (counts[0] / counts[-1]) ** ORDER)
 
 
 def counts(earlier: Sequence[Pairs], now: Pairs) -> tuple[int, ...]:
-    """The pairs known at each look up to one at `now`; a look that knew no more is none.
+    """Return the number of known pairs at each look up to `now`.
 
-    The same pairs again are the same look, whatever was added after it.
+    Looks without new pairs, or with too few pairs, are left out. If `now` repeats an earlier look,
+    only the looks before that one count.
     """
     known: Pairs = frozenset()
     sizes: list[int] = []
@@ -68,9 +71,11 @@ def _before(earlier: Sequence[Pairs], now: Pairs) -> Sequence[Pairs]:
 def price(
     earlier: Sequence[Pairs], now: Pairs, comparisons: int, most: int | None = None
 ) -> float | None:
-    """What p is multiplied by at this look, so that over all looks the error is LEVEL / comparisons
-    at most; None where nothing is left to spend: `now` was known before, or a look before this one
-    had `most` pairs.
+    """Return the factor on p at this look that keeps the error over all looks at
+    LEVEL / comparisons.
+
+    None if nothing is left to spend: all pairs of `now` were known before, or an earlier look had
+    `most` pairs.
     """
     alpha = LEVEL / 2 / comparisons
     before = _before(earlier, now)
@@ -80,13 +85,13 @@ def price(
     left = spent(sizes, most) - (spent(sizes[:-1], most) if len(sizes) > 1 else 0.0)
     if left <= 0:
         return None
-    # where known pairs are left out, how this look hangs together with those before is not known
+    # if `now` lacks known pairs, its correlation with earlier looks is unknown
     return alpha / level(sizes, alpha, most) if len(now) == sizes[-1] else 1 / left
 
 
 @functools.lru_cache(maxsize=4096)
 def level(sizes: tuple[int, ...], alpha: float, most: int | None = None) -> float:
-    """The one-sided level of the last look; each look holds the pairs of those before it."""
+    """Return the one-sided level of the last look. Each look contains the pairs of those before."""
     earlier = sizes[:-1]
     added = sizes[-1] - (earlier[-1] if earlier else 0)
     left = spent(sizes, most) - (spent(earlier, most) if earlier else 0.0)
@@ -96,7 +101,7 @@ def level(sizes: tuple[int, ...], alpha: float, most: int | None = None) -> floa
 
 @functools.lru_cache(maxsize=4096)
 def _undecided(sizes: tuple[int, ...], alpha: float, most: int | None) -> Sums:
-    """The sums that have passed the boundary of none of these looks."""
+    """Return the distribution of sums that passed the boundary at none of these looks."""
     before = _undecided(sizes[:-1], alpha, most) if len(sizes) > 1 else None
     added = sizes[-1] - (sizes[-2] if before else 0)
     boundary = -float(special.ndtri(level(sizes, alpha, most))) * math.sqrt(sizes[-1])
@@ -109,7 +114,7 @@ def _undecided(sizes: tuple[int, ...], alpha: float, most: int | None) -> Sums:
 
 
 def _boundary(below: Sums | None, added: int, left: float) -> float:
-    """The sum that is passed with probability `left`, having passed none before."""
+    """Return the boundary that is passed with probability `left`, with none passed before."""
     if below is None:
         return -float(special.ndtri(left)) * math.sqrt(added)
     at, weights = below
@@ -122,7 +127,7 @@ def _boundary(below: Sums | None, added: int, left: float) -> float:
 
 
 def reach(pairs: int, one_sided: float) -> float:
-    """Standard errors that a difference must measure to be found with probability POWER."""
+    """Return the difference, in standard errors, that is detected with probability POWER."""
     free = pairs - 1
     return numbers.t_quantile(1 - one_sided, free) + numbers.t_quantile(POWER, free)
 
@@ -134,10 +139,10 @@ def pairs_needed(
     sizes: tuple[int, ...] = (),
     most: int | None = None,
 ) -> int | None:
-    """Pairs with which the next look finds a difference of `margin` with probability POWER.
+    """Return the pairs with which the next look detects a difference of `margin` with POWER.
 
-    `spread` is the standard deviation over pairs, `sizes` the pairs at the looks so far. At least
-    as many as at the last one; None above MOST_SEEDS, or above the `most` stated.
+    `spread` is the standard deviation over pairs, `sizes` the number of pairs at the looks so far.
+    The result is at least that of the last look. None above MOST_SEEDS, or above `most` if stated.
     """
     alpha = LEVEL / 2 / comparisons
 

@@ -1,18 +1,18 @@
-"""Variances over seeds, moderated over the groups of an analysis (Smyth 2004, as limma does).
+"""Moderate variances over seeds across the groups of an analysis (Smyth 2004, as in limma).
 
-A variance of three seeds is off by a factor of four as often as not, and t with two degrees of
-freedom pays for it. But groups of one analysis tell of each other: with s^2 of a group (d degrees
-of freedom) drawn around sigma^2, and 1 / sigma^2 ~ chi^2(d0) / (d0 s0^2), the variance to use is
+The variance of three seeds is often off by a factor of four, which the t distribution with two
+degrees of freedom must allow for. The groups of one analysis inform each other: if s^2 of a group
+(d degrees of freedom) is drawn around sigma^2, and 1 / sigma^2 ~ chi^2(d0) / (d0 s0^2), the
+moderated variance is
 
     (d0 s0^2 + d s^2) / (d0 + d)
 
-d0 and s0^2 are those that give log s^2 its mean and its variance over the groups (section 6.2).
+d0 and s0^2 match the mean and the variance of log s^2 over the groups (section 6.2).
 
-Two things differ from limma. Few groups hardly show that they are unlike, so no pair borrows more
-than BORROWED times the degrees of freedom of the groups outside of it: two groups alone get Welch's
-test. And the
-degrees of freedom of a difference are Satterthwaite's over the groups whose variances are in it,
-since what two groups both borrow is one number and not two.
+Two things differ from limma. With few groups, differences between their variances are hard to
+detect, so a pair borrows at most BORROWED times the degrees of freedom of the other groups: two
+groups alone get Welch's test. The degrees of freedom of a difference are Satterthwaite's over all
+groups whose variances enter, because both groups of a pair borrow the same number.
 
 Smyth, Statistical Applications in Genetics and Molecular Biology 3(1), 2004, article 3.
 """
@@ -30,10 +30,10 @@ from harness.law.compare.random_effects import Difference, Estimate
 from harness.law.results import Floats
 
 BORROWED = 2.0
-"""Chosen on made sweeps (benchmarks/contrasts.md)."""
+"""Chosen on simulated sweeps (benchmarks/contrasts.md)."""
 LEAST = 1e-5
-"""Share of the median variance: a smaller one counts as this in the prior, whose logarithm it
-would settle by itself (as in limma)."""
+"""Lower limit of a variance in the fit of the prior, as a share of the median variance. A smaller
+one would dominate the mean of the logarithms (as in limma)."""
 
 
 @dataclass(frozen=True)
@@ -41,36 +41,36 @@ class GroupMean:
     """The mean over the seeds of a group."""
 
     place: int
-    """Of the group in the analysis."""
+    """Index of the group in the analysis."""
     estimate: Estimate
     seeds: int
 
     @property
     def variance(self) -> float:
-        """The variance over seeds that gives the mean its error."""
+        """The variance over seeds that corresponds to the error of the mean."""
         return self.estimate.error**2 * self.seeds
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What variances over seeds are like in an analysis."""
+    """The prior distribution of the variances over seeds in an analysis."""
 
     variances: Mapping[int, float]
-    """Place of a group -> its own variance."""
+    """Index of a group -> its own variance."""
     df: Mapping[int, float]
     variance: float
     """s0^2"""
     weight: float
-    """d0: how many degrees of freedom s0^2 is worth; infinite where the groups' variances differ
-    no more than draws of one would, 0 where there is nothing to learn from."""
+    """d0, the degrees of freedom of s0^2. Infinite if the variances of the groups differ no more
+    than by chance, 0 if there is nothing to estimate it from."""
 
     def moderated(self, variance: float, df: float, most: float) -> float:
-        """The variance to use for a group; its prior is worth `most` degrees of freedom at most."""
+        """Return the moderated variance of a group, with d0 limited to `most`."""
         weight = min(self.weight, most)
         return (weight * self.variance + df * variance) / (weight + df)
 
     def difference(self, later: GroupMean, baseline: GroupMean) -> Difference | None:
-        """The mean of `later` minus that of `baseline`; None where the seeds of neither differ."""
+        """Return the mean of `later` minus that of `baseline`; None if both variances are 0."""
         both = (later, baseline)
         if not sum(mean.variance for mean in both) > 0:
             return None
@@ -84,8 +84,8 @@ class Prior:
         )
 
     def used(self, means: Sequence[GroupMean]) -> tuple[dict[int, float], float]:
-        """Place of a group -> the variance to use where `means` are looked at, and the degrees of
-        freedom of the squared error of their sum or difference. One of them must have a variance.
+        """Return index of a group -> moderated variance for a comparison of `means`, and the
+        degrees of freedom of the error of their sum or difference. One variance must exceed 0.
         """
         df = {**self.df, **{mean.place: mean.estimate.df for mean in means}}
         variances = {**self.variances, **{mean.place: mean.variance for mean in means}}
@@ -102,7 +102,7 @@ class Prior:
         df: Mapping[int, float],
         weight: float,
     ) -> dict[int, float]:
-        """The share of the squared error of a difference that each group's variance brings."""
+        """Return the share of each group's variance in the squared error of a difference."""
         together, shares = sum(df.values()), dict.fromkeys(df, 0.0)
         for mean in means:
             own = df[mean.place] / (weight + df[mean.place])
@@ -115,10 +115,10 @@ class Prior:
 
 
 def prior(means: Iterable[GroupMean]) -> Prior:
-    """The prior of one quantity, from the means of the groups on every footing they were taken on.
+    """Return the prior of one quantity, from the means of the groups in all pairs.
 
-    A group that stands in several pairs gives the mean of its variances, since a common range of H
-    or a common horizon makes another one of each pair.
+    The variance of a group differs between its pairs, because each pair has its own common range of
+    H or horizon. The prior uses their mean.
     """
     seen: dict[int, list[GroupMean]] = {}
     for mean in means:
@@ -129,7 +129,7 @@ def prior(means: Iterable[GroupMean]) -> Prior:
 
 
 def _fitted(variances: Floats, df: Floats) -> tuple[float, float]:
-    """s0^2 and d0, by the moments of log s^2."""
+    """Return s0^2 and d0 from the moments of log s^2."""
     if len(variances) < 2 or not variances.max() > 0:
         return 0.0, 0.0
     middle = float(np.median(variances)) or float(variances.mean())
@@ -144,7 +144,7 @@ def _fitted(variances: Floats, df: Floats) -> tuple[float, float]:
 
 
 def trigamma_inverse(value: float) -> float:
-    """The x above 0 with trigamma(x) = `value`, above 0 (Smyth 2004, appendix)."""
+    """Return the x > 0 with trigamma(x) = `value` > 0 (Smyth 2004, appendix)."""
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(special.polygamma(1, x))

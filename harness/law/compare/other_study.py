@@ -1,6 +1,6 @@
-"""The effects of a study beside those of the same study on other users: which keep sign and size.
+"""Compare the effects of a study with those of the same study on other users, in sign and size.
 
-An effect that has one sign on one simulated user and the other on another is of the simulator.
+An effect whose sign depends on the simulated user is a property of the simulator.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from harness.records.study_file import Link, OfProbe
 SAME, FLIPS, OPEN = "same sign", "flips: of the simulator", "open"
 FILES = ("study/result.json", "result.json")
 STATED = ("quantity", "evaluation", "arm", "against", "net_of_null", "probe", "crossed")
-"""What two effects must share to be the same one."""
+"""Fields that two links must share to measure the same effect."""
 DAMAGED = (ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)
 class OtherStudy:
-    """What the study came to elsewhere."""
+    """The result of the same study on other users."""
 
     path: str
     verdict: str
     words: tuple[str, ...]
-    """Overrides that all arms shared."""
+    """Overrides shared by all arms."""
     seeds: tuple[int, ...]
     effects: Mapping[str, Interval | None]
-    """By link or check; None where there were too few pairs."""
+    """Name of a link or check -> its effect; None if there were too few pairs."""
     older_words: bool = False
-    """Whether `contradicted` there may mean no effect: older versions had one word for both."""
+    """Whether `contradicted` may mean no effect: older versions had one word for both."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One effect of both studies."""
+    """One effect as measured by both studies."""
 
     name: str
     here: Interval | None
@@ -59,8 +59,8 @@ class Effect:
 
     @property
     def change(self) -> Interval | None:
-        """The effect here minus the other, with the 95% interval for two independent ones (MOVER,
-        Zou and Donner 2008, doi:10.1002/sim.3095); None where one is not known.
+        """The effect here minus the other, with the 95% interval for independent estimates (MOVER,
+        Zou and Donner 2008, doi:10.1002/sim.3095); None if one is not known.
         """
         here, other = self.here, self.other
         if here is None or other is None:
@@ -72,13 +72,13 @@ class Effect:
 
     @property
     def apart(self) -> bool:
-        """Whether the two sizes are told apart: the 95% interval of `change` excludes 0."""
+        """Whether the two sizes differ significantly: the 95% interval of `change` excludes 0."""
         return _sign(self.change) != 0
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A study beside the same study elsewhere."""
+    """The effects of a study and of the same study on other users."""
 
     other: OtherStudy
     effects: tuple[Effect, ...]
@@ -104,10 +104,10 @@ class Beside:
 
 
 def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
-    """Read the result of `study` from its folder, or from the folder that result.json lies in.
+    """Read the result of `study` from its folder, or from the folder of its result.json.
 
-    `links`: those of the study here, and its checks. Raises DataError where there is no result,
-    where it cannot be read, is another study's, or states one of the links otherwise.
+    `links` are the links and checks of the study here. Raise DataError if there is no result, or if
+    it cannot be read, belongs to another study, or defines one of the links differently.
     """
     path = next((folder / name for name in FILES if (folder / name).is_file()), None)
     if path is None:
@@ -135,7 +135,7 @@ def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
 
 
 def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
-    """Compare each effect that both studies tell of, in the order of `law_span`."""
+    """Compare each effect that both studies have, in the order of `judged`."""
     effects = [
         Effect(
             one.link.name,
@@ -150,7 +150,7 @@ def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
 
 
 def recorded(judged: Sequence[Judged], value: Mapping[str, Any]) -> Beside:
-    """The effects beside those that a result.json has kept: `value` is what `to_json` made."""
+    """Compare the effects with those stored in a result.json; `value` is from `to_json`."""
     other = _parsed(value, value["links"], str(value["path"]), bool(value["older_words"]))
     return beside(judged, other)
 
@@ -167,7 +167,7 @@ def _parsed(value: Any, links: Sequence[Any], path: str, older_words: bool) -> O
 
 
 def _stated(link: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The values of STATED; results of older versions do not speak of probes and crossed tables."""
+    """Return the values of STATED. Results of older versions lack probes and crossed tables."""
     probe = link.get("probe")
     parts = {
         "probe": None if probe is None else OfProbe(**probe),
@@ -187,14 +187,14 @@ def _interval(link: Mapping[str, Any]) -> Interval | None:
 
 
 def plain(interval: Interval | None) -> dict[str, float | None]:
-    """A difference as result.json has it."""
+    """Return a difference in the format of result.json."""
     if interval is None:
         return {"difference": None, "low": None, "high": None}
     return {"difference": interval.value, "low": interval.low, "high": interval.high}
 
 
 def _sign(interval: Interval | None) -> int:
-    """1 or -1 where the interval excludes 0."""
+    """Return 1 or -1 if the interval excludes 0, else 0."""
     if interval is None or interval.low <= 0 <= interval.high:
         return 0
     return 1 if interval.low > 0 else -1

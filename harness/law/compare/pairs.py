@@ -1,4 +1,4 @@
-"""Pairs of groups that can be compared: those alike in all but one axis."""
+"""Select the pairs of groups that can be compared: those that differ in one axis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.law.io.identity import Identity
 OTHER_USERS = {"simulator", "levels"}
 """Config groups that change the users of every evaluation."""
 OTHER_BATCHES = {"reward", "curriculum"}
-"""Config groups that change what a batch's own reward is."""
+"""Config groups that change the meaning of the training reward."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class Side:
     """A group with its runs."""
 
     place: int
-    """Among the groups of the analysis."""
+    """Index among the groups of the analysis."""
     key: Mapping[str, Any]
     members: tuple[Member, ...]
-    """Those that are in its means."""
+    """The runs that are in the means of the group."""
     diverged: tuple[Member, ...]
-    """Others of it that diverged: they tell of an onset, or that there was none until then."""
+    """Diverged runs that are not in the means. Their onset is known, or censored."""
     config: Mapping[str, Any]
     """Dotted key -> value, without the seed."""
     card: Mapping[str, Any]
-    """The measurement card of the first run, dotted keys."""
+    """The measurement card of the first run, with dotted keys."""
 
     @property
     def name(self) -> str:
@@ -42,11 +42,11 @@ class Side:
 
     @property
     def onset_members(self) -> tuple[Member, ...]:
-        """Those whose onset is known, or to be later than their last step."""
+        """The runs whose onset is known or censored."""
         return self.members + self.diverged
 
     def telling(self, quantity: str) -> tuple[Member, ...]:
-        """The runs that say something of `quantity`."""
+        """Return the runs with information on `quantity`."""
         return self.onset_members if quantity == "onset" else self.members
 
     @property
@@ -64,12 +64,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two groups; differences are the later's minus the baseline's."""
+    """Two groups. Differences are the later group minus the baseline."""
 
     later: Side
     baseline: Side
     axes: tuple[str, ...]
-    """Axes in which their configs differ; of a config group whose name differs, the name alone."""
+    """Axes in which the configs differ. If the name of a config group differs, its keys are left
+    out."""
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -77,8 +78,9 @@ class Pair:
 
 
 def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side]:
-    """From the lowest level up, groups without one in their own order; none without a run that
-    tells of something.
+    """Return the groups with their runs, in the order of levels, then of the groups.
+
+    Groups without a readable run in their means or among the diverged runs are left out.
     """
     of = {member.result.run: member for member in members}
     with_runs = []
@@ -96,9 +98,9 @@ def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side
 
 
 def to_compare(sides: Sequence[Side]) -> list[Pair]:
-    """Every two groups told apart by one axis, but for two groups of null controls.
+    """Return all pairs of groups that differ in one axis, except pairs of null controls.
 
-    What null controls do is no treatment: they are what runs with a signal are held against.
+    Null controls are the baseline of runs with a signal and are not compared with each other.
     """
     every = [
         _pair(one, other)
@@ -109,26 +111,26 @@ def to_compare(sides: Sequence[Side]) -> list[Pair]:
 
 
 def _pair(one: Side, other: Side) -> Pair:
-    """The first is the baseline, unless only the other is a null control."""
+    """Make a pair with the first as the baseline, unless only the other is a null control."""
     baseline, later = (other, one) if other.null_control else (one, other)
     return Pair(later, baseline, axes(baseline, later))
 
 
 def axes(one: Side, other: Side) -> tuple[str, ...]:
-    """The axes in which two groups differ, sorted."""
+    """Return the axes in which two groups differ, sorted."""
     keys = one.config.keys() | other.config.keys()
     unlike = {k for k in keys if one.config.get(k) != other.config.get(k)}
     return tuple(sorted(k for k in unlike if k == _root(k) or _root(k) not in unlike))
 
 
 def _told_apart_by_one(pair: Pair) -> bool:
-    """Whether the keys of the two groups show one axis, whatever follows from it."""
+    """Return whether the keys of the two groups differ in exactly one axis."""
     one, other = pair.later.key, pair.baseline.key
     return len([a for a in one.keys() | other.keys() if one.get(a) != other.get(a)]) == 1
 
 
 def moves_scale(axes: Sequence[str], column: str) -> bool:
-    """Whether `column` of two groups that differ in `axes` is on two scales."""
+    """Return whether `column` is on different scales in groups that differ in `axes`."""
     roots = {_root(axis) for axis in axes}
     if roots & OTHER_USERS:
         return True

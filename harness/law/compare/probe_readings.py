@@ -1,8 +1,8 @@
-"""What probes found of a run, from the answers in its folder: numbers that studies compare.
+"""Read the probe answers in a run's folder as numbers that studies compare.
 
-The number is the change since the start of the run, at its last step: what training has done. Runs
-that start from the same weights differ by as much in the value at the end. An answer counts only if
-it was asked as the link states, so that all runs are asked alike.
+The number is the change from the start of the run to its last step, the effect of training. Between
+runs with the same start, differences of changes equal differences of final values. An answer is
+used only if the probe was asked as the link states, so that all runs are measured alike.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ NOT_MEASURED = "the probe measured no such change"
 
 
 def change(probe: OfProbe, name: str, member: Member, footing: Footing) -> Interval | None:
-    """The change of the reading `name` since the start of the run, with its interval over users or
-    items; None where there is none, which `why_not` tells.
+    """Return the change of the reading `name` since the start of the run, with its interval over
+    users or items. None if there is none; `why_not` gives the reason.
     """
     found = _found(probe, name, member.replicate, footing.until)
     return found if isinstance(found, Interval) else None
 
 
 def why_not(probe: OfProbe, name: str, run: Replicate, until: float | None = None) -> str | None:
-    """Why a run has no such number up to the step `until`, a clause; None where it has one."""
+    """Return a clause on why a run has no such number at `until`; None if it has one."""
     found = _found(probe, name, run, until)
     return found if isinstance(found, str) else None
 

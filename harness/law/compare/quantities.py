@@ -1,7 +1,7 @@
-"""The quantities that contrasts and studies compare, each defined once: a number of one run.
+"""Define the quantities that contrasts and studies compare. Each is a number of one run.
 
-docs/studies.md has them in one table. Each is taken on a `Footing` that the caller chooses, so what
-contrasts and studies differ in is the footing and the test.
+docs/studies.md has a table of them. A quantity is measured on a `Footing` chosen by the caller, so
+contrasts and studies differ only in the footing and the test.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ from harness.law.results import Interval
 from harness.records.study_file import Link
 
 Values = list[list[Interval | None]]
-"""For each group, the value of each of its runs, None where there is none."""
+"""For each group, the value of each of its runs; None if a run has none."""
 NATS, REWARD, SHARE = "nats", "reward", "share"
 HEARD = "nats heard"
-"""Of listening, which no H bounds."""
+"""Unit of listening. Unlike NATS, its range is not limited by H."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be compared between runs: its definition and how it is spoken of."""
+    """A quantity that can be compared between runs: its name, unit and definition."""
 
     words: str
     unit: str
     of_run: OfRun
     on_reward: bool = False
-    """Whether it is of a reward column."""
+    """Whether the quantity depends on the reward column."""
     probe: bool = False
-    """Whether H is that of the probe, whatever the footing says."""
+    """Whether it always uses H on the probe, regardless of the footing."""
     null: bool = False
-    """Whether a null control has a number of the same kind, to be taken off."""
+    """Whether null controls have the quantity too, so that it can be subtracted."""
     weighed: bool = False
-    """Whether each run counts by its own interval in a mean. Else runs count alike: each knows its
-    number about as well, or, with its reward at a bound, too well; and at the ends of a short run
-    the errors are too rough to weigh by."""
+    """Whether a mean weights runs by their own intervals. Other quantities are averaged unweighted:
+    their precision is similar in all runs, or misleadingly high for a reward at a bound, and errors
+    at the ends of a short run are too rough for weights."""
     step: Callable[[Member, Footing], float | None] | None = None
-    """The step it looks for; a run without one is censored. None: it looks for no step."""
+    """Function that finds the step, for times in a run. A run without the step is censored."""
     every_step: bool = False
-    """Whether every step tells, evaluated or not."""
+    """Whether all steps contribute, not only those with an evaluation."""
 
     @property
     def is_onset(self) -> bool:
-        """Whether it is a time in the run, so that one can be earlier than another."""
+        """Whether the quantity is an onset, so that one can be earlier than another."""
         return self.of_run is run_numbers.onset_share
 
     def value(self, member: Member, footing: Footing) -> Interval | None:
-        """The number of a run, with its 95% interval; None where its log does not tell."""
+        """Return the number of a run with its 95% interval; None if the log lacks it."""
         return self.of_run(member, self._on(footing))
 
     def censored(self, member: Member, footing: Footing) -> bool:
-        """Whether the run lacks the step that the quantity looks for."""
+        """Return whether the run lacks the step that the quantity looks for."""
         return self.step is not None and self.step(member, self._on(footing)) is None
 
     def _on(self, footing: Footing) -> Footing:
@@ -181,21 +181,22 @@ QUANTITIES: Mapping[str, Quantity] = {
     ),
 }
 CONTRASTED = ("a", "ceiling", "onset", "gain", "fall")
-"""Quantities of a contrast, in the order of contrasts.csv."""
+"""Quantities of contrasts, in the order of contrasts.csv."""
 STUDIED = (
     "gain", "final_reward", "probe_fall", "entropy_lost", "probe_onset", "lead", "starved_share",
     "solving", "solving_after_feeling", "solving_where_wanted", "solving_where_unwanted",
     "grounding", "question_value", "alliance", "divergence", "listening", "within_sd",
     "best_at_16", "adaptation",
 )  # fmt: skip
-"""Quantities of a link; H is that of the probe, whose states are the same for every level."""
+"""Quantities of links. H is that of the probe, whose states are the same for every level."""
 OLD_NAMES: Mapping[str, str] = {"entropy_fall": "probe_fall", "onset": "probe_onset"}
-"""Names that study files used: there every H was that of the probe."""
+"""Old name in study files -> current name. In these files every H was that of the probe."""
 
 
 def of_link(link: Link) -> Quantity:
-    """What a link compares: the quantity of that name, by this or an old one, or the change of a
-    probe's reading. Raises KeyError.
+    """Return the quantity of a link: one of QUANTITIES, or the change of a probe reading.
+
+    Old names are accepted. Raise KeyError for an unknown one.
     """
     probe = link.probe
     if probe is None:
@@ -210,21 +211,22 @@ def of_link(link: Link) -> Quantity:
 
 
 def unit_of(link: Link) -> str:
-    """The unit of what a link compares: of variances that of the quantity, squared."""
+    """Return the unit of a link's difference: that of the quantity, squared for variances."""
     unit = of_link(link).unit
     return unit if link.crossed is None else f"{unit} squared"
 
 
 def values(name: str, sides: Sequence[Side], footing: Footing) -> Values:
-    """The quantity of each run that says something of it."""
+    """Return the quantity of each run with information on it."""
     quantity = QUANTITIES[name]
     return [[quantity.value(m, footing) for m in side.telling(name)] for side in sides]
 
 
 def net_of_null(quantity: Quantity, member: Member, footing: Footing) -> Interval | None:
-    """That of a run minus the mean of its null controls of its own seed; None without one.
+    """Return the quantity of a run minus the mean of its null controls of the same seed.
 
-    All are taken over the steps that each of them has done: one that ran longer fell further.
+    All are measured over the steps that each of them has done, because H falls further in a longer
+    run. None without such a null control.
     """
     if not member.nulls:
         return None
@@ -236,7 +238,7 @@ def net_of_null(quantity: Quantity, member: Member, footing: Footing) -> Interva
 
 
 def samples(name: str, of_groups: Values) -> list[Sample]:
-    """A sample for each group, of the runs that have a value."""
+    """Return a sample for each group, of the runs with a value."""
     measured = [[v for v in of_group if v is not None] for of_group in of_groups]
     if QUANTITIES[name].weighed:
         return [sample(of_group) for of_group in measured]

@@ -1,9 +1,9 @@
-"""Means over seeds and their differences, where seeds are the replicates and steps are not.
+"""Estimate means over seeds and their differences. Seeds, not steps, are the replicates.
 
 Random effects: DerSimonian and Laird 1986 for the variance between seeds, Hartung and Knapp 2001
-for the scale of the error. Runs of one config differ by more than their own errors say: pooling
-those alone calls half of all null differences real. Where seeds agree better than their errors
-allow, the scale is taken below 1 only as far as their number refutes these errors.
+for the scale of the error. Runs of one config differ by more than their own errors, and pooling by
+those errors alone makes half of all null differences significant. If seeds agree better than their
+errors predict, the scale is reduced below 1 only as far as the data rule out larger values.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from harness.law.results import Floats, Interval
 
 NORMAL_95 = 1.959964
 RUN_95 = 2.364624
-"""Half-width of a run's own 95% interval in standard errors: Student's t for 7 degrees of freedom,
-those of a jackknife over eight blocks of time (estimate/interval.py)."""
+"""Half-width of a run's own 95% interval in standard errors: Student's t with the 7 degrees of
+freedom of a jackknife over eight time blocks (estimate/interval.py)."""
 SHARPEST = 2 / 3
-"""Share of the median error: a smaller one counts as this. A run whose reward stands at a bound
-has next to no noise, and would be the mean by itself."""
+"""Lower limit of a run's error, as a share of the median error. A run whose reward is at a bound
+has almost no noise, and would otherwise dominate the mean."""
 REFUTED = 0.9
-"""Confidence with which the spread over seeds must lie below what their own errors say, for these
-errors to be scaled down. The intervals of runs are wide on purpose (estimate/interval.py)."""
+"""Confidence of the upper bound to which errors are scaled down if seeds agree better than the
+errors predict. The intervals of runs are conservative (estimate/interval.py)."""
 ALIKE = 1e-6
-"""Weighted sum of squares below which seeds are repeats of one another, or all at a bound: they
-tell nothing of the spread, and their errors count in full."""
+"""Weighted sum of squares below which seeds are repeats of each other, or all at a bound. They do
+not measure the spread, so errors are not scaled down."""
 FEWEST_SEEDS = 2
-"""With one there is no spread, and so no interval."""
+"""Smallest number of seeds with a spread, and so an interval."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One number a seed and its standard error, both of shape (seeds,)."""
+    """One number per seed and its standard error, both of shape (seeds,)."""
 
     values: Floats
     errors: Floats
@@ -45,13 +45,13 @@ class Sample:
 
     @property
     def weighable(self) -> bool:
-        """Whether every number has an error to be weighed by."""
+        """Whether every number has an error above 0, so that it can be weighted."""
         return bool((self.errors > 0).all())
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean or a difference, its standard error, and the degrees of freedom of that."""
+    """A mean or a difference, its standard error, and the degrees of freedom of the error."""
 
     value: float
     error: float
@@ -64,14 +64,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """One of two groups."""
+    """A difference of the means of two groups."""
 
     spreads: tuple[float, float]
-    """The standard deviation over seeds of either group that gives its mean its error."""
+    """Standard deviations over seeds that correspond to the errors of the two means."""
 
 
 def sample(intervals: list[Interval]) -> Sample:
-    """A sample from runs' own 95% intervals."""
+    """Return a sample from the 95% intervals of single runs."""
     values = np.array([i.value for i in intervals])
     errors = np.array([(i.high - i.low) / 2 / RUN_95 for i in intervals])
     least = SHARPEST * float(np.median(errors)) if intervals else 0.0
@@ -79,12 +79,12 @@ def sample(intervals: list[Interval]) -> Sample:
 
 
 def unweighted(values: list[float]) -> Sample:
-    """Numbers whose own errors are not known, or not wanted."""
+    """Return a sample of numbers without errors of their own."""
     return Sample(np.array(values), np.zeros(len(values)))
 
 
 def mean(seeds: Sample) -> Estimate | None:
-    """Over the seeds of one group; None below two seeds."""
+    """Return the mean over the seeds of one group; None below two seeds."""
     if len(seeds) < FEWEST_SEEDS:
         return None
     if not seeds.weighable:
@@ -95,10 +95,11 @@ def mean(seeds: Sample) -> Estimate | None:
 
 
 def difference(first: Sample, second: Sample) -> Difference | None:
-    """The mean of `first` minus that of `second`; None below two seeds in either or without spread.
+    """Return the mean of `first` minus that of `second`.
 
-    Each group has a spread of its own: seeds of one level may differ four times as much as those
-    of another. Degrees of freedom: Satterthwaite 1946. Without errors to weigh by, Welch's.
+    Each group has its own spread, because seeds of one level may differ four times as much as those
+    of another. Degrees of freedom: Satterthwaite 1946. For unweighted samples this is Welch's test.
+    None below two seeds in either, or without spread.
     """
     one, other = mean(first), mean(second)
     if one is None or other is None:
@@ -113,11 +114,11 @@ def difference(first: Sample, second: Sample) -> Difference | None:
 
 
 def _weighed(seeds: Sample) -> tuple[float, float]:
-    """Mean and error."""
+    """Return the weighted mean and its standard error."""
     weights = 1 / (seeds.errors**2 + between(seeds) ** 2)
     left, df = _left(seeds, weights), len(seeds) - 1
     highest = left / float(special.chdtri(df, REFUTED)) if left > ALIKE else 1.0
-    """Upper bound of the scale, with that confidence."""
+    """Upper bound of the scale, with the confidence REFUTED."""
     scale = max(left / df, min(1.0, highest))
     return _centre(seeds, weights), float((scale / weights.sum()) ** 0.5)
 
@@ -127,13 +128,14 @@ def _centre(seeds: Sample, weights: Floats) -> float:
 
 
 def _left(seeds: Sample, weights: Floats) -> float:
-    """The weighted sum of squares around the mean."""
+    """Return the weighted sum of squares around the mean."""
     return float(weights @ (seeds.values - _centre(seeds, weights)) ** 2)
 
 
 def between(seeds: Sample) -> float:
-    """Standard deviation of the true numbers, by the moments of the weighted residuals; without
-    errors to weigh by, that of the numbers. 0 below two seeds.
+    """Return the standard deviation of the true numbers between seeds, by the method of moments.
+
+    For an unweighted sample it is that of the numbers. 0 below two seeds.
     """
     if len(seeds) < FEWEST_SEEDS:
         return 0.0

@@ -1,4 +1,4 @@
-"""A run as one of several seeds: what comparisons take from its log beyond its row of law.json."""
+"""Hold the data of a run that comparisons over seeds need beyond its row of law.json."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from harness.law.results import Floats, Onset
 
 Number = TypeVar("Number")
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
-"""Evaluations on the same users in every run; the first that all compared runs hold is used.
+"""Evaluations on the same users in every run. The first one that all compared runs have is used.
 
-medium comes first: there neither a floor nor a ceiling of emotion squeezes what policies gained.
+medium comes first because neither a floor nor a ceiling of emotion compresses differences there.
 """
 PROBE = "entropy/probe"
 FAILED = "sim/failed"
@@ -36,7 +36,7 @@ GROUNDING, QUESTION_VALUE = "grounding/per_100_turns", "grounding/question_value
 SOLVING_AFTER_FEELING, DIVERGENCE, ALLIANCE = "solving/after_feeling", "kl", "alliance/mean"
 SOLVING_WHERE_WANTED, SOLVING_WHERE_UNWANTED = "solving/where_wanted", "solving/where_unwanted"
 YARDSTICKS = ("listening", "within_sd", "best_at_16")
-"""Columns of an evaluation beside its reward."""
+"""Columns of an evaluation other than its reward."""
 ADAPTED = ("adapt/before", "adapt/after")
 ENDS = (
     *SOLVING,
@@ -50,13 +50,13 @@ ENDS = (
     *(column.replace("reward", name) for column in COMMON for name in YARDSTICKS),
     *ADAPTED,
 )
-"""Columns whose mean over the last tenth of the run a study may ask for."""
+"""Columns whose mean over the last tenth of the run studies can use."""
 COLUMNS = (*COMMON, PROBE, FAILED, *ENDS, *entropy_ledger.COLUMNS)
 
 
 @dataclass(frozen=True)
 class ProbeCourse:
-    """H on frozen prefixes over a run was measured often enough to look for an onset."""
+    """H on frozen prefixes over a run with enough values to look for an onset."""
 
     onset: Onset | None
     course: BinnedEntropy | None = None
@@ -64,7 +64,7 @@ class ProbeCourse:
 
 @dataclass(frozen=True)
 class Judging:
-    """What a verdict on a run takes beside its points."""
+    """The data that a verdict on a run needs in addition to its points."""
 
     onset: Onset | None
     course: BinnedEntropy | None
@@ -78,22 +78,22 @@ class Replicate:
     points: Mapping[str, Points] = field(default_factory=dict)
     """Reward column -> its points with H on the states visited."""
     on_probe: Mapping[str, Points] = field(default_factory=dict)
-    """Reward column -> the same with H on the frozen prefixes."""
+    """Reward column -> its points with H on the frozen prefixes."""
     course: ColumnSeries = NO_SERIES
-    """H on the states visited at every step, whether R was evaluated there or not."""
+    """H on the visited states at every step, with or without an evaluation of R."""
     probe_course: ProbeCourse | None = None
     first_step: float = 1.0
     last_step: float = 1.0
     failed_a_step: float | None = None
-    """Conversations without a reward, mean over steps; None where the log does not say."""
+    """Mean number of conversations per step without a reward; None if it was not logged."""
     ends: Mapping[str, ColumnSeries] = field(default_factory=dict)
-    """Each of ENDS at every step, NaN where it was not measured."""
+    """Column of ENDS -> its values at every step, NaN where not measured."""
     ledger: EntropyLedger | None = None
-    """What became of H on the probe; None where the run kept no ledger."""
+    """The entropy ledger on the probe; None if the run kept none."""
     judging: Judging | None = None
-    """None: no law of it is judged."""
+    """None if no law of the run is judged."""
     folder: Path | None = None
-    """Of the run, where what others found of it lies; None of a log without one."""
+    """The folder of the run, with its probe answers; None for a log without one."""
     _spans: dict[str, Span] = field(default_factory=dict, repr=False, compare=False)
     _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
     _numbers: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -102,9 +102,9 @@ class Replicate:
         return (self.on_probe if probe else self.points).get(column)
 
     def span(self, column: str) -> Span:
-        """The part of the run in which its law on a reward column was judged.
+        """Return the part of the run in which its law on a reward column was judged.
 
-        A column that is no one's headline is judged here, once, when first asked for.
+        A column that the analysis of the run did not judge is judged here and cached.
         """
         points = self.points_on(column, False)
         if column not in self._spans and points is not None and self.judging is not None:
@@ -115,21 +115,19 @@ class Replicate:
         return self._spans.get(column, WHOLE)
 
     def once(self, key: Hashable, reckon: Callable[[], Number]) -> Number:
-        """A number of this run that depends on `key` alone: reckoned when first asked for, however
-        many groups the run is compared with.
-        """
+        """Return a number of this run that depends only on `key`, computed once and cached."""
         if key not in self._numbers:
             self._numbers[key] = reckon()
         number: Number = self._numbers[key]
         return number
 
     def law_points(self, column: str, probe: bool) -> Points | None:
-        """The points of that part; None where there are none, or the law fails."""
+        """Return the points of `span`; None if there are none, or the law fails."""
         points, span = self.points_on(column, probe), self.span(column)
         return None if points is None or span.fails else span.of(points)
 
     def law(self, column: str, probe: bool) -> Fitted | None:
-        """Fitted once, however many groups the run is compared with; None without such points."""
+        """Return the law fitted to `law_points`, cached; None if these are None."""
         points = self.law_points(column, probe)
         if points is None:
             return None
@@ -141,8 +139,8 @@ class Replicate:
 def of(
     table: Table, chosen: Chosen, headline: Cleaned, judging: Judging, spans: Mapping[str, Span]
 ) -> Replicate:
-    """The replicate of a run whose verdict is about the columns `chosen`; `spans` are of those
-    columns that were judged already.
+    """Return the replicate of a run analysed on the columns `chosen`. `spans` holds the columns
+    whose law was judged already.
     """
     entropy, reward = chosen.entropy, chosen.reward
     others = (EVALUATION, chosen.training, *COMMON)
@@ -176,15 +174,15 @@ def _at_every_step(table: Table, name: str) -> ColumnSeries:
 
 
 def mean_of_measured(values: Floats) -> float | None:
-    """None where none was measured."""
+    """Return the mean of the measured values; None if there are none."""
     measured = values[np.isfinite(values)]
     return float(measured.mean()) if len(measured) else None
 
 
 def level_ends(table: Table) -> dict[str, LevelEnds] | None:
-    """Level -> eval/LEVEL/reward at its first evaluation (start) and at its last (end).
+    """Return level -> eval/LEVEL/reward at its first and last evaluation.
 
-    Of rows with the same step the last counts. None where no level was evaluated twice.
+    The last of several rows of a step is used. None if no level was evaluated twice.
     """
     by_level = {level: _ends(table, f"eval/{level}/reward") for level in LEVELS}
     return {level: ends for level, ends in by_level.items() if ends} or None

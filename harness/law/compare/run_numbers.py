@@ -1,6 +1,6 @@
-"""The numbers of one run on a footing, by which runs are compared; None where its log has none.
+"""Compute the numbers by which runs are compared, for one run on a footing.
 
-Each has its 95% interval, the whole line where its own error is not known.
+A number is None if the log lacks it. Its 95% interval is infinite if its own error is not known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_REWARDS = Points(np.empty(0), np.empty(0), np.empty(0))
 
 
 def law_slope(member: Member, footing: Footing) -> Interval | None:
-    """The slope of the law, over the footing's range of H where it has one."""
+    """Return the slope of the law, over the footing's range of H if it has one."""
     if footing.within is None:
         spread = footing.spread(member)
         return spread.a if spread is not None else None
@@ -38,13 +38,13 @@ def law_slope(member: Member, footing: Footing) -> Interval | None:
 
 
 def law_ceiling(member: Member, footing: Footing) -> Interval | None:
-    """The ceiling of the law."""
+    """Return the ceiling of the law."""
     spread = footing.spread(member)
     return spread.ceiling if spread is not None else None
 
 
 def gain(member: Member, footing: Footing) -> Interval | None:
-    """The gain of the reward."""
+    """Return the gain of the reward."""
     column = footing.column_of(member)
 
     def reckon() -> Interval | None:
@@ -55,7 +55,7 @@ def gain(member: Member, footing: Footing) -> Interval | None:
 
 
 def final_reward(member: Member, footing: Footing) -> Interval | None:
-    """The reward at the end."""
+    """Return the reward at the end."""
     points = footing.points(member)
     if points is None or len(points) < FEWEST_POINTS:
         return None
@@ -63,44 +63,44 @@ def final_reward(member: Member, footing: Footing) -> Interval | None:
 
 
 def fall_of_h(member: Member, footing: Footing) -> Interval | None:
-    """The fall of H."""
+    """Return the fall of H."""
     key = ("fall", footing.probe and footing.column_of(member), footing.probe, footing.until)
     return member.replicate.once(key, lambda: null_control.fall(footing.course(member).values))
 
 
 def probe_fall(member: Member, footing: Footing) -> Interval | None:
-    """From the first value alone: all runs that start from the same weights share it.
+    """Return the fall of H on the probe, with the first value alone as the start.
 
-    Three values would reach far into a run that is evaluated seldom
-    (docs/decisions/2026-11-22-one-comparison.md).
+    All runs from the same weights share the first value. The mean of three values would reach far
+    into a run with few evaluations (docs/decisions/2026-11-22-one-comparison.md).
     """
     return null_control.fall(footing.course(member).values, exact_start=True)
 
 
 def entropy_lost(member: Member, footing: Footing) -> Interval | None:
-    """The first H minus the mean of all."""
+    """Return the first H minus the mean of all H."""
     h = footing.course(member).values
     return _without_error(float(h[0] - h.mean())) if len(h) >= FEWEST_POINTS else None
 
 
 def onset_share(member: Member, footing: Footing) -> Interval | None:
-    """The share of the run that was over when collapse began."""
+    """Return the onset of collapse as a share of the run."""
     if footing.probe and member.replicate.probe_course is None:
         return None
     return _without_error(footing.share_at(member, onset_step(member, footing)))
 
 
 def onset_step(member: Member, footing: Footing) -> float | None:
-    """The step at which collapse began."""
+    """Return the step at which collapse began; None if there was none."""
     collapse = footing.onset(member)
     return collapse.step if collapse is not None else None
 
 
 def lead(member: Member, footing: Footing) -> Interval | None:
-    """Above 0 where H begins to fall for good before the reward stops rising.
+    """Return the stop of the reward minus the fall of H, in shares of the run.
 
-    An onset would not do: a fall of H while the reward rises is none by its own rule. A reward
-    that never stops is no stop that a fall could have made: 0.
+    It is above 0 if H begins its final fall before the reward stops rising. The fall is not the
+    usual onset, which excludes falls of H while the reward rises. 0 if the reward never stops.
     """
     points = replace(footing, probe=False).points(member)
     if member.replicate.probe_course is None or points is None or len(points) < FEWEST_POINTS:
@@ -113,7 +113,7 @@ def lead(member: Member, footing: Footing) -> Interval | None:
 
 
 def fall_step(member: Member, footing: Footing) -> float | None:
-    """The onset on the probe, whatever the reward does."""
+    """Return the onset on the probe, regardless of the reward; None if there is none."""
     probed = member.replicate.probe_course
     course = probed.course if probed else None
     start = onset.find(course, NO_REWARDS) if course is not None else None
@@ -121,12 +121,15 @@ def fall_step(member: Member, footing: Footing) -> float | None:
 
 
 def silent_share(member: Member, footing: Footing) -> Interval | None:
-    """The share of groups that teach nothing."""
+    """Return the share of groups without a signal."""
     return member.result.silent_share
 
 
 def at_end(*names: str) -> OfRun:
-    """The sum of columns, each its mean over the last tenth of the steps; None without one."""
+    """Return a function for the sum of columns, each averaged over the last tenth of the steps.
+
+    It returns None if a column is missing.
+    """
 
     def of_run(member: Member, footing: Footing) -> Interval | None:
         columns = [footing.cut(member.replicate.ends.get(name, NO_SERIES)) for name in names]
@@ -138,7 +141,7 @@ def at_end(*names: str) -> OfRun:
 
 
 def yardstick(name: str) -> OfRun:
-    """The end of a column that stands beside an evaluation's reward."""
+    """Return a function for the end value of a column that belongs to an evaluation."""
 
     def of_run(member: Member, footing: Footing) -> Interval | None:
         column = footing.column_of(member).replace("reward", name)
@@ -149,23 +152,23 @@ def yardstick(name: str) -> OfRun:
 
 
 def adaptation(member: Member, footing: Footing) -> Interval | None:
-    """What one step on other users was worth at the end."""
+    """Return the gain of one training step on other users, at the end of the run."""
     before, after = (_end_of(member, footing, name) for name in ADAPTED)
     return None if before is None or after is None else _without_error(after - before)
 
 
 def _end_of(member: Member, footing: Footing, column: str) -> float | None:
-    """Mean of the last tenth of what was measured; None of fewer than FEWEST_POINTS."""
+    """Return the mean of the last tenth of the measured values; None below FEWEST_POINTS."""
     values = footing.cut(member.replicate.ends.get(column, NO_SERIES)).values
     measured = values[np.isfinite(values)]
     return _end(measured) if len(measured) >= FEWEST_POINTS else None
 
 
 def _end(values: Floats) -> float:
-    """Mean of the last tenth, of three values at least."""
+    """Return the mean of the last tenth, at least three values."""
     return numbers.mean(values[-max(3, len(values) // 10) :])
 
 
 def _without_error(value: float) -> Interval:
-    """A number whose own error is not known: its interval is the whole line."""
+    """Return a number with an infinite interval, because its own error is not known."""
     return Interval(value, -np.inf, np.inf)

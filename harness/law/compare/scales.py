@@ -1,7 +1,7 @@
-"""The common scale of compared groups: one reward column, and for a one range of H.
+"""Choose the common scale of compared groups: one reward column and, for a, one range of H.
 
-Over different ranges of H a differs where the law is only nearly right, and where H is noisy it
-shrinks more the less H moves: a difference of a then says nothing of difficulty.
+If the law is only approximately right, a depends on the range of H, and noise of H shrinks it more
+the less H moves. So a difference of a over different ranges is no evidence on difficulty.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from harness.law.results import Floats, Interval
 from harness.law.settings import evaluated_every, setting
 
 OWN = (EVALUATION, TRAINING)
-"""Columns that runs may have been fitted on, the better one first."""
+"""Columns that runs may have been fitted on, in order of preference."""
 APART = "different scales: each on its own users' reward"
 
 
 def column_for(sides: Sequence[Side]) -> str | None:
-    """The reward column to compare on: the headline where it is one scale, else a common one.
+    """Return the reward column to compare on: the runs' own if it is one scale, else one of COMMON.
 
-    None where every common evaluation has too few points in some run.
+    None if each of these has too few points in some run.
     """
     members = [member for side in sides for member in side.members]
     headline = own_column(sides)
@@ -43,8 +43,8 @@ def column_for(sides: Sequence[Side]) -> str | None:
 
 
 def own_column(sides: Sequence[Side]) -> str | None:
-    """The column of the groups' own means; where those differ, one that every run has points
-    enough of. None where there is none.
+    """Return the column of the groups' own means, or if these differ, one with enough points in
+    every run. None if there is none.
     """
     members = [member for side in sides for member in side.members]
     columns = {member.column for member in members}
@@ -55,7 +55,7 @@ def own_column(sides: Sequence[Side]) -> str | None:
 
 
 def why_none(pair: Pair) -> str:
-    """Why two groups have no such column, which would be one, and what gives it more points."""
+    """Explain why two groups have no common column, and what would give one enough points."""
     members = [member for side in pair.sides for member in side.members]
     common = [column for column in COMMON if not moves_scale(pair.axes, column)]
     if not common:
@@ -74,7 +74,7 @@ def _points(member: Member, column: str) -> int:
 
 
 def _often_enough(member: Member) -> int | None:
-    """The trainer.eval_every that gives a run of its length FEWEST_POINTS; None if its own does."""
+    """Return the trainer.eval_every that gives a run FEWEST_POINTS; None if its own does."""
     config = member.identity.config
     steps, every = setting(config, "trainer", "steps"), evaluated_every(config)
     if not isinstance(steps, int) or every is None:
@@ -89,7 +89,7 @@ SMALLEST_WINDOW = 3
 
 
 def shared_range(runs: Sequence[Points]) -> Range | None:
-    """None where some runs end above where others begin."""
+    """Return the range of smoothed H that all runs pass through; None if there is none."""
     courses = [smooth(points.entropy) for points in runs]
     low = max(float(h.min()) for h in courses)
     high = min(float(h.max()) for h in courses)
@@ -97,16 +97,16 @@ def shared_range(runs: Sequence[Points]) -> Range | None:
 
 
 def within_range(points: Points, within: Range) -> Points:
-    """The points of the steps where the course of H lies within the range."""
+    """Return the points of the steps at which smoothed H lies within the range."""
     h = smooth(points.entropy)
     return points.where((h >= within[0]) & (h <= within[1]))
 
 
 def slope(inside: Points) -> Interval | None:
-    """a of points that lie within a range of H.
+    """Return a of the points within a range of H.
 
-    None with too few points there, or where exp(H) moves no more than its noise. A wide interval
-    is no reason to leave a run out: that would keep the large a.
+    None if there are too few, or if exp(H) moves no more than its noise. Runs with a wide interval
+    are kept, because leaving them out would select large a.
     """
     if len(inside) < FEWEST_POINTS:
         return None
@@ -115,7 +115,7 @@ def slope(inside: Points) -> Interval | None:
 
 
 def smooth(entropy: Floats) -> Floats:
-    """H averaged over a window of steps, so that its noise does not pick the points."""
+    """Return H averaged over a window of steps, so that its noise does not select the points."""
     n = len(entropy)
     window = min(max(SMALLEST_WINDOW, n // len(bins.for_fit(n))), n)
     ones = np.ones(window)

@@ -1,4 +1,4 @@
-"""The numbers of each seed on one footing for all groups: what a forest plot shows."""
+"""Compute the numbers of each seed on one footing for all groups, for forest plots."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from harness.law.group_results import GroupNumbers, Pooled, SeedNumbers
 from harness.law.results import Interval
 
 OWN_ERROR = ("a", "ceiling", "gain", "fall")
-"""Numbers that have an error of their own, in the order of a seed's values."""
+"""Numbers with an error of their own, in the order of a seed's values."""
 
 
 def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
-    """Place of a group -> its numbers; none of a group without a readable run."""
+    """Return index of a group -> its numbers, for the groups with a readable run."""
     if not sides:
         return {}
     column = scales.column_for(sides)
@@ -60,10 +60,10 @@ def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
 
 
 def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
-    """Over the H that all runs with a signal pass through: null controls, which are held against
-    nothing but their runs, may keep to another part of it.
+    """Return a over the range of H that all runs with a signal pass through.
 
-    None where some group with a signal is left without seeds enough for an interval.
+    Null controls do not narrow the range, because they are only compared with their runs. None if
+    a group with a signal has too few seeds left for an interval.
     """
     some = [side for side in sides if side.members]
     with_signal = [side for side in some if not side.null_control] or some
@@ -81,7 +81,7 @@ def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
 
 
 def _onsets(sides: Sequence[Side], footing: Footing) -> list[Sample] | None:
-    """None where no run collapses in the part that all have done."""
+    """Return the onsets up to the common horizon; None if no run collapses before it."""
     shared = up_to_horizon(sides, footing)
     if shared is None:
         return None
@@ -99,15 +99,15 @@ def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
 
 
 def _mean(quantity: str, of_runs: Sequence[Interval | None], diverged: int) -> Pooled:
-    """Mean by the weights of quantities.samples(); runs that diverged are censored."""
+    """Return the mean with the weights of quantities.samples(). Diverged runs are censored."""
     mean = groups.weighed if QUANTITIES[quantity].weighed else groups.alike
     return mean([*of_runs, *[None] * diverged])
 
 
 def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:
-    """Over all runs, those without an onset with the whole of the run; None if none has one.
+    """Return the mean onset, in which runs without one count with the horizon.
 
-    No interval leaves the run.
+    The mean is None if no run has an onset. The interval is clipped to the run.
     """
     without = [onset_share(member) for member in members].count(None)
     if restricted is None or without == len(members):

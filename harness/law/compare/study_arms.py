@@ -1,4 +1,4 @@
-"""From the runs of a study to the numbers its links are judged by, and to what was left out."""
+"""Collect the runs of a study's arms, and the numbers its links are judged on."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ NULL_CONTROL = "algorithm.null_control"
 
 @dataclass(frozen=True)
 class Counts:
-    """Runs of one arm, counted."""
+    """The numbers of runs in one arm."""
 
     planned: int
     failed: int
-    """Not done, or not to be read."""
+    """Runs that are not done or not readable."""
     inactive: int
-    """Whose remedy acted upon no token; kept out."""
+    """Runs whose remedy acted on no token; they are left out."""
     starved: int
-    """Runs that count and are starved: most groups taught nothing, H was kept, nothing gained."""
+    """Counted runs that are starved: most groups had no signal, H was kept, nothing was gained."""
     diverged_runs: tuple[str, ...] = ()
     """Failed runs whose training diverged, each with the step it reached."""
     invalid_users: int = 0
-    """Runs that count and train on users who are not valid."""
+    """Counted runs that train on users who are not valid."""
 
     @property
     def diverged(self) -> int:
@@ -48,19 +48,19 @@ class Counts:
 
 @dataclass(frozen=True)
 class Arms:
-    """The runs of each arm that count, and how many do not."""
+    """The counted runs of each arm, and the numbers of those left out."""
 
     runs: Mapping[str, Runs]
     counts: Mapping[str, Counts]
     chosen: Mapping[str, str | None]
-    """The arm that each of `Stated.best` is; None where no run of them has a number."""
+    """Name in `Stated.best` -> the chosen arm; None if no run of its arms has a number."""
     diverged: Mapping[str, Mapping[int, Diverged]] = field(default_factory=dict)
-    """Arm -> seed -> its run that diverged."""
+    """Arm -> seed -> its diverged run."""
 
 
 @dataclass(frozen=True)
 class Diverged:
-    """A run that diverged: its numbers are not known, and that they are not is no accident."""
+    """A run that diverged. Its numbers are unknown, and they are not missing at random."""
 
     name: str
     who: Identity
@@ -70,7 +70,7 @@ class Diverged:
         return f"{self.name} at step {self.who.last_step}"
 
     def is_null_of(self, member: Member) -> bool:
-        """Whether it was the null control of this run, by its config and seed."""
+        """Return whether the diverged run is a null control of `member`, by config and seed."""
         if not self.who.null_control or self.who.seed != member.identity.seed:
             return False
         ours, theirs = (
@@ -81,12 +81,12 @@ class Diverged:
 
 
 def finished(ledger: Sweep) -> list[Path]:
-    """The folders of the runs that are done: of the others nothing counts, nor as null controls."""
+    """Return the folders of the runs that are done. Others are not used, even as null controls."""
     return [Path(str(row.dir)) for row in ledger.runs if row.status == "done"]
 
 
 def diverged(ledger: Sweep) -> dict[str, Diverged]:
-    """The runs that did, by name."""
+    """Return the diverged runs by name."""
     return {
         row.name: Diverged(row.name, identity.read(Path(str(row.dir))))
         for row in ledger.runs
@@ -100,7 +100,10 @@ def arms(
     members: Sequence[Member],
     diverged: Mapping[str, Diverged] | None = None,
 ) -> Arms:
-    """`members`: of `finished`, as law.analysis has read them; `diverged`: runs by name."""
+    """Assign runs to the arms of a study.
+
+    `members` are the `finished` runs as read by law.analysis, `diverged` the diverged runs by name.
+    """
     by_name = {Path(member.result.run).name: member for member in members}
     lost = diverged or {}
     runs: dict[str, Runs] = {}
@@ -126,7 +129,7 @@ def arms(
 
 
 def highest(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
-    """The arm with the highest mean reward at the end, on the common evaluation."""
+    """Return the arm with the highest mean reward at the end, on the common evaluation."""
     end_of, means = QUANTITIES["final_reward"], {}
     for name in names:
         of_runs = [end_of.value(m, Footing(EVALUATION)) for m in runs[name].values()]
@@ -137,12 +140,12 @@ def highest(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
 
 
 def active(member: Member) -> bool:
-    """Whether its remedy, if it has one, ever acted upon a token."""
+    """Return whether the run has no remedy, or its remedy acted on at least one token."""
     return not member.identity.intervened or member.result.remedy_acted != 0.0
 
 
 def observed(link: Link, arms: Arms) -> Observed:
-    """The pairs of a link, by seed."""
+    """Return the numbers of a link's pairs, by seed."""
     quantity, names = quantities.of_link(link), link.named_arms
     sides = [arms.runs[arm] for arm in names]
     footing = Footing(link.evaluation, horizon=horizon(m for runs in sides for m in runs.values()))
@@ -177,8 +180,9 @@ def observed(link: Link, arms: Arms) -> Observed:
 
 
 def _unanswered(link: Link, members: Sequence[Member]) -> dict[str, str]:
-    """The runs, and with net_of_null their null controls, that a probe gave no number of: by name,
-    why.
+    """Return name -> reason for the runs without a number from the link's probe.
+
+    With net_of_null, their null controls are included.
     """
     if link.probe is None:
         return {}
@@ -193,7 +197,7 @@ def _unanswered(link: Link, members: Sequence[Member]) -> dict[str, str]:
 
 
 def from_median(numbers: Mapping[int, float]) -> dict[int, float]:
-    """How far each lies from the median of all, by seed."""
+    """Return the absolute deviation of each number from their median, by seed."""
     middle = median(numbers.values()) if numbers else 0.0
     return {seed: abs(number - middle) for seed, number in numbers.items()}
 
@@ -205,7 +209,7 @@ def _name(member: Member) -> str:
 def _gains(
     sides: Sequence[Runs], names: Sequence[str], footing: Footing
 ) -> dict[str, Sequence[float]]:
-    """What the runs of each arm gained, whatever is compared."""
+    """Return the gains of the runs of each arm, regardless of the link's quantity."""
     of_run = partial(QUANTITIES["gain"].value, footing=footing)
     gains = [list(_numbers(runs, of_run).values()) for runs in sides]
     return dict(zip(names, gains, strict=True))
@@ -219,7 +223,7 @@ def _lost(
     numbers: Sequence[Mapping[int, float]],
     nets: Sequence[Mapping[int, float]],
 ) -> dict[int, Lost]:
-    """The pairs without a number since a run of theirs diverged, or its null control did."""
+    """Return the pairs without a number because one of their runs or null controls diverged."""
     names = link.named_arms
     members = [m for runs in arms.runs.values() for m in runs.values()]
     nulls = [one for of in arms.diverged.values() for one in of.values() if one.who.null_control]
@@ -244,7 +248,7 @@ def _lost(
     found = {}
     for seed, told in sorted(lost.items()):
         if all(seed in of for of in nets or numbers):
-            continue  # a null control of several was lost, and others of the seed tell
+            continue  # one of several null controls was lost; the others suffice
         of_plain = _pair_range(link, seed, plain, numbers)
         low, high = _pair_range(link, seed, net, nets) if nets else of_plain
         known = all(seed in of for of in numbers)
@@ -255,7 +259,7 @@ def _lost(
 def _pair_range(
     link: Link, seed: int, whole: tuple[float, float], numbers: Sequence[Mapping[int, float]]
 ) -> tuple[float, float]:
-    """The range of a pair's difference: of a side without a number it is `whole`."""
+    """Return the range of a pair's difference, with the range `whole` for a missing number."""
     if link.crossed is not None:
         return crossed.range_of(link, numbers, seed, whole)
     sides = [(of[seed], of[seed]) if seed in of else whole for of in numbers]
@@ -263,20 +267,20 @@ def _pair_range(
 
 
 def _numbers(runs: Runs, of_run: Callable[[Member], Interval | None]) -> dict[int, float]:
-    """The runs that have a number, by seed."""
+    """Return the numbers of the runs that have one, by seed."""
     values = {seed: of_run(runs[seed]) for seed in sorted(runs)}
     return {seed: value.value for seed, value in values.items() if value is not None}
 
 
 def _compared(link: Link, numbers: Sequence[Mapping[int, float]]) -> dict[int, float]:
-    """Seed -> what is judged of it."""
+    """Return seed -> the difference that is judged."""
     return _differences(*numbers) if link.crossed is None else crossed.differences(link, numbers)
 
 
 def _differences(
     numbers: Mapping[int, float], others: Mapping[int, float] | None = None
 ) -> dict[int, float]:
-    """Seeds that have both numbers; without `others`, the arm's own."""
+    """Return the differences of seeds with both numbers, or `numbers` if `others` is None."""
     if others is None:
         return dict(numbers)
     return {seed: numbers[seed] - others[seed] for seed in numbers if seed in others}

@@ -1,4 +1,4 @@
-"""The outcome of a study: its links judged, its verdict, and what speaks against it."""
+"""Judge a study: its links, its verdict, and reservations against it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Outcome:
     chosen: Mapping[str, str | None]
     changed: Sequence[str]
     validity: Validity
-    """How valid the users are that the runs which count train on, by level."""
+    """Validity of the users of the counted runs, by level."""
     unknown_validity: int
-    """Runs that count and do not say."""
+    """The number of counted runs whose validity is unknown."""
     above_deaf: tuple[AboveDeaf, ...] = ()
-    """Of each arm of the deciding links."""
+    """Each arm of the deciding links, compared with the best deaf schedule."""
     beside: Beside | None = None
-    """The same study elsewhere; None where that was not asked."""
+    """Comparison with the same study on other users; None if not requested."""
 
     @property
     def verdict(self) -> str:
@@ -54,15 +54,15 @@ class Outcome:
 
     @property
     def may_end_above(self) -> tuple[AboveDeaf, ...]:
-        """The arms by which a study seems to be about a deaf policy for few seeds alone."""
+        """The arms that might end above the deaf schedule with more seeds."""
         return tuple(one for one in self.above_deaf if one.may_be_above)
 
     @property
     def starved(self) -> tuple[int, int]:
-        """Runs that are starved, and runs that count, of the arms of the deciding links."""
+        """The numbers of starved and of counted runs in the arms of the deciding links."""
         deciding = [link for link in self.stated.links if link.name in self.stated.deciding]
         named = {arm for link in deciding for arm in link.named_arms}
-        inside = {self.chosen.get(arm, arm) for arm in named}  # of `best`, which one it is
+        inside = {self.chosen.get(arm, arm) for arm in named}  # the chosen arm of `best`
         counts = [self.counts[arm] for arm in self.stated.arms if arm in inside]
         return sum(c.starved for c in counts), sum(
             c.planned - c.failed - c.inactive for c in counts
@@ -109,9 +109,9 @@ def judge(
     changed: Sequence[str],
     looks: Sequence[Look] = (),
 ) -> Outcome:
-    """Checks first: a link that is `given` one that does not hold is undecided.
+    """Judge the checks and links of a study. A link is undecided if its check (`given`) fails.
 
-    `looks`: at which the links were judged before.
+    `looks` are the earlier looks at the study.
     """
     earlier: dict[str, list[Pairs]] = {}
     for look in looks:
@@ -137,9 +137,7 @@ def judge(
 
 
 def look(outcome: Outcome, before: Sequence[Look]) -> Look | None:
-    """This look at the links, to be remembered; None where no link has pairs that were not judged
-    at one before, or none has pairs enough for a test.
-    """
+    """Return this look for the record; None if no link has new pairs, or none was tested."""
     tested = [one for one in (*outcome.links, *outcome.checks) if one.seen]
     known = {
         (name, pair) for past in before for name, pairs in past.pairs.items() for pair in pairs
@@ -213,7 +211,7 @@ def _link(judged: Judged) -> dict[str, Any]:
 
 
 def _of_arm(judged: Judged, arm: str) -> dict[str, float | None]:
-    """Mean and bounds; without bounds where seeds do not differ or are too few."""
+    """Return the mean and its interval, without an interval if seeds are equal or too few."""
     mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
     if mean is None:
         value = sum(numbers) / len(numbers) if numbers else None

@@ -1,4 +1,4 @@
-"""The verdict of a study, from its judged links and the checks that they hang on."""
+"""Derive the verdict of a study from its judged links and their checks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECI
 
 
 def hold_back(links: Sequence[Judged], checks: Sequence[Judged]) -> tuple[Judged, ...]:
-    """A link whose check does not hold says nothing, whatever its own numbers are."""
+    """Set links to undecided if their check is not supported."""
     words = {check.link.name: check.verdict for check in checks}
     return tuple(_held_back(link, words) for link in links)
 
 
 def hold_back_checks(checks: Sequence[Judged]) -> tuple[Judged, ...]:
-    """The same for checks, each of which may hang on one before it."""
+    """Set checks to undecided if an earlier check they depend on is not supported."""
     held: tuple[Judged, ...] = ()
     for check in checks:
         held += hold_back([check], held)
@@ -23,7 +23,10 @@ def hold_back_checks(checks: Sequence[Judged]) -> tuple[Judged, ...]:
 
 
 def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
-    """The verdict of the study: all deciding links must hold, and one that does not is enough."""
+    """Return the verdict of the study: supported only if all deciding links are.
+
+    One contradicted link, or else one with no effect, determines the verdict.
+    """
     words = {link.verdict for link in links if link.link.name in deciding}
     for word in (CONTRADICTED, NO_EFFECT):
         if word in words:
@@ -32,7 +35,7 @@ def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
 
 
 def seeds_needed(links: Sequence[Judged], deciding: Sequence[str]) -> int | None:
-    """Seeds that would decide every link that is open; None where that is not known of one."""
+    """Return the seeds that would decide all undecided deciding links; None if unknown for one."""
     still = [j for j in links if j.link.name in deciding and j.verdict == UNDECIDED]
     needed = [link.seeds_needed for link in still]
     counts = [count for count in needed if count is not None]

@@ -1,7 +1,7 @@
-"""What a number that was lost with a run that diverged could have been at most and at least.
+"""Bound the numbers that are missing because a run diverged.
 
-An arm may diverge because of what is compared, so that a missing pair is no accident: a word stands
-only if it would stand with that pair at its worst.
+An arm may diverge because of the treatment, so its pairs are not missing at random. A verdict is
+kept only if it holds with the missing pairs at their least favourable values.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
     "alliance": (0.0, 1.0),
     "divergence": (-math.inf, math.inf),
     "listening": (-1.0, math.log(len(STRATEGIES))),  # its estimate may fall below 0
-    "within_sd": (0.0, math.sqrt(0.5)),  # of two conversations, one of each end
+    "within_sd": (0.0, math.sqrt(0.5)),  # two conversations, one at 0 and one at 1
     "best_at_16": (0.0, 1.0),
     "adaptation": (-1.0, 1.0),
 }
-"""The ranges of quantities of links: a reward of an evaluation is an emotion over 100."""
+"""Quantity of links -> its range. The reward of an evaluation is an emotion / 100, in [0, 1]."""
 UNBOUNDED = (-math.inf, math.inf)
 
 
@@ -44,15 +44,15 @@ class Lost:
     """A pair without a number because a run of it diverged: the range of its difference."""
 
     runs: tuple[str, ...]
-    """Those that diverged, each with the step it reached."""
+    """The diverged runs, each with the step it reached."""
     low: float
     high: float
     plain: tuple[float, float] | None = None
-    """The range before null controls are taken off; None where it has that number."""
+    """The range before subtracting null controls; None if that number is known or not needed."""
 
 
 def difference(one: tuple[float, float], other: tuple[float, float] | None) -> tuple[float, float]:
-    """The range of one number minus another; of the one alone where there is no other."""
+    """Return the range of one number minus another, or of the first alone if `other` is None."""
     low, high = other or (0.0, 0.0)
     return one[0] - high, one[1] - low
 
@@ -60,7 +60,7 @@ def difference(one: tuple[float, float], other: tuple[float, float] | None) -> t
 def range_of(
     name: str, quantity: Quantity, footing: Footing, members: Sequence[Member]
 ) -> tuple[float, float]:
-    """The range of a quantity in runs like `members`; the whole line where it is not known."""
+    """Return the range of a quantity in runs like `members`; UNBOUNDED if it is not known."""
     if quantity.unit != NATS:
         return SHARES_AND_REWARDS.get(name, UNBOUNDED)
     most = [_most_entropy(member) for member in members]
@@ -69,14 +69,14 @@ def range_of(
     known = [one for one in most if one is not None]
     if not starts or len(known) < len(most):
         return UNBOUNDED
-    return min(starts) - max(known), max(starts)  # what is lost of an H from 0 to the most
+    return min(starts) - max(known), max(starts)  # from the start to an H in [0, max]
 
 
 def _most_entropy(member: Member) -> float | None:
-    """H of a policy that is indifferent, in nats; None where its size is not in the config."""
+    """Return H of a uniform policy in nats; None if the config does not state its size."""
     config = member.identity.full_config
     if setting(config, "policy", "kind") == "tabular":
-        return math.log(len(STRATEGIES))  # its acts
+        return math.log(len(STRATEGIES))  # the acts of the policy
     size = setting(config, "policy", "vocabulary")
     known = setting(config, "policy", "kind") == "tiny" and isinstance(size, int) and size > 0
     return math.log(size) if known else None

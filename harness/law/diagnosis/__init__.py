@@ -1,1 +1,1 @@
-"""One diagnosis of a run: is exploration exhausted, are facts lost, has its direction turned?"""
+"""Diagnose one run: is exploration exhausted, are facts lost, has its direction turned?"""

@@ -1,9 +1,9 @@
-"""The diagnosis of runs: the signs of three mechanisms, and the flags that they raise.
+"""Diagnose runs: measure the signs of three mechanisms, and raise flags.
 
-Exploration is exhausted where groups carry no signal (starved) or updates do not obey rewards
-(noise). Reliability is lost where the policy takes up fewer true facts, or more false ones, than it
-did at the start. Direction has turned where solving, and the reward in training with it, rise while
-users feel no better. Every flag asks for a 95% interval that lies on its side of the line.
+Exploration is exhausted if groups carry no signal (starved) or updates do not follow rewards
+(noise). Reliability is lost if the policy takes up fewer true facts, or more false ones, than at
+the start. Direction has turned if solving and the training reward rise while users feel no better.
+Every flag requires a 95% interval beyond its limit.
 """
 
 from __future__ import annotations
@@ -40,24 +40,26 @@ from harness.law.settings import setting
 from harness.records.outcomes import OWN
 
 OBEYED, UNOBEYED = 0.5, 0.25
-"""A correlation of advantages with rewards that is below the second, and sure to be below the
-first, says that updates do not obey rewards. expert_iteration, which keeps one of eight, has .53;
-others have .8 and more."""
+"""Updates do not follow rewards if the correlation of advantages with rewards is below the second
+value, and its interval below the first. expert_iteration, which keeps one of eight conversations,
+has .53; other algorithms have .8 and more."""
 OF_SETS = ("vpo",)
-"""Algorithms whose advantages are a set's, which a conversation's own reward need not go with."""
+"""Algorithms with advantages of sets, which need not correlate with a conversation's own reward."""
 BY_SETS = "its advantages are those of whole sets"
 GAINED = 0.05
-"""A gain of reward that is sure to be smaller is none: the margin of the studies."""
+"""A gain of reward whose interval lies below it counts as none. It is the margin of the studies."""
 MOVED = 0.10
-"""Share of replies by which solving must surely have risen: the margin of the studies."""
+"""Rise of solving, in shares of replies, that the whole interval must exceed. It is the margin of
+the studies."""
 TRAINING = "reward"
 
 
 def diagnose(
     paths: Sequence[Path], pool: Executor | None = None
 ) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
-    """The finished runs at or below `paths`, and why others are left out. Raises DataError where
-    no finished run could be read.
+    """Diagnose the finished runs at or below `paths`; also return why others are left out.
+
+    Raise DataError if no finished run could be read.
     """
     members, others = analysis.members_and_others(paths, pool)
     if not members:
@@ -69,7 +71,7 @@ def diagnose(
 
 
 def of_run(member: Member) -> Diagnosis:
-    """One run."""
+    """Diagnose one run."""
     result = member.result
     by_sets = setting(member.identity.config, "algorithm", "kind") in OF_SETS
     found = BY_SETS if by_sets else obeyed.obeyed(Path(result.run))
@@ -89,8 +91,9 @@ def of_run(member: Member) -> Diagnosis:
 
 
 def exploration(member: Member, followed: Interval | None) -> Finding:
-    """Whether the policy still finds something to learn from; `followed`: how far advantages go
-    with rewards.
+    """Find whether the policy still gets a learning signal.
+
+    `followed`: the correlation of advantages with rewards, if known.
     """
     result, run = member.result, member.replicate
     silent = Sign("groups that teach nothing", "share", result.silent_share)
@@ -117,7 +120,7 @@ def _is_unobeyed(correlation: Interval | None) -> bool:
 
 
 def _starves(member: Member) -> bool:
-    """Whether most groups teach nothing, H stays, and nothing that matters is gained."""
+    """Return whether most groups carry no signal, H is kept, and the gain is negligible."""
     silent, gain = member.result.silent_share, member.result.gain
     if silent is None or gain is None:
         return False
@@ -125,15 +128,16 @@ def _starves(member: Member) -> bool:
 
 
 def _keeps(run: Replicate) -> bool:
-    """Whether H ends within a fifth of its start."""
+    """Return whether H ends within a fifth of its start."""
     fell, start = null_control.fall(run.course.values), run.course.values[:3]
     return fell is not None and abs(fell.value) <= regime.KEPT * float(start.mean())
 
 
 def reliability(run: Path) -> Finding:
-    """Whether facts are kept, as the probe of that name found: false ones first, then fewer.
+    """Find whether facts are kept, by the probe `reliability`.
 
-    Not measured, with the reason, where its answer is damaged.
+    The flag for false facts takes precedence over that for fewer facts. If the probe's answer is
+    damaged, the finding is not measured, with the reason.
     """
     try:
         signs, why = fidelity.read(run), fidelity.why_nothing(run)
@@ -152,8 +156,9 @@ def _is_of_true_facts(sign: Sign) -> bool:
 
 
 def _is_worse(sign: Sign, tried: int) -> bool:
-    """Whether true facts are surely taken up less, or false ones more; by an interval that is wider
-    the more signs are tried, so that together they err no more often than one (Bonferroni).
+    """Return whether true facts are taken up significantly less, or false ones more.
+
+    The interval is widened for the number of signs `tried` (Bonferroni).
     """
     if sign.value is None:
         return False
@@ -166,8 +171,9 @@ def _is_worse(sign: Sign, tried: int) -> bool:
 
 
 def direction(member: Member, followed: Interval | None) -> Finding:
-    """Whether the policy was paid for solving, and users were not better off. What moved without
-    obeying rewards was paid for nothing.
+    """Find whether the policy was rewarded for solving while users were not better off.
+
+    There is no flag if updates did not follow rewards, because then nothing was rewarded.
     """
     run = member.replicate
     paid = Sign("gain of reward in training", "reward", _paid(run))
@@ -200,16 +206,16 @@ def _rises(change: Interval | None) -> bool:
 
 
 def _paid(run: Replicate) -> Interval | None:
-    """The gain of the reward in use, of training batches."""
+    """Return the gain of the training reward."""
     points = run.points_on(TRAINING, False)
     return None if points is None else regime.gain(points)
 
 
 def _solving(member: Member) -> Interval | None:
-    """Share of strategies that suggest or inform at the end, minus at the start; net of the null
-    controls of the run's own seed, where it has some.
+    """Return the rise of the share of strategies that suggest or inform, from start to end.
 
-    Net of these the start cancels out: it is the same batch of the same policy.
+    It is net of the null controls of the run's seed, if there are any. Then the start cancels out,
+    because it is the same batch of the same policy.
     """
     conversations = member.result.setting("trainer", "conversations")
     if type(conversations) is not int or conversations < 1:
@@ -222,7 +228,7 @@ def _solving(member: Member) -> Interval | None:
 
 
 def _solving_course(run: Replicate, until: float) -> Floats:
-    """The share at each step up to `until` at which strategies were recognised."""
+    """Return the share at each step up to `until` with recognised strategies."""
     columns = [run.ends.get(name, NO_SERIES) for name in replicates.SOLVING]
     if not all(len(column) for column in columns):
         return np.empty(0)
@@ -231,8 +237,9 @@ def _solving_course(run: Replicate, until: float) -> Floats:
 
 
 def _rise(values: Floats, start_half: float) -> Interval | None:
-    """Mean of the last tenth minus the first value, whose own half-width is given; the policy has
-    not moved at the first step. None below 16 values."""
+    """Return the mean of the last tenth minus the first value; None below 16 values.
+
+    The first value belongs to the policy before any update. `start_half` is its half-width."""
     if len(values) < FEWEST_POINTS:
         return None
     end = _end(values)
@@ -242,7 +249,7 @@ def _rise(values: Floats, start_half: float) -> Interval | None:
 
 
 def _end(values: Floats) -> Interval:
-    """Mean of the last tenth, with the noise of the last fifth."""
+    """Return the mean of the last tenth, with an interval from the noise of the last fifth."""
     last = numbers.last_tenth(values)
     edge = values[-max(FEWEST_POINTS, len(values) // 5) :]
     half = interval.wobble(edge, 1).half_width(len(last))
@@ -251,14 +258,14 @@ def _end(values: Floats) -> Interval:
 
 
 def _at_end(run: Replicate, column: str) -> Interval | None:
-    """The column at the end; None below 16 values."""
+    """Return the end value of a column; None below 16 values."""
     values = run.ends.get(column, NO_SERIES).values
     values = values[np.isfinite(values)]
     return _end(values) if len(values) >= FEWEST_POINTS else None
 
 
 def _noise_share(member: Member) -> Interval | None:
-    """By the run's own ledger, or by its null control."""
+    """Return the share of noise in the fall of H, by the run's ledger or else its null control."""
     ledger = member.replicate.ledger
     if ledger is not None and ledger.noise_share is not None:
         return ledger.noise_share

@@ -1,4 +1,4 @@
-"""What the probe `reliability` found of a run, where its answer lies in the run's folder."""
+"""Read the answer of the probe `reliability` from a run's folder."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from harness.law.results import Interval
 from harness.records import plain_file
 
 ANSWER = Path("probes") / "reliability" / "probe.json"
-"""Inside the run's folder."""
+"""Path of the answer in the run's folder."""
 TRUE_FACT, FALSE_FACT = "takes up a true fact", "takes up a false one"
-"""Quantities of that probe where users tell facts."""
+"""Quantities of the probe for runs whose users tell facts."""
 ERROR = ("error", "mean of four", "all items")
-"""Quantity, setting and level of the error of a model that is asked what it knows."""
+"""Quantity, setting and level of the error of a model that answers knowledge questions."""
 WARMTH = "warmth: kind minus cold reply"
-"""Quantity of how warm such a model is. Its error counts where it is surely warmer than at its
-start, since this is about what warmth costs."""
+"""Quantity for the warmth of such a model. Its error is used only if the model is significantly
+warmer than at its start, because the probe measures the cost of warmth."""
 
 NO_POLICY = "a log without its run has no policy to ask"
 NOT_WARMER = "the policy is not surely warmer than its start, and only what warmth costs is counted"
 
 
 def read(run: Path) -> tuple[Sign, ...]:
-    """The changes since the start that the probe found: of told facts framing by framing, or of the
-    error of a model that is surely warmer.
+    """Return the changes since the start: of the uptake of facts for each framing, or of the error
+    of a model that is significantly warmer.
 
-    Empty where it has not been asked, or against another run. Raises DataError, with the file and
-    the rule, for what is no answer of a probe.
+    Empty if the probe was not asked, or compared with another run. Raise DataError if the file is
+    no answer of a probe.
     """
     path, keys = run / ANSWER, _answer(run)
     if keys is None or keys.get("against") != "start":
@@ -41,9 +41,9 @@ def read(run: Path) -> tuple[Sign, ...]:
 
 
 def why_nothing(run: Path) -> str | None:
-    """Why nothing is known of reliability; None of a run whose policy has not been asked.
+    """Return why reliability is unknown; None if the probe was not asked.
 
-    Raises DataError as `read` does.
+    Raise DataError as `read` does.
     """
     path, keys = run / ANSWER, _answer(run)
     if keys is None:
@@ -60,7 +60,7 @@ def why_nothing(run: Path) -> str | None:
 
 
 def _answer(run: Path) -> dict[str, Any] | None:
-    """What the probe wrote, whose readings are objects; None where it has not been asked."""
+    """Read the probe's answer and check its readings; None if it was not asked."""
     path = run / ANSWER
     if not path.is_file():
         return None
@@ -76,14 +76,14 @@ def _answer(run: Path) -> dict[str, Any] | None:
 
 
 def _of_last_step(readings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The readings of the last step that was probed."""
+    """Return the readings of the last probed step."""
     steps = [one.get("step") for one in readings]
     last = max((step for step in steps if type(step) is int), default=None)
     return [one for one in readings if last is not None and one.get("step") == last]
 
 
 def _last(path: Path, readings: Sequence[dict[str, Any]]) -> tuple[Sign, ...]:
-    """The signs of the last step that was probed."""
+    """Return the signs of the last probed step."""
     mine = _of_last_step(readings)
     told = [one for one in mine if one.get("quantity") in (TRUE_FACT, FALSE_FACT)]
     known = [one for one in mine if _place(one) == ERROR] if _is_warmer(path, mine) else []
@@ -100,7 +100,7 @@ def _place(reading: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def _is_warmer(path: Path, readings: Sequence[dict[str, Any]]) -> bool:
-    """Whether the policy is warmer than at its start for sure."""
+    """Return whether the policy is significantly warmer than at its start."""
     found = [_interval(path, r.get("change")) for r in readings if r.get("quantity") == WARMTH]
     return any(change is not None and change.low > 0 for change in found)
 
@@ -111,7 +111,7 @@ def _name(reading: dict[str, Any]) -> str:
 
 
 def _interval(path: Path, change: Any) -> Interval | None:
-    """None where it was not measured."""
+    """Return the interval of a change; None if it was not measured."""
     ends = change if isinstance(change, dict) else {}
     values: list[Any] = [ends.get(name) for name in ("value", "low", "high")]
     if any(value is None for value in values):
@@ -123,9 +123,9 @@ def _interval(path: Path, change: Any) -> Interval | None:
 
 
 def _number(value: Any) -> float | None:
-    """None for what is no finite number."""
+    """Return a finite number as a float, else None."""
     try:
         known = float(value) if type(value) in (int, float) else math.nan
-    except OverflowError:  # of an integer too large
+    except OverflowError:  # an integer too large for a float
         return None
     return known if math.isfinite(known) else None

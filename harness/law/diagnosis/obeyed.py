@@ -1,8 +1,8 @@
-"""Whether a run's updates obeyed its rewards: do advantages go with what was earned?
+"""Measure whether a run's updates followed its rewards: do advantages correlate with rewards?
 
-The conversations that a run saves hold both. Their correlation within groups is near 1 for an
-algorithm that compares a group's rewards, and 0 where advantages are dealt out at random, by a null
-control or by a fault that credits the wrong conversation.
+Saved conversations hold both. Their correlation within groups is near 1 for an algorithm that
+compares the rewards of a group. It is 0 if advantages are assigned at random, by a null control or
+by a fault that credits the wrong conversation.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from harness.records import plain_file, saved_conversations
 from harness.records.saved_conversations import Conversation
 
 FEWEST = 6
-"""Groups that taught something, below which nothing is said."""
+"""Smallest number of groups with a signal for an estimate."""
 NONE_SAVED = "no conversations were saved"
 TOO_FEW = (
     f"the saved conversations have {{saved}} groups that taught something, and it takes {FEWEST}"
 )
 NO_SPREAD = "the advantages of the saved conversations do not differ"
 Pairs = Sequence[tuple[float, float]]
-"""Mean advantage and reward of conversations."""
+"""Mean advantage and reward of each conversation."""
 
 
 def obeyed(run: Path) -> Interval | str:
-    """The correlation of advantage and reward over a run's saved conversations, or why there is
+    """Return the correlation of advantage and reward over saved conversations, or why there is
     none.
 
-    Each is centred within its group, or over the step where groups are of one; the 95% interval
-    leaves out a group at a time, or a conversation.
+    Both are centred within groups, or within steps if groups have one member. The 95% interval is a
+    jackknife over groups, or over conversations.
     """
     try:
         steps = [saved_conversations.read(run, n) for n in saved_conversations.steps(run)]
@@ -50,7 +50,10 @@ def obeyed(run: Path) -> Interval | str:
 
 
 def correlation(sums: Floats) -> Interval | None:
-    """The correlation of which each group has sums of a r, a a and r r, shape (groups, 3)."""
+    """Return the correlation, given sums of a r, a a and r r of each group, shape (groups, 3).
+
+    None if advantages or rewards have no spread without some group.
+    """
     whole = sums.sum(axis=0)
     without = whole - sums
     if not (without[:, 1:] > 0).all():
@@ -68,7 +71,7 @@ def _ratio(sums: Floats) -> Floats:
 
 
 def _sums(conversations: Sequence[Conversation]) -> Iterator[tuple[float, float, float]]:
-    """Sums of a r, a a and r r of each group whose rewards differ, or of each conversation."""
+    """Yield sums of a r, a a and r r of each group with unequal rewards, or each conversation."""
     by_group: dict[int, list[tuple[float, float]]] = {}
     for one in conversations:
         if (pair := _pair(one)) is not None:
@@ -91,7 +94,7 @@ def _centred(pairs: Pairs) -> tuple[Floats, Floats]:
 
 
 def _pair(conversation: Conversation) -> tuple[float, float] | None:
-    """Mean advantage of the replies, and the reward; None where either was not kept."""
+    """Return the mean advantage of the replies and the reward; None if either was not saved."""
     given = [turn.advantage for turn in conversation.replies if turn.advantage is not None]
     if conversation.reward is None or not given:
         return None

@@ -1,4 +1,4 @@
-"""What `harness diagnose` found, typed. A value that could not be measured is None, never NaN."""
+"""Typed results of `harness diagnose`. A value that was not measured is None, never NaN."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLAGS: Mapping[str, tuple[str, ...]] = {
     RELIABILITY: ("fewer_facts", "false_facts"),
     DIRECTION: ("solving",),
 }
-"""By mechanism, what it can be flagged for."""
+"""Mechanism -> its possible flags."""
 
 
 @dataclass(frozen=True)
@@ -24,42 +24,42 @@ class Sign:
     name: str
     unit: str
     value: Interval | None
-    """With its 95% interval, whose ends are infinite where its error is not known; None where it
-    was not measured."""
+    """The value and its 95% interval, which is infinite if its error is not known; None if it was
+    not measured."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One mechanism in one run."""
+    """The finding on one mechanism in one run."""
 
     mechanism: str
     measured: bool
-    """Whether what its flags go by was measured."""
+    """Whether the signs that its flags depend on were measured."""
     flag: str | None
-    """One of FLAGS; None where there is none, or nothing was measured."""
+    """One of FLAGS; None if no flag is raised, or nothing was measured."""
     because: Sign | None
-    """The sign that the flag goes by; None without one."""
+    """The sign that raised the flag; None without a flag."""
     signs: tuple[Sign, ...]
-    """All that was looked at."""
+    """All signs that were examined."""
     why: str | None = None
-    """Why nothing was measured where it has been asked; of exploration, why it is not known whether
-    advantages follow rewards. None otherwise."""
+    """The reason why nothing was measured, if known. For exploration, why it is not known whether
+    advantages follow rewards."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One run."""
+    """The findings on one run."""
 
     run: str
     level: str | None
     seed: int | None
     regime: str | None
     findings: tuple[Finding, ...]
-    """One for each of MECHANISMS, in their order."""
+    """One finding for each of MECHANISMS, in order."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """Rows of its log that were left out, by reason."""
+    """Reason -> the number of rows of the log left out for it."""
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Those that are raised."""
+        """The raised flags."""
         return tuple(finding.flag for finding in self.findings if finding.flag is not None)

@@ -1,1 +1,1 @@
-"""Estimates from one run's points: the law, its interval, the onset, rivals."""
+"""Estimate the law, its intervals, the onset and rival curves from one run's points."""

@@ -1,4 +1,4 @@
-"""Contiguous bins of equal counts, and the steps made even for them."""
+"""Divide a run into contiguous bins of equal counts, after resampling it to even steps."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from harness.law.results import Floats
 
 Places = NDArray[np.intp]
 UNEVEN = 1e-6
-"""Share by which gaps between steps may differ and still be equal: rounding of other units."""
+"""Relative difference of gaps between steps up to which they count as equal. Steps converted from
+other units are rounded."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of n points in order, their counts differing by at most one."""
+    """Bins of n consecutive points, with counts that differ by at most one."""
 
     n: int
     starts: Places
-    """The first point of each bin. Shape (bins,)."""
+    """Index of the first point of each bin. Shape (bins,)."""
     counts: Places
-    """Points of each bin, at least one. Shape (bins,)."""
+    """The number of points in each bin, at least one. Shape (bins,)."""
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def means(self, values: Floats) -> Floats:
-        """Mean of each bin. `values`: shape (n,); result: shape (bins,)."""
+        """Return the mean of each bin. `values`: shape (n,); result: shape (bins,)."""
         result: Floats = np.add.reduceat(values, self.starts) / self.counts
         return result
 
     def medians(self, values: Floats) -> Floats:
-        """Median of each bin. `values`: shape (n,); result: shape (bins,)."""
+        """Return the median of each bin. `values`: shape (n,); result: shape (bins,)."""
         widest = int(self.counts.max())
         padded = np.full(len(self) * widest, np.inf)
         padded[self._row_places] = values
@@ -45,12 +46,13 @@ class Bins:
         return result
 
     def spread_out(self, of_bins: Floats) -> Floats:
-        """The value of its bin for each point. `of_bins`: shape (bins,); result: shape (n,)."""
+        """Repeat each bin's value for its points. `of_bins`: shape (bins,); result: shape (n,)."""
         return of_bins.repeat(self.counts)
 
     def between_neighbours(self, bin_means: Floats) -> Floats:
-        """On the line through the means of the bins before and after; beyond the ends,
-        extrapolated. Shape (n,).
+        """Interpolate each point between the means of the bins around its own, shape (n,).
+
+        The first and last bin use extrapolated means.
         """
         apart, away = self._neighbours
         middle = _extended(bin_means)
@@ -59,15 +61,17 @@ class Bins:
 
     @cached_property
     def _neighbours(self) -> tuple[Floats, Floats]:
-        """Distances between the centres of the bins before and after each, shape (bins,), and each
-        point from the centre of the bin before its own, shape (n,).
+        """Distance between the centres of the two neighbours of each bin, shape (bins,), and
+        distance of each point from the centre of the bin before its own, shape (n,).
         """
         at = _extended(self.starts + (self.counts - 1) / 2)
         return at[2:] - at[:-2], np.arange(self.n, dtype=float) - self.spread_out(at[:-2])
 
     @cached_property
     def _row_places(self) -> Places:
-        """The place of each point if every bin is a row as long as the longest. Shape (n,)."""
+        """Flat index of each point in an array with one row per bin, padded to the longest bin.
+        Shape (n,).
+        """
         rows = np.arange(len(self)) * self.counts.max() - self.starts
         place: Places = np.arange(self.n) + rows.repeat(self.counts)
         return place
@@ -75,29 +79,30 @@ class Bins:
 
 @lru_cache(maxsize=256)
 def of(n: int, count: int) -> Bins:
-    """Point i of n, at least `count`, lies in bin floor(i * count / n)."""
+    """Return `count` bins of n >= count points. Point i lies in bin floor(i * count / n)."""
     edges = (np.arange(count + 1) * n + count - 1) // count
-    edges.flags.writeable = False  # shared by all who ask
+    edges.flags.writeable = False  # the cached array is shared by all callers
     counts = np.diff(edges)
     counts.flags.writeable = False
     return Bins(n, edges[:-1], counts)
 
 
 def for_fit(n: int) -> Bins:
-    """Those of the estimator: clip(round(sqrt(n)), 8, 40), with at least two points in each."""
+    """Return the bins of the estimator: clip(round(sqrt(n)), 8, 40), at least two points each."""
     return of(n, max(1, min(int(max(8, min(round(n**0.5), 40))), n // 2)))
 
 
 def for_onset(n: int) -> Bins:
-    """Those that the onset is sought on: clip(n / 5, 16, 100)."""
+    """Return the bins of the search for the onset: clip(n / 5, 16, 100)."""
     return of(n, min(int(max(16, min(n / 5, 100))), n))
 
 
 def evenly(steps: Floats, *series: Floats) -> tuple[Floats, ...]:
-    """Steps and series as they are where the steps are even, else on as many that are.
+    """Resample the series to the same number of even steps by linear interpolation.
 
-    Bins of equal counts are then bins of equal time: without it a stretch logged densely is drawn
-    out, and an even course bends where the logging changes. In between, a series is a line.
+    Even steps are returned unchanged. Bins of equal counts are then bins of equal time. Otherwise
+    a densely logged part would be stretched, and a straight course would bend where the logging
+    changes.
     """
     gaps = np.diff(steps)
     if gaps.max() - gaps.min() <= UNEVEN * gaps.max():
@@ -107,7 +112,7 @@ def evenly(steps: Floats, *series: Floats) -> tuple[Floats, ...]:
 
 
 def _extended(values: Floats) -> Floats:
-    """With one more at each end, on the line through the two beside it."""
+    """Extrapolate the values linearly by one at each end."""
     extended = np.empty(len(values) + 2)
     extended[1:-1] = values
     extended[0] = 2 * values[0] - values[1]

@@ -1,4 +1,4 @@
-"""Breaks of the law: the reward leaves it at some step, after the onset, or falls while H falls."""
+"""Find breaks of the law: R leaves it at some step or after the onset, or falls while H falls."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from harness.law.results import Floats
 Places = NDArray[np.intp]
 BREAK_F = 10.0
 TURN_F, TURN_F_ALONE = 12.0, 6.0
-"""F of a turn of the reward: where H collapsed, which may explain it, and where nothing does."""
+"""Smallest F of a turn of the reward: in a run whose H collapsed, which may explain the turn, and
+in other runs."""
 EXCUSED = 1.5
-"""A rise of H excuses this many times the fall of R that the law says: both are noisy."""
+"""A rise of H explains up to this many times the fall of R that the law predicts, because both are
+noisy."""
 LEAST_BREAK, LEAST_TURN = 0.8, 1.0
-"""Reward left unexplained, and fallen, that is worth calling a break and a turn, at least: in
-standard deviations of the noise of one row."""
+"""Smallest unexplained reward of a break and smallest fall of a turn, in standard deviations of the
+noise of one row."""
 SHARE_OF_LAW = 0.25
-"""The same as a share of what the law moved the reward by."""
+"""Smallest unexplained reward of a break, as a share of the movement of R by the law."""
 SHARE_OF_RISE = 0.2
-"""What R falls by after a rise, as a share of the rise, that is worth calling a turn."""
+"""Smallest fall of R after a rise that counts as a turn, as a share of the rise."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Binned:
 
     steps: Floats
     time: Floats
-    """0 to 1."""
+    """Centre of each bin as a share of the run, 0 to 1."""
     x: Floats
     reward: Floats
     noise: float
@@ -51,17 +53,17 @@ class Binned:
 
 @dataclass(frozen=True)
 class Break:
-    """The best step for the law to end at, and how much of the reward it leaves unexplained."""
+    """The best-fitting step for a break of the law, and the reward it leaves unexplained."""
 
     step: float
     f: float
     unexplained: float
-    """Reward moved after the break beyond what the law would have moved it by."""
+    """Movement of R after the break minus the movement predicted by the law, in absolute value."""
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """The reward that is missing below what the law says H should have won it, after some step."""
+    """Reward predicted by the law after some step, minus the observed reward, with its error."""
 
     reward: float
     se: float
@@ -72,7 +74,7 @@ class Shortfall:
 
 
 def binned(points: Points) -> Binned:
-    """At least 16 points, without spikes."""
+    """Return the time-binned means of at least 16 points without spikes."""
     onset_bins = bins.for_onset(len(points))
     even = bins.evenly(points.steps, points.x, points.reward)
     steps, x, reward = (onset_bins.means(values) for values in even)
@@ -81,13 +83,13 @@ def binned(points: Points) -> Binned:
 
 
 def matters(unexplained: float, line: Line, run: Binned) -> bool:
-    """Whether that much reward is more than noise beside what the law moved."""
+    """Return whether the unexplained reward is large relative to the noise and to the law."""
     law_moved = abs(line.a) * float(np.ptp(line.x))
     return unexplained > max(SHARE_OF_LAW * law_moved, LEAST_BREAK * run.noise)
 
 
 def law_break(run: Binned) -> Break:
-    """The best k of R = b - a*x_min(t,k) + d*(t - k)+ against the law over the whole run."""
+    """Fit R = b - a*x_min(t,k) + d*(t - k)+ for every k, and test the best against the law."""
     count = len(run.time)
     until, after, power = _breaks(count)
     held = run.x.take(until)
@@ -103,8 +105,8 @@ def law_break(run: Binned) -> Break:
 
 @lru_cache(maxsize=32)
 def _breaks(count: int) -> tuple[Places, Floats, Floats]:
-    """Regressors of a law that ends at each bin but those at the edges: min(t, k), (t - k)+ minus
-    its mean, shape (breaks, bins), and the sum of squares of that, shape (breaks,).
+    """Return the regressors of a law that ends at each inner bin k: the indices min(t, k) and the
+    centred (t - k)+, shape (breaks, bins), and the sum of squares of the latter, shape (breaks,).
     """
     time = (np.arange(count) + 0.5) / count
     knots = np.arange(segments.EDGE, count - segments.EDGE)[:, None]
@@ -114,13 +116,16 @@ def _breaks(count: int) -> tuple[Places, Floats, Floats]:
 
 
 def _row_products(one: Floats, other: Floats) -> Floats:
-    """Product of each row of `one` with that of `other`. Shape (rows,)."""
+    """Return the dot product of each row of `one` with the same row of `other`. Shape (rows,)."""
     products: Floats = np.einsum("mk,mk->m", one, other)
     return products
 
 
 def shortfall(law: Fitted, after: Points) -> Shortfall | None:
-    """The rise of R that `law` predicts over the points `after`, minus theirs; None if unknown."""
+    """Return the rise of R over the points `after` as predicted by `law`, minus the observed rise.
+
+    None if either is unknown.
+    """
     if law.line is None or law.spread is None:
         return None
     x, reward = interval.move(after.steps, after.x), interval.move(after.steps, after.reward)
@@ -132,7 +137,10 @@ def shortfall(law: Fitted, after: Points) -> Shortfall | None:
 
 
 def falls_after_rise(run: Binned, collapsed: bool) -> bool:
-    """R rises, then falls by a fifth of the rise and by a row's noise more than H explains."""
+    """Return whether R rises and then falls by more than H explains.
+
+    The unexplained fall must exceed a fifth of the rise and the noise of one row.
+    """
     least_f = TURN_F if collapsed else TURN_F_ALONE
     knots = run.reward_knot
     k = knots.at[0]
@@ -145,10 +153,10 @@ def falls_after_rise(run: Binned, collapsed: bool) -> bool:
 
 
 def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:
-    """The fall of R that a rise of x after the knot may have caused, by the law of before it.
+    """Return the fall of R that a rise of x after the knot explains, by the law before the knot.
 
-    `reward_slope` is R's before the knot, per run. Where x did not fall then, any rise is excuse
-    enough: no law says how far R follows.
+    `reward_slope` is the slope of R before the knot, per run. If x did not fall before the knot,
+    there is no law to predict the fall of R, and any rise of x explains it (infinity).
     """
     before, after = segments.slopes_around(x, knot)
     if after <= 0:
@@ -158,8 +166,9 @@ def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:
 
 
 def _two_regressors(u: Floats, v: Floats, vv: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Least squares of y on [1, u, v] for many pairs of centred rows at once, `vv` the sums of
-    squares of v: slopes (m, 2), SSR (m,).
+    """Fit y on [1, u, v] by least squares for all pairs of centred rows u, v at once.
+
+    `vv` holds the sums of squares of v. Return slopes, shape (m, 2), and SSR, shape (m,).
     """
     centred, uu, uv = numbers.centred(y), _row_products(u, u), _row_products(u, v)
     uy, vy = u @ centred, v @ centred

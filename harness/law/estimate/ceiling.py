@@ -1,9 +1,9 @@
-"""The reward at H = 0 by every curve in H that the points cannot tell apart, averaged.
+"""Average the reward at H = 0 over the curves in H that the points cannot tell apart.
 
-R = b - a f(H) with f(H) = exp(H), H or log(1 + H), weights exp(-AICc / 2) (Burnham and Anderson
-2002, section 2.9), and for the average the error that holds the curves' disagreement as well as
-each one's own (Buckland, Burnham and Augustin 1997). The farther H = 0 lies below the lowest H that
-was seen, the more the curves disagree.
+The curves are R = b - a f(H) with f(H) = exp(H), H or log(1 + H), and have the weights
+exp(-AICc / 2) (Burnham and Anderson 2002, section 2.9). The error of the average includes the error
+of each curve and their disagreement (Buckland, Burnham and Augustin 1997). The curves disagree more
+the further the lowest observed H lies above 0.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ FORMS: dict[str, Callable[[Floats], Floats]] = {
     "linear_in_h": np.asarray,
     "log_1_plus_h": np.log1p,
 }
-"""Name of the curve in `rivals` -> f; all of them have a value at H = 0."""
+"""Name of the curve in `rivals` -> f. All are finite at H = 0."""
 LEAST_WEIGHT = 0.003
-"""A curve with less is left out."""
+"""Curves with a smaller weight are left out."""
 HALF_WIDTHS_OF_SPREAD = 2.5
-"""Standard errors in the half-width of an interval: so many times the curves disagree."""
+"""Factor that turns a curve's distance from the average into a half-width, comparable to that of a
+95% interval."""
 
 
 def over_forms(
     law: Fitted, compared: Mapping[str, Rival] | None, bounds: tuple[float, float] | None
 ) -> CeilingOverForms | None:
-    """None where the curves were not compared or one that counts has no interval.
+    """Return the averaged reward at H = 0; None if the curves were not compared, or if one with
+    weight has no interval.
 
-    `bounds`: lowest and highest reward there can be, where that is known.
+    `bounds`: lowest and highest possible reward, if known. The result is clipped to them.
     """
     if compared is None or law.spread is None:
         return None
@@ -62,7 +64,7 @@ def over_forms(
 
 
 def _at_zero(law: Fitted, name: str) -> Interval | None:
-    """R at H = 0 by one curve, with its interval."""
+    """Return R at H = 0 by one curve, with its 95% interval."""
     if name == "law":
         return law.spread.ceiling if law.spread is not None else None
     spread = _curve(law, name).spread
@@ -81,5 +83,5 @@ def _half(one: Interval, value: float) -> float:
 
 
 def _lowest(entropy: Floats) -> float:
-    """The lowest mean of H over time bins."""
+    """Return the lowest mean of H over time bins."""
     return float(np.min(bins.for_fit(len(entropy)).means(entropy)))

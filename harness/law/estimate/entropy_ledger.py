@@ -1,6 +1,7 @@
-"""A run's entropy ledger from its rows: what became of H on the probe, and the batch it needs.
+"""Read a run's entropy ledger: what changed H on the probe, and the batch size the run needs.
 
-The columns are ledger/* of metrics.jsonl: one entry an evaluation, of the steps since the last.
+The columns are ledger/* of metrics.jsonl. Each evaluation has one entry for the steps since the
+previous one.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ MOST_NOISE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class EntropyLedger:
-    """What a run's updates did to H on the probe, from its first evaluation to its last; nats,
-    below 0 where they lowered it.
+    """Changes of H on the probe due to a run's updates, between its first and last evaluation, in
+    nats. Negative values lowered H.
     """
 
     signal: Interval
@@ -32,34 +33,38 @@ class EntropyLedger:
 
     @property
     def noise_share(self) -> Interval | None:
-        """Noise / all, of which it is a part; None where the fall is not beyond its error."""
+        """Share of noise in the total fall of H; None if the fall is not larger than its error."""
         parts = self.signal, self.noise, self.remedy
         whole = _sum(map(_negative, parts))
         return share(_negative(self.noise), whole, half_width(self.noise) ** 2)
 
     def critical_batch(self, conversations: int) -> Interval | None:
-        """Conversations a step at which noise takes a tenth of the fall of H; `conversations`: as
-        there were. None where it is not sure that H would fall without noise.
+        """Return the conversations per step at which noise causes a tenth of the fall of H.
+
+        `conversations` is the number per step in the run. None if it is not certain that H would
+        fall without noise.
         """
         ratio = share(_negative(self.noise), _sum([_negative(self.signal), _negative(self.remedy)]))
         return None if ratio is None else critical_batch(ratio, conversations)
 
 
 def critical_batch(ratio: Interval, conversations: int) -> Interval:
-    """Conversations a step at which noise takes a tenth of the fall of H; 0 where noise does not
-    lower H. `ratio`: noise / (signal + remedy) with `conversations` a step.
+    """Return the conversations per step at which noise causes a tenth of the fall of H.
 
-    With steps, rate and group size as they were, noise goes as 1 / conversations and the rest
-    stays: (1 - s) / s of the ratio times the conversations that there were, s being a tenth.
+    It is 0 if noise does not lower H. `ratio` is noise / (signal + remedy) at `conversations` per
+    step. With the same number of steps, learning rate and group size, noise is proportional to
+    1 / conversations and the rest is constant. So the result is ratio * conversations * (1 - s) / s
+    with s = 0.1.
     """
     scale = conversations * (1 - MOST_NOISE) / MOST_NOISE
     return Interval(*(max(0.0, scale * x) for x in (ratio.value, ratio.low, ratio.high)))
 
 
 def read(columns: Mapping[str, Floats]) -> EntropyLedger | None:
-    """The ledger of COLUMNS, NaN where nothing was measured; None where nothing ever was.
+    """Sum the ledger over the run. `columns` holds COLUMNS, with NaN in steps without an entry.
 
-    Entries are of different steps, whose batches are independent: errors add up in squares.
+    Entries cover different steps with independent batches, so their variances add. None if a
+    column is missing or there is no entry.
     """
     if not all(name in columns for name in COLUMNS):
         return None

@@ -1,10 +1,10 @@
-"""R = -a*exp(H) + b by an instrumental variable, and by least squares for comparison.
+"""Fit R = -a*exp(H) + b by an instrumental variable, and by least squares for comparison.
 
 H is measured with noise, so least squares of R on x = exp(H) shrinks a. The instrument z_t is
-read off the line between the means of the time bins before and after the one t lies in: it
-moves with the true x and shares no noise with x_t. The law: arXiv 2505.22617, section 2.4.
-Grouping against errors in variables: Wald 1940. What exp() makes of the noise itself, a bias that
-no instrument removes, is taken off x beforehand (`without_noise_bias`).
+interpolated between the means of the time bins before and after the bin of t: it follows the true
+x and shares no noise with x_t. The law: arXiv 2505.22617, section 2.4. Grouping against errors in
+variables: Wald 1940. exp() of a noisy H is also biased, which no instrument corrects, so that bias
+is removed from x first (`without_noise_bias`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FEWEST_BINS_FOR_BIAS = 3
 
 
 def without_noise_bias(entropy: Floats, x: Floats, noise_share: float) -> Floats:
-    """x without that bias; `x` itself where there is none to be seen. Shape (n,).
+    """Return x without the bias from the noise of H; `x` itself if no bias is seen. Shape (n,).
 
-    How the noise goes along the run is what H does in each bin around the line through the bins
-    beside it; how much of that is noise, `noise_share` of the variance of x says.
+    The variance of H in each bin around its neighbours gives the profile of the noise along the
+    run. It is scaled so that the noise makes up `noise_share` of the variance of x.
     """
     binned = bins.for_fit(len(x))
     bin_means = binned.means(entropy)
@@ -41,26 +41,26 @@ def without_noise_bias(entropy: Floats, x: Floats, noise_share: float) -> Floats
 
 
 STRONG_FIRST_STAGE = 25.0
-"""First-stage F up to which the neighbours' instrument gives way to the bin's own mean."""
+"""First-stage F up to which the mean of the point's own bin replaces the neighbours' instrument."""
 FAR_ABOVE = 1.01
-"""So many times STRONG_FIRST_STAGE is above it whatever the rounding."""
+"""Factor that keeps a lower bound of F above STRONG_FIRST_STAGE despite rounding."""
 LARGEST_AUTOCORRELATION = 0.98
 LARGEST_TAU = (1 + LARGEST_AUTOCORRELATION) / (1 - LARGEST_AUTOCORRELATION)
 
 
 @dataclass(frozen=True)
 class Line:
-    """R = -a*x + b, and what an interval needs of how it was found."""
+    """R = -a*x + b, with the data that its intervals are computed from."""
 
     a: float
     b: float
     first_stage_f: float
-    """F of the neighbours' instrument, whether or not it was used; at least that, where it is far
-    above STRONG_FIRST_STAGE."""
+    """F of the neighbours' instrument, whether or not it was used. A lower bound of F if that is
+    far above STRONG_FIRST_STAGE."""
     x: Floats
-    """exp(H) without spikes and without the bias that noise of H gives it, shape (n,)."""
+    """exp(H) without spikes and without the bias from the noise of H, shape (n,)."""
     reward: Floats
-    """Without spikes, shape (n,)."""
+    """R without spikes, shape (n,)."""
     z: Floats
     """The instrument used, minus its mean, shape (n,)."""
 
@@ -70,14 +70,14 @@ class Line:
 
     @cached_property
     def residuals(self) -> Floats:
-        """Zero where they are mere rounding, which would look autocorrelated."""
+        """Residuals, with rounding errors set to zero because they would look autocorrelated."""
         left = self.reward - (self.b - self.a * self.x)
         rounding = 1e-10 * float(np.abs(self.reward).max() + abs(self.a) * self.x.max())
         return np.where(np.abs(left) > rounding, left, 0.0)
 
 
 def fit(entropy: Floats, reward: Floats) -> Line | None:
-    """The law through n points in order of their steps; None if exp(H) does not vary or n < 3."""
+    """Fit the law to n points in order of their steps; None if exp(H) is constant or n < 3."""
     if len(entropy) < 3:
         return None
     line = through(np.exp(entropy), reward)
@@ -88,7 +88,7 @@ def fit(entropy: Floats, reward: Floats) -> Line | None:
 
 
 def through(x: Floats, reward: Floats) -> Line | None:
-    """The instrumental-variable line through points that hold no spikes."""
+    """Fit the instrumental-variable line to points without spikes."""
     return _by_instrument(x, reward, *_instrument(x, bins.for_fit(len(x))))
 
 
@@ -101,7 +101,7 @@ def _by_instrument(x: Floats, reward: Floats, z: Floats, f: float) -> Line | Non
 
 
 def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
-    """None if x does not vary."""
+    """Fit R = -a*x + b by ordinary least squares; None if x does not vary."""
     spread, moved = numbers.centred(x), numbers.centred(reward)
     power = spread @ spread
     if len(x) < 2 or not power > 1e-12 * max(1.0, float(x @ x)):
@@ -114,7 +114,7 @@ def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
 
 
 def _noise_share(line: Line) -> float:
-    """The share of noise in the variance of x, as least squares, which it shrinks, shows it."""
+    """Estimate the share of noise in the variance of x from how much it shrinks least squares."""
     plain = least_squares(line.x, line.reward)
     if plain is None or line.a == 0:
         return 0.0
@@ -122,11 +122,11 @@ def _noise_share(line: Line) -> float:
 
 
 def lag1(residuals: Floats, coefficients: int = 1) -> float:
-    """Lag-1 autocorrelation with its small-sample bias taken off, in [0, 0.98].
+    """Return the lag-1 autocorrelation, corrected for small-sample bias, in [0, 0.98].
 
-    The bias of n values of an AR(1) is -(1 + 4 rho) / n where their mean was fitted (Kendall 1954;
-    Marriott and Pope 1954): 3 rho / n of it without any fit, and (1 + rho) / n for each
-    coefficient of a smooth course, since it takes (1 + rho) / (1 - rho) of n variances with it.
+    For n values of an AR(1) with a fitted mean the bias is -(1 + 4 rho) / n (Kendall 1954; Marriott
+    and Pope 1954). Of that, 3 rho / n arises without any fit, and (1 + rho) / n from each fitted
+    coefficient of a smooth course, which removes (1 + rho) / (1 - rho) of n variances.
     """
     n, centred = len(residuals), numbers.centred(residuals)
     power = float(centred @ centred)
@@ -138,7 +138,7 @@ def lag1(residuals: Floats, coefficients: int = 1) -> float:
 
 
 def _instrument(x: Floats, binned: Bins) -> tuple[Floats, float]:
-    """The instrument, minus its mean, and the first-stage F of the neighbours' one."""
+    """Return the centred instrument, and the first-stage F of the neighbours' instrument."""
     bin_means = binned.means(x)
     if len(bin_means) < 3:
         return numbers.centred(x), 0.0
@@ -150,11 +150,11 @@ def _instrument(x: Floats, binned: Bins) -> tuple[Floats, float]:
 
 
 def _first_stage_f(x: Floats, z: Floats) -> float:
-    """F of x on z, which has mean 0. What z leaves of x is clipped, so that one steep bin does not
-    count as noise.
+    """Return the F of x on z, which has mean 0.
 
-    An F that is strong even unclipped and at the largest autocorrelation is returned as that:
-    the true one lies above it, and nobody asks how far.
+    The residuals of x are clipped, so that one steep bin does not count as noise. If the F is
+    strong even with unclipped residuals and the largest autocorrelation, that lower bound is
+    returned, because callers only compare F with a threshold.
     """
     power = float(z @ z)
     if power <= 0:

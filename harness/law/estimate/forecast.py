@@ -1,8 +1,8 @@
-"""The law ahead of time: its skill on the rest of a run, and a forecast of the reward at its end.
+"""Test the law out of time, and forecast the reward at the end of a run.
 
-Nobody knows where H goes: the interval of a forecast has room for an H that is spent by the end,
-and for one that rises as far as its past moves make likely. Time runs from 0 at the first step to 1
-at the last that is known; H is never above the highest that a row may hold.
+The future of H is unknown: the interval of a forecast covers an H that is spent by the end and an
+H that rises as far as its past moves make likely. Time is 0 at the first step and 1 at the last
+known step. H is capped at the highest valid value of a row.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from harness.law.results import Floats, Interval
 FEWEST_FITTED = 8
 FEWEST_BINS_AHEAD = 4
 LAST_OF_FITTED = 0.1
-"""Share of the first part whose mean reward is the last value."""
+"""Share of the first part, at its end, whose mean reward is used as the last value."""
 
 
 def out_of_time(x: Floats, reward: Floats) -> float | None:
-    """1 - squared error of the law / of the last value, told x = exp(H); the better of two splits.
+    """Return 1 - squared error of the law / of the last value, given x = exp(H) of later steps.
 
-    One split is the middle, the other the point by which x did half of its moving: where H fell
-    early, the second half of the run holds nothing to predict. Both arrays without spikes, shape
-    (n,). None below 16 points or where x or R does not vary.
+    It is the better of two splits: the middle of the run, and the point at which x completed half
+    of its movement, because after an early fall of H the second half has nothing to predict. Both
+    arrays are without spikes, shape (n,). None below 16 points or if x or R does not vary.
     """
     if len(x) < FEWEST_POINTS:
         return None
@@ -47,14 +47,14 @@ def out_of_time(x: Floats, reward: Floats) -> float | None:
 
 
 def _half_moved(x: Floats) -> int:
-    """The number of points before half of the movement of x, in time bins, is done."""
+    """Return the number of points in which x, in time bins, completes half of its movement."""
     binned = bins.for_fit(len(x))
     moved = np.cumsum(np.abs(np.diff(binned.means(x))))
     return int(binned.starts[np.argmax(moved >= moved[-1] / 2) + 1])
 
 
 def _skill(x: Floats, reward: Floats, split: int) -> float | None:
-    """On time-binned means: the noise of one H is no error of the law."""
+    """Compute the skill on time-binned means, so that noise of single H is no error of the law."""
     line = estimate.through(x[:split], reward[:split])
     if line is None:
         return None
@@ -69,25 +69,24 @@ def _skill(x: Floats, reward: Floats, split: int) -> float | None:
 
 
 MOVES = 8
-"""Parts of the known time between whose medians H makes its past moves."""
+"""Number of parts of the known time. Past moves of H are differences of their medians."""
 WIDEST = 3.0
-"""An interval wider than so many times what the law has moved R by says nothing, and is not
-given."""
+"""An interval wider than this many times the movement of R by the law is uninformative, and is not
+reported."""
 
 
 def log_linear(time: Floats, log_h: Floats, at: float) -> float:
-    """H at time `at` on the line through log H; `time` and `log_h` of shape (K,)."""
+    """Extrapolate a line through log H to time `at` and return H; arrays of shape (K,)."""
     centred = time - time.mean()
     slope = (centred @ log_h) / (centred @ centred)
     return _entropy(float(log_h.mean() + (at - time.mean()) * slope))
 
 
 def highest(time: Floats, log_h: Floats, at: float) -> float:
-    """H at time `at` if it rises as far as its past moves make likely; shape (K,), K >= 16.
+    """Return the upper limit of H at time `at` from its past moves; shape (K,), K >= 16.
 
-    The moves are those from eighth to eighth of the known time, beyond a line through them: what a
-    steady fall does, or one that slows down, is no spread. Over other times they grow as a random
-    walk does.
+    The moves are differences between eighths of the known time, detrended by a line, so that a
+    steady or slowing fall adds no spread. They are extrapolated as a random walk.
     """
     levels = np.array([np.median(part) for part in np.array_split(log_h, MOVES)])
     moves = np.diff(levels)
@@ -104,12 +103,12 @@ def _entropy(log_h: float) -> float:
 
 
 END = 0.05
-"""Share of the run, at its end, whose mean reward is predicted."""
+"""Share of the run, at its end, whose mean reward is forecast."""
 NORMAL_95 = 1.96
 
 
 def forecast(cleaned: Cleaned, share: float) -> Forecast:
-    """Predicts the reward at the end of the run from its first `share`, beside what it was."""
+    """Forecast the reward at the end of a run from its first `share`, and compare it with R."""
     points, steps = cleaned.points, cleaned.steps
     first, last = float(steps[0]), float(steps[-1])
     cut = first + share * (last - first)
@@ -143,7 +142,7 @@ def _last(n: int) -> int:
 
 
 def _why_no_interval(fitted: Fitted, predicted: Interval | None) -> str | None:
-    """One of results.NO_FORECAST; None where there is an interval."""
+    """Return one of result_parts.NO_FORECAST; None if there is an interval."""
     if predicted is None or fitted.line is None:
         return "no_fit"
     if not identifiability.identified(fitted).a:
@@ -153,11 +152,11 @@ def _why_no_interval(fitted: Fitted, predicted: Interval | None) -> str | None:
 
 
 def _predicted(fitted: Fitted, course: BinnedEntropy, end: Points) -> Interval | None:
-    """The mean reward of the points `end` by the law, were H to go on along a line of log H.
+    """Predict the mean reward of the points `end` by the law, with log H on its past line.
 
-    Its 95% interval reaches from the reward of an H that rises as its past moves allow to that of
-    an H that is spent, since nothing that H did rules out that it collapses; with the law's own
-    uncertainty and the noise of such a mean beyond both.
+    The 95% interval covers the reward of an H that rises as far as its past moves allow and that
+    of a spent H, because past H never rules out a collapse. It includes the uncertainty of the law
+    and the noise of the mean.
     """
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not len(end):
@@ -174,7 +173,7 @@ def _predicted(fitted: Fitted, course: BinnedEntropy, end: Points) -> Interval |
 
 
 def _noise(residuals: Floats, points: int) -> float:
-    """95% half-width of a mean of that many residuals, autocorrelated as these are."""
+    """Return the 95% half-width of the mean of `points` values with noise like `residuals`."""
     rho = estimate.lag1(residuals)
     worth = max(points * (1 - rho) / (1 + rho), 1.0)
     return NORMAL_95 * float(residuals.std()) / math.sqrt(worth)

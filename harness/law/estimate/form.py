@@ -1,4 +1,4 @@
-"""The form in which R follows H: the law's exp(H), a line in H, either, or neither."""
+"""Determine the form in which R follows H: the law's exp(H), a line in H, either, or neither."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from harness.law.estimate.misfit import Misfit
 from harness.law.result_parts import Rival
 
 BETTER = 10.0
-"""Difference in AICc from which on another curve is called the better one."""
+"""Difference in AICc above which another curve counts as better."""
 CONFIRMED = 0.05
-"""Level of the test of fit that confirms a break of the law."""
+"""Significance level at which the test of fit confirms a break of the law."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What rivals and the test of fit say of a law over the whole run."""
+    """Results of the rivals and the test of fit for a law over the whole run."""
 
     linear: bool
-    """R follows a line in H, and exp(H) is the worse curve by more than 10 AICc."""
+    """Whether R follows a line in H, which is better than exp(H) by more than 10 AICc."""
     is_open: bool
-    """Of exp(H) and a line in H neither is the better curve."""
+    """Whether exp(H) is not better than a line in H."""
     misfit: float
-    """Of what the law moves R by, the share that something moves it by beside exp(H), or beside H
-    where that is less and the form is open; 0 where nothing does."""
+    """Movement of R that exp(H) does not explain, as a share of its movement by the law; 0 if none
+    is significant. If the form is open, that by a line in H is taken if it is smaller."""
     rival_better: bool
-    """Some curve is better than the law by more than 10 AICc."""
+    """Whether some curve is better than the law by more than 10 AICc."""
 
 
 def of(law: Fitted, compared: Mapping[str, Rival] | None) -> Form:
-    """`law` has a line; `compared` are the rivals on its points, None where these are too few."""
+    """Return the form of a fit. `law` must have a line; `compared` are the scores of the rivals on
+    its points, None if there are too few.
+    """
     scores = compared or {}
     ahead = scores["linear_in_h"].delta_aicc if scores else 0.0
     best = min((rival.delta_aicc for rival in scores.values()), default=0.0)
@@ -47,22 +49,22 @@ def of(law: Fitted, compared: Mapping[str, Rival] | None) -> Form:
 
 
 def of_either(law: Fitted, suspected: bool = False) -> float:
-    """The misfit beside exp(H) or that beside H, whichever is less; `suspected`: another curve is
-    the better one.
-    """
+    """Return the smaller misfit of exp(H) and a line in H. `suspected`: another curve is better."""
     beside_exp = _size(law.misfit, suspected)
     return min(beside_exp, _size(law.along_h.misfit, suspected)) if beside_exp else 0.0
 
 
 def confirms_break(law: Fitted) -> bool:
-    """Whether the test of fit sees something too. It uses the instrument; the F of a break uses
-    means of exp(H), whose noise shrinks a and leaves R a course of its own.
+    """Return whether the test of fit rejects the law too, or cannot be made.
+
+    The test of fit uses the instrument. The F of a break uses means of exp(H), whose noise shrinks
+    a and can leave a trend in the residuals.
     """
     return law.misfit is None or law.misfit.p < CONFIRMED
 
 
 def _follows(curve: Curve) -> bool:
-    """Whether R rises as H falls along this line, and nothing else moves it."""
+    """Return whether R rises as H falls along this curve, without a misfit."""
     spread = curve.spread
     if spread is None or spread.n_eff < identifiability.FEWEST_EFFECTIVE:
         return False

@@ -1,4 +1,4 @@
-"""The law fitted to points, and whether its numbers are known well enough to be quoted."""
+"""Fit the law to points, and decide whether its numbers are precise enough to be quoted."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from harness.law.results import Identified, LeastSquares
 
 FEWEST_EFFECTIVE = 7.0
 WEAK_FIRST_STAGE = 10.0
-"""First-stage F below which x is noise as far as the instrument can tell."""
+"""First-stage F below which the instrument cannot tell x from noise."""
 SAME_A = 0.10
 LARGEST_RELATIVE_A = 0.5
 LARGEST_CEILING = 0.5
-"""Half-width of the ceiling's interval in standard deviations of R over the run, at most."""
+"""Largest half-width of the ceiling's interval, in standard deviations of R over the run."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """R = b - a f(H) by the instrument, for one f. What is asked of it twice is reckoned once."""
+    """R = b - a f(H) by the instrument, for one f, with cached intervals and test of fit."""
 
     line: Line | None
 
@@ -40,32 +40,32 @@ class Curve:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The law fitted to one reward column. None where no number can be computed."""
+    """The law fitted to one reward column. None where a number cannot be computed."""
 
     points: Points
-    """Without glitches."""
+    """The points without glitches."""
     calm: Points
-    """Those without spikes."""
+    """The points without glitches and spikes."""
     line: Line | None
     spread: Spread | None
     ols: LeastSquares | None
 
     @cached_property
     def misfit(self) -> Misfit | None:
-        """What moves R beside the law; None where that cannot be tested."""
+        """Movement of R that the law does not explain; None if it cannot be tested."""
         return misfit.test(self.line) if self.line is not None else None
 
     @cached_property
     def along_h(self) -> Curve:
-        """The line through R and H itself, in place of exp(H)."""
+        """The line of R on H itself instead of exp(H)."""
         return Curve(estimate.through(self.calm.entropy, self.calm.reward))
 
 
 def fit(points: Points, plain: Points | None = None) -> Fitted:
-    """Fits points as they were logged; `plain`: the same without glitches, where they are known.
+    """Fit the law to logged points. Pass `plain`, the points without glitches, if it is known.
 
-    Least squares alone is of the points as logged: it is what a script gives that knows nothing of
-    glitches.
+    Only least squares uses the points as logged, so that it agrees with a script that does not
+    remove glitches.
     """
     plain = spikes.plain(points) if plain is None else plain
     calm = spikes.calm(plain)
@@ -75,14 +75,14 @@ def fit(points: Points, plain: Points | None = None) -> Fitted:
 
 
 def enough(fitted: Fitted) -> bool:
-    """Enough points, and enough independent ones, to say anything."""
+    """Return whether there are enough points, and enough independent ones, for a verdict."""
     if len(fitted.points) < FEWEST_POINTS:
         return False
     return fitted.spread is None or fitted.spread.n_eff >= FEWEST_EFFECTIVE
 
 
 def identified(fitted: Fitted) -> Identified:
-    """Whether a is known to within half of itself, and the ceiling to within half of R's sd."""
+    """Return whether a is known to within half of itself, and the ceiling to half of R's sd."""
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not enough(fitted):
         return Identified(a=False, ceiling=False)
@@ -95,7 +95,7 @@ def identified(fitted: Fitted) -> Identified:
 
 
 def moves(fitted: Fitted) -> bool:
-    """Whether exp(H) moved more than its noise. Unlike `identified`, blind to how large a is."""
+    """Return whether exp(H) moved more than its noise, whatever the size of a."""
     line, varies = fitted.line, bool(np.ptp(fitted.points.reward))
     if line is None:
         return False
@@ -103,9 +103,9 @@ def moves(fitted: Fitted) -> bool:
 
 
 def _same(ols: LeastSquares | None, line: Line) -> bool:
-    """Whether noise in H is too small to matter: least squares, which it shrinks, gives this a.
+    """Return whether noise in H is negligible: least squares, which it shrinks, gives the same a.
 
-    The first stage cannot tell a fall steeper than the bins from noise; this can, but for a reward
-    that never varies, whose a is 0 by either.
+    The first stage cannot tell a fall within one bin from noise, but this test can. It does not
+    apply to a constant reward, whose a is 0 by both methods.
     """
     return ols is not None and abs(ols.a - line.a) <= SAME_A * abs(line.a)

@@ -1,9 +1,9 @@
-"""95% intervals that hold under autocorrelated noise: of the law's numbers, a move and a mean.
+"""Compute 95% intervals that are valid under autocorrelated noise: for the law, a move, a mean.
 
-That of the law is the wider of two. One is a delete-one-block jackknife over time blocks (CV3:
-MacKinnon, Nielsen, Webb 2023; few fixed blocks: Bester, Conley, Hansen 2011), the other the
-sandwich of an AR(1) with the residuals' lag-1 correlation, which also bounds the first. Those of a
-series are by the AR(1) of what a line or a polynomial in time leaves.
+The interval of the law is the wider of two. One is a delete-one-block jackknife over time blocks
+(CV3: MacKinnon, Nielsen, Webb 2023; few fixed blocks: Bester, Conley, Hansen 2011), the other the
+sandwich of an AR(1) with the residuals' lag-1 correlation, which also bounds the jackknife from
+above. Intervals of a series use an AR(1) of its residuals from a line or a polynomial in time.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from harness.law.estimate.estimate import Line
 from harness.law.results import Floats, Interval
 
 WIDEST_JACKKNIFE = 2.5
-"""Half-width of the jackknife in half-widths of the sandwich, at most. Beyond it one block holds
-all that H moved, and a refit without it says nothing of the noise (benchmarks/misfit.md)."""
+"""Largest half-width of the jackknife, in half-widths of the sandwich. Beyond it one block contains
+nearly all movement of H, and a refit without that block does not measure the noise
+(benchmarks/misfit.md)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Spread:
     ceiling: Interval
     cov_ab: float
     n_eff: float
-    """n / tau: how many independent points the run is worth."""
+    """n / tau, the effective number of independent points."""
 
 
 def half_width(interval: Interval) -> float:
@@ -41,7 +42,7 @@ def half_width(interval: Interval) -> float:
 
 
 def spread(line: Line) -> Spread | None:
-    """None if there are too few points for any interval."""
+    """Return the intervals of a, b and the ceiling; None below 4 points."""
     n = len(line.x)
     rho = estimate.lag1(line.residuals)
     tau = (1 + rho) / (1 - rho)
@@ -62,13 +63,13 @@ def spread(line: Line) -> Spread | None:
 
 
 def _errors(covariance: Floats) -> Floats:
-    """Standard errors of a, b and the ceiling b - a, from the 2 x 2 covariance of a and b."""
+    """Return the standard errors of a, b and b - a from the 2 x 2 covariance of a and b."""
     (aa, ab), (_, bb) = covariance
     return np.sqrt(np.maximum([aa, bb, aa + bb - 2 * ab], 0.0))
 
 
 def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
-    """Covariance of (a, b) from refits without one time block each, and how many blocks."""
+    """Return the covariance of (a, b) from refits without one time block, and the block count."""
     edges = _equal_leverage(line, tau)
     groups = len(edges) - 1
     refits = [
@@ -84,11 +85,11 @@ def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
 
 
 def _equal_leverage(line: Line, tau: float) -> list[int]:
-    """Edges of time blocks that weigh alike in a: sums of the instrument's squares, and each at
-    least 2 tau rows long.
+    """Return the edges of time blocks with about equal sums of the squared instrument.
 
-    Of blocks equally long one holds nearly all of them where H falls early, and a refit without it
-    says nothing of the noise.
+    Each block has at least 2 tau rows, if there are enough. With blocks of equal length, one block
+    would hold nearly all of the sum after an early fall of H, and a refit without it would not
+    measure the noise.
     """
     n = len(line.x)
     groups = min(max(6, min(round(n / (4 * tau)), 8)), n)
@@ -108,7 +109,7 @@ def _without(values: Floats, first: int, last: int) -> Floats:
 
 
 def _sandwich(line: Line, rho: float, tau: float) -> Floats:
-    """Covariance of (a, b) if the errors of R are an AR(1) with lag-1 correlation rho."""
+    """Return the covariance of (a, b) if the errors of R are an AR(1) with correlation rho."""
     n = len(line.x)
     weight_a = -line.z / (line.z @ line.x)
     weight_b = 1 / n + weight_a * numbers.mean(line.x)
@@ -123,12 +124,12 @@ def _sandwich(line: Line, rho: float, tau: float) -> Floats:
 
 
 def band(a: Interval, b: Interval, ceiling: Interval, x: Floats) -> Floats:
-    """Pointwise 95% half-width of b - a*x, x = exp(H). Shape of `x`.
+    """Return the pointwise 95% half-width of b - a*x, x = exp(H), in the shape of `x`.
 
-    The variance of b - a*x is quadratic in x. The one quadratic that gives the printed
+    The variance of b - a*x is quadratic in x. The one quadratic that gives the reported
     half-widths w of b (x = 0), of the ceiling b - a (x = 1) and of a (the slope) is
-    w_b^2 (1 - x) + w_a^2 x (x - 1) + w_c^2 x. It is exact where all three intervals come from one
-    covariance; each is the wider of two, so they may not.
+    w_b^2 (1 - x) + w_a^2 x (x - 1) + w_c^2 x. It is exact if all three intervals come from one
+    covariance, which need not be so, because each is the wider of two.
     """
     w_a, w_b, w_c = half_width(a), half_width(b), half_width(ceiling)
     square = w_b**2 * (1 - x) + w_a**2 * x * (x - 1) + w_c**2 * x
@@ -141,14 +142,14 @@ BATCHES = 8
 
 @dataclass(frozen=True)
 class Move:
-    """From the first step to the last, by the fitted line, and its standard error."""
+    """The change of a fitted line from the first step to the last, and its standard error."""
 
     value: float
     se: float
 
 
 def move(steps: Floats, values: Floats) -> Move | None:
-    """None below 4 points."""
+    """Fit a line to a series and return its change over the run; None below 4 points."""
     n = len(steps)
     if n < FEWEST_FOR_A_CURVE:
         return None
@@ -167,17 +168,17 @@ class Wobble:
 
     sd: float
     tau: float
-    """(1 + rho) / (1 - rho): how many neighbouring points are worth one."""
+    """(1 + rho) / (1 - rho), the number of neighbouring points per independent one."""
     t: float
     """Student's t of a two-sided 95% interval, for n / tau - 2 degrees of freedom."""
 
     def half_width(self, n: int) -> float:
-        """Half-width of the 95% interval of a mean of n neighbouring values."""
+        """Return the half-width of the 95% interval of a mean of n neighbouring values."""
         return self.t * self.sd / math.sqrt(max(n / self.tau, 1.0))
 
 
 def wobble(values: Floats, degree: int = 3) -> Wobble:
-    """Around a polynomial in time of that degree. At least degree + 2 values."""
+    """Return the noise around a polynomial in time of that degree. Needs degree + 2 values."""
     n = len(values)
     basis = _polynomials(n, degree)
     left = values - basis @ (basis.T @ values)
@@ -189,12 +190,15 @@ def wobble(values: Floats, degree: int = 3) -> Wobble:
 
 @lru_cache(maxsize=8)
 def _polynomials(n: int, degree: int) -> Floats:
-    """Orthonormal on n equal steps, shape (n, degree + 1)."""
+    """Return orthonormal polynomials on n equal steps, shape (n, degree + 1)."""
     basis: Floats = np.linalg.qr(np.vander(np.linspace(-1, 1, n), degree + 1))[0]
     return basis
 
 
 def batch_half_width(values: Floats) -> float:
-    """Half-width of the mean's 95% interval, from 8 blocks of time around a parabola. n >= 8."""
+    """Return the half-width of the mean's 95% interval from 8 time blocks around a parabola.
+
+    Needs n >= 8.
+    """
     blocks = wobble(bins.of(len(values), BATCHES).means(values), degree=2)
     return numbers.t_quantile(0.975, BATCHES - 3) * blocks.sd / math.sqrt(BATCHES)

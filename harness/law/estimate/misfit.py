@@ -1,8 +1,8 @@
-"""A test of fit: does what the law leaves of R move with the step, or does R follow H otherwise?
+"""Test the fit of the law: do its residuals move with the step, or does R follow H otherwise?
 
-Four courses beside the law are looked for by a score test (score.py): a smooth one in the step, a
-leap at some step, the bends of H that R does not follow as it follows its trend, and an H of
-earlier steps.
+Score tests (score.py) look for four departures from the law: a smooth function of the step, a leap
+at some step, a response to the bends of H that differs from the response to its trend, and a
+response to H of earlier steps.
 """
 
 from __future__ import annotations
@@ -20,59 +20,63 @@ from harness.law.estimate.score import MOST_BINS, Residuals, Score
 from harness.law.results import Floats
 
 DEGREE = 5
-"""Of the polynomial in the step that a smooth course beside the law is sought by."""
+"""Degree of the polynomial in the step that models a smooth departure from the law."""
 SMOOTH_LEVEL = 0.001
-"""Level of the test against a polynomial of that degree in the step, from MOST_BINS on; with fewer
-it shrinks with their square. The noise of H and that of R are not one AR(1), and short runs exceed
-the level that is asked tenfold (benchmarks/misfit.md)."""
+"""Significance level of the test against that polynomial, for MOST_BINS bins. With fewer bins the
+level shrinks with their square, because the noise of H and R is not a single AR(1), and short runs
+exceed the nominal level tenfold (benchmarks/misfit.md)."""
 LEAP_F = 25.0
-"""F of the best of up to 180 leaps; with fewer bins it grows with the root of what is lacking."""
+"""Smallest F of the best of up to 180 leaps, for MOST_BINS bins. With fewer bins it grows with the
+square root of MOST_BINS / bins."""
 EDGE = 0.05
 """Share of the run at either end in which no leap is sought."""
 FEWEST_FOR_BENDS = 80
-"""Bins from which on bends of H and earlier H are looked at. With 60 they deny the law to 2 to 4%
-of lawful runs."""
+"""Smallest number of bins for the tests of bends and of earlier H. With 60 bins these tests reject
+2 to 4% of the runs that follow the law."""
 DIRECTED_LEVEL = 0.001
-"""Level of these two tests at 100 bins; with more it shrinks with their fourth power, since the
-polynomial finds there what they are for."""
+"""Significance level of these two tests, for up to 100 bins. With more bins it shrinks with their
+fourth power, because the polynomial then detects the same departures."""
 SUSPECTED_BENDS, SUSPECTED_LATE = 20.0, 50.0
-"""Times the level where another curve is the better one and the bins are fewer than MOST_BINS."""
+"""Factors on the level if another curve is better and there are fewer than MOST_BINS bins."""
 TREND_DEGREE = 2
-"""Of the polynomial in the step that is the trend of H; what it leaves are its bends."""
+"""Degree of the polynomial in the step that models the trend of H. Its residuals are the bends."""
 NEAR, FAR = 1, 20
-"""The bends of H at a bin are read off its neighbours: beyond the NEAR ones next to it, whose noise
-is its own, a FAR-th of the run to either side."""
+"""The bends of H at a bin come from its neighbours: skip NEAR bins on either side, which share
+noise with the bin, then average 1 / FAR of the run."""
 LAG, SMOOTHED = 10, 40
-"""An earlier H is that of a tenth of the run ago, smoothed over a fortieth to either side."""
+"""Earlier H is H a tenth of the run ago, smoothed over a fortieth of the run to either side."""
 BENDS_NOISE, LATE_NOISE = 4, 6
-"""Degrees of the polynomials in the step that are taken out before the noise is measured."""
+"""Degrees of the polynomials in the step that are removed before the noise is measured."""
 SMALLEST_SHARE, SMALLEST_DIRECTED = 0.1, 0.2
-"""What is left, as a share of what the law moved R by, that is worth calling a misfit: a smooth
-course or a leap, and bends or an earlier H, which move R by more where R follows them."""
+"""Smallest misfit, as a share of the movement of R by the law: for a smooth departure or a leap,
+and for bends or earlier H, whose departures are larger when they are real."""
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """What moves R beside the law."""
+    """The departures of R from the law."""
 
     p: float
-    """Of a smooth course beside the law."""
+    """p of the test for a smooth departure from the law."""
     leap_f: float
     leap_at: int
     """Index of the first bin after the leap."""
     bins: int
     share: float
-    """The larger of both, peak to peak, as a share of what the law moves R by."""
+    """The larger of the smooth departure (peak to peak) and the leap, as a share of the movement of
+    R by the law."""
     bends: Score | None
-    """How surely R does not follow the bends of H; None in short runs, like `late`."""
+    """Test of a different response to the bends of H; None in short runs, as is `late`."""
     late: Score | None
-    """How surely R follows an earlier H."""
+    """Test of a response to earlier H."""
     moved: float
-    """By the law, in units of R; below 0 where a is."""
+    """Movement of R by the law, in units of R. It has the sign of a."""
 
     def size(self, suspected: bool = False) -> float:
-        """The largest misfit as a share of what the law moves R by; 0 where none is beyond noise
-        and a tenth of that. `suspected`: another curve fits the same points better.
+        """Return the largest significant misfit as a share of the movement of R by the law.
+
+        0 if no misfit is significant and large enough. `suspected`: another curve fits the same
+        points better.
         """
         few = self.bins / MOST_BINS
         seen = self.p < SMOOTH_LEVEL * few**2 or self.leap_f > LEAP_F / few**0.5
@@ -86,7 +90,9 @@ class Misfit:
         return max(shares)
 
     def _directed(self, found: Score | None, sign: int, level: float) -> float:
-        """Share of a column with that sign beside a law of a above 0, below that level."""
+        """Return the misfit of a score test, or 0 if its p is above `level`, its weight does not
+        have `sign` (for a > 0), or it is too small.
+        """
         if found is None or not found.p < level or not found.weight * sign * self.moved > 0:
             return 0.0
         share = found.size / abs(self.moved)
@@ -94,7 +100,7 @@ class Misfit:
 
 
 def test(line: Line) -> Misfit | None:
-    """None where the bins are too few for the polynomial or nothing is left to explain."""
+    """Test the fit of a line; None if there are too few bins, or no residuals, or a is 0."""
     run = score.of(line)
     count, moved = len(run.left), line.a * float(np.ptp(run.x))
     if count < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not moved:
@@ -108,9 +114,10 @@ def test(line: Line) -> Misfit | None:
 
 
 def _bends(run: Residuals) -> Score | None:
-    """Of the part of exp(H) that is no trend in the step: under the law R follows it by the same a.
+    """Test the part of exp(H) that is no trend in the step. Under the law R follows it with the
+    same a.
 
-    A reward that is a curve in the step alone passes for the law along the trend of H, not here.
+    A reward that depends on the step alone can agree with the trend of H, but not with its bends.
     """
     count = len(run.x)
     trend = score.polynomials(count, TREND_DEGREE)
@@ -129,7 +136,7 @@ def _late(run: Residuals) -> Score | None:
 
 
 def _along(run: Residuals, column: Floats, degree: int) -> Score | None:
-    """The test against one column; None where it is nothing."""
+    """Return the score test against one column; None if the column is zero."""
     length = float(np.linalg.norm(column))
     if not length > 1e-9 * float(np.linalg.norm(run.x)):
         return None
@@ -137,8 +144,8 @@ def _along(run: Residuals, column: Floats, degree: int) -> Score | None:
 
 
 def _around(values: Floats, near: int, far: int) -> Floats:
-    """The mean of `far` neighbours to either side beyond the `near` next ones, centred; beyond the
-    ends, mirrored through the last value. Shape (K,).
+    """Return the mean of `far` neighbours on either side after skipping `near`, centred. The ends
+    are padded by point reflection. Shape (K,).
     """
     window = np.zeros(2 * (near + far) + 1)
     window[:far] = window[-far:] = 0.5 / far
@@ -149,7 +156,7 @@ def _around(values: Floats, near: int, far: int) -> Floats:
 
 
 def _leap(run: Residuals) -> tuple[float, int, float]:
-    """F of the best leap of R beside the law, where it is, and its size."""
+    """Return the F, the position and the size of the best leap of R relative to the law."""
     at, columns = _leaps(len(run.left))
     along = run.direction
     apart = columns - np.outer(columns @ along, along)
@@ -171,7 +178,7 @@ def _leap(run: Residuals) -> tuple[float, int, float]:
 
 @lru_cache(maxsize=32)
 def _leaps(n: int) -> tuple[Places, Floats]:
-    """First bin after each leap, shape (m,), and the leaps, centred, shape (m, n)."""
+    """Return the first bin after each leap, shape (m,), and the centred leaps, shape (m, n)."""
     edge = max(2, round(EDGE * n))
     at = np.arange(edge, n - edge + 1)
     columns = (np.arange(n) >= at[:, None]).astype(float)

@@ -1,7 +1,7 @@
-"""Null controls: how much of a run's fall of H comes without any signal.
+"""Compare runs with their null controls: how much of the fall of H needs no reward signal.
 
-A null control permutes the advantages inside each group, so its updates are as large and say
-nothing. This is the one place where a run's row hangs on another run.
+A null control permutes the advantages inside each group, so its updates are as large but carry no
+signal. Only the numbers of this module make a run's row depend on another run.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from harness.law.io.identity import Identity
 from harness.law.results import Floats, Interval, NetOfNull, RunResult, RunSeries
 
 NOISE_DRIVEN = 0.5
-"""A run whose null control is sure to explain more than this share of its fall of H: the interval
-of the share lies above it."""
+"""A run is noise-driven if its null control explains more than this share of its fall of H: the
+interval of the share must lie above it."""
 
 
 @dataclass(frozen=True)
 class Net:
-    """A run beside its null control, over the steps that both ran."""
+    """A run compared with its null controls, over the steps that all ran."""
 
     null_share: Interval | None
-    """Fall of H of the null / of the run; None where the run's own fall is not beyond its error."""
+    """Fall of H of the null control / of the run; None if the run's fall is within its error."""
     fall: Interval | None
-    """Fall of H of the run minus that of the null, nats."""
+    """Fall of H of the run minus that of the null control, nats."""
     gain: Interval | None
-    """Gain of R of the run minus that of the null; None where their R is not the same column."""
+    """Gain of R of the run minus that of the null control; None if their reward columns differ."""
 
 
 def compared(
@@ -41,9 +41,10 @@ def compared(
     nulls: Mapping[str, Sequence[RunResult]],
     series: Mapping[str, RunSeries],
 ) -> tuple[RunResult, ...]:
-    """The same runs, those that `null_controls` found one for filled in.
+    """Fill in the comparison with null controls for each run in `nulls` (see `null_controls`).
 
-    That is null_share, noise_driven and net_of_null, and `noise_driven` among the reasons.
+    The fields are null_share, noise_driven and net_of_null; `noise_driven` is also added to the
+    reasons.
     """
     return tuple(
         _filled(run, net_of_null(run, nulls[run.run], series)) if run.run in nulls else run
@@ -57,10 +58,10 @@ def null_controls(
     pool_unlike: bool,
     unfinished: Collection[str] = (),
 ) -> dict[str, tuple[RunResult, ...]]:
-    """Run path -> its null controls: the one of its seed, else those of all other seeds.
+    """Map each run to its null controls: those of its seed, or else those of all other seeds.
 
-    They must be alike in config and, unless `pool_unlike`, measurement card. One that is
-    `unfinished` counts for no run that is not.
+    Config and, unless `pool_unlike`, measurement card must be equal. An `unfinished` null control
+    is used only for unfinished runs.
     """
     fitted = [r for r in results if r.status == "ok" and who[r.run].config is not None]
     nulls: dict[str, list[RunResult]] = {}
@@ -80,10 +81,10 @@ def null_controls(
 def of_own_seed(
     nulls: Mapping[str, Sequence[RunResult]], who: Mapping[str, Identity]
 ) -> dict[str, tuple[str, ...]]:
-    """Run path -> the paths of those null controls that have its seed; empty where none has.
+    """Map each run to its null controls of the same seed, possibly none.
 
-    A null control of another seed may stand for several runs: their numbers net of it share its
-    noise, and are no replicates.
+    A null control of another seed may be used for several runs. Their differences from it share
+    its noise, so they are no replicates.
     """
     return {
         run: tuple(n.run for n in controls if who[n.run].seed == who[run].seed is not None)
@@ -92,10 +93,10 @@ def of_own_seed(
 
 
 def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str, RunSeries]) -> Net:
-    """Computes what the run did beyond the mean of its null controls (at least one).
+    """Subtract the mean of the null controls (at least one) from the run.
 
-    The intervals hold the errors of both measurements, not the spread of null controls over
-    seeds: that is in the spread of these numbers over the runs of a group.
+    The intervals cover the errors of both measurements. They do not cover the spread of null
+    controls over seeds, which shows in the spread of these numbers over the runs of a group.
     """
     until = min(float(series[r.run].course_steps[-1]) for r in (run, *nulls))
     fell, *null_falls = (_fall_until(series[r.run], until) for r in (run, *nulls))
@@ -113,14 +114,14 @@ def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str,
 def gain_beyond(
     run: Points, nulls: Sequence[Points], until: float, exact_start: bool = False
 ) -> Interval | None:
-    """Gain of R of a run minus the mean gain of its null controls, of the steps up to `until`."""
+    """Return the gain of R of a run minus the mean gain of its null controls, up to `until`."""
     inside = [points.where(points.steps <= until) for points in (run, *nulls)]
     gain, *null_gains = (regime.gain(points, exact_start) for points in inside)
     return beyond(gain, null_gains)
 
 
 def beyond(of_run: Interval | None, of_nulls: Sequence[Interval | None]) -> Interval | None:
-    """A number of a run minus the mean of its null controls; None where one of them has none."""
+    """Return a number of a run minus the mean of its null controls; None if any is None."""
     mean = _mean(of_nulls)
     return _minus(of_run, mean) if of_run and mean else None
 
@@ -130,11 +131,11 @@ def _fall_until(series: RunSeries, until: float) -> Interval | None:
 
 
 def fall(entropy: Floats, exact_start: bool = False) -> Interval | None:
-    """Mean of the first 2% of H minus that of the last 10%, nats; `entropy` has shape (steps,).
+    """Return the mean of the first 2% of H minus that of the last 10%, in nats.
 
-    Of three values at least at either end. Spikes are pulled in. The 95% interval takes the noise
-    at either end from the fifth of the run there. None below 16 steps. `exact_start`: the first
-    value alone is the start, and has no noise.
+    `entropy` has shape (steps,). Each mean uses at least three values, and spikes are clipped. The
+    95% interval estimates the noise at either end from the nearest fifth of the run. None below 16
+    steps. `exact_start`: use the first value alone as the start, without noise.
     """
     h = spikes.without_spikes(entropy)
     n = len(h)
@@ -152,7 +153,7 @@ def _points(series: RunSeries) -> Points:
 
 
 def _mean(values: Sequence[Interval | None]) -> Interval | None:
-    """None where one of the values is."""
+    """Return the mean of the values; None if one of them is None."""
     measured = [v for v in values if v is not None]
     if len(measured) < len(values):
         return None
@@ -168,9 +169,10 @@ def _minus(one: Interval, other: Interval) -> Interval:
 
 
 def share(part: Interval, whole: Interval, common: float = 0.0) -> Interval | None:
-    """part / whole, its interval by Fieller (1954); None where that of `whole` reaches 0.
+    """Return part / whole with an interval by Fieller (1954); None if the interval of `whole`
+    reaches 0.
 
-    `common`: their covariance, in the unit of squared half-widths; 0 where they are independent.
+    `common`: their covariance, in units of squared half-widths; 0 if they are independent.
     """
     if whole.low <= 0:
         return None
@@ -183,7 +185,7 @@ def share(part: Interval, whole: Interval, common: float = 0.0) -> Interval | No
 
 
 def driven(null_share: Interval) -> bool:
-    """Whether the null control is sure to explain more than half."""
+    """Return whether the whole interval of the share lies above NOISE_DRIVEN."""
     return null_share.low > NOISE_DRIVEN
 
 
@@ -205,7 +207,9 @@ def _filled(run: RunResult, net: Net) -> RunResult:
 
 
 def _but_for_signal(who: Identity, pool_unlike: bool) -> str:
-    """The config that a run and its null control share: all but seed and null_control."""
+    """Return a key that a run and its null controls share: the config without seed and
+    null_control, and the measurement card unless `pool_unlike`.
+    """
     config = {key: value for key, value in (who.full_config or {}).items() if key != "seed"}
     algorithm = config.get("algorithm")
     if isinstance(algorithm, dict):

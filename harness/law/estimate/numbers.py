@@ -1,8 +1,8 @@
-"""Means, medians and quantiles to the last bit of numpy's and scipy's, without their cost a call;
-and what an autoregression carries on, to within rounding.
+"""Fast means, medians and quantiles, equal bit for bit to those of numpy and scipy, and an
+autoregressive filter, equal up to rounding.
 
-A run needs hundreds of them on short arrays, where numpy's own take longer to begin than to do;
-and scipy.stats and scipy.signal, for all their other contents, half a second to import each.
+The analysis of a run calls them hundreds of times on short arrays, where the overhead of numpy's
+functions exceeds the computation. Importing scipy.stats or scipy.signal costs half a second each.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ _MEDIAN_OF_7 = (
     *((2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4)),
 )
 NEGLIGIBLE = 1e-20
-"""Beside 1, as the share of a value that is carried on."""
+"""Filter coefficients up to this size are treated as 0."""
 _EXCHANGES = {5: _MEDIAN_OF_5, 7: _MEDIAN_OF_7}
-"""Compare-exchanges after which the middle place holds the median."""
+"""Window -> compare-exchanges after which the middle element is the median (a sorting network)."""
 
 
 def mean(values: Floats) -> float:
-    """At least one value."""
+    """Return the mean of at least one value."""
     return float(np.add.reduce(values) / len(values))
 
 
 def last_tenth(values: Floats) -> Floats:
-    """Of one value at least."""
+    """Return the last tenth of the values, at least one."""
     return values[-max(1, len(values) // 10) :]
 
 
 def row_means(rows: Floats) -> Floats:
-    """Shape (rows, 1)."""
+    """Return the mean of each row, shape (rows, 1)."""
     result: Floats = np.add.reduce(rows, axis=1, keepdims=True) / rows.shape[1]
     return result
 
 
 def centred(values: Floats) -> Floats:
-    """Minus their mean."""
+    """Subtract the mean."""
     result: Floats = values - np.add.reduce(values) / len(values)
     return result
 
 
 def median(values: Floats) -> float:
-    """At least one value, no NaN."""
+    """Return the median of at least one value without NaN."""
     low, high = (len(values) - 1) // 2, len(values) // 2
-    parted = np.partition(values, (low, high))  # two places, even alike: a third of the time of one
+    parted = np.partition(values, (low, high))  # a tuple, even if both are equal: 3 times as fast
     return float((parted[low] + parted[high]) / 2)
 
 
 def running_median(padded: Floats, window: int) -> Floats:
-    """Median of each 5 or 7 neighbours, no NaN. Shape (n - window + 1,)."""
+    """Return the medians of all windows of 5 or 7 values without NaN. Shape (n - window + 1,)."""
     length = len(padded) - window + 1
     places = [padded[at : at + length] for at in range(window)]
     for low, high in _EXCHANGES[window]:
@@ -63,10 +63,10 @@ def running_median(padded: Floats, window: int) -> Floats:
 
 
 def carried_on(series: Floats, share: float) -> Floats:
-    """y_t = value_t + share y_(t-1) along each row, share in [0, 1). Shape (rows, n), as `series`.
+    """Filter each row by y_t = value_t + share * y_(t-1), share in [0, 1). Shape (rows, n).
 
-    With L the lag, 1 / (1 - share L) is the product of 1 + (share L)^(2^k): each factor doubles
-    how far back the sum reaches, until what is added is below rounding.
+    With L the lag operator, 1 / (1 - share L) is the product of 1 + (share L)^(2^k). Each factor
+    doubles the reach of the sum, until further terms are below rounding.
     """
     carried, lag = series.copy(), 1
     while lag < carried.shape[1] and share > NEGLIGIBLE:
@@ -76,15 +76,18 @@ def carried_on(series: Floats, share: float) -> Floats:
 
 
 def t_quantile(probability: float, freedom: float) -> float:
-    """Quantile of Student's t."""
+    """Return the quantile of Student's t with `freedom` degrees of freedom."""
     return float(special.stdtrit(freedom, probability))
 
 
 def t_tail(t: float, freedom: float) -> float:
-    """Probability that Student's t is above `t`."""
+    """Return the probability that Student's t is above `t`."""
     return float(special.stdtr(freedom, -t))
 
 
 def f_tail(f: float, above: float, below: float) -> float:
-    """Probability that F with that many degrees of freedom above and below is above `f`."""
+    """Return the probability that an F variable is above `f`.
+
+    `above` and `below` are the degrees of freedom of numerator and denominator.
+    """
     return float(special.fdtrc(above, below, f))

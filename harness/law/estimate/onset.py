@@ -1,7 +1,7 @@
-"""The onset of collapse: a sharp fall of log H, or the last of the budget being spent.
+"""Find the onset of collapse (a sharp fall of log H, or a spent budget) or of an explosion.
 
-Under the law the reward still to be gained, as a share of what there was to gain at the start,
-is (exp(H_t) - 1) / (exp(H_0) - 1): a and b cancel. So "10% left" is a threshold on H alone.
+Under the law the headroom, the reward still to be gained as a share of that at the start, is
+(exp(H_t) - 1) / (exp(H_0) - 1), since a and b cancel. So "10% left" is a threshold on H alone.
 """
 
 from __future__ import annotations
@@ -17,39 +17,42 @@ from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
 
 LEFT_AT_END = 0.20
-"""More headroom than this at the end is no collapse."""
+"""A run with more headroom than this at the end did not collapse."""
 SPENT = 0.10
 SPENT_FROM, SPENT_TO = 0.125, 0.08
 PROFILE_DROP = 8.0
-"""Likelihood-ratio threshold of the interval, calibrated by simulation, not chi-square's 3.84."""
+"""Likelihood-ratio threshold of the interval, calibrated by simulation instead of chi-square's
+3.84."""
 DOUBLED, ROSE = 0.7, 0.4
-"""In log H: what is an explosion, and what is a rise beyond doubt."""
+"""Rise of log H above its trough that is an explosion, and one above both trough and start."""
 FELL = 0.35
-"""In log H: a trough so far below the start was fallen to."""
+"""Distance of the trough below the start, in log H, above which H fell before it rose."""
 NEAR_TROUGH, RISEN = 0.15, 0.7
-"""Shares of the rise, in log H: still near the trough, and most of it done."""
+"""Shares of the rise of log H: up to the first H is near its trough, from the second on most of the
+rise is done."""
 FEWEST_BINS = 8
-"""Fewest bins that a knot is sought in."""
+"""Smallest number of bins in which a knot is sought."""
 STILL_RISES = 0.25
-"""Rise of R after a fall of H, as a share of its gain before, that says what H was spent on."""
+"""Smallest rise of R after a fall of H, as a share of its gain before, for which the fall is no
+collapse: H was spent on reward."""
 RISE_IN_NOISE = 0.4
-"""The same in standard deviations of the noise of one row, at least."""
+"""Smallest such rise in standard deviations of the noise of one row."""
 LEAST_START_NATS = 1e-6
 """A run that starts below it has no entropy to lose."""
 LOWEST_SHARE = 1e-3
-"""log H is floored at this share of the initial H: below it, nothing more is lost."""
+"""log H is floored at this share of the initial H, because lower values make no difference."""
 
 
 @dataclass(frozen=True)
 class Rise:
-    """The height at which H ends (last tenth) above its trough (smoothed over five bins)."""
+    """The rise of H from its trough (smoothed over five bins) to its end (last tenth)."""
 
     over_trough: float
-    """In log H."""
+    """Log H at the end minus log H at the trough."""
     over_start: float
-    """In log H, above the first bins; negative where H ends below them."""
+    """Log H at the end minus log H of the first bins; negative if H ends below its start."""
     headroom: float
-    """In shares of the initial headroom: a doubling of next to nothing is no rise."""
+    """Rise in shares of the initial headroom: doubling a negligible H is no rise."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +64,15 @@ class BinnedEntropy:
     log_h: Floats
     """Log of the bin's median H."""
     log_start: float
-    """The same of the first bins."""
+    """Log of the median H of the first bins."""
     headroom: Floats
     """Share of the initial exp(H) - 1 that is left."""
     width: float
-    """Steps of one bin."""
+    """The width of one bin in steps."""
 
     @cached_property
     def rise(self) -> Rise:
-        """At the end."""
+        """The rise of H from its trough to the end of the run."""
         last = slice(-max(1, len(self.log_h) // 10), None)
         end, regained = numbers.median(self.log_h[last]), numbers.median(self.headroom[last])
         return Rise(
@@ -80,14 +83,12 @@ class BinnedEntropy:
 
 
 def course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
-    """H as it was logged, in bins; None where it has too few points, or none was there to begin
-    with.
-    """
+    """Bin a logged H after removing its glitches; None if it has too few points or starts at 0."""
     return plain_course(steps, spikes.without_glitches(entropy))
 
 
 def plain_course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
-    """The same of an H that holds no glitches."""
+    """Bin an H without glitches; None if it has too few points or starts at 0."""
     n = len(steps)
     if n < FEWEST_POINTS:
         return None
@@ -104,7 +105,10 @@ def plain_course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
 
 
 def find(run: BinnedEntropy, rewards: Points) -> Onset | None:
-    """The onset of collapse or explosion; `rewards` decide whether a fall of H was useful."""
+    """Find the onset of a collapse or an explosion; None if there is none.
+
+    A fall of H after which R (`rewards`) still rises is no collapse.
+    """
     explosion = _explosion(run)
     if explosion is not None:
         return explosion
@@ -119,8 +123,10 @@ def find(run: BinnedEntropy, rewards: Points) -> Onset | None:
 
 
 def _accelerating(y: Floats) -> Knots | None:
-    """Finds the fall of H. Of two knots that accelerate the first may be a bend of H, long before
-    a fall that the second has: then one knot decides.
+    """Find an accelerating fall of H; None if there is none.
+
+    If both of two knots accelerate, the first may be a bend long before the fall at the second. In
+    that case a fit with one knot takes precedence.
     """
     two = segments.two_knots(y)
     falls = two.f > 6 and _accelerates(*two.slopes[:2])
@@ -137,9 +143,9 @@ def _accelerates(before: float, after: float) -> bool:
 
 
 def _located(kind: str, run: BinnedEntropy, knots: Knots, first: int = 0) -> Onset:
-    """The first knot with its profile-likelihood interval, at least one bin to each side.
+    """Locate the first knot, with its profile-likelihood interval of at least one bin either side.
 
-    `first`: the bin of the run that is bin 0 of the fit.
+    `first`: index in the run of the fit's first bin.
     """
     ssr = knots.first_knot
     drop = (len(ssr) - 6) / knots.tau * np.log(ssr / np.min(ssr))
@@ -156,7 +162,9 @@ def _clipped(kind: str, run: BinnedEntropy, step: float, low: float, high: float
 
 
 def _reward_still_rises(rewards: Points, step: float) -> bool:
-    """Then H was consumed for reward, as the law has it, and did not collapse."""
+    """Return whether R rises after the fall of H. Then H was spent on reward, as the law predicts,
+    and did not collapse.
+    """
     before = rewards.reward[rewards.steps < step]
     after = rewards.where(rewards.steps >= step)
     rise = interval.move(after.steps, after.reward)
@@ -180,7 +188,7 @@ def _budget_spent(run: BinnedEntropy) -> Onset | None:
 
 
 def settles(steps: Floats, values: Floats, limit: float) -> float | None:
-    """The step from which `values` stay at or below `limit`, interpolated; None if they do not."""
+    """Return the interpolated step from which `values` stay at or below `limit`; None if none."""
     above = np.flatnonzero(values > limit)
     if len(above) == 0:
         return float(steps[0])
@@ -197,7 +205,10 @@ def _smooth(values: Floats) -> Floats:
 
 
 def _explosion(run: BinnedEntropy) -> Onset | None:
-    """H ends at twice its trough or well above trough and start, by a share that counts."""
+    """Find an explosion: H ends at twice its trough, or well above both trough and start.
+
+    The rise must also be at least 0.2 of the initial headroom. None if there is no explosion.
+    """
     end = run.rise
     doubled = end.over_trough > DOUBLED or min(end.over_trough, end.over_start) > ROSE
     if not doubled or end.headroom < 0.2:
@@ -214,13 +225,13 @@ def _explosion(run: BinnedEntropy) -> Onset | None:
 
 
 def _fell(run: BinnedEntropy) -> bool:
-    """Whether H fell before it rose: then the rise begins at the trough, not at the first step."""
+    """Return whether H fell before it rose, so that the rise begins at the trough."""
     return run.rise.over_trough - run.rise.over_start > FELL
 
 
 def _after_the_trough(run: BinnedEntropy) -> Onset | None:
-    """The knot of a broken line from where H comes near its trough to where most of the rise is
-    done: neither the fall before nor what H does on its new level bends it.
+    """Locate the knot of a broken line between the bin where H comes near its trough and the bin
+    where most of the rise is done. The fit excludes the fall before and the new level after.
     """
     smooth, rise = _smooth(run.log_h), run.rise.over_trough
     trough = int(np.argmin(smooth))
@@ -240,9 +251,9 @@ def _after_the_trough(run: BinnedEntropy) -> Onset | None:
 
 
 def _from_the_start(run: BinnedEntropy) -> Onset:
-    """H ends at twice its start, and nothing shows that it kept its start for a while.
+    """Place the onset at the first step: H ends at twice its start, without a knot in its rise.
 
-    The interval ends where H comes to stay well above its start: by then it rises.
+    The interval ends at the step from which H stays well above its start.
     """
     first = float(run.steps[0])
     above = settles(run.steps, -run.log_h, -(run.log_start + ROSE))

@@ -1,4 +1,4 @@
-"""The course of a run in numbers and a word: landmarks, gain of R, silent groups, regime."""
+"""Describe the course of a run: landmarks, gain of R, share of silent groups, regime."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from harness.law.results import Interval, Onset
 
 SHARES_PERCENT = (50, 20, 10, 5)
 PLATEAU_F = 12.0
-"""F of one knot in R against a straight line, deflated by autocorrelation."""
+"""Smallest F of one knot in R against a straight line, deflated by autocorrelation."""
 PLATEAU_SLOPE = 0.25
-"""R has levelled off when it rises at most at this share of the rate it rose at before."""
+"""R has levelled off if its slope is at most this share of the slope before."""
 
 
 DEAD = 0.05
-"""Share of R's range, above the lowest it ever has, that a dead reward keeps to."""
+"""A dead reward stays within this share of R's range above its minimum."""
 ALIVE = 0.2
-"""The same for what it had before: well above."""
+"""Before it died, the median of R must exceed its minimum by this share of its range."""
 FEWEST_DEAD, DEAD_SHARE = 8, 0.1
-"""Rows, and share of all rows, that a reward must have been dead for at the end."""
+"""Smallest number of rows, and share of all rows, that a reward must be dead at the end."""
 DEATH_WINDOW = 5
 STILLER = 0.7
-"""Scatter from row to row of a dead reward, at most, as a share of what it was."""
+"""Largest row-to-row scatter of a dead reward, as a share of the scatter before."""
 
 
 def landmarks(
@@ -38,11 +38,11 @@ def landmarks(
     plateau: float | None,
     died: float | None = None,
 ) -> dict[str, float | None]:
-    """headroom_P and entropy_P: the step from which no more than P% is left; None if none is.
+    """Return landmark -> step; None if the run does not reach it.
 
-    Headroom is exp(H) - 1, the reward still to be won under the law; law_break is the step at
-    which the law ends, if it does; reward_plateau the one from which R rises no more; reward_died
-    the one from which it stays at its lowest.
+    headroom_P and entropy_P: from there on at most P% is left, where headroom is exp(H) - 1, the
+    reward still to be gained under the law. law_break: the law breaks. reward_plateau: R stops
+    rising. reward_died: R stays at its minimum.
     """
     marks: dict[str, float | None] = {}
     for percent in SHARES_PERCENT:
@@ -54,11 +54,11 @@ def landmarks(
 
 
 def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
-    """The knot of R in time after which it rises at no more than a quarter of its rate before.
+    """Return the step of the knot after which R rises at no more than a quarter of its rate before.
 
-    None where R does not bend so, or below 16 points. A reward that turns and falls has its
-    plateau at the turn. It marks where R levels off, not why: read it beside the onset. `shape`:
-    of the points, where it is known already.
+    None if there is no such knot, or below 16 points. If R turns and falls, the plateau is at the
+    turn. It says where R levels off but not why, so compare it with the onset. Pass `shape`, the
+    binned points, if it is already computed.
     """
     if len(points) < FEWEST_POINTS:
         return None
@@ -72,10 +72,11 @@ def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
 
 
 def reward_died(points: Points) -> float | None:
-    """The step from which R stays for good at the lowest level it ever has, with less noise.
+    """Return the step from which R stays at its lowest level to the end, with less noise.
 
-    None where it does not, or was never well above it, or below 16 points. All limits are shares
-    of R's own range: R and s R + c, s > 0, die at one step. A median of 5 rows forgives lone ones.
+    None if it does not, if it was never well above that level, or below 16 points. All limits are
+    shares of R's own range, so R and s R + c, s > 0, die at the same step. A running median of 5
+    rows tolerates single outliers.
     """
     n = len(points)
     if n < FEWEST_POINTS:
@@ -96,7 +97,7 @@ def reward_died(points: Points) -> float | None:
 
 
 def ends(points: Points, shape: Binned | None = None) -> tuple[float | None, float | None]:
-    """reward_plateau and reward_died."""
+    """Return reward_plateau and reward_died."""
     return reward_plateau(points, shape), reward_died(points)
 
 
@@ -105,19 +106,19 @@ def _entropy_below(run: BinnedEntropy, share: float) -> float | None:
 
 
 KEPT = 0.20
-"""H that ends within this share of its start was kept."""
+"""H was kept if it ends within this share of its start."""
 SILENT = 0.5
-"""Above this share of groups without a signal, a run can starve."""
+"""Share of groups without a signal above which a run can be starved."""
 BY_ONSET = {"terminal_fall": "collapsed", "budget_spent": "spent"}
 
 
 def gain(points: Points, exact_start: bool = False) -> Interval | None:
-    """Mean reward of the last tenth minus that of the first, of three values at least, its 95%
-    interval by AR(1) errors. None below 16 points.
+    """Return the mean reward of the last tenth (at least three values) minus that of the first.
 
-    With `exact_start` minus the first value alone: that of the policy before its first update, on
-    held-out users, which all runs from the same weights share. By the first tenth of its
-    evaluations a run that learns fast has learnt, and would seem to have gained less.
+    The 95% interval uses AR(1) errors. None below 16 points. With `exact_start` only the first
+    value is subtracted: the reward on held-out users before the first update, which all runs from
+    the same weights share. A run that learns fast has already learnt within the first tenth of its
+    evaluations, and their mean would understate its gain.
     """
     n = len(points)
     if n < FEWEST_POINTS:
@@ -131,10 +132,10 @@ def gain(points: Points, exact_start: bool = False) -> Interval | None:
 
 
 def silent_share(shares: Sequence[ColumnSeries]) -> Interval | None:
-    """Mean over the run of the share of groups without a signal, of the column where it is larger.
+    """Return the mean share of groups without a signal, of the column with the larger mean.
 
-    Its 95% interval, within [0, 1], is the wider of AR(1) errors around a cubic and of means of
-    blocks of time. None below 16 values.
+    The 95% interval, clipped to [0, 1], is the wider of AR(1) errors around a cubic and of block
+    means. None below 16 values.
     """
     valid = [s.values[(s.values >= 0) & (s.values <= 1)] for s in shares]
     long_enough = [values for values in valid if len(values) >= FEWEST_POINTS]
@@ -149,11 +150,11 @@ def silent_share(shares: Sequence[ColumnSeries]) -> Interval | None:
 def regime(
     run: BinnedEntropy | None, won: Interval | None, onset: Onset | None, silent: Interval | None
 ) -> str | None:
-    """The first that fits of exploded, starved, collapsed, spent, learning, drifting.
+    """Return the first that applies of exploded, starved, collapsed, spent, learning, drifting.
 
-    `silent` is the share of groups without a signal, None where the log does not hold it.
-    Starved and learning ask for an interval on their side of the line. None where rows are too
-    few.
+    `won` is the gain of R, `silent` the share of groups without a signal (None if not logged).
+    For starved the interval of `silent`, and for learning that of `won`, must lie above the limit.
+    None if there are too few rows.
     """
     if won is None or run is None:
         return None

@@ -1,8 +1,8 @@
-"""Curves of the reward against the step, by variable projection.
+"""Fit curves of the reward against the step by variable projection.
 
-R = level + size * f(t; shape) is linear in level and size: for every shape of a grid their best
-values are a projection, so that only the shape is searched, on a coarse grid and then on a finer
-one between the neighbours of its best. No start values, no iteration that may fail to converge.
+R = level + size * f(t; shape) is linear in level and size, whose best values are a projection for
+any shape. Only the shape is searched, on a coarse grid and then on a finer grid around the best
+point. This needs no start values and cannot fail to converge.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from harness.law.results import Floats
 DURATIONS = np.geomspace(0.01, 10.0, 60)
 """Time constants of the saturating exponential, in lengths of the run."""
 MIDPOINTS = np.geomspace(0.01, 10.0, 40)
-"""Steps at which the sigmoid is half way, in lengths of the run."""
+"""Midpoints of the sigmoid, in lengths of the run."""
 STEEPNESSES = np.geomspace(0.5, 12.0, 8)
 SWEEPS = 16
-"""Sets of steps whose coarse grids are kept: the runs of a sweep have the same."""
+"""Cache size for coarse grids, one per set of steps: the runs of a sweep have the same steps."""
 FINER_KEPT = 256
-"""Finer grids that are kept, 26 KB each at most: runs of the same steps often share the best."""
+"""Cache size for finer grids, at most 26 KB each: runs with the same steps often share them."""
 FINER = 9
-"""Points of the finer grid between two neighbours of the coarse one, along each axis."""
+"""Points of the finer grid along each axis, between the two neighbours of a coarse point."""
 
 
 def _between_neighbours(grid: Floats) -> Floats:
-    """For each point of a grid a finer one, geometric. Shape (len(grid), FINER)."""
+    """Return a geometric grid around each point of a grid. Shape (len(grid), FINER)."""
     padded = np.pad(grid, 1, mode="edge")
     return np.geomspace(padded[:-2], padded[2:], FINER, axis=1)
 
@@ -43,26 +43,32 @@ FINER_STEEPNESSES = _between_neighbours(STEEPNESSES)
 
 @dataclass(frozen=True)
 class _Curves:
-    """One curve a shape, and what fitting the first `fitted` points by any of them takes."""
+    """The curves of a grid of shapes, with the sums needed to fit the first `fitted` points."""
 
     columns: Floats
-    """Shape (C, K)."""
+    """The curves, shape (C, K)."""
     fitted: int
     flat: NDArray[np.bool_]
-    """Whether a curve does not move on those points. Shape (C,)."""
+    """Whether a curve is constant on the fitted points. Shape (C,)."""
     power: Floats
-    """Sum of squares of those points around their mean; 1 where flat. Shape (C,)."""
+    """Centred sum of squares of each curve on the fitted points; 1 where flat. Shape (C,)."""
 
 
 def saturating(time: Floats, reward: Floats, fitted: int) -> Floats:
-    """1 - exp(-t/tau), tau the best for the first `fitted` points; shapes (K,), time above 0."""
+    """Return 1 - exp(-t/tau) with the tau that fits the first `fitted` points best.
+
+    Arrays have shape (K,), and time is above 0.
+    """
     steps = time.tobytes()
     at = _best(_coarse_exponentials(steps, fitted), reward)
     return _chosen(_finer_exponentials(steps, fitted, at), reward)
 
 
 def sigmoid(time: Floats, reward: Floats, fitted: int) -> Floats:
-    """1 / (1 + (m/t)^B), as saturating(); in compute: arXiv 2510.13786, equation 1."""
+    """Return the best 1 / (1 + (m/t)^B), arguments as in `saturating`.
+
+    The curve in compute instead of steps: arXiv 2510.13786, equation 1.
+    """
     steps = time.tobytes()
     at, steep = divmod(_best(_coarse_sigmoids(steps, fitted), reward), len(STEEPNESSES))
     return _chosen(_finer_sigmoids(steps, fitted, at, steep), reward)
@@ -99,7 +105,7 @@ def _exponentials(time: Floats, durations: Floats) -> Floats:
 
 
 def _sigmoids(time: Floats, midpoints: Floats, steepnesses: Floats) -> Floats:
-    """Midpoints vary slowest. Shape (midpoints * steepnesses, K)."""
+    """Return all sigmoids, midpoints varying slowest. Shape (midpoints * steepnesses, K)."""
     apart = np.log(midpoints)[:, None, None] - np.log(time)
     columns: Floats = 1 / (1 + np.exp(steepnesses[:, None] * apart))
     return columns.reshape(-1, len(time))
@@ -118,6 +124,6 @@ def _chosen(curves: _Curves, reward: Floats) -> Floats:
 
 
 def _best(curves: _Curves, reward: Floats) -> int:
-    """The index of the curve that explains most of the fitted rewards, with a level of its own."""
+    """Return the index of the curve whose best level and size fit the rewards best."""
     along = curves.columns[:, : curves.fitted] @ numbers.centred(reward[: curves.fitted])
     return int(np.argmax(np.where(curves.flat, 0.0, along**2 / curves.power)))

@@ -1,4 +1,4 @@
-"""Other curves through the same points: is exp(H) better than H, than the step, than nothing?"""
+"""Compare the law with rival curves: is exp(H) better than H, than the step, than a constant?"""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ FEWEST_BINS = 8
 PARAMETERS = {
     "law": 3, "linear_in_h": 3, "log_1_plus_h": 3, "saturating": 4, "sigmoid": 5, "last_value": 2
 }  # fmt: skip
-"""Parameters of each model, with the variance of its residuals; the order in law.json."""
+"""Number of parameters of each model, including the residual variance, in the order of law.json."""
 LEAST_WORTH = max(PARAMETERS.values()) + 2.0
-"""Bins' effective number is floored here: below, the penalty of the largest model has no value."""
+"""Lower limit of the effective number of bins, below which the AICc penalty of the largest model is
+undefined."""
 TELLS_APART = 6.0
-"""Difference in AICc below which neither of two models is called better. The customary 2 calls the
-wrong one better in up to a fifth of short runs (benchmarks/coverage.md)."""
+"""Difference in AICc below which neither of two models counts as better. The customary 2 prefers
+the wrong one in up to a fifth of short runs (benchmarks/coverage.md)."""
 EARLIEST = 1e-6
-"""Share of the run before which no bin is placed: curves in the step take its logarithm."""
+"""Smallest time of a bin as a share of the run, because curves in the step take its logarithm."""
 LARGEST_LAG1 = 0.8
-"""Limit for residuals of binned means: they are few, and the estimate is noisy."""
+"""Upper limit of the lag-1 correlation of binned residuals, whose estimate is noisy."""
 
 
 def compare(points: Points) -> dict[str, Rival] | None:
-    """Compares the law with every model on the same points: model -> how well it does.
+    """Score the law and every rival on the same points: model -> scores.
 
-    AICc on time-binned means at their effective number (Hurvich and Tsai 1989), that of the
-    model which leaves least, so that a poor law does not hide its rivals. None where points
-    are too few.
+    AICc (Hurvich and Tsai 1989) is computed on time-binned means with their effective number. That
+    comes from the residuals of the best model, so that a poor law does not hide its rivals. None
+    if there are too few points.
     """
     n = len(points)
     if n < 2 * FEWEST_BINS:
@@ -59,7 +60,7 @@ def compare(points: Points) -> dict[str, Rival] | None:
 
 
 def against_linear(compared: Mapping[str, Rival] | None) -> str | None:
-    """law_better, linear_better or not_distinguishable; None where nothing was compared."""
+    """Return law_better, linear_better or not_distinguishable; None if `compared` is None."""
     if compared is None:
         return None
     ahead = compared["linear_in_h"].delta_aicc
@@ -69,7 +70,7 @@ def against_linear(compared: Mapping[str, Rival] | None) -> str | None:
 
 
 def _time(points: Points, binned: Bins) -> Floats:
-    """Mean step of each bin as a share of the run, above 0 and up to 1. Shape (bins,)."""
+    """Return the mean step of each bin as a share of the run, in (0, 1]. Shape (bins,)."""
     first, last = points.steps[0], points.steps[-1]
     share = binned.means((points.steps - first) / (last - first))
     return np.maximum(share, EARLIEST)
@@ -86,10 +87,9 @@ def _entropy_forms(h: Floats) -> dict[str, Floats]:
 def _left(
     by_entropy: Mapping[str, Floats], time: Floats, reward: Floats, fitted: int
 ) -> dict[str, Floats]:
-    """The residuals of all bins by each model fitted to the first `fitted`. Model -> (bins,).
+    """Return model -> residuals of all bins, shape (bins,), fitted to the first `fitted` bins.
 
-    The last value is a mean over all fitted bins where these are the whole run, and the last of
-    them where later ones are to be predicted.
+    The model `last_value` is the mean if all bins are fitted, else the last fitted bin.
     """
     by_step = {name: form(time, reward, fitted) for name, form in STEP_FORMS.items()}
     forms = {**by_entropy, **by_step}
@@ -99,7 +99,7 @@ def _left(
 
 
 def _residuals(forms: Floats, reward: Floats, fitted: int) -> Floats:
-    """Residuals of the lines of the reward on each form, by least squares. Shape (forms, bins)."""
+    """Return the residuals of least squares of the reward on each form. Shape (forms, bins)."""
     level, middle = numbers.mean(reward[:fitted]), numbers.row_means(forms[:, :fitted])
     centred = forms - middle
     seen = centred[:, :fitted]

@@ -1,10 +1,10 @@
-"""A score test of what a fitted law leaves of R: does it move along given columns as well?
+"""Score-test the residuals of a fitted law: do they move along given columns?
 
-The law's a and b come from an instrument z (estimate.py), so its residuals e hold what the error of
-a leaves of x, and a regressor w is uncorrelated with them only without the part that a took:
-v = w - z (x'w) / (x'z), all centred. Under the law v'e has mean 0 and variance v' Omega v, Omega
-that of an AR(1) whose standard deviation may change along the run. Several w together make a score
-test (Newey and McFadden 1994, section 9). No unit of R enters.
+The law's a and b come from an instrument z (estimate.py), so its residuals e contain x times the
+error of a. A regressor w is uncorrelated with e only after adjusting for that:
+v = w - z (x'w) / (x'z), all centred. Under the law v'e has mean 0 and variance v' Omega v, where
+Omega is the covariance of an AR(1) whose standard deviation may change along the run. Several w
+together give a score test (Newey and McFadden 1994, section 9), which is free of the unit of R.
 """
 
 from __future__ import annotations
@@ -19,57 +19,59 @@ from harness.law.estimate.estimate import Line
 from harness.law.results import Floats
 
 MOST_BINS = 200
-"""Longer runs are tested on so many means of neighbouring rows."""
+"""Longer runs are averaged to this number of bins."""
 STRETCHES = 8
-"""Parts of the run of which each has noise of its own size."""
+"""Number of parts of the run, each with its own noise variance."""
 SMALLEST_LOCAL = 0.1
-"""Its variance as a share of the whole run's, at least."""
+"""Smallest noise variance of a part, as a share of that of the whole run."""
 SMALLEST_VARIANCE_LEFT = 0.2
-"""Of what noise so correlated leaves around its mean, at least."""
+"""Smallest share of the variance of autocorrelated noise that remains around its sample mean."""
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """Centred means of neighbouring rows, shape (K,)."""
+    """Residuals, instrument and exp(H) of a law as centred bin means, shape (K,)."""
 
     left: Floats
-    """Of R, by the law."""
+    """Residuals of R from the law."""
     z: Floats
     """The instrument."""
     x: Floats
 
     @property
     def direction(self) -> Floats:
-        """The instrument at length 1."""
+        """The instrument, normalised to length 1."""
         unit: Floats = self.z / np.linalg.norm(self.z)
         return unit
 
     def without_fitted(self, columns: Floats) -> Floats:
-        """Rows of `columns` less what the fit of a and b takes of them. Shape (m, K)."""
+        """Return the rows of `columns` adjusted for the fit of a and b. Shape (m, K)."""
         taken: Floats = columns - np.outer(columns @ self.x, self.z) / float(self.z @ self.x)
         return taken
 
 
 @dataclass(frozen=True)
 class Score:
-    """How surely the residuals move along some columns, and by how much."""
+    """The significance and size of the movement of residuals along some columns."""
 
     p: float
     size: float
     """Peak to peak, in units of R."""
     weight: float
-    """Of the first column."""
+    """Regression coefficient of the first column."""
 
 
 def of(line: Line) -> Residuals:
-    """Those of a fitted law."""
+    """Return the binned residuals of a fitted law."""
     binned = bins.of(len(line.x), min(len(line.x), MOST_BINS))
     return Residuals(*(numbers.centred(binned.means(v)) for v in (line.residuals, line.z, line.x)))
 
 
 def along(run: Residuals, columns: Floats, beside: Floats | None = None) -> Score:
-    """The test against `columns`, shape (m, K); the noise is what these and the rows of `beside`
-    leave, so that a course that neither law nor columns follow does not pass for it.
+    """Test the residuals against `columns`, shape (m, K).
+
+    The noise is measured after removing `columns` and the rows of `beside`, so that other smooth
+    departures from the law do not count as noise.
     """
     count = len(columns)
     others = [run.direction[None], columns, *([] if beside is None else [beside])]
@@ -89,9 +91,10 @@ def along(run: Residuals, columns: Floats, beside: Floats | None = None) -> Scor
 
 
 def local_sd(left: Floats, coefficients: int, rho: float) -> Floats:
-    """Standard deviation of the noise along the run, from what `coefficients` fitted ones left.
+    """Return the standard deviation of the noise along the run, shape (K,).
 
-    exp() makes noise of H large where H is high. Shape (K,).
+    `left` are residuals of a fit with `coefficients` coefficients. The noise varies along the run,
+    because exp() amplifies noise of H where H is high.
     """
     n, tau = len(left), (1 + rho) / (1 - rho)
     kept = max(1 - 2 * tau / n, SMALLEST_VARIANCE_LEFT) * (1 - coefficients / n)
@@ -102,7 +105,7 @@ def local_sd(left: Floats, coefficients: int, rho: float) -> Floats:
 
 
 def carried(rows: Floats, rho: float) -> Floats:
-    """v' Omega v of each two rows, Omega the correlations of an AR(1). Shape (m, m)."""
+    """Return v' Omega w for all pairs of rows, Omega the correlations of an AR(1). Shape (m, m)."""
     cross = rows @ numbers.carried_on(rows, rho).T
     products: Floats = cross + cross.T - rows @ rows.T
     return products
@@ -110,7 +113,7 @@ def carried(rows: Floats, rho: float) -> Floats:
 
 @lru_cache(maxsize=64)
 def polynomials(n: int, degree: int) -> Floats:
-    """Orthonormal ones of degree 1 to `degree`. Shape (degree, n)."""
+    """Return orthonormal polynomials of degree 1 to `degree`. Shape (degree, n)."""
     powers = np.vander(np.linspace(-1, 1, n), degree + 1, increasing=True)
     columns: Floats = np.linalg.qr(powers)[0][:, 1:].T
     return columns

@@ -1,4 +1,4 @@
-"""Continuous piecewise lines: every knot, and every pair of knots, at once in closed form.
+"""Fit continuous piecewise lines with every knot and pair of knots at once, in closed form.
 
 With hinge columns h_k = (t - k)+ residualised on [1, t], A = H'MH and C = y'MH, one knot lowers
 the sum of squares by C_k^2 / A_kk and two by (C_i^2 A_jj - 2 C_i C_j A_ij + C_j^2 A_ii) /
@@ -16,23 +16,24 @@ from harness.law.estimate import estimate
 from harness.law.results import Floats
 
 EDGE = 2
-"""Bins on either side of a knot, and between two, that a slope needs at least."""
+"""Smallest number of bins on either side of a knot, and between two knots."""
 
 
 @dataclass(frozen=True)
 class Knots:
-    """The best fit with one or two knots, by bin index."""
+    """The best fit with one or two knots."""
 
     at: tuple[int, ...]
+    """Bin index of each knot."""
     slopes: tuple[float, ...]
     """Slope of each piece, per run (t runs from 0 to 1)."""
     f: float
-    """Against a straight line, deflated by the residuals' autocorrelation."""
+    """F against a straight line, deflated by the residuals' autocorrelation."""
     first_knot: Floats
-    """SSR with the first knot at bin k and the second where it is; inf where none may be. (K,)
+    """SSR with the first knot at bin k and the second fixed; inf if k is not allowed. Shape (K,).
 
-    Were the second free at each k, it would take over the bend that the first leaves, and the first
-    could wander over the whole run.
+    If the second knot were free for each k, it could take over the bend at the first, and the
+    profile of the first would be flat.
     """
     tau: float
     """(1 + rho) / (1 - rho) of the residuals."""
@@ -40,20 +41,20 @@ class Knots:
 
 @dataclass(frozen=True)
 class _Basis:
-    """The matrices that fits to K equal bins share."""
+    """The matrices shared by all fits to K equal bins."""
 
     line: Floats
     """Orthonormal basis of the straight lines. Shape (K, 2)."""
     hinges: Floats
-    """(t - k)+ of a knot at each bin k, without the straight line in it. Shape (K, K)."""
+    """(t - k)+ for a knot at each bin k, minus its straight-line fit. Shape (K, K)."""
     slopes: Floats
-    """Slopes of those straight lines. Shape (K,)."""
+    """Slopes of the subtracted straight lines. Shape (K,)."""
     products: Floats
     """A. Shape (K, K)."""
     diagonal: Floats
     """The diagonal of A. Shape (K,)."""
     determinants: Floats
-    """The determinant of A of each two knots, inf where they are hardly two. Shape (K, K)."""
+    """The determinant of A for each pair of knots; inf if A is nearly singular. Shape (K, K)."""
 
 
 @lru_cache(maxsize=128)
@@ -69,7 +70,7 @@ def _basis(bins: int) -> _Basis:
 
 
 def one_knot(y: Floats) -> Knots:
-    """y of shape (K,), K >= 8."""
+    """Return the best fit with one knot to y of shape (K,), K >= 8."""
     basis = _basis(len(y))
     gain = np.full(len(y), -np.inf)
     inner = slice(EDGE, len(y) - EDGE)
@@ -78,7 +79,7 @@ def one_knot(y: Floats) -> Knots:
 
 
 def two_knots(y: Floats) -> Knots:
-    """y of shape (K,), K >= 8."""
+    """Return the best fit with two knots to y of shape (K,), K >= 8."""
     basis = _basis(len(y))
     c, diagonal = y @ basis.hinges, basis.diagonal
     above = (
@@ -92,7 +93,7 @@ def two_knots(y: Floats) -> Knots:
 
 
 def slopes_around(y: Floats, knot: int) -> tuple[float, float]:
-    """Slopes of the broken line through y with its knot at that bin: before and after, per run."""
+    """Return the slopes of y before and after a knot at that bin, per run, by least squares."""
     *_, slopes = _broken(y, (knot,))
     return slopes[0], slopes[1]
 
@@ -106,7 +107,9 @@ def _allowed(bins: int) -> np.ndarray:
 
 
 def _knots(y: Floats, at: tuple[int, ...], gain: Floats) -> Knots:
-    """`gain`: what the first knot at each bin takes off the SSR of the straight line."""
+    """Compute slopes and F of a fit. `gain`: reduction of the straight line's SSR by the first knot
+    at each bin.
+    """
     unbent, left, slopes = _broken(y, at)
     rho = estimate.lag1(left)
     tau = (1 + rho) / (1 - rho)
@@ -119,8 +122,8 @@ def _knots(y: Floats, at: tuple[int, ...], gain: Floats) -> Knots:
 
 
 def _broken(y: Floats, at: tuple[int, ...]) -> tuple[Floats, Floats, tuple[float, ...]]:
-    """Residuals of a straight line, residuals of least squares with those knots, and the slope of
-    each of its pieces.
+    """Return the residuals of a straight line, the residuals of least squares with the knots `at`,
+    and the slope of each piece.
     """
     basis, knots = _basis(len(y)), list(at)
     hinges = basis.hinges[:, knots]
@@ -132,6 +135,6 @@ def _broken(y: Floats, at: tuple[int, ...]) -> tuple[Floats, Floats, tuple[float
 
 
 def _straightened(y: Floats, line: Floats) -> tuple[Floats, Floats]:
-    """Residuals of a straight line through y (each of its columns), and its slope per run."""
+    """Return the residuals of a straight line through y (or each column), and its slope per run."""
     fit = line @ (line.T @ y)
     return y - fit, (fit[-1] - fit[0]) * len(y) / (len(y) - 1)

@@ -1,4 +1,4 @@
-"""Signals in the columns beside H and R: silent groups, the onset on the probe, the noise of H."""
+"""Read signals from columns other than H and R: silent groups, onset on the probe, noise of H."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from harness.law.io.table import Table
 from harness.law.results import AtOnset, Bounded, Floats, Interval, Onset
 
 SHARE_AROUND = 0.05
-"""Share of a column's values: the nearest in time to the onset are averaged."""
+"""Share of a column's values, those nearest to the onset, that are averaged."""
 FEWEST_AROUND = 3
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The ceiling of the law that held until the onset, and whether it is identified."""
+    """The ceiling of the law, and whether it is identified."""
 
     interval: Interval
     identified: bool
@@ -31,9 +31,9 @@ class Ceiling:
 def at_onset(
     onset: Onset | None, points: Points, ceiling: Ceiling | None, beside: Mapping[str, ColumnSeries]
 ) -> AtOnset | None:
-    """reward_left, and of each column in `beside` its mean around the onset; None without one.
+    """Return reward_left and the mean of each column of `beside` around the onset.
 
-    A column the log does not hold is None.
+    None without an onset. A column that the log lacks is None.
     """
     if onset is None:
         return None
@@ -42,9 +42,9 @@ def at_onset(
 
 
 def _reward_left(onset: Onset, points: Points, ceiling: Ceiling | None) -> Bounded | None:
-    """Ceiling minus the reward around the onset; its 95% interval where the ceiling is identified.
+    """Return the ceiling minus the reward around the onset.
 
-    The two errors are added as if independent.
+    It has a 95% interval if the ceiling is identified, with the two errors added as independent.
     """
     near = _nearest(points.steps, onset.step)
     if ceiling is None or len(points) < FEWEST_POINTS:
@@ -63,13 +63,13 @@ def _level(column: ColumnSeries, step: float) -> float | None:
 
 
 def _nearest(steps: Floats, step: float) -> np.ndarray:
-    """Indices of the values nearest to `step`, a twentieth of all but at least 3 if there are."""
+    """Return the indices of the values nearest to `step`: a twentieth of all, if possible 3."""
     count = max(FEWEST_AROUND, round(SHARE_AROUND * len(steps)))
     return np.sort(np.argsort(np.abs(steps - step), kind="stable")[:count])
 
 
 def silent_share(table: Table, cleaned: Cleaned) -> Interval | None:
-    """Share of groups that carry no signal."""
+    """Return the mean share of groups without a signal; None if it was not logged."""
     return regime.silent_share(
         [columns.column_series(table, cleaned, name) for name in columns.SILENT]
     )
@@ -88,8 +88,8 @@ class Signals:
 def read(
     table: Table, cleaned: Cleaned, onset: Onset | None, law: Fitted | None, until: float | None
 ) -> Signals:
-    """Reads them off the log; `law`, of the rows before `until`, is the one whose ceiling R was
-    heading for; None where it fails.
+    """Read the signals from the log. `law` is the law on the rows before `until`, whose ceiling R
+    approaches; None if it fails.
     """
     around_onset = {name: columns.column_series(table, cleaned, name) for name in columns.AT_ONSET}
     return Signals(
@@ -118,10 +118,11 @@ def _mean(series: ColumnSeries) -> float | None:
 
 
 def _reliability(table: Table, cleaned: Cleaned, until: float | None) -> float | None:
-    """1 - mean of (exp(H) se)^2 / variance of exp(H), over the law's steps with a standard error.
+    """Return 1 - mean of (exp(H) se)^2 / variance of exp(H), over steps with a standard error.
 
-    That is what least squares keeps of a if H has no other noise (Fuller 1987, section 1.2).
-    None below 16 such steps or where H does not vary more than that.
+    This is the factor by which least squares shrinks a if H has no other noise (Fuller 1987,
+    section 1.2). Steps from `until` on are left out. None below 16 steps, or if H varies less than
+    its noise.
     """
     if columns.ENTROPY_SE not in table.names:
         return None

@@ -1,9 +1,9 @@
-"""Values that no course of H or R explains: glitches are taken out of a log, spikes pulled in.
+"""Remove outliers of H and R: replace glitches by local medians, and clip spikes.
 
-A glitch is a lone row or a burst of a few, far from all around them: beyond the medians of the rows
-before it and of those after it, by many times what the rows around it scatter. On a slope, however
-steep, a value lies between the two medians, and at a sharp turn the rows around scatter as much as
-the turn is high. So neither is taken for one.
+A glitch is one row or a short burst that lies outside the range between the median of the rows
+before and that of the rows after, by many times the scatter of the surrounding rows. On a slope,
+however steep, a value lies between the two medians. At a sharp turn the scatter is as large as the
+turn. So neither a slope nor a turn counts as a glitch.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ MAD_TO_SD = 0.6745
 SPIKE_SD = 4.0
 SPIKE_WINDOW = 7
 SIDE = 15
-"""Rows before and after a value. Half of them may be glitches: several bursts in a row."""
+"""Number of rows before and after a value. Up to half of them may be glitches."""
 AROUND = 2 * SIDE + 1
 FAR_SD = 6.0
-"""Robust standard deviations of the rows around, from which on a value is a glitch."""
+"""Distance of a glitch, in robust standard deviations of the surrounding rows."""
 ENDS = 3
-"""Rows at either end without enough rows beyond them: at most a burst."""
+"""Rows at either end that are checked separately, because they have too few neighbours beyond."""
 LARGEST_STEP = 5.0
-"""Steps at the ends beyond so many times the range of the rows next to them are glitches. The first
-steps of a run that decays are steep, but by less than that."""
+"""A difference between neighbouring rows at an end is a glitch above this many times the range of
+the adjacent rows. The steep first steps of a decaying run stay below it."""
 
 
 def without_spikes(values: Floats) -> Floats:
-    """Without glitches, and each value within 4 robust standard deviations of the median of the 7
-    around it.
+    """Remove glitches, and clip each value to 4 robust standard deviations around the running
+    median of 7.
     """
     return _pulled_in(without_glitches(values))
 
 
 def _pulled_in(values: Floats) -> Floats:
-    """The running median (Hampel's filter) follows the steep start of a run, which a median of a
-    whole bin would cut away as if it were noise. Beyond the ends the course is mirrored through
-    the end point, so that a first value at the end of a slope is kept.
+    """Clip spikes with Hampel's filter.
+
+    Its running median follows the steep start of a run, which the median of a whole bin would clip
+    as noise. The ends are padded by point reflection, so that an end value on a slope is kept.
     """
     if len(values) < SPIKE_WINDOW:
         return values
@@ -54,12 +55,12 @@ def _pulled_in(values: Floats) -> Floats:
 
 
 def plain(points: Points) -> Points:
-    """The points with the glitches of H and of R taken out."""
+    """Return the points without the glitches of H and R."""
     return Points(points.steps, without_glitches(points.entropy), without_glitches(points.reward))
 
 
 def plain_log(cleaned: Cleaned) -> Cleaned:
-    """The log with the glitches taken out of R, and of H, sought among all its rows."""
+    """Return the log without the glitches of R and H. Those of H are detected on all its rows."""
     points, entropy = cleaned.points, without_glitches(cleaned.entropy)
     paired = entropy[np.searchsorted(cleaned.steps, points.steps)]
     without = Points(points.steps, paired, without_glitches(points.reward))
@@ -67,27 +68,27 @@ def plain_log(cleaned: Cleaned) -> Cleaned:
 
 
 def calm(plain: Points) -> Points:
-    """Points without glitches, with the spikes of H and of R pulled in as well."""
+    """Clip the spikes of H and R of points without glitches."""
     return Points(plain.steps, _pulled_in(plain.entropy), _pulled_in(plain.reward))
 
 
 def clipped(residuals: Floats) -> Floats:
-    """Pulled to within 4 robust standard deviations of zero."""
+    """Clip residuals to 4 robust standard deviations around zero."""
     limit = SPIKE_SD * numbers.median(np.abs(residuals)) / MAD_TO_SD
     return np.clip(residuals, -limit, limit) if limit > 0 else residuals
 
 
 def mirrored(values: Floats, width: int) -> Floats:
-    """With `width` more at each end, mirrored through the end point."""
+    """Pad by `width` values at each end, by reflection through the end point."""
     before = 2 * values[0] - values[width:0:-1]
     after = 2 * values[-1] - values[-2 : -width - 2 : -1]
     return np.concatenate((before, values, after))
 
 
 def without_glitches(values: Floats) -> Floats:
-    """Glitches put to the nearer of the medians before and after. Shape (n,).
+    """Replace glitches by the nearer of the medians before and after. Shape (n,).
 
-    The same array where there are none, or too few rows to tell.
+    Return the same array if there are none, or too few rows to detect them.
     """
     if len(values) < AROUND:
         return values
@@ -107,12 +108,12 @@ def without_glitches(values: Floats) -> Floats:
 
 
 def glitch_count(values: Floats, plain: Floats) -> int:
-    """How many of the values are glitches; `plain` is `without_glitches(values)`."""
+    """Return the number of glitches; `plain` is `without_glitches(values)`."""
     return int(np.count_nonzero(plain != values))
 
 
 def _scatter(values: Floats, places: NDArray[np.intp]) -> Floats:
-    """Robust standard deviation of the rows around each place. Shape (places,)."""
+    """Return the robust standard deviation of the rows around each place. Shape (places,)."""
     first = np.clip(places - SIDE, 0, len(values) - AROUND)
     around = np.sort(sliding_window_view(values, AROUND)[first], axis=1)
     deviations = np.abs(around - around[:, SIDE, None])
@@ -121,7 +122,7 @@ def _scatter(values: Floats, places: NDArray[np.intp]) -> Floats:
 
 
 def _with_plain_start(values: Floats) -> Floats:
-    """Without glitches among the first rows, which have too few before them."""
+    """Remove glitches from the first rows, which have too few rows before them."""
     result = values
     for place in range(ENDS - 1, -1, -1):
         usual = np.ptp(result[place + 1 : place + 1 + SIDE])

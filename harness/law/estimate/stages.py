@@ -1,7 +1,7 @@
-"""Stages of a curriculum: stretches of a run in which it trained with the same mix of users.
+"""Find stages of a curriculum: parts of a run in which it trained with the same mix of users.
 
-Where users get harder R drops while H falls on, so one line through all stages has the wrong slope,
-even the wrong sign (Simpson 1951). The law can hold within each stage all the same.
+When users become harder, R drops while H continues to fall, so one line through all stages has the
+wrong slope or even the wrong sign (Simpson 1951). The law can still hold within each stage.
 """
 
 from __future__ import annotations
@@ -19,29 +19,30 @@ from harness.law.io.clean import FEWEST_POINTS
 from harness.law.results import Floats
 
 COLUMNS = (*(f"curriculum/level_share/{name}" for name in LEVELS), "curriculum/replies_before")
-"""What a row says of its users: shares of its conversations, and a number of replies."""
+"""Columns that describe the users of a row: shares of levels among its conversations, and a number
+of replies."""
 SAME = 0.05
-"""A share, or number of replies, that differs by no more is the same."""
+"""Largest difference of a column within one stage."""
 LEAP = 0.2
-"""Neighbouring stages differ by so much at least: a slow drift has none."""
+"""Smallest difference between neighbouring stages, which excludes a slow drift."""
 COVERED = 0.8
 """Share of the rows that must lie in stages."""
 WINDOW = 5
-"""Rows of the running median that forgives lone odd ones."""
+"""Window of the running median that removes single deviating rows."""
 RUN_DF = 7.0
-"""Degrees of freedom of a stage's own error: a jackknife over eight blocks of time."""
+"""Degrees of freedom of the error of one stage: a jackknife over eight time blocks."""
 ONE_LAW_P = 0.01
 SAME_A_P = 0.05
 
 
 @dataclass(frozen=True)
 class Stage:
-    """From its first step to its last, both included."""
+    """A part of a run with the same mix of users, from its first to its last step inclusive."""
 
     first: float
     last: float
     users: Mapping[str, float]
-    """Column -> its mean."""
+    """Column of COLUMNS -> its mean over the stage."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +50,16 @@ class Users:
     """How the users of a run changed while it trained."""
 
     stages: tuple[Stage, ...] = ()
-    """Empty, or two at least."""
+    """Empty, or at least two stages."""
     mixed: bool = False
-    """Whether they changed without stages that could be told apart."""
+    """Whether the users changed without distinct stages."""
 
 
 CONSTANT = Users()
 
 
 def find(steps: Floats, columns: Mapping[str, Floats]) -> Users:
-    """The stages in the columns, NaN where one was not measured; `steps` ascend, shape (rows,)."""
+    """Find the stages in COLUMNS. Missing values are NaN; `steps` ascend; shapes (rows,)."""
     measured = {name: values for name, values in columns.items() if np.isfinite(values).any()}
     values = np.array(list(measured.values())).reshape(len(measured), len(steps))
     whole = np.isfinite(values).all(axis=0)
@@ -88,10 +89,11 @@ def find(steps: Floats, columns: Mapping[str, Floats]) -> Users:
 
 
 def one_law(residuals: Sequence[Floats]) -> bool:
-    """Whether the residuals of one law are level over its stages, of five values at least each.
+    """Return whether the residuals of one law have the same mean in all stages.
 
-    A chi-square of their means, each with its AR(1) error, at the level ONE_LAW_P. The line took
-    part of what differs, so it rejects less often than that where one law holds.
+    The test is a chi-square of the stage means with AR(1) errors, at the level ONE_LAW_P. It is
+    conservative, because the fitted line absorbs part of the differences. Each stage needs at
+    least five residuals.
     """
     q = 0.0
     for left in residuals:
@@ -102,9 +104,10 @@ def one_law(residuals: Sequence[Floats]) -> bool:
 
 
 def p_same(values: Floats, errors: Floats) -> float | None:
-    """p of the hypothesis that all are estimates of one number; None below two, or without errors.
+    """Return the p of the hypothesis that all values estimate one number.
 
-    Welch 1951: Cochran's Q, over what it is when the errors are estimates themselves, as an F.
+    Welch's (1951) F: Cochran's Q, corrected because the errors are estimates too. None below two
+    values, or if an error is 0.
     """
     k = len(values)
     if k < 2 or not (errors > 0).all():
@@ -124,7 +127,7 @@ def _without_lone_rows(values: Floats) -> Floats:
 
 
 def _stretches(calm: Floats) -> list[tuple[int, int]]:
-    """First row and the one after the last, of rows that keep to the value of their first."""
+    """Split into stretches (first row, row after the last) that stay close to their first row."""
     rows = calm.T.tolist()
     starts, first = [0], rows[0]
     for at, row in enumerate(rows):
@@ -135,7 +138,7 @@ def _stretches(calm: Floats) -> list[tuple[int, int]]:
 
 
 def _merged(parts: Sequence[tuple[int, int]], calm: Floats) -> list[tuple[int, int]]:
-    """Those of the same users are one, with the few rows in between."""
+    """Merge neighbouring stretches with the same users, including the rows between them."""
     merged: list[tuple[int, int]] = []
     for part in parts:
         if merged and _apart(calm, merged[-1], part) <= SAME / 2:
@@ -146,6 +149,6 @@ def _merged(parts: Sequence[tuple[int, int]], calm: Floats) -> list[tuple[int, i
 
 
 def _apart(calm: Floats, one: tuple[int, int], other: tuple[int, int]) -> float:
-    """How far apart two stretches are, in the column where they are farthest."""
+    """Return the largest difference of two stretches' means over the columns."""
     first, second = (numbers.row_means(calm[:, start:end]) for start, end in (one, other))
     return float(np.abs(first - second).max())

@@ -1,7 +1,7 @@
-"""The end of a run beside reference policies: does its policy hear, and what is that worth?
+"""Compare the end of a run with reference policies: does the policy listen, and is it worth it?
 
-Columns are those of metrics.jsonl: `eval/X` at the run's own level, `eval/LEVEL/X` at named ones.
-Runs of older versions lack most of them, and get None.
+The columns are `eval/X` of metrics.jsonl at the run's own level and `eval/LEVEL/X` at named
+levels. Runs of older versions lack most of them and get None.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ PREFIX: Mapping[str, str] = {OWN: "eval", **{level: f"eval/{level}" for level in
 COLUMNS = tuple(f"{prefix}/{name}" for prefix in PREFIX.values() for name in MEASURES)
 NOT_MEASURED = Anchors()
 DIVERSE = 0.5
-"""Share of the H of its start above which a policy counts as diverse."""
+"""A policy is diverse if its H at the end exceeds this share of its H at the start."""
 LISTENS = 0.1
-"""Share of what the attentive reference hears, in nats, from which on a policy listens."""
+"""A policy listens if its listening (nats) is at least this share of the attentive reference's."""
 
 
 def read(table: Table, anchors: Mapping[str, Anchors], users: Any = None) -> dict[str, Yardsticks]:
-    """The yardsticks by OWN and named level, of those where a reward was evaluated.
+    """Return level (OWN or a name) -> yardsticks, for the levels with an evaluated reward.
 
-    `anchors`: by the same keys; `users`: eval.users of the run's config, where that is known.
+    `anchors` has the same keys. `users` is eval.users of the run's config, if known.
     """
     met = users if type(users) is int and users > 0 else None
     ends = {level: _at(table, level, anchors.get(level, NOT_MEASURED), met) for level in PREFIX}
@@ -56,7 +56,7 @@ def _at(table: Table, level: str, anchors: Anchors, users: int | None) -> Yardst
 
 
 def _evaluated(table: Table, column: str) -> Floats:
-    """The column in order of its steps, NaN where it was not measured; empty without it."""
+    """Return the column in order of steps, NaN where not measured; empty if it is missing."""
     if column not in table.names:
         return np.empty(0)
     steps = table.columns["step"]
@@ -64,13 +64,13 @@ def _evaluated(table: Table, column: str) -> Floats:
 
 
 def _end(values: Floats) -> float | None:
-    """Mean of the last tenth of the measured values, of one at least; None where there is none."""
+    """Return the mean of the last tenth (at least one) of the measured values; None if none."""
     measured = values[np.isfinite(values)]
     return numbers.mean(numbers.last_tenth(measured)) if len(measured) else None
 
 
 def _share(ends: Mapping[str, float | None], anchors: Anchors) -> float | None:
-    """The logged share; of runs without one, that of the reward by the anchors."""
+    """Return the logged share, or else the share computed from the reward and the anchors."""
     reward, deaf, optimum = ends["reward"], anchors.deaf, anchors.optimum
     if ends["listening_share"] is not None or reward is None or deaf is None or optimum is None:
         return ends["listening_share"]
@@ -79,11 +79,11 @@ def _share(ends: Mapping[str, float | None], anchors: Anchors) -> float | None:
 
 
 def policy_verdict(entropy: Floats, end: Yardsticks | None) -> str | None:
-    """The verdict on the policy at the end of its run, which says nothing of the law.
+    """Return the verdict on the policy at the end of its run, which is independent of the law.
 
-    `listens`; `template`, diverse and deaf (arXiv 2604.06268); or `deaf`, its H below half of the
-    start's. `entropy`: H at every step, shape (n,), n at least 1. None where listening, or what
-    the attentive reference hears at this level, was not measured, or the latter is 0.
+    It is `listens`, `template` (diverse but deaf, arXiv 2604.06268) or `deaf` (H at most half of
+    its start). `entropy` is H at every step, shape (n,), n at least 1. None if listening or that of
+    the attentive reference at this level was not measured, or if the latter is 0.
     """
     if end is None or end.listening is None or not (end.anchors.attentive_listening or 0) > 0:
         return None

@@ -1,1 +1,1 @@
-"""From paths to the points of a run: discovery, readers, cleaning."""
+"""Discover runs, read their logs and clean the rows."""

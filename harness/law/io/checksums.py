@@ -1,7 +1,7 @@
-"""Checksums of JSON lines: which rows have one, and which of these have been changed since.
+"""Check the checksums of JSON lines: which rows have one, and which rows were changed.
 
-A log begun before rows had one and continued after is right: without first, then with. The other
-way round a row has lost its own.
+In a log that was begun by a version without checksums, rows without one come first. A row without
+a checksum after a row with one has lost it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from harness.records import metric_rows
 from harness.records.metric_rows import RowSums
 
 ALL, SOME, NONE = "all", "some", "none"
-"""How many of the rows that count have a checksum."""
+"""Whether all, some or none of the rows have a checksum."""
 KEY = metric_rows.KEY.encode()
 QUOTED = b'"%b"' % KEY
 HEAD, TAIL = b', %b: "' % QUOTED, b'"}'
 DIGITS = 8
 END = len(HEAD) + DIGITS + len(TAIL)
-"""Bytes of a row that its checksum is not taken over."""
+"""Number of bytes at the end of a row that the checksum does not cover."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Checked:
     held: str
     """ALL, SOME or NONE"""
     damaged: tuple[int, ...]
-    """Places, among the rows, of those that have been changed."""
+    """Indices of the rows that were changed."""
 
 
 def quick(data: bytes) -> str | None:
-    """ALL, SOME or NONE of whole lines that nothing has happened to; None where `check` must tell.
+    """Return ALL, SOME or NONE for undamaged complete lines; None if `check` must decide.
 
-    Nothing is copied, and only ends of lines are looked at: a thousand logs are a gigabyte.
+    It copies nothing and searches only the ends of lines, because a thousand logs are a gigabyte.
     """
     octets = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(octets == ord("\n"))
@@ -57,16 +57,16 @@ def quick(data: bytes) -> str | None:
 
 
 def sums(data: bytes) -> RowSums:
-    """Sums of whole lines that `quick` found ALL of to be sound: only the digits are looked at."""
+    """Return the sums of complete lines for which `quick` returned ALL, from their checksums."""
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist()
     digits = [data[end - len(TAIL) - DIGITS : end - len(TAIL)] for end in ends]
     return RowSums(f"{zlib.crc32(digits[0]):08x}", f"{zlib.crc32(b''.join(digits)):08x}")
 
 
 def check(rows: Sequence[bytes]) -> Checked:
-    """The lines of all rows of a file, in their order.
+    """Check all rows of a file, in order.
 
-    A log of another program may have a key of this name: it has no row that ends in a checksum.
+    A log of another program may have a key of this name, but no row that ends in a checksum.
     """
     held = [metric_rows.holds(row) for row in rows]
     ours = any(held) or any(metric_rows.without(row) != row for row in rows)

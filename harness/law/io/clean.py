@@ -1,4 +1,4 @@
-"""From a table to the points a law is fitted on: valid, sorted, one per step, the rest counted."""
+"""Clean a table: select the valid points of a law, one per step, and count the rows left out."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ REASONS = (
     "", NO_EVALUATION, "missing_reward", "missing_entropy", "missing_step", "nan", "infinite",
     "wrong_type", "out_of_range", "duplicate_step",
 )  # fmt: skip
-"""Why a row is no point, "" where it is one; no_evaluation is not damage."""
+"""Reasons why a row is no point; "" for a valid point. no_evaluation is not damage."""
 Reasons = NDArray[np.int8]
-"""The index of each row's in REASONS."""
+"""Index in REASONS of each row's reason."""
 LARGEST = 1e100
-"""Largest step or reward: the square of a larger one is no number any more."""
+"""Largest step or reward, so that squares do not overflow."""
 FIRST_FEW = 3
-"""So many rows left out for a reason are named by file and line."""
+"""Number of rows per reason that are reported by file and line."""
 HIGHEST_ENTROPY_NATS = 20.0
-"""Above the entropy of any vocabulary in use (log of 485 million): a mistake, not a measurement."""
+"""Largest valid H. It exceeds the entropy of any vocabulary in use (it is log of 485 million)."""
 FEWEST_POINTS = 16
-"""Fewest points of a run: below it nothing is judged, located or compared."""
+"""Smallest number of points for a verdict, an onset or a comparison."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """Steps ascending, without repeats. All arrays have shape (n,)."""
+    """H and R of a run at ascending steps without repeats. All arrays have shape (n,)."""
 
     steps: Floats
     entropy: Floats
@@ -49,22 +49,23 @@ class Points:
         return np.exp(self.entropy)
 
     def where(self, keep: Mask) -> Points:
-        """The points where the mask `keep` says so."""
+        """Return the points selected by the mask `keep`."""
         return Points(self.steps[keep], self.entropy[keep], self.reward[keep])
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The points, and the rows left out by reason, each with the lines of the first few."""
+    """The valid points, and the rows left out by reason, with the lines of the first few."""
 
     points: Points
     steps: Floats
-    """Steps of all rows with a valid H, R evaluated there or not. Shape (m,), m >= n."""
+    """All steps with a valid H, with or without an evaluation of R. Shape (m,), m >= n."""
     entropy: Floats
-    """The H of those steps. Shape (m,)."""
+    """H at `steps`. Shape (m,)."""
     rows: NDArray[np.intp]
-    """The table's row of each of those steps. Shape (m,)."""
+    """Row index in the table of each of `steps`. Shape (m,)."""
     dropped: Mapping[str, int]
+    """Reason -> number of rows left out."""
     first_lines: Mapping[str, tuple[int, ...]]
     """Reason -> up to FIRST_FEW line numbers."""
 
@@ -75,10 +76,10 @@ ANY = (-LARGEST, LARGEST)
 def clean(
     table: Table, entropy: str, reward: str, within: tuple[float, float] | None = None
 ) -> Cleaned:
-    """Pairs of H and R with a finite step, H in [0, 20] and a finite R; the last of a step wins.
+    """Return the rows with a finite step, H in [0, 20] and a finite R; the last row of a step wins.
 
     A null reward in an evaluation column is a step without evaluation, not damage. `within`: the
-    lowest and the highest R there can be, where that was declared; a row beyond is out of range.
+    declared lowest and highest possible R; rows outside are out of range.
     """
     every, h, r = table.columns["step"], table.columns[entropy], table.columns[reward]
     reasons = _reasons(table, entropy, reward, within or ANY)
@@ -119,7 +120,7 @@ def _mark(reasons: Reasons, faults: Codes, absent: str) -> None:
 
 
 def last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
-    """Row indices in order of their steps; of the valid rows of one step, the last."""
+    """Return the index of the last valid row of each step, in order of steps."""
     rows = np.flatnonzero(valid)
     valid_steps = steps[rows]
     if (valid_steps[1:] > valid_steps[:-1]).all():
@@ -130,7 +131,7 @@ def last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
 
 
 def _counted(table: Table, reasons: Reasons) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
-    """Counts the rows left out for each reason, with the lines of the first few."""
+    """Count the rows left out for each reason, with the lines of the first few."""
     where = {reason: list(lines) for reason, lines in table.damage.items()}
     damaged = reasons[reasons > REASONS.index(NO_EVALUATION)]
     for code in dict.fromkeys(damaged.tolist()):

@@ -1,4 +1,4 @@
-"""The columns of a log: those the law is fitted to, and those beside H and R that explain it."""
+"""Choose the columns of a log that the law is fitted to, and read auxiliary columns."""
 
 from __future__ import annotations
 
@@ -21,51 +21,53 @@ ENTROPY = "entropy"
 
 @dataclass(frozen=True)
 class Choice:
-    """The columns the user named; None where the choice is the log's."""
+    """The columns and options the user gave; None for those chosen from the log."""
 
     reward: str | None
     entropy: str | None
     forecast_from: float | None = None
-    """Share of each run from which its end is to be predicted."""
+    """Share of each run from which its end is predicted."""
     step: str | None = None
     reward_range: tuple[float, float] | None = None
-    """Lowest and highest value that R can take, as the user declared it."""
+    """Lowest and highest possible R, as declared by the user."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The names the log itself has for them."""
+    """The chosen columns, by their names in the log."""
 
     entropy: str
     reward: str
-    """The one the verdict is about."""
+    """The reward column that the verdict refers to."""
     training: str
-    """The reward of the same batch."""
+    """The reward column of the training batch."""
 
 
 def reward_range(column: str, ours: bool, choice: Choice) -> tuple[float, float] | None:
-    """Lowest and highest value there can be; None where neither user nor column says."""
+    """Return the lowest and highest possible reward; None if neither user nor column states it."""
     known = (0.0, 1.0) if ours and is_evaluation(column) else None
     return choice.reward_range or known
 
 
 def is_evaluation(column: str) -> bool:
-    """Whether it is the reward on held-out users, as runs of this project call it; its first value
-    is that of the policy before its first update.
+    """Return whether the column is the reward on held-out users, by its name in our own logs.
+
+    The first value of such a column belongs to the policy before its first update.
     """
     return _EVALUATED.fullmatch(column) is not None
 
 
 def to_read(choice: Choice, beside: Sequence[str]) -> list[str]:
-    """Every column a run is read for; what a log calls them otherwise, the reader finds."""
+    """Return the names of all columns to read. The reader resolves aliases."""
     named = [name for name in (choice.entropy, choice.reward) if name]
     return list(dict.fromkeys(["step", ENTROPY, TRAINING, EVALUATION, *named, *beside]))
 
 
 def choose(table: Table, choice: Choice, in_run_folder: bool) -> Chosen:
-    """`in_run_folder`: whether the log is one of ours, where eval/reward means what we mean.
+    """Choose the columns of H, R and the training reward.
 
-    Raises ReadError with missing_column, naming what was looked for.
+    `in_run_folder`: whether the log is one of ours, in which eval/reward has the known meaning.
+    Raise ReadError with missing_column, which names the columns tried.
     """
     names = table.names
     entropy = choice.entropy or aliases.first(names, aliases.ENTROPIES)
@@ -82,7 +84,10 @@ def choose(table: Table, choice: Choice, in_run_folder: bool) -> Chosen:
 
 
 def _headline(table: Table, entropy: str, training: str, in_run_folder: bool) -> str:
-    """Validation is the paper's reward; in another program's log it is fitted on request."""
+    """Return the default reward column: eval/reward if our log has enough of it, else `training`.
+
+    The paper uses the validation reward. In logs of other programs it is fitted only on request.
+    """
     if EVALUATION not in table.names or not ours(table.names):
         return training
     if training not in table.names:
@@ -107,7 +112,7 @@ PROBE = "entropy/probe"
 ENTROPY_SE = "entropy_se"
 ZERO_VARIANCE = "frac_reward_zero_std"
 SILENT = ("groups/below_floor", ZERO_VARIANCE)
-"""Shares of groups that carry no signal; the larger one counts."""
+"""Columns with shares of groups without a signal. The one with the larger mean is used."""
 AT_ONSET = (ZERO_VARIANCE, "distinct_2", "strategy/entropy")
 ACTED = "remedy/acted"
 AUXILIARY = tuple(dict.fromkeys((PROBE, ENTROPY_SE, *SILENT, *AT_ONSET, ACTED)))
@@ -115,7 +120,7 @@ AUXILIARY = tuple(dict.fromkeys((PROBE, ENTROPY_SE, *SILENT, *AT_ONSET, ACTED)))
 
 @dataclass(frozen=True)
 class ColumnSeries:
-    """One column where it was measured. Steps ascend; arrays have shape (n,), n may be 0."""
+    """The measured values of one column. Steps ascend; arrays have shape (n,), n may be 0."""
 
     steps: Floats
     values: Floats
@@ -124,7 +129,7 @@ class ColumnSeries:
         return len(self.steps)
 
     def as_entropy(self) -> ColumnSeries:
-        """Without the values that no H can have."""
+        """Return the series without values outside the valid range of H."""
         valid = (self.values >= 0) & (self.values <= HIGHEST_ENTROPY_NATS)
         return ColumnSeries(self.steps[valid], self.values[valid])
 
@@ -133,7 +138,7 @@ NO_SERIES = ColumnSeries(np.empty(0), np.empty(0))
 
 
 def column_series(table: Table, cleaned: Cleaned, name: str) -> ColumnSeries:
-    """The column on the rows with a valid H, one a step; empty where the log does not hold it."""
+    """Return the column on the rows with a valid H, one per step; empty if the log lacks it."""
     if name not in table.names:
         return NO_SERIES
     values = table.columns[name][cleaned.rows]
@@ -142,7 +147,7 @@ def column_series(table: Table, cleaned: Cleaned, name: str) -> ColumnSeries:
 
 
 def held_out(table: Table, cleaned: Cleaned, chosen: Chosen) -> ColumnSeries:
-    """The reward on held-out users; empty where it is R itself or the log does not hold it."""
+    """Return the reward on held-out users; empty if it is R itself or the log lacks it."""
     if is_evaluation(chosen.reward):
         return NO_SERIES
     return column_series(table, cleaned, EVALUATION)

@@ -1,9 +1,8 @@
-"""The difficulty cards of a run: how hard its level is, what reference policies reach there.
+"""Read the difficulty cards of a run: measures of its level, and results of reference policies.
 
-cards.json of its sweep has what was measured. The start event of the run has the shipped anchors of
-all levels that it is evaluated at; they count where no card of the sweep has any.
-
-Read leniently, as law.io.identity reads a run: cards of before a measure came lack it.
+cards.json of the sweep has the measured values. The start event of the run has the shipped anchors
+of all levels that it is evaluated at, which are used if no card of the sweep has any. Damaged files
+and missing measures are tolerated, because older cards lack some.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from harness.records.run_folder import RunFolder
 
 FILE = "cards.json"
 MEASURES = ("acceptance", "need_expression", "population_final_emotion")
-"""The measures of a difficulty card that a run's onset is set against."""
+"""The measures of a difficulty card that are compared with a run's onset."""
 ENDS = ("value", "low", "high")
 DAMAGED = (
     ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError,
@@ -35,20 +34,20 @@ DAMAGED = (
 
 @dataclass(frozen=True)
 class Cards:
-    """What the cards say of one run."""
+    """The content of the difficulty cards that concerns one run."""
 
     measures: Mapping[str, Interval] | None = None
-    """Each of MEASURES at the run's level; None where a card lacks one."""
+    """Name in MEASURES -> its value at the run's level; None if the card lacks one."""
     anchors: Mapping[str, Anchors] = field(default_factory=dict)
-    """By OWN and by named level, of the levels whose anchors are told."""
+    """Level (OWN or a name) -> its anchors, for the levels that have some."""
 
 
 def read(folder: Path, levels: Mapping[str, Any]) -> Cards:
-    """Read cards.json beside the run `folder`, nothing of a file that is none, or is a link; and
-    what the run began with.
+    """Read cards.json in the parent of the run's `folder`, and the run's start event.
 
-    `levels`: the named levels of the run's config. The card of another run counts for one of them
-    where it is of exactly these settings: an override can give a level its name and other users.
+    A damaged cards.json and one that is a symbolic link are ignored. `levels`: the named levels of
+    the run's config. The card of another run is used for a named level only if all its settings are
+    equal, because an override can change the users of a level and keep its name.
     """
     entries, began = _entries(folder.parent / FILE), _began_with(RunFolder(folder).events)
     of_cards = _anchors(entries, folder.name, levels)
@@ -63,7 +62,7 @@ def _entries(path: Path) -> Sequence[Any]:
 
 
 def _began_with(path: Path) -> dict[str, Anchors]:
-    """The anchors in the start event of the run; none of older versions."""
+    """Return the anchors in the start event of the run. Older versions have none."""
     with contextlib.suppress(*DAMAGED):
         told = events.beginning(path)["anchors"]
         return {level: _of_card(told[level]) for level in (OWN, *LEVELS) if told.get(level)}
@@ -91,7 +90,7 @@ def _anchors(entries: Sequence[Any], run: str, levels: Mapping[str, Any]) -> dic
 
 
 def _same(card: Mapping[str, Any], level: Mapping[str, Any]) -> bool:
-    """Whether two levels are one but for the name."""
+    """Return whether two levels are equal except for the name."""
     return all(level[key] == value for key, value in card.items() if key != "name")
 
 
@@ -107,7 +106,7 @@ def _of_card(anchors: Mapping[str, Any]) -> Anchors:
 
 
 def _reward(anchors: Mapping[str, Any], policy: str) -> Bounded | None:
-    """Read the reward of a reference policy, which is an interval, or a number that is exact."""
+    """Read the reward of a reference policy: an interval, or an exact number without one."""
     value = (anchors.get(policy) or {}).get("reward")
     if isinstance(value, Mapping):
         middle, low, high = (_number(value.get(end)) for end in ENDS)

@@ -1,4 +1,4 @@
-"""Discovery of runs: files that are named, folders that hold run.json or metrics.jsonl."""
+"""Discover runs: named files, and folders with run.json or metrics.jsonl."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 NEVER_ENTERED = {"checkpoints", "conversations"}
 RESULTS = "law.json"
 OF_NO_RUN = {RESULTS, "result.json"}
-"""Beside these a folder is not expected to hold a run."""
+"""A folder with one of these files is not expected to hold a run."""
 A_RUN = "a run holds run.json or metrics.jsonl"
 A_LOG = "a log of another program is a run where its file itself is named"
 OF_A_RUN = {"run.json", "metrics.jsonl", "config.yaml"}
-"""Files of a run that are read."""
+"""Files of a run that the analysis reads."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A run as it was found: its name in the results, its folder, its metrics or its problem."""
+    """A discovered run: its name in the results, its folder, and its metrics or its problem."""
 
     run: str
     folder: Path | None
@@ -35,16 +35,17 @@ class Found:
 
 @dataclass(frozen=True)
 class Discovery:
-    """Runs in the order of the paths and then of their names; nothing twice."""
+    """The discovered runs without repeats, in the order of the paths and then of their names."""
 
     runs: tuple[Found, ...]
     skipped: tuple[Skipped, ...]
 
 
 class _Walk:
-    """One walk from a named path: remembers the folders seen, so that a loop of links ends.
+    """A walk from a path named by the user. It visits each folder once, so loops of links end.
 
-    No link leads it out of that path: what lies elsewhere was not asked for, and may be a disk.
+    Links that lead out of the path are not followed: their targets were not asked for, and may be
+    as large as a disk.
     """
 
     def __init__(self, root: Path) -> None:
@@ -54,7 +55,7 @@ class _Walk:
         self.skipped: list[Skipped] = []
 
     def named(self, path: Path) -> Iterator[Found]:
-        """The runs at or below a path named by the user."""
+        """Yield the runs at or below a path named by the user."""
         if not is_folder(path):
             yield _named_file(path)
             return
@@ -83,7 +84,7 @@ class _Walk:
         unread += [name for name in out if is_run and name in OF_A_RUN]
         self.skipped += [self._left_out(folder / name, out[name]) for name in unread]
         inside = [name for name in names if names[name] and _entered(name) and name not in out]
-        if is_run and not OF_A_RUN & out.keys():  # half a run says nothing
+        if is_run and not OF_A_RUN & out.keys():  # a run with some files out of reach is skipped
             yield _folder_run(folder)
         elif depth == 1 and not in_run and not any(names.values()) and not names.keys() & OF_NO_RUN:
             message = f"{folder}: {A_RUN}; this folder holds neither; {A_LOG}"
@@ -93,7 +94,7 @@ class _Walk:
             yield from self.below(folder / name, depth + 1, in_run or is_run)
 
     def _leads_to(self, entry: os.DirEntry[str]) -> str | None:
-        """The target of a link that leads out of the named path; None of anything else."""
+        """Return the target of a link that leads out of the named path, else None."""
         if not entry.is_symlink():
             return None
         target = os.path.realpath(entry.path)
@@ -114,7 +115,7 @@ class _Walk:
 
 
 def discover(paths: Sequence[Path]) -> Discovery:
-    """Every run at or below `paths`; a path that does not exist is a run with a problem."""
+    """Return all runs at or below `paths`. A path that does not exist is a run with a problem."""
     runs: dict[str, Found] = {}
     skipped: dict[str, Skipped] = {}
     for path in paths:
@@ -126,7 +127,7 @@ def discover(paths: Sequence[Path]) -> Discovery:
 
 
 def is_folder(entry: os.DirEntry[str] | Path) -> bool:
-    """Whether it is a folder; not, where that cannot be told, as of a link to itself."""
+    """Return whether it is a folder; False if that is unknown, as for a link to itself."""
     try:
         return entry.is_dir()
     except OSError:
@@ -134,7 +135,7 @@ def is_folder(entry: os.DirEntry[str] | Path) -> bool:
 
 
 def _counted(name: str) -> list[tuple[int, str]]:
-    """Sorts 2-hard before 10-hard."""
+    """Return a sort key that puts 2-hard before 10-hard."""
     parts = re.split(r"(\d+)", name)
     return [(int(part) if n % 2 else 0, part) for n, part in enumerate(parts)]
 

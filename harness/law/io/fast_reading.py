@@ -1,8 +1,8 @@
-"""The quick way through a file without damage: a few named columns, read by pyarrow.
+"""Read a few columns of an undamaged file quickly with pyarrow.
 
-It answers only where the tolerant reader would give the same, and else gives up: at a byte that
-is not ASCII, a last line without its end, a value that is no number, a blank line, an infinity
-(which pyarrow also takes in spellings that are not JSON's), a checksum that does not fit.
+It returns a result only if the tolerant reader would return the same. It gives up at a byte that
+is not ASCII, a last line without a line end, a value that is no number, a blank line, an infinity
+(which pyarrow accepts in spellings that are not JSON), or a wrong checksum.
 """
 
 from __future__ import annotations
@@ -31,19 +31,22 @@ INFINITE = tables.FAULTS.index("infinite")
 
 @dataclass(frozen=True)
 class Columns:
-    """Column -> values (NaN without a number) and fault codes, shape (rows,); keys of row 1."""
+    """The columns of a file."""
 
     values: Mapping[str, Floats]
+    """Column -> values, NaN where there is no number. Shape (rows,)."""
     faults: Mapping[str, Codes]
+    """Column -> fault codes. Shape (rows,)."""
     names: tuple[str, ...]
+    """Keys of the first row, or the header."""
     checksums: str | None = None
-    """checksums.ALL, SOME or NONE; None of CSV."""
+    """checksums.ALL, SOME or NONE; None for CSV."""
     sums: RowSums | None = None
-    """Sums of the rows, where all have a checksum."""
+    """Sums of the rows, if all have a checksum."""
 
 
 def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None:
-    """None where only the tolerant reader can tell; so it is for other programs' layouts."""
+    """Read a table; None if the tolerant reader must, as for layouts of other programs."""
     ending = path.suffix.lower()
     if ending not in (".jsonl", ".csv"):
         return None
@@ -66,7 +69,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None
 
 
 def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
-    """Reads JSON lines; None where only the tolerant reader can tell."""
+    """Read JSON lines; None if the tolerant reader must."""
     if not _plain(data) or _holds(data, b"Inf") or b'"data"' in data:
         return None
     names, held = _names(data[: data.index(b"\n")]), checksums.quick(data)
@@ -80,7 +83,7 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
-    """Reads CSV with quotes in its header only; None where only the tolerant reader can tell."""
+    """Read CSV with quotes in its header only; None if the tolerant reader must."""
     if not _plain(data) or b"\r" in data:
         return None
     header = data[: data.index(b"\n")]
@@ -98,19 +101,22 @@ def _plain(data: bytes) -> bool:
 
 
 def _holds(data: bytes, word: bytes, start: int = 0) -> bool:
-    """A search for a word takes ten times that for its first letter, which few logs hold."""
+    """Return whether `data` contains `word`.
+
+    It searches for the first letter first, which is ten times faster and absent from most logs.
+    """
     return data.find(word[:1], start) >= 0 and data.find(word, start) >= 0
 
 
 def _lines(data: bytes) -> int:
-    """Counts the lines; bytes.count takes five times as long."""
+    """Count the lines. bytes.count takes five times as long."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
 def _columns(
     read: pa.Table | None, wanted: Sequence[str], rows: int, names: tuple[str, ...]
 ) -> Columns | None:
-    """None where a row is missing, or a number overflowed."""
+    """Return the wanted columns; None if a row is missing, or a number overflowed."""
     if read is None or len(read) != rows:
         return None
     held = {name: tables.arrow_numbers(read.column(name)) for name in wanted if name in names}
@@ -130,7 +136,10 @@ def _names(line: bytes) -> tuple[str, ...] | None:
 
 
 def _json_table(data: bytes, wanted: Sequence[str], names: Sequence[str]) -> pa.Table | None:
-    """None too where a column appears after row 1, for which only null is taken as its value."""
+    """Parse JSON lines; None if pyarrow cannot.
+
+    Columns missing from the first row have the type null, so it also fails if one appears later.
+    """
     types = {name: pa.float64() if name in names else pa.null() for name in wanted}
     parsing = arrow_json.ParseOptions(
         explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="ignore"

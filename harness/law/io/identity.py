@@ -1,6 +1,6 @@
-"""The identity of a run, from its folder: config, seed, level, status, measurement card.
+"""Read the identity of a run from its folder: config, seed, level, status, measurement card.
 
-Read leniently, since an older or damaged config must not keep a run's numbers from being read.
+Older and damaged files are tolerated, so that the numbers of the run can still be read.
 """
 
 from __future__ import annotations
@@ -28,50 +28,50 @@ from harness.records.run_status import RunStatus
 from harness.records.validity import Validity
 
 SHOWN_OF_SUM = 12
-"""Hex digits of a start model's sum: as many as tell two apart."""
+"""Number of hex digits of a start model's sum that are shown, enough to be unique."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a run is; empty where its folder does not say."""
+    """The identity of a run. Fields are empty if the folder does not hold them."""
 
     config: Mapping[str, Any] | None = None
     status: str | None = None
     config_hash: str = ""
     measurement: Mapping[str, Any] = field(default_factory=dict)
     changed_at: float = 0.0
-    """When run.json was last written, Unix seconds."""
+    """Time at which run.json was last written, Unix seconds."""
     ours: bool = False
-    """Whether run.json or config.yaml is there: a log of another program has neither."""
+    """Whether run.json or config.yaml exists. A log of another program has neither."""
     cards: Cards = field(default_factory=Cards)
-    """What the difficulty cards of its sweep say."""
+    """The difficulty cards of the sweep."""
     reason: str | None = None
-    """That in run.json, or that its process died; the next two are from there too."""
+    """The reason in run.json, or that the process died."""
     exit_code: int | None = None
     last_step: int = 0
     unreadable: str | None = None
-    """Why run.json cannot be read, where it is there and does not say done all the same."""
+    """Why run.json cannot be read; None if it can, is missing, or still shows the status done."""
     rows: RowSums | None = None
     """Sums in run.json of the rows that the run wrote."""
     other_config: str | None = None
-    """Why config.yaml is not the one that the run was planned with, where it is not."""
+    """Why config.yaml is not the config that the run was planned with; None if it is."""
     ended_by_rule: int | None = None
-    """The step at which trainer.stop_when ended it, where it did not go on since."""
+    """The step at which trainer.stop_when ended the run; None if it continued afterwards."""
     validity: Validity | None = None
-    """By level, how valid the users are that it trains on; None where run.json does not say."""
+    """Validity of the simulated users, by level; None if run.json does not hold it."""
     stopped_by_rule: Mapping[str, Any] | None = None
-    """The rule and the step at which trainer.stop_when ended it, also where it went on since."""
+    """The rule and step at which trainer.stop_when ended the run, even if it continued later."""
 
     @functools.cached_property
     def full_config(self) -> Mapping[str, Any] | None:
-        """The config with the defaults of the keys that came after it was written: by it runs of
-        several versions are compared.
+        """The config with defaults for keys of later versions, so that runs of different versions
+        can be compared.
         """
         return None if self.config is None else _json(config_file.completed(self.config))
 
     @property
     def has_record(self) -> bool:
-        """Whether run.json is there, and so the log one of ours: a row for each step."""
+        """Whether run.json exists, so that the log is ours and must have a row for each step."""
         return self.status is not None or self.unreadable is not None
 
     @property
@@ -89,23 +89,23 @@ class Identity:
 
     @property
     def remedy(self) -> str | None:
-        """None where there is none."""
+        """The name of the remedy; None if there is none."""
         name = _text(self.config, "remedy", "name")
         return None if name == "none" else name
 
     @property
     def invalid_users(self) -> bool:
-        """Whether it trains on users who are not valid: its R is no reward for empathy."""
+        """Whether the run trains on users who are not valid, so that R is no reward for empathy."""
         return not all(level.valid for level in (self.validity or {}).values())
 
     @property
     def intervened(self) -> bool:
-        """Whether a remedy acted on entropy; the law is not claimed there."""
+        """Whether the run has a remedy that acts on entropy, for which the law is not claimed."""
         return self.remedy is not None or bool(setting(self.config, "remedy", "methods"))
 
 
 def read(folder: Path | None) -> Identity:
-    """Reads what the folder holds; never raises for what is in its files."""
+    """Read the identity from the run's folder. The content of its files never raises an error."""
     if folder is None:
         return Identity()
     run = RunFolder(folder)
@@ -141,14 +141,12 @@ def read(folder: Path | None) -> Identity:
 
 
 def _crashed(run: RunFolder, status: RunStatus) -> bool:
-    """Whether it is said to run and no process does, here or on another machine."""
+    """Return whether the status is running but no process runs it, here or on another machine."""
     return status.status == "running" and run_state.of(run).status == run_state.CRASHED
 
 
 def _with_size(card: dict[str, Any]) -> Mapping[str, Any]:
-    """The measurement card with the size of its evaluation, which was EvalConfig's default before
-    cards said it.
-    """
+    """Add the size of the evaluation to older measurement cards: EvalConfig's defaults."""
     evaluation = card.get("eval")
     if not isinstance(evaluation, dict) or "users" in evaluation:
         return card
@@ -158,8 +156,9 @@ def _with_size(card: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_start_model(card: Mapping[str, Any], start_model: str | None) -> Mapping[str, Any]:
-    """The measurement card with the weights that the policy began with, where they are known: built
-    on another processor they are others, and so is all that follows.
+    """Add the sum of the start model's weights to the measurement card, if it is known.
+
+    A start model built on another processor has different weights.
     """
     return {**card, "start_model": start_model[:SHOWN_OF_SUM]} if start_model else card
 
@@ -169,7 +168,7 @@ def _sums(rows: Mapping[str, str]) -> RowSums | None:
 
 
 def _other_config(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
-    """Numbers under another config would be in another group's means."""
+    """Return why config.yaml is not the planned one, which would put the run in a wrong group."""
     try:
         return planned.changed_values(run, status, values)
     except (TypeError, ValueError, RecursionError):
@@ -178,7 +177,7 @@ def _other_config(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) 
 
 
 def _says_done(run: RunFolder) -> bool:
-    """Whether a run.json that is not whole, or of another version, says that much."""
+    """Return whether an incomplete run.json, or one of another version, has the status done."""
     with contextlib.suppress(DataError, ValueError, LookupError, TypeError, RecursionError):
         return bool(json.loads(plain_file.text(run.status))["status"] == "done")
     return False
@@ -190,7 +189,7 @@ def _levels(config: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def _values(run: RunFolder) -> Mapping[str, Any] | None:
-    """Reads config.yaml; None of what is no mapping, or holds itself and has no end."""
+    """Read config.yaml; None if it is unreadable, no mapping, or contains itself."""
     with contextlib.suppress(DataError, RecursionError):
         values = plain_file.yaml_values(run.config)
         if isinstance(values, dict):
@@ -205,7 +204,7 @@ def _text(config: Mapping[str, Any] | None, group: str, key: str) -> str | None:
 
 
 def _json(value: Any) -> Any:
-    """The value with nothing in it that JSON cannot hold."""
+    """Convert a value to one that JSON can represent."""
     if isinstance(value, dict):
         return {str(k): _json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -216,8 +215,9 @@ def _json(value: Any) -> Any:
 
 
 def share_of_run(config: Mapping[str, Any] | None, first: float, last: float, step: float) -> float:
-    """The share of its run at which a step lies: of the planned steps, or of those seen, `first`
-    to `last`, where the config does not fit the log.
+    """Return the position of a step as a share of the planned steps.
+
+    If the config does not fit the log, it is a share of the logged steps `first` to `last`.
     """
     planned = setting(config, "trainer", "steps")
     if isinstance(planned, int) and planned >= last:

@@ -1,8 +1,8 @@
-"""The integrity of a run's log: how the run ended, and which rows are missing or not its own.
+"""Check the integrity of a run's log: how the run ended, and which rows are missing or foreign.
 
-run.json has a sum of the rows that the run wrote: rows of another run, or rows whose checksums
-were taken out or made anew, are sound by themselves. A foreign log, and a run that has lost its
-run.json, are taken as they are.
+run.json has a sum of the rows that the run wrote. It detects rows of another run, and rows whose
+checksums were removed or recomputed, which are valid by themselves. Logs of other programs, and
+runs without run.json, are not checked.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from harness.records.metric_rows import RowSums
 from harness.records.sweep_file import LedgerRow
 
 REPLAYED = "a recomputed row must equal the one on disk"
-"""Such a run ends with the exit code of one that diverged; its numbers did not."""
+"""Reason of a failed replay, which has the exit code of divergence but is none."""
 
 
 def unfinished(
     who: Identity, last_row: int | None, other_rows: str | None = None
 ) -> Unfinished | None:
-    """None of a run that is done and whole. `last_row`: its last step with a row, if it is known;
-    `other_rows`: why its rows are not those that it wrote, if they are not.
+    """Return the state of a run that is not done or is damaged; None if it is done and complete.
 
-    A run that says it is done has lost rows where it ends before run.json's last step.
+    `last_row`: its last step with a row, if known. `other_rows`: why its rows are not those that it
+    wrote, if so. A run with status done lacks rows if its log ends before run.json's last step.
     """
     if who.unreadable is not None:
         return Unfinished(None, who.unreadable, None, last_row or 0, _planned(who.config))
@@ -61,7 +61,7 @@ def _cut(who: Identity, last_row: int | None) -> str | None:
 
 
 def diverged(standing: Unfinished | LedgerRow | None) -> bool:
-    """Whether training itself came to what is no number."""
+    """Return whether the training diverged."""
     if standing is None or standing.status != "failed":
         return False
     if standing.exit_code != DivergedError.exit_code:
@@ -75,7 +75,7 @@ def _planned(config: Mapping[str, Any] | None) -> int | None:
 
 
 MISSING_ROW = "missing_row"
-"""The key in `dropped`."""
+"""Key of missing rows in `dropped`."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +84,17 @@ class MissingSteps:
 
     count: int
     first: tuple[int, ...]
-    """Up to FIRST_FEW of them."""
+    """The first missing steps, at most FIRST_FEW."""
 
 
 NONE_MISSING = MissingSteps(0, ())
 
 
 def missing_steps(table: Table, last_step: int) -> MissingSteps:
-    """Finds those of the steps 1 to `last_step`, or to the last in the log if that is later.
+    """Find the missing steps from 1 to `last_step`, or to the last logged step if that is later.
 
-    A line that is there but is no row stands for the step after that of the line before it: it is
-    counted as what it is, and not as missing too.
+    A damaged line counts for the step after that of the previous line. It is reported as damage,
+    and its step is not missing as well.
     """
     steps = table.columns["step"]
     logged = np.unique(steps[_whole(steps)])
@@ -107,14 +107,14 @@ def missing_steps(table: Table, last_step: int) -> MissingSteps:
 
 
 def last_logged_step(table: Table) -> int:
-    """The last step in the log; 0 where no row has one."""
+    """Return the last step in the log; 0 if no row has one."""
     steps = table.columns["step"]
     logged = steps[_whole(steps)]
     return int(logged.max()) if len(logged) else 0
 
 
 def _whole(steps: Floats) -> Mask:
-    """Whether each is a number that a step can be."""
+    """Return a mask of the values that are valid steps."""
     whole: Mask = (steps >= 1) & (steps <= LARGEST) & (steps == np.floor(steps))
     return whole
 
@@ -153,10 +153,10 @@ BOM = b"\xef\xbb\xbf"
 
 
 def changed_rows(table: Table, recorded: RowSums | None, last_step: int) -> str | None:
-    """Why the rows are not the run's, by the `recorded` sum of those up to `last_step`; None where
-    they are, or where that cannot be told.
+    """Return why the rows are not those that the run wrote, by their sum in run.json.
 
-    Of a log that lacks rows only the first one is told; those that are left out are counted.
+    None if they are, or if that cannot be determined. If rows up to `last_step` are missing, only
+    the first row is compared; missing rows are counted elsewhere.
     """
     if recorded is None:
         return None
@@ -176,7 +176,7 @@ def changed_rows(table: Table, recorded: RowSums | None, last_step: int) -> str 
 
 
 def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:
-    """Sums of the lines with these numbers, from 1; None where the file is not there any more."""
+    """Return the sums of the lines with these numbers, from 1; None if the file is gone."""
     with contextlib.suppress(OSError, IndexError):
         lines = path.read_bytes().removeprefix(BOM).split(b"\n")
         return metric_rows.sums(lines[number - 1] for number in numbers)
@@ -196,13 +196,13 @@ class Integrity:
         return {MISSING_ROW: self.lost.count} if self.lost.count else {}
 
     def dropped_at(self, metrics: Path | None) -> dict[str, list[str]]:
-        """Reason -> the first few missing steps: there is no line to name."""
+        """Return reason -> the first few missing steps, which have no line number."""
         steps = [f"{metrics}: step {n}" for n in self.lost.first]
         return {MISSING_ROW: steps} if steps else {}
 
 
 def check(table: Table, who: Identity) -> Integrity:
-    """Checks a run whose log could be read."""
+    """Check a run whose log could be read."""
     others = changed_rows(table, who.rows, who.last_step)
     ended = unfinished(who, last_logged_step(table), others)
     held = table.checksums if who.ours or table.checksums != checksums.NONE else None
@@ -211,5 +211,5 @@ def check(table: Table, who: Identity) -> Integrity:
 
 
 def without_log(who: Identity) -> Integrity:
-    """The same of a run whose log could not be read."""
+    """Return the integrity of a run whose log could not be read."""
     return Integrity(unfinished(who, 0))

@@ -1,8 +1,8 @@
-"""A log file into a table. Any damage ends in a counted reason, never in a traceback.
+"""Read a log file into a table. Damage is counted by reason and never raises a traceback.
 
-Written for files of a killed run, of a run still going, and of other programs: a quick reader
-takes what is whole and has our columns; where it gives up, the importer of the format reads line by
-line. Importers of plug-ins are asked before ours, though not for the log of a run folder.
+Files may come from a killed run, a running run, or another program. A quick reader handles complete
+files with our columns. If it gives up, the importer of the format reads line by line. Importers of
+plug-ins take precedence over ours, except for the log of a run folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from harness.utils import extensions
 METRICS = "metrics.jsonl"
 GZIP = b"\x1f\x8b"
 LARGEST_BYTES = 2**30
-"""Rows of 390,000 steps. A larger file is refused: reading takes three times its size in memory."""
+"""About 390,000 steps. Larger files are refused: reading needs three times their size in memory."""
 
 
 def _ends(name: str, ending: str | tuple[str, ...]) -> bool:
@@ -60,16 +60,16 @@ OURS: Mapping[str, Importer] = {
     ),
     "json_lines": Importer(lambda name, data: True, json_lines.rows),
 }
-"""The first that takes a file reads it; the last takes all."""
+"""Importers in order: the first that recognises a file reads it, and the last accepts all."""
 
 
 def read(
     path: Path, wanted: Sequence[str], still_written: bool = False, step: str | None = None
 ) -> Table:
-    """Read the columns `wanted`, what a log calls step, entropy and reward, and all names.
+    """Read the columns `wanted`, those known as step, entropy and reward, and all column names.
 
-    `step` names the column of steps; without it the log's own is found. A torn last line is damage
-    unless the file is still being written. Raises ReadError with empty_input or unreadable.
+    `step` names the column of steps; by default a known name is found. A torn last line is damage
+    unless the file is `still_written`. Raise ReadError with empty_input or unreadable.
     """
     data = _bytes(path).removeprefix(b"\xef\xbb\xbf")
     quick = fast_reading.table(path, data, wanted) if step in (None, "step") else None
@@ -91,7 +91,7 @@ def read_tolerantly(
     still_written: bool = False,
     step: str | None = None,
 ) -> Table:
-    """The same of the file's bytes, one line after the other. Raises ReadError likewise."""
+    """Read the bytes of a file line by line, as `read` does. Raise the same errors."""
     return _table(path, data, _rows(path, data, wanted, step), wanted, still_written, step)
 
 
@@ -112,7 +112,7 @@ def _table(
 
 
 def _rows(path: Path, data: bytes, wanted: Sequence[str], step: str | None) -> Rows:
-    """Reads by the format, which the name's end decides, and where it does not, the content."""
+    """Read with the importer of the format, determined by the file's name and content."""
     importer = next(ours for ours in OURS.values() if ours.looks_like(path.name, data))
     if importer is OURS["csv"]:
         _refuse_other_separator(path, data)
@@ -125,8 +125,9 @@ def _rows(path: Path, data: bytes, wanted: Sequence[str], step: str | None) -> R
 
 
 def _rows_of_plug_in(path: Path, data: bytes) -> Rows | None:
-    """Rows by the first importer of a plug-in that takes the file; None if there is none, or the
-    file is the log of one of our runs.
+    """Return the rows read by the first plug-in importer that recognises the file.
+
+    None if there is none, or if the file is the log of one of our runs.
     """
     if path.name == METRICS and RunFolder(path.parent).is_run():
         return None
@@ -138,7 +139,7 @@ def _rows_of_plug_in(path: Path, data: bytes) -> Rows | None:
                 return rows
         except ConfigError as error:  # it cannot be imported
             raise ReadError("unreadable", f"{path}: {error}") from error
-        except Exception as error:  # of whatever kind, another log must still be read
+        except Exception as error:  # any error, so that other logs are still read
             package = extensions.package_of("importer", name)
             rule = f"must be readable by the importer {name} of {package}"
             given = f"{type(error).__name__}: {error}"
@@ -147,11 +148,11 @@ def _rows_of_plug_in(path: Path, data: bytes) -> Rows | None:
 
 
 def _refuse_other_bytes(path: Path, data: bytes) -> None:
-    """Refuses bytes of formats that are not read, by how they begin."""
+    """Raise ReadError for compressed, UTF-16 and UTF-32 files, by their first bytes."""
     if data.startswith(GZIP):
         raise ReadError("unreadable", f"{path}: must not be compressed, is: gunzip it first")
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    # a damaged first row may begin so too, but goes on with no sign that a log begins with
+    # a damaged row may begin with these bytes too, but not go on as UTF-16 text
     if wide and data[:4].decode("utf-16", "replace").isascii():
         rule = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
         raise ReadError("unreadable", f"{path}: {rule}")
@@ -201,7 +202,7 @@ def _no_rows(path: Path, data: bytes, parsed: Rows) -> ReadError:
 
 
 def _as_csv(path: Path, data: bytes) -> str:
-    """Advice for a CSV table that is not named .csv."""
+    """Return advice for a CSV table that is not named .csv, else an empty string."""
     line = data.partition(b"\n")[0]
     if path.suffix.lower() == ".csv" or line[:1] in (b"{", b"["):
         return ""

@@ -1,6 +1,6 @@
-"""A log as columns of numbers: what every reader gives, whatever the file was.
+"""Represent a log as columns of numbers, the common result of all readers.
 
-Where a column holds no finite number, a fault code says what stands there instead.
+Where a column has no finite number, a fault code tells what it has instead.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from harness.law.results import Floats
 from harness.records.metric_rows import RowSums
 
 FAULTS = ("", "null", "nan", "infinite", "wrong_type")
-"""Names of what can stand where a finite number should; the code of each is its index."""
+"""Kinds of values that are no finite number. The code of a fault is its index; 0 means no fault."""
 Codes = NDArray[np.int8]
 
 
 def as_numbers(values: Sequence[Any]) -> tuple[Floats, Codes]:
-    """Values (NaN where there is no finite number) and fault codes, shape (rows,)."""
+    """Return values (NaN where there is no finite number) and fault codes, shape (rows,)."""
     numbers = np.full(len(values), np.nan)
     faults = np.zeros(len(values), np.int8)
     for index, value in enumerate(values):
@@ -42,20 +42,20 @@ def as_numbers(values: Sequence[Any]) -> tuple[Floats, Codes]:
 
 
 def no_numbers(count: int) -> tuple[Floats, Codes]:
-    """The same of a column that is not there."""
+    """Return the values and fault codes of a missing column, shape (count,)."""
     return np.full(count, np.nan), np.full(count, FAULTS.index("null"), np.int8)
 
 
 def columns_of_rows(
     rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]
 ) -> tuple[dict[str, Floats], dict[str, Codes]]:
-    """Each of the columns `wanted`: values, and fault codes."""
+    """Return the values and the fault codes of the columns `wanted`."""
     by_name = {name: as_numbers([row.get(name) for row in rows]) for name in wanted}
     return {n: v for n, (v, _) in by_name.items()}, {n: f for n, (_, f) in by_name.items()}
 
 
 def arrow_numbers(column: pa.ChunkedArray) -> tuple[Floats, Codes]:
-    """The same of a column of numbers, which may hold nothing, NaN and infinities."""
+    """Return the values and fault codes of an arrow column of numbers."""
     whole = column.combine_chunks()
     numbers = whole.to_numpy(zero_copy_only=False).astype(np.float64, copy=True)
     faults = np.zeros(len(numbers), np.int8)
@@ -69,7 +69,7 @@ def arrow_numbers(column: pa.ChunkedArray) -> tuple[Floats, Codes]:
 
 
 def _number(value: Any) -> float | str:
-    """A finite float, or one of FAULTS."""
+    """Return a finite float, or one of FAULTS."""
     if value is None:
         return "null"
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
@@ -87,7 +87,7 @@ NULL = FAULTS.index("null")
 
 
 class ReadError(Exception):
-    """The file gives no table; `problem` says why."""
+    """Raised if a file cannot be read as a table; `problem` has the reason."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -96,36 +96,36 @@ class ReadError(Exception):
 
 @dataclass(frozen=True)
 class Table:
-    """The asked-for columns of the lines that are rows. Arrays have shape (rows,)."""
+    """The requested columns of the valid rows of a log. Arrays have shape (rows,)."""
 
     path: Path
     lines: NDArray[np.int64]
     """Line number of each row, from 1."""
     columns: Mapping[str, Floats]
-    """Column -> values, NaN where there is no finite number; `step` whatever the log calls it."""
+    """Column -> values, NaN where there is no finite number. The steps are always in `step`."""
     faults: Mapping[str, Codes]
     """Column -> index into FAULTS, 0 where there is a finite number."""
     names: tuple[str, ...]
-    """Every key seen in any row, and `step` where the log has one under another name."""
+    """All keys of all rows, and `step` if the log has steps under another name."""
     damage: Places
-    """Lines that are no rows."""
+    """Reason -> numbers of the lines that are no valid rows."""
     first: Mapping[str, str] = field(default_factory=dict)
-    """Column -> what the first row of the file has there, where that may be no number."""
+    """Column -> text of its first value, which may be no number; empty from the quick reader."""
     checksums: str | None = None
-    """How many rows have one (checksums.py); None where the format knows none."""
+    """Whether ALL, SOME or NONE of the rows have one (checksums.py); None if not supported."""
     sums: RowSums | None = None
-    """Sums of the rows of a file without damage, where they were at hand."""
+    """Sums of the rows of an undamaged file, if the reader computed them."""
 
 
 def ours(names: Sequence[str]) -> bool:
-    """Whether a log has this project's layout: one row a step, under its names."""
+    """Return whether a log has this project's column names, and so one row per step."""
     return {"step", "entropy"} <= set(names) and ("reward" in names or "eval/reward" in names)
 
 
 def asked(names: Sequence[str], wanted: Sequence[str], step: str | None = None) -> dict[str, str]:
-    """Column of the table -> the log's name: those wanted, and the known names it has.
+    """Return column of the table -> name in the log, for wanted columns and known names.
 
-    `step`: the column that the user named for it; None where the choice is the log's.
+    `step`: the column named by the user; None to find a known name.
     """
     columns = {name: name for name in wanted}
     if not ours(names):
@@ -137,7 +137,7 @@ def asked(names: Sequence[str], wanted: Sequence[str], step: str | None = None) 
 def refuse_repeats(
     where: str, names: Sequence[str], wanted: Sequence[str], step: str | None = None
 ) -> None:
-    """Raise ReadError where a column that is read stands there more than once: which is meant?"""
+    """Raise ReadError if a column to read occurs more than once in the header."""
     for name in dict.fromkeys(asked(names, wanted, step).values()):
         if names.count(name) > 1:
             rule = f"a column that is read must be there once, got {names.count(name)} called"
@@ -162,8 +162,10 @@ def from_rows(path: Path, read: Rows, wanted: Sequence[str], step: str | None = 
 
 
 def joined(table: Table) -> Table:
-    """The table of a program that spreads a step over several rows: those that complete each
-    other are one, placed where the last of them is. A row that repeats a column begins anew.
+    """Join the rows of a program that spreads a step over several rows.
+
+    Rows of a step without common columns become one row, at the position of the last of them. A row
+    that repeats a column begins a new one.
     """
     steps = table.columns["step"]
     if len(np.unique(steps)) == len(steps):
@@ -186,7 +188,7 @@ def joined(table: Table) -> Table:
 
 
 def _parts(steps: Floats, held: NDArray[np.bool_]) -> list[list[int]]:
-    """The rows of each step that share no column, in the order of the file."""
+    """Group the rows of each step that have no common column, in the order of the file."""
     parts: list[list[int]] = []
     begun: dict[float, int] = {}
     full = np.zeros_like(held)

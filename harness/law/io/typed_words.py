@@ -1,4 +1,4 @@
-"""The words that made a run, and the command that makes such runs again with other words."""
+"""Find the overrides that made a run, and write the command that repeats it with changes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harness.errors import DataError
 from harness.records import study_file, sweep_file
 
 Typed = Callable[[str], Sequence[str] | None]
-"""Run -> the words that made it and those beside it; None where nobody knows them."""
+"""Function from a run to the overrides of the command that made it; None if they are unknown."""
 
 
 def of_sweep(run: str) -> Sequence[str] | None:
-    """Return the words of the sweep that a run belongs to, as sweep.json has them.
+    """Return the overrides of a run's sweep from sweep.json; None if they are unknown.
 
-    A sweep that no single command made, as a study's or the demo's, has words for each run.
+    A sweep that no single command made, such as that of a study, has overrides for each run.
     """
     folder = Path(run)
     try:
@@ -32,7 +32,7 @@ def of_sweep(run: str) -> Sequence[str] | None:
 
 
 def command(typed: Sequence[str], changed: Iterable[str]) -> str:
-    """`harness sweep` with the `typed` words but for those of changed keys, as a shell takes it."""
+    """Return the shell command `harness sweep` with the `typed` overrides, updated by `changed`."""
     changed = list(changed)
     keys = {key_of(word) for word in changed}
     kept = [word for word in typed if key_of(word) not in keys]
@@ -40,5 +40,5 @@ def command(typed: Sequence[str], changed: Iterable[str]) -> str:
 
 
 def key_of(word: str) -> str:
-    """`+trainer.steps=5` -> `trainer.steps`"""
+    """Return the key of an override: `+trainer.steps=5` -> `trainer.steps`."""
     return word.partition("=")[0].lstrip("+~")

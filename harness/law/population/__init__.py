@@ -1,1 +1,1 @@
-"""What the seeds of a level say of the seeds it could have had: one answer per level."""
+"""Estimate the distribution over all seeds of a level from the seeds that were run."""

@@ -1,9 +1,9 @@
-"""What the seeds of a group tell of all seeds: a number's spread, and who follows the law.
+"""Estimate the spread of a number over all seeds, and the share of seeds that follow the law.
 
-The sum of squares Q(t) = sum (y - mean(t))^2 / (e^2 + t^2), with e a seed's own error, is a
-chi-squared of one degree of freedom fewer than seeds where t is the true spread (Viechtbauer,
-Statistics in Medicine 26(1), 2007): its quantiles bound t. The same distribution of t says how far
-a seed's number is drawn to the mean: the average over it of what each t says.
+With e the error of a seed and t the true spread, Q(t) = sum (y - mean(t))^2 / (e^2 + t^2) is
+chi-squared with (seeds - 1) degrees of freedom (Viechtbauer, Statistics in Medicine 26(1), 2007).
+Its quantiles bound t. The numbers of single seeds are shrunk towards the mean, averaged over the
+same distribution of t.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ POINTS = 160
 LEAST, MOST = 1e-4, 1e4
 """Ends of the grid of t, in units of the spread of the numbers."""
 LEAST_ERROR, MOST_ERROR = 0.7, RUN_95 / NORMAL_95
-"""What a seed's own error may be, as a share of what its run says: errors are estimated too. The
-upper limit is that of the least errors, the lower of the greatest (benchmarks/levels.md)."""
+"""Range of a seed's true error as a share of its estimated error. The upper limit of t uses the
+smallest errors, the lower limit the largest (benchmarks/levels.md)."""
 ALIKE, TINY = 1e-9, 1e-300
-"""Numbers no further apart than this share of themselves are one number, copied; a sum of squares
-that is no number of its own."""
+"""Relative difference up to which numbers count as copies, and the lower limit of a sum of squares
+before its logarithm is taken."""
 SHARES = (np.arange(40) + 0.5) / 40
-"""Of the distribution of t, to average over."""
+"""Probabilities of the quantiles of t to average over."""
 FOLLOWS = ("holds", "holds_form_open", "holds_until_onset")
-"""Verdicts of a seed that follows the law."""
+"""Verdicts that count as following the law."""
 UNDETERMINED = "undetermined"
 TAIL = 0.025
-"""Probability beyond each limit of the share of seeds that follow."""
+"""Probability beyond each limit of the interval of the share."""
 
 
 def alike(values: Floats) -> bool:
-    """Whether the numbers are one, or copies of one."""
+    """Return whether there is only one number, or all are copies of one."""
     return len(values) < 2 or not values.std() > ALIKE * np.abs(values).max()
 
 
 def spread(seeds: Sample, estimate: float) -> Interval | None:
-    """The standard deviation of the true numbers, `estimate` with its 95% interval; None below two
-    seeds, and where they are all the same.
+    """Return `estimate`, the standard deviation of the true numbers, with its 95% interval.
 
-    Seeds that agree better than any spread with their own errors would have it refute the errors:
-    then the limit is that of the numbers themselves, which differ by at least the true ones.
+    None below two seeds, or if all are equal. If seeds agree better than their errors allow for any
+    t, the errors are too large. The upper limit is then that of the spread of the numbers
+    themselves, which is at least that of the true numbers.
     """
     low = _quantiles(Sample(seeds.values, MOST_ERROR * seeds.errors), np.array([0.025]))
     high = _quantiles(Sample(seeds.values, LEAST_ERROR * seeds.errors), np.array([0.975]))
@@ -59,8 +59,8 @@ def spread(seeds: Sample, estimate: float) -> Interval | None:
 
 
 def pooled(seeds: Sample) -> list[Interval | None]:
-    """Each seed's number where the others have their say in it; None where no spread is known, or
-    the seeds' own errors are not.
+    """Return the partially pooled number of each seed; None if the spread or the errors are not
+    known.
     """
     quantiles = _quantiles(seeds, SHARES)
     if quantiles is None or not seeds.weighable:
@@ -80,8 +80,9 @@ def pooled(seeds: Sample) -> list[Interval | None]:
 
 
 def _quantiles(seeds: Sample, shares: Floats) -> Floats | None:
-    """Of the spread t: below its quantile Q(t) lies above that of chi-squared from the other side.
-    0 where even Q(0) does not; None of seeds that are all alike, and of one.
+    """Return quantiles of the spread t: t with Q(t) at the opposite quantile of chi-squared.
+
+    A quantile is 0 if Q(0) is already smaller. None for one seed, or if all are equal.
     """
     if alike(seeds.values):
         return None
@@ -97,11 +98,11 @@ def _quantiles(seeds: Sample, shares: Floats) -> Floats | None:
 
 
 def following(verdicts: Sequence[str | None]) -> Follows:
-    """The share of seeds that follow the law. One verdict a seed; None of a run that diverged, and
-    of one without a verdict.
+    """Return the share of seeds that follow the law.
 
-    An undetermined seed follows the law or does not, and nobody knows: the interval reaches from
-    the lower limit if none of them does to the upper if all do. Limits: Clopper and Pearson 1934.
+    `verdicts` has one verdict per seed, None for a diverged run or one without a verdict. The
+    interval reaches from the lower limit if no undetermined seed follows the law to the upper limit
+    if all do. Limits: Clopper and Pearson 1934.
     """
     followers = sum(verdict in FOLLOWS for verdict in verdicts)
     unknown = sum(verdict in (None, UNDETERMINED) for verdict in verdicts)

@@ -1,8 +1,7 @@
-"""One answer per group over its seeds: its law, how many follow it, and when they collapse.
+"""Describe the population of seeds of each group: its law, the share that follow it, the onset.
 
-What counts is what counts in the group's means (compare/groups.py), and the means of a and of the
-ceiling are those means. A run that diverged says that its onset lies after its last step, and of
-the law nothing.
+It uses the same runs as the group's means (compare/groups.py), and the same means of a and the
+ceiling. A diverged run is censored in the onset at its last step, and is unknown for the law.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ LOG_NORMAL = "log_normal"
 
 
 def described(every: Sequence[GroupResult], members: Sequence[Member]) -> tuple[GroupResult, ...]:
-    """The groups, each with what its seeds say of all seeds of its kind."""
+    """Return the groups with the estimates for their population of seeds."""
     by_run = {member.result.run: member for member in members}
     return tuple(replace(group, population=_population(group, by_run)) for group in every)
 
@@ -55,7 +54,7 @@ def _population(group: GroupResult, by_run: Mapping[str, Member]) -> Population:
 
 
 def _follows(group: GroupResult, runs: Sequence[RunResult], lost: int) -> Follows:
-    """Runs that diverged count as seeds of which nobody knows."""
+    """Return the share of seeds that follow the law. Diverged runs count as undetermined."""
     verdicts = [groups.verdict_on(run, group.reward) for run in runs]
     follows = between_seeds.following([*verdicts, *[None] * lost])
     if not group.unknown_seeds:
@@ -66,7 +65,7 @@ def _follows(group: GroupResult, runs: Sequence[RunResult], lost: int) -> Follow
 def _over_seeds(
     group: GroupResult, runs: Sequence[RunResult], quantity: str, mean: Pooled
 ) -> OverSeeds:
-    """Of the runs with a law, as in the mean of the group."""
+    """Return the estimates over the runs with a law, as in the mean of the group."""
     told = [
         (run, number)
         for run in runs

@@ -1,13 +1,13 @@
-"""The onset of collapse over the seeds of a level as a log-normal time, seen up to a last step.
+"""Fit a log-normal distribution to the onsets of collapse over seeds, censored at the last step.
 
-log(onset) ~ Normal(m, s) over seeds; a run without an onset says that its own lies later. The
-posterior under the reference prior 1/s is summed on a grid, so that no seed of a generator and no
-optimiser's start is in it. Without censoring its intervals are exactly Student's and those of
-chi-squared, and with a fixed number of censored runs they are those that condition on the
-ancillary (Lawless, Statistical Models and Methods for Lifetime Data, 2003, section 5.1), which is
-why they cover from few seeds where those of maximum likelihood do not.
+log(onset) ~ Normal(m, s) over seeds, and a run without an onset is censored. The posterior under
+the reference prior 1/s is summed on a grid, so it depends on no random seed and no start value of
+an optimiser. Without censoring its intervals are exactly Student's and those of chi-squared. With a
+fixed number of censored runs they are conditional on the ancillary statistics (Lawless, Statistical
+Models and Methods for Lifetime Data, 2003, section 5.1), so they have correct coverage for few
+seeds, unlike those of maximum likelihood.
 
-Log-normal and not Weibull: benchmarks/levels.md.
+For the choice of log-normal over Weibull see benchmarks/levels.md.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ from scipy import special
 from harness.law.results import Floats, Interval
 
 FEWEST_ONSETS = 2
-"""With fewer there is no posterior: nothing says how far onsets lie apart."""
+"""With fewer onsets there is no proper posterior of s."""
 ALIKE = 1e-9
-"""Onsets no further apart than this, in logs, are one step."""
+"""Standard deviation of log(onset) below which all onsets count as equal."""
 COARSE, ZOOMS = 32, 2
-"""Points a side of a grid that finds where the weight is, and how often it is narrowed."""
+"""Points per side of the coarse grid that locates the posterior, and the number of refinements."""
 POINTS, STRIDE = 4181, 2584
-"""Of the Fibonacci lattice that is summed over: two neighbours of Fibonacci's numbers, so that the
-points lie evenly in both coordinates and no two share one."""
+"""The Fibonacci lattice of the final sum: consecutive Fibonacci numbers, so that the points are
+evenly spread in both coordinates."""
 FIRST_LOG_S, FIRST_Z = (-3.0, 10.0), (-8.0, 8.0)
-"""Range of log(s / the spread of the onsets seen), and of (m - their mean) / s."""
+"""Initial range of log(s / spread of the observed onsets), and of (m - their mean) / s."""
 NEGLIGIBLE = 12.0
-"""Points whose weight is below exp(-12) of the largest are left out."""
+"""The refined box keeps points with a weight above exp(-12) of the largest."""
 TAILS = (0.5, 0.025, 0.975)
 
 
 @dataclass(frozen=True)
 class LogNormal:
-    """What is known of the onsets of a level."""
+    """Posterior of the log-normal distribution of onsets, as weighted grid points."""
 
     centre: float
     """Mean of log(onset) over the runs with one."""
     s: Floats
     z: Floats
-    """(m - centre) / s; s, z and the weights have one entry a point of the grid."""
+    """(m - centre) / s. s, z and weights have one entry per grid point."""
     weights: Floats
 
     def median(self) -> Interval:
-        """The step by which half of all seeds collapse."""
+        """Return the step by which half of all seeds collapse, with a 95% interval."""
         m = _quantiles(self.z * self.s, self.weights)
         return Interval(*(math.exp(self.centre + end) for end in m))
 
     def spread(self) -> Interval:
-        """The standard deviation of log(onset) over seeds."""
+        """Return the standard deviation of log(onset) over seeds, with a 95% interval."""
         return Interval(*_quantiles(self.s, self.weights))
 
 
 def fit(onsets: Floats, free_until: Floats) -> LogNormal | None:
-    """`onsets`: the steps of those seen; `free_until`: the last steps of runs without one. All are
-    above 0, but for runs that ended before they had begun: these say nothing.
+    """Fit the distribution. `onsets`: observed steps; `free_until`: last steps of censored runs.
 
-    None where fewer than two are seen, or all at one step.
+    Runs that ended at step 0 are ignored. None if fewer than two onsets were observed, or all are
+    equal.
     """
     logs = np.log(onsets)
     spread = float(logs.std()) if len(logs) >= FEWEST_ONSETS else 0.0
@@ -96,17 +96,19 @@ class _Box:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the likelihood takes from the runs; logs of steps are from the centre."""
+    """Sufficient statistics of the runs. Logs of steps are relative to the centre."""
 
     onsets: int
+    """The number of observed onsets."""
     spread: float
-    """Of the logs of the onsets, with their number as the divisor."""
+    """Standard deviation of their logs, with divisor n."""
     ends: Floats
+    """Distinct logs of the last steps of censored runs."""
     counts: Floats
-    """Each log of a last step, and how many runs without an onset have it."""
+    """The number of censored runs at each of `ends`."""
 
     def log_weights(self, log_s: Floats, z: Floats) -> Floats:
-        """Log of likelihood times prior, the largest 0, for arrays of one shape."""
+        """Return log(likelihood * prior), shifted to a maximum of 0, for arrays of equal shape."""
         inverse = np.exp(-log_s)
         squares = self.spread**2 * inverse**2 + z**2
         total: Floats = -(self.onsets - 1) * log_s - self.onsets / 2 * squares
@@ -116,7 +118,7 @@ class _Seen:
         return total
 
     def narrowed(self, box: _Box) -> _Box:
-        """The part of a box that has the weight, one point wider on each side."""
+        """Return the part of a box with non-negligible weight, plus one grid point per side."""
         log_s, z = np.linspace(*box.log_s, COARSE), np.linspace(*box.z, COARSE)
         weights = self.log_weights(*np.meshgrid(log_s, z, indexing="ij"))
         heavy = weights > -NEGLIGIBLE
@@ -130,7 +132,7 @@ def _around(points: Floats, places: NDArray[np.intp]) -> tuple[float, float]:
 
 
 def _quantiles(values: Floats, weights: Floats) -> tuple[float, ...]:
-    """The median and the ends of the 95% interval."""
+    """Return the median and the ends of the 95% interval."""
     order = np.argsort(values)
     below = np.cumsum(weights[order]) - weights[order] / 2
     return tuple(float(end) for end in np.interp(TAILS, below, values[order]))

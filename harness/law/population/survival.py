@@ -1,10 +1,10 @@
-"""P(collapse by step s) over the seeds of a level: Kaplan-Meier with limits that hold for 3 seeds.
+"""Estimate P(collapse by step s) over seeds: Kaplan-Meier with limits valid from 3 seeds on.
 
-The limits are those of the beta product (Fay, Brittain and Proschan, Biostatistics 14(4), 2013): a
-seed that collapses with n at risk multiplies what is left by a beta variable of n and 1, and the
-product is matched to a beta by its first two moments. Without censoring they are Clopper and
-Pearson's. Greenwood's limits, which scipy and lifelines have, are a point where all seeds agree: of
-three seeds they hold a share of 0.7 in 63% of draws.
+The limits use the beta product (Fay, Brittain and Proschan, Biostatistics 14(4), 2013): a collapse
+with n at risk multiplies the survival by a beta variable with parameters n and 1, and the product
+is approximated by a beta with the same first two moments. Without censoring they are Clopper and
+Pearson's. Greenwood's limits, as in scipy and lifelines, have zero width if all seeds agree: with
+three seeds they cover a share of 0.7 in 63% of draws.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ TAIL = 0.025
 
 @dataclass(frozen=True)
 class Times:
-    """A run each: the step of its onset, or the last step at which it had none."""
+    """Onset or censoring steps of runs, shape (runs,)."""
 
     steps: Floats
+    """The step of the onset, or the last step of a run without one."""
     collapsed: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    """Whether the run has an onset."""
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -40,8 +42,8 @@ class Times:
 
 
 def incidence(times: Times) -> tuple[StepShare, ...]:
-    """P(collapse by step s) at step 0 and at each step at which a run collapsed or was last seen,
-    in order. It stays the same in between; so do its limits.
+    """Return P(collapse by step s) at step 0 and at each step at which a run collapsed or was
+    censored, in order. The probability and its limits are constant in between.
     """
     steps = np.union1d(times.steps, [0.0])
     collapsing = _counts(steps, times.onsets)
@@ -50,7 +52,7 @@ def incidence(times: Times) -> tuple[StepShare, ...]:
     at_risk = len(times) - gone + collapsing + leaving
     free = at_risk - collapsing
     left = np.cumprod(free / at_risk)
-    free[:-1] -= leaving[:-1]  # known to be free of it until the next of the steps
+    free[:-1] -= leaving[:-1]  # censored runs are at risk until this step only
     high, low = _limits(at_risk, collapsing, free)
     return tuple(
         StepShare(float(step), value, min(of_low, value), max(of_high, value), int(n))
@@ -66,12 +68,12 @@ def incidence(times: Times) -> tuple[StepShare, ...]:
 
 
 def _counts(steps: Floats, among: Floats) -> Floats:
-    """How many of `among` are at each of the steps."""
+    """Return how many of `among` are at each of the steps."""
     return np.bincount(np.searchsorted(steps, among), minlength=len(steps)).astype(float)
 
 
 def _limits(at_risk: Floats, collapsing: Floats, free: Floats) -> tuple[Floats, Floats]:
-    """Of what is left: the upper and the lower, each never rising."""
+    """Return the upper and the lower limits of survival, both made monotone."""
     some = collapsing > 0
     after = at_risk - collapsing
     first = np.where(some, (after + 1) / (at_risk + 1), 1.0)
@@ -84,7 +86,7 @@ def _limits(at_risk: Floats, collapsing: Floats, free: Floats) -> tuple[Floats, 
 
 
 def _beta(first: Floats, second: Floats, share: float) -> Floats:
-    """Quantiles of the betas with these first two moments; of moments 1 and 0 these themselves."""
+    """Return quantiles of the beta distributions with these first two moments; 0 and 1 stay."""
     variance = second - first**2
     proper = (first > 0) & (first < 1) & (variance > 0)
     safe = np.where(proper, first, 0.5)

@@ -1,1 +1,1 @@
-"""How much of the spread of an outcome is of what: variance components, and what n they ask for."""
+"""Estimate the variance components of an outcome, and the sample sizes they require."""

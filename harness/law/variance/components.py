@@ -1,16 +1,16 @@
-"""Components of variance by expected mean squares, with generalised confidence intervals.
+"""Estimate variance components by expected mean squares, with generalised confidence intervals.
 
 The crossed model of one arm: outcome of seed s with user u in conversation r =
     mean + seed_s + user_u + repeat_r(u) + (seed x user)_su + rest_sr(u)
-since every run meets the same users, each conversation with the same draws (Searle, Casella and
-McCulloch, Variance Components, 1992, chapter 4). Intervals: each mean square times its degrees of
-freedom over chi-squared of as many is drawn, and the component computed of the draws (Weerahandi
-1993; Burdick, Borror and Montgomery 2005). No component is below 0.
+because all runs use the same users, and each conversation the same random draws (Searle, Casella
+and McCulloch, Variance Components, 1992, chapter 4). Intervals: each mean square is drawn as its
+value times its degrees of freedom over a chi-squared variable, and the component is computed from
+the draws (Weerahandi 1993; Burdick, Borror and Montgomery 2005). Components are at least 0.
 
-Components of several arms are means over them, weighted by the degrees of freedom of their seeds.
-Mean squares are pooled before anything is drawn or held at 0: what is skewed or cut off would not
-average out. Those of users and repeats are drawn once for all arms, which meet the same users with
-the same draws, so that what one arm's is off by is no error independent of the others'.
+Components of several arms are means over the arms, weighted by the degrees of freedom of seeds.
+Mean squares are pooled before they are drawn or clipped at 0, because skewed or clipped values
+would not average out. Those of users and repeats are drawn once for all arms, because arms share
+users and random draws, so their errors are not independent.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from harness.law.results import Floats, Interval
 
 SEED, USER, REPEAT, SEED_USER, REST = "seed", "user", "repeat", "seed_user", "rest"
 SHARED = (USER, REPEAT)
-"""Mean squares of what all arms meet: the held-out users, and the draws of each conversation."""
+"""Mean squares shared by all arms: the held-out users, and the draws of each conversation."""
 SQUARES = (SEED, USER, SEED_USER, REPEAT, REST)
 DRAWS = 10_000
 GRID = 400
-"""Quantiles of a noncentral F that are computed: each takes .2 ms."""
+"""Number of quantiles of a noncentral F that are computed, at .2 ms each."""
 STREAM = 20_260_103
-"""Seed of the draws: the same data give the same interval."""
+"""Seed of the draws, fixed so that the same data give the same interval."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MeanSquare:
     df: float
 
     def drawn(self, quantiles: Floats) -> Floats:
-        """Draws of its expectation, by quantiles of its chi-squared."""
+        """Return draws of the expected mean square at these quantiles of chi-squared."""
         by_chance = special.chdtri(self.df, quantiles)
         return np.asarray(self.value * self.df / by_chance, float)
 
@@ -52,10 +52,10 @@ class MeanSquare:
 
 @dataclass(frozen=True)
 class Squares:
-    """The mean squares of an arm, by what they are of."""
+    """The mean squares of an arm, by source of variation."""
 
     weight: float
-    """Of the arm in means over arms."""
+    """Weight of the arm in means over arms."""
     squares: Mapping[str, MeanSquare]
     factors: Mapping[str, Mapping[str, float]]
     """Component -> mean square -> its factor in the component."""
@@ -63,7 +63,7 @@ class Squares:
 
 @dataclass(frozen=True)
 class Component:
-    """A variance: its estimate, at least 0, and draws of it, shape (DRAWS,)."""
+    """A variance: its estimate, at least 0, and draws for its interval, shape (DRAWS,)."""
 
     value: float
     draws: Floats
@@ -78,7 +78,7 @@ def interval(value: float, draws: Floats) -> Interval:
 
 
 def of_squares(arms: Sequence[Squares]) -> dict[str, Component]:
-    """The components that some arm has, each over the arms that have it."""
+    """Return the components that at least one arm has, averaged over the arms with each."""
     quantiles = {
         name: np.random.default_rng([STREAM, number, 2]).uniform(size=DRAWS)
         for number, name in enumerate(SQUARES)
@@ -95,7 +95,7 @@ def of_squares(arms: Sequence[Squares]) -> dict[str, Component]:
 
 
 def _terms(arms: Sequence[Squares], component: str) -> dict[str, list[MeanSquare]]:
-    """Mean square -> what it adds to the component's mean over arms, in each."""
+    """Return mean square -> its contributions to the component's mean over arms, one per arm."""
     having = [arm for arm in arms if component in arm.factors]
     total = sum(arm.weight for arm in having)
     terms: dict[str, list[MeanSquare]] = {}
@@ -106,16 +106,17 @@ def _terms(arms: Sequence[Squares], component: str) -> dict[str, list[MeanSquare
 
 
 def _joined(terms: Sequence[MeanSquare]) -> MeanSquare:
-    """The sum of independent mean squares; degrees of freedom by Satterthwaite 1946."""
+    """Return the sum of independent mean squares; degrees of freedom by Satterthwaite 1946."""
     value, spread = sum(t.value for t in terms), sum(t.value**2 / t.df for t in terms)
     return MeanSquare(value, value**2 / spread if spread > 0 else sum(t.df for t in terms))
 
 
 def crossed(*arms: Floats) -> dict[str, Component]:
-    """The components of outcomes of shape (seeds, users, repeats), at least 2 seeds and users.
+    """Return the components of outcomes of shape (seeds, users, repeats), one array per arm.
 
-    With one repeat `user` holds the repeats' and `seed_user` the rest; so all arms have one, or all
-    have more. Raises ValueError for fewer seeds or users, and for what is not finite.
+    With one repeat, `user` includes the component of repeats and `seed_user` the rest, so either
+    all arms must have one repeat or none. Raise ValueError for fewer than 2 seeds or users, and for
+    values that are not finite.
     """
     for outcomes in arms:
         seeds, users, repeats = outcomes.shape
@@ -127,7 +128,7 @@ def crossed(*arms: Floats) -> dict[str, Component]:
 
 
 def weights_of(seeds: int, users: int, repeats: int) -> dict[str, dict[str, float]]:
-    """Component -> mean square -> its factor, from the expected mean squares:
+    """Return component -> mean square -> its factor, from the expected mean squares:
 
     seed          rest + repeats seed_user + users repeats seed
     user          rest + repeats seed_user + seeds repeat + seeds repeats user
@@ -148,11 +149,10 @@ def weights_of(seeds: int, users: int, repeats: int) -> dict[str, dict[str, floa
 
 
 def mean_squares(outcomes: Floats) -> dict[str, MeanSquare]:
-    """Of outcomes of shape (seeds, users, repeats), by what they are of.
+    """Return the mean squares of outcomes of shape (seeds, users, repeats), by source.
 
-    All but that of the seeds are means over users, of which those near a bound of the reward spread
-    less: no such mean square counts for more degrees of freedom than its own spread over the users
-    shows.
+    All except that of seeds are means over users, and users near a bound of the reward spread less.
+    So the degrees of freedom of such a mean square are limited by its own spread over users.
     """
     seeds, users, repeats = outcomes.shape
     mean = outcomes.mean()
@@ -180,8 +180,10 @@ def mean_squares(outcomes: Floats) -> dict[str, MeanSquare]:
 
 
 def _over_users(of_each: Floats, df: int) -> MeanSquare:
-    """A mean square as the mean of what each user has of it; `df`: its degrees of freedom if all
-    spread alike. Matches the mean's variance over users, as Satterthwaite 1946 does.
+    """Return a mean square as the mean over users of `of_each`.
+
+    `df` are its degrees of freedom if all users spread alike. They are reduced to match the
+    variance of the mean over users, as in Satterthwaite 1946.
     """
     value, error = float(of_each.mean()), float(of_each.var(ddof=1)) / len(of_each)
     return MeanSquare(value, min(df, 2 * value**2 / error) if error > 0 else df)
@@ -190,11 +192,11 @@ def _over_users(of_each: Floats, df: int) -> MeanSquare:
 def among_means(
     blocks: Sequence[Sequence[tuple[float, float, int]]], stream: int = 0
 ) -> Component | None:
-    """The variance of means of arms that differ in one thing only, beyond what seeds leave.
+    """Return the variance of the means of arms that differ in one factor, beyond noise of seeds.
 
-    `blocks`: of arms alike in all else, each as (mean, standard error over seeds, seeds). The arms
-    are no sample of more: it is their own variance, sum (mean - their mean)^2 / (arms - 1), and its
-    interval is that of a noncentral F. None without a block of two arms with two seeds each.
+    Each block holds arms that are equal in all other factors, as (mean, standard error over seeds,
+    seeds). Arms are fixed: it is their own variance, sum (mean - their mean)^2 / (arms - 1), with
+    the interval of a noncentral F. None without a block of two arms with two seeds each.
     """
     blocks = [[arm for arm in block if arm[2] > 1] for block in blocks]
     blocks = [block for block in blocks if len(block) > 1]

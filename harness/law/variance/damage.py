@@ -1,7 +1,7 @@
-"""Why a run's files are not as the run wrote them.
+"""Detect that a run's files differ from what the run wrote.
 
-Such a run is left out whole: means and components of the rows that are left would be of another
-run.
+A damaged run is left out completely, because the remaining rows would give different means and
+components.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ WORDS = {
     "malformed_line": "a line that is no row",
     "torn_last_line": "a last line without its end",
 }
-"""Kind of damage to a line -> what stands there."""
+"""Kind of damage to a line -> its description."""
 
 
 def of_rows(table: Table, who: Identity) -> str | None:
-    """The first damage to the rows of a run that is done, as FILE:LINE: RULE; GIVEN."""
+    """Return the first damage to the rows of a finished run, as FILE:LINE: RULE; GIVEN, or None."""
     by_line = {line: kind for kind, lines in table.damage.items() for line in lines}
     if by_line:
         first = min(by_line)
@@ -43,7 +43,7 @@ def of_rows(table: Table, who: Identity) -> str | None:
 
 
 def _of_values(table: Table) -> str | None:
-    """The first value that is read and is neither a finite number nor null."""
+    """Return an error for the first value that is neither a finite number nor null, or None."""
     for column, faults in table.faults.items():
         if len(places := np.flatnonzero(faults > NULL)):
             place = int(places[0])
@@ -53,9 +53,9 @@ def _of_values(table: Table) -> str | None:
 
 
 def of_outcomes(run: RunFolder, found: LastEvaluation, table: Table, column: str) -> str | None:
-    """Why outcomes.json is not of the run's last evaluation; None where it is.
+    """Return why outcomes.json does not belong to the run's last evaluation; None if it does.
 
-    `column`: that of the rewards at the one level of `found`.
+    `column`: the reward column of the one level in `found`.
     """
     evaluated = np.flatnonzero(np.isfinite(table.columns[column]))
     last = int(table.columns["step"][evaluated[-1]]) if len(evaluated) else 0

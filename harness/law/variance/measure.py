@@ -1,6 +1,6 @@
-"""How much of the spread of reward and of listening is seed, user, repeat, level and simulator.
+"""Measure the variance of reward and listening due to seed, user, repeat, level and simulator.
 
-Beside it, of each arm, the critical batch of entropy from the ledgers of its runs.
+Also compute the critical batch of entropy of each arm from the ledgers of its runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from harness.law.variance.sizes import Cost
 
 
 def measure(paths: Sequence[Path], level: str, wanted: float) -> Variance:
-    """The components of the finished runs at or below `paths`; `wanted`: half-width to plan for."""
+    """Return the components of the finished runs at or below `paths`, and plans.
+
+    `wanted` is the half-width of the 95% interval to plan for.
+    """
     outcomes, skipped = runs.read(paths, level)
     by_arm: dict[str, list[Outcome]] = {}
     for one in outcomes:
@@ -80,7 +83,9 @@ def _arm(arm: Sequence[Outcome], key: Mapping[str, Any]) -> Arm:
 
 
 def _cost(outcomes: Sequence[Outcome]) -> tuple[Cost | None, bool]:
-    """The mean over runs; the number of evaluations and levels is that of most of them."""
+    """Return the mean cost over runs, with median numbers of evaluations and levels, and whether it
+    is CPU time.
+    """
     told = [(one, one.spent) for one in outcomes if one.spent and one.users and one.repeats]
     held = [
         spent.evaluations * one.levels * (one.users or 0) * (one.repeats or 0)
@@ -101,10 +106,10 @@ def _cost(outcomes: Sequence[Outcome]) -> tuple[Cost | None, bool]:
 
 
 def critical_batch(arm: Sequence[Outcome]) -> CriticalBatch | None:
-    """The batch that the arm's ledgers ask for; None where no run has one.
+    """Return the critical batch by the ledgers of an arm; None if no run has one.
 
-    Of several runs the parts are means over seeds, and intervals come from what seeds differ by.
-    Of one run the intervals come from the errors of its ledger.
+    For several runs the parts are means over seeds, and intervals come from the spread over seeds.
+    For one run the intervals come from the errors of its ledger.
     """
     ledgers = [one.ledger for one in arm if one.ledger is not None]
     conversations = arm[0].conversations
@@ -126,11 +131,11 @@ def critical_batch(arm: Sequence[Outcome]) -> CriticalBatch | None:
 
 
 def ratio_of_means(part: Floats, whole: Floats) -> Interval | None:
-    """Mean of `part` / mean of `whole`, shapes (seeds,), at least two; None where the mean of
-    `whole` is not sure to be above 0.
+    """Return mean of `part` / mean of `whole`, shapes (seeds,), at least two seeds.
 
-    The 95% interval is that of Fieller 1954 for paired samples: every ratio r for which a t test
-    does not tell the mean of part - r whole from 0.
+    None if the mean of `whole` is not significantly above 0. The 95% interval is that of Fieller
+    1954 for paired samples: all ratios r for which a t test does not reject that part - r whole has
+    mean 0.
     """
     mean_part, mean_whole = float(part.mean()), float(whole.mean())
     (of_part, both), (_, of_whole) = np.cov(part, whole) / len(part)

@@ -1,4 +1,4 @@
-"""The parts of the spread: within arms by outcomes or by columns, and among arms."""
+"""Compute the parts of the variance: within arms (from outcomes or columns) and among arms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from harness.law.variance.runs import Outcome
 LEVEL, SIMULATOR, SETTINGS = "level", "simulator", "settings"
 WITHIN_ARM = (SEED, USER, SEED_USER, REPEAT, REST)
 AMONG = {LEVEL: "difficulty", SIMULATOR: "simulator", SETTINGS: ""}
-"""What arms can differ in alone -> the config group it is; all other keys are settings."""
+"""Factor in which arms can differ -> its config group. All other keys are settings."""
 ONE_SEED = "not identifiable: a seed is the replicate, and no arm has two"
 ONE_REPEAT = "not identifiable: with eval.repeats=1 it is in {inside}"
 NO_OUTCOMES = (
@@ -40,7 +40,7 @@ OF_ALL = "not identifiable: listening is a number of all conversations together"
 
 @dataclass(frozen=True)
 class WithinArm:
-    """Components within an arm, pooled over arms, and why those are missing that are."""
+    """Components within an arm, pooled over arms, and the reasons for missing ones."""
 
     parts: Mapping[str, Component]
     why: Mapping[str, str]
@@ -49,9 +49,9 @@ class WithinArm:
 
 
 def within_arms(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
-    """From outcomes where arms keep them, else what the columns identify.
+    """Return the components from outcomes if arms have them, else those that columns identify.
 
-    Of arms with outcomes those with several repeats count alone, where there are any.
+    If some arms have outcomes of several repeats, only these arms are used.
     """
     known = [table for table in map(outcome_table, arms) if table is not None]
     if not known:
@@ -63,7 +63,10 @@ def within_arms(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
 
 
 def outcome_table(arm: Sequence[Outcome]) -> Floats | None:
-    """Outcomes of shape (seeds, users, repeats) without users that somebody lost; None without."""
+    """Return outcomes of shape (seeds, users, repeats), without users that a run lost.
+
+    None if a run has no outcomes, shapes differ, or too few seeds or users are left.
+    """
     kept = [one.outcomes for one in arm if one.outcomes is not None]
     if len(kept) < 2 or len(kept) < len(arm) or len({table.shape for table in kept}) > 1:
         return None
@@ -73,7 +76,7 @@ def outcome_table(arm: Sequence[Outcome]) -> Floats | None:
 
 
 def _by_columns(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
-    """Of runs without outcomes.json: what lies between seeds, users and repeats, not crossed."""
+    """Return the components of runs without outcomes.json: seeds, users, repeats, no crossing."""
     several = [arm for arm in arms if len(arm) > 1]
     if not several:
         return WithinArm({}, dict.fromkeys(WITHIN_ARM, ONE_SEED), plannable=False)
@@ -94,14 +97,16 @@ def _of_columns(arm: Sequence[Outcome]) -> Squares:
 
 
 def _over_seeds(values: Sequence[float]) -> MeanSquare:
-    """The variance of what each of at least two seeds has."""
+    """Return the variance over at least two seeds."""
     return MeanSquare(float(np.var(values, ddof=1)), len(values) - 1.0)
 
 
 def _of_users(
     arm: Sequence[Outcome], users: int | None, repeats: int | None
 ) -> dict[str, MeanSquare]:
-    """Variances with their degrees of freedom: one evaluation's, since all runs share the users."""
+    """Return the variances of users and repeats with the degrees of freedom of one evaluation,
+    because all runs share the users.
+    """
     if users is None or repeats is None or users < 2:
         return {}
     between, within, errors = (
@@ -117,7 +122,7 @@ def _of_users(
 
 
 def among_arms(arms: Sequence[Sequence[Outcome]], measure: str) -> dict[str, Component]:
-    """Components of what arms differ in, each among arms that differ in it alone."""
+    """Return the components of level, simulator and settings, among arms that differ in one."""
     found = {}
     for number, name in enumerate(AMONG):
         blocks: dict[str, list[tuple[float, float, int]]] = {}
@@ -156,7 +161,10 @@ def parts_of(known: Mapping[str, Component], why: Mapping[str, str]) -> tuple[Pa
 
 
 def of_listening(arms: Sequence[Sequence[Outcome]]) -> tuple[Part, ...]:
-    """The same of listening, where it was measured: nothing within a run is identifiable."""
+    """Return the parts of the variance of listening, empty if it was not measured.
+
+    Components within a run are not identifiable.
+    """
     heard = [[one.columns["listening"] for one in a if "listening" in one.columns] for a in arms]
     if not any(heard):
         return ()

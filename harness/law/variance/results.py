@@ -1,4 +1,4 @@
-"""What `harness variance` found, typed. A value that could not be computed is None, never NaN."""
+"""Typed results of `harness variance`. A value that could not be computed is None, never NaN."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from harness.law.results import Interval
 from harness.law.variance.sizes import Cost, Sizes
 
 REWARD_RANGE = 1.0
-"""From the least to the highest reward: no half-width beyond it says anything."""
+"""Width of the range of rewards. Larger half-widths are meaningless."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the spread; numbers are None where it is not identifiable, and `why` says why."""
+    """A variance component. Numbers are None if it is not identifiable; `why` has the reason."""
 
     name: str
     variance: Interval | None
     share: Interval | None
-    """Of the sum of the parts that are identifiable."""
+    """Share of the sum of the identifiable parts."""
     why: str | None = None
 
 
 @dataclass(frozen=True)
 class CriticalBatch:
-    """The batch that an arm's entropy ledger asks for; docs/entropy_ledger.md."""
+    """The critical batch by an arm's entropy ledgers (docs/entropy_ledger.md)."""
 
     runs: int
-    """Runs of the arm that have a ledger."""
+    """The number of runs with a ledger."""
     conversations: int
-    """A step's, in these runs."""
+    """Conversations per step in these runs."""
     noise_share: Interval | None
-    """What noise takes of the fall of H; None where the fall is not beyond its error."""
+    """Share of noise in the fall of H; None if the fall is within its error."""
     batch: Interval | None
-    """Conversations a step at which noise takes a tenth of the fall; None where signal and remedy
-    are not sure to lower H."""
+    """Conversations per step at which noise causes a tenth of the fall; None if signal and remedy
+    do not significantly lower H."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """Runs alike in all but the seed."""
+    """Runs that differ only in the seed."""
 
     name: str
     seeds: int
@@ -48,19 +48,19 @@ class Arm:
     repeats: int | None
     mean: float
     low: float | None
-    """With `high` the 95% t interval over seeds."""
+    """Lower end of the 95% t interval over seeds; `high` is the upper end."""
     high: float | None
     listening: float | None
     has_outcomes: bool
     lost: int
-    """Users left out, since a conversation with one of them was lost."""
+    """The number of users left out because a conversation with them was lost."""
     critical_batch: CriticalBatch | None
-    """None where no run of the arm has a ledger."""
+    """None if no run of the arm has a ledger."""
 
 
 @dataclass(frozen=True)
 class Variance:
-    """The answer of `harness variance`."""
+    """The result of `harness variance`."""
 
     level: str
     arms: tuple[Arm, ...]
@@ -71,6 +71,6 @@ class Variance:
     wanted: float
     plans: tuple[Sizes, ...]
     conservative: bool
-    """Whether the plans count all spread between users as shared by the seeds, and all over seeds
-    as the seeds' own, for want of outcomes."""
+    """Whether, for lack of outcomes, the plans treat all variance between users as shared by the
+    seeds, and all variance over seeds as that of the seeds themselves."""
     skipped: tuple[Skipped, ...]

@@ -1,7 +1,7 @@
-"""Runs as the variance of their outcomes sees them: what they are, came to, and cost.
+"""Read runs for the analysis of variance: their settings, outcomes and cost.
 
-Only run folders of ours that are done and undamaged: a run that stopped half way has another
-policy, and means of the rows that damage leaves are of another run.
+Only finished, undamaged run folders of harness are used. A run that stopped half way has a
+different policy, and damage to rows changes the means.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ MEASURES = ("reward", "reward_se", "within_sd", "between_sd", "listening")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that counts, at the level that was asked for."""
+    """A counted run at the requested level."""
 
     run: str
     seed: int
     axes: Mapping[str, Any]
     """Dotted config key -> value, without the seed."""
     outcomes: Floats | None
-    """Of the last evaluation, shape (users, repeats); None where the run does not keep them."""
+    """Outcomes of the last evaluation, shape (users, repeats); None if the run has none."""
     columns: Mapping[str, float]
     """The last measured value of each of MEASURES that the log has."""
     users: int | None
     repeats: int | None
     levels: int
-    """Levels that an evaluation meets users at."""
+    """The number of levels in an evaluation."""
     spent: Spent | None
     ledger: EntropyLedger | None
-    """None where the run kept none: eval.ledger=false, eval.ledger_draws=0 with a language model,
-    or an older version."""
+    """None if the run kept none: eval.ledger=false, eval.ledger_draws=0 with a language model, or
+    an older version."""
     conversations: int | None
-    """Of a step."""
+    """Conversations per step."""
 
 
 def read(paths: Sequence[Path], level: str) -> tuple[list[Outcome], list[Skipped]]:
-    """The finished runs at or below `paths`, at `level`: OWN or a named one.
+    """Read the finished runs at or below `paths`, at `level` (OWN or a name).
 
-    Null controls are left out, since nothing is learnt there, and of repeats of one config and
-    seed all but the last.
+    Null controls are left out, because they learn nothing. Of several runs with the same config and
+    seed only the last is kept. The second list has the runs left out, with reasons.
     """
     discovered = discover.discover(paths)
     counted: dict[str, Outcome] = {}
@@ -85,7 +85,7 @@ def _no_folder(found: discover.Found) -> str:
 
 
 def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
-    """The run, or why it does not count."""
+    """Read a run, or return why it is left out."""
     who = identity.read(folder)
     if who.config is None or who.seed is None:
         return "no run folder, whose config has a seed"
@@ -140,13 +140,13 @@ def _last(table: Table, level: str) -> Iterator[tuple[str, float]]:
 
 
 def _evaluated(table: Table, level: str) -> set[int]:
-    """The steps at which users were met: at the level that was asked for as at all others."""
+    """Return the steps with an evaluation. All levels are evaluated at the same steps."""
     steps, rewards = table.columns["step"], table.columns[f"{PREFIX[level]}/reward"]
     return {int(step) for step in steps[np.isfinite(steps) & np.isfinite(rewards)]}
 
 
 def _outcomes(run: RunFolder, level: str, table: Table) -> Floats | None:
-    """None where the run has none of the level. Raises DataError for a damaged file."""
+    """Read the outcomes at a level; None if there are none. Raise DataError for a damaged file."""
     if not run.outcomes.exists():
         return None
     found = outcomes.read(run.outcomes)

@@ -1,12 +1,12 @@
-"""How many seeds, users and repeats give a stated half-width at the least cost.
+"""Find the seeds, users and repeats that give a stated half-width at the lowest cost.
 
 The variance of an arm's mean over n seeds, m users and k conversations with each is
     seed / n + user / m + repeat / (m k) + (seed x user) / (n m) + rest / (n m k).
-Two arms that meet the same users with the same draws share the second and third term, which their
-difference loses; the others count twice.
+Two arms with the same users and random draws share the second and third term, which cancel in
+their difference; the other terms count twice.
 
-With very few seeds a half-width can grow with the users, whose spread lends it degrees of freedom.
-No such plan is made: each holds with any more users as well.
+With very few seeds a half-width can grow with the number of users, because the term of the users,
+which shrinks, contributes degrees of freedom. Plans avoid this: each also holds with more users.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ MEAN, DIFFERENCE = "mean", "difference"
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one worker."""
+    """The cost of runs, in seconds of one worker."""
 
     training: float
-    """Of a run, without its evaluations."""
+    """Seconds per run, without its evaluations."""
     conversation: float
-    """Of an evaluation's conversation."""
+    """Seconds per conversation of an evaluation."""
     evaluations: int
-    """Evaluations of a run."""
+    """Evaluations per run."""
     levels: int
-    """Levels that an evaluation meets users at."""
+    """Levels per evaluation."""
 
     def of(self, seeds: Floats, users: Floats, repeats: float) -> Floats:
-        """Of an arm."""
+        """Return the cost of an arm in seconds."""
         held = self.evaluations * self.levels * users * repeats
         total: Floats = seeds * (self.training + held * self.conversation)
         return total
@@ -47,18 +47,18 @@ class Cost:
 
 @dataclass(frozen=True)
 class Sizes:
-    """A plan and what it gives."""
+    """A plan with its half-width and cost."""
 
     target: str
-    """`mean` of an arm, or `difference` of two."""
+    """`mean` of an arm, or `difference` of two arms."""
     seeds: int
     users: int
     repeats: int
     half_width: float
     seconds: float
-    """Of an arm."""
+    """Cost of an arm."""
     most: float | None = None
-    """The half-width if the components are at the unlucky end of their intervals (97.5%)."""
+    """97.5% quantile of the half-width over the uncertainty of the components."""
 
 
 def half_width(
@@ -68,9 +68,9 @@ def half_width(
     users: Floats,
     repeats: float,
 ) -> Floats:
-    """Of the 95% t interval; degrees of freedom by Satterthwaite 1946, of the plan's own sizes.
+    """Return the half-width of the 95% t interval for a plan of these sizes.
 
-    A component that is not in `variances` counts as 0.
+    Degrees of freedom: Satterthwaite 1946. Components missing in `variances` count as 0.
     """
     seed, user, crossed, repeat, rest = (
         np.asarray(variances.get(name, 0.0)) for name in (SEED, USER, SEED_USER, REPEAT, REST)
@@ -86,7 +86,7 @@ def half_width(
     with np.errstate(divide="ignore", invalid="ignore"):
         free = np.where(spread > 0, total**2 / spread, np.inf)
     if target == DIFFERENCE:
-        free = free * 2  # two arms, each with spreads of its own
+        free = free * 2  # two arms with independent errors
     t = special.stdtrit(np.minimum(free, 1e9), 0.975)
     return np.asarray(t * np.sqrt((2 if target == DIFFERENCE else 1) * total), float)
 
@@ -94,7 +94,7 @@ def half_width(
 def cheapest(
     target: str, variances: Mapping[str, float], wanted: float, cost: Cost
 ) -> Sizes | None:
-    """The plan of least cost, of equal ones that with fewest seeds; None if none is in reach."""
+    """Return the plan with the lowest cost; None if no plan reaches the half-width `wanted`."""
     seeds = np.arange(2, MOST_SEEDS + 1, dtype=float)
     best: Sizes | None = None
     for repeats in REPEATS:
@@ -112,7 +112,7 @@ def cheapest(
 
 
 def with_doubt(plan: Sizes, draws: Mapping[str, Floats]) -> Sizes:
-    """The plan with the half-width that it has at most; `draws`: of each component, as many."""
+    """Return the plan with `most` filled in. `draws`: component -> draws, all of equal number."""
     sizes = np.array([plan.seeds], float), np.array([plan.users], float)
     each = half_width(plan.target, draws, *sizes, plan.repeats)
     return replace(plan, most=float(np.quantile(each, 0.975)))
@@ -121,7 +121,7 @@ def with_doubt(plan: Sizes, draws: Mapping[str, Floats]) -> Sizes:
 def _fewest_users(
     target: str, variances: Mapping[str, float], wanted: float, seeds: Floats, repeats: int
 ) -> Floats:
-    """For each number of seeds the least number of users, inf where none is enough."""
+    """Return the smallest number of users for each number of seeds; inf if none suffices."""
     low, high = np.full(len(seeds), 2.0), np.full(len(seeds), float(MOST_USERS))
     out_of_reach = half_width(target, variances, seeds, high, repeats) > wanted
     while (high - low > 0.5).any():

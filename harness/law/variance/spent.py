@@ -1,4 +1,4 @@
-"""What a run cost by its events: CPU time, or wall clock, of training and of evaluating."""
+"""Read the cost of a run from its events: CPU or wall-clock time of training and evaluation."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from harness.records import plain_file
 EVALUATING = ("eval", "repeats", "deaf")
 """Phases of a step's event that belong to its evaluation."""
 MOST_SECONDS = 1e12
-"""A number of an event that is beyond this is none, as nan is."""
+"""Larger values in an event are invalid."""
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run cost, in seconds of one worker."""
+    """The cost of a run, in seconds of one worker."""
 
     training: float
-    """Without evaluations."""
+    """Seconds without evaluations."""
     evaluating: float
     evaluations: int
     is_cpu: bool
-    """Whether it is CPU time; wall clock of older versions' runs."""
+    """Whether it is CPU time. Runs of older versions have wall-clock time only."""
 
 
 def read(events: Path, evaluated: Set[int]) -> Spent | None:
-    """What the run cost, by its step events; None where they do not tell.
+    """Return the cost of a run by its step events; None if they do not contain it.
 
-    `evaluated`: the steps at which users were met; elsewhere the phase of the evaluation is what
-    training measures. CPU time of a step is what its process's clock moved since the event before,
-    divided over its phases as the wall clock was: an attempt's first step bears its imports.
+    `evaluated`: the steps with an evaluation. In other steps the evaluation phases hold
+    measurements that count as training. The CPU time of a step is the advance of its process's
+    clock since the previous event, divided over its phases in proportion to wall-clock time. So the
+    first step of an attempt includes its imports.
     """
     wall = {True: 0.0, False: 0.0}
     shares = {True: 0.0, False: 0.0}
@@ -62,7 +63,7 @@ def read(events: Path, evaluated: Set[int]) -> Spent | None:
 
 
 def _steps(events: Path) -> Iterator[dict[str, Any]]:
-    """Events of new rows and of processes that begin; a damaged line tells nothing."""
+    """Yield the events of new rows and of starting processes. Damaged lines are skipped."""
     try:
         with open(events, "rb", opener=plain_file.opener) as file:
             for line in file:
@@ -89,6 +90,6 @@ def _is_step(event: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    """Whether a value is seconds; nan and numbers too large for a float are not."""
+    """Return whether a value is a valid number of seconds, which excludes nan and huge numbers."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and 0 <= value < MOST_SECONDS

@@ -1,1 +1,1 @@
-"""Logs of other programs as rows: one file a format, and one table of the names they use."""
+"""Import logs of other programs: one module per format, and one table of column aliases."""

@@ -1,8 +1,7 @@
-"""Names that each program has for the step, the policy's entropy and the training reward.
+"""List the column names that programs use for step, policy entropy and training reward.
 
-The first name of a tuple that a log has is taken, and the row of law.json says which. Entropies
-of different programs are different estimators: over which tokens, at which temperature and on
-which weights is theirs to say.
+The first name of a tuple that a log has is used, and the row of law.json records it. Entropies of
+different programs are different estimators: they differ in tokens, temperature and weights.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Names:
-    """One program's names, its best one first."""
+    """The column names of one program, in order of preference."""
 
     entropy: tuple[str, ...]
     reward: tuple[str, ...]
     step: tuple[str, ...] = ()
-    """Beside `step`, which they all use somewhere."""
+    """Names in addition to `step`, which all programs use."""
 
 
 PROGRAMS: Mapping[str, Names] = {
@@ -45,14 +44,14 @@ PROGRAMS: Mapping[str, Names] = {
     "slime": Names(("train/entropy_loss", "entropy_loss"), ("rollout/raw_reward",)),
 }
 STEP = ("step", *dict.fromkeys(n for p in PROGRAMS.values() for n in p.step), "global_step")
-"""Last, a tracker's own count of its calls: only where a program gave it no step."""
 STEPS = (*STEP, "_step")
+"""`_step`, a tracker's count of its own calls, is used only if the program logged no step."""
 ENTROPIES = tuple(dict.fromkeys(n for p in PROGRAMS.values() for n in p.entropy))
 REWARDS = tuple(dict.fromkeys(n for p in PROGRAMS.values() for n in p.reward))
 EVALUATIONS = ("eval/", "eval_", "val/", "val-", "validation/")
-"""Beginnings of columns that hold a number only at some steps: an empty cell is no damage."""
+"""Prefixes of columns with values at some steps only, in which an empty cell is no damage."""
 
 
 def first(names: Collection[str], accepted: tuple[str, ...]) -> str | None:
-    """The name that is taken; None where a log has none of those known."""
+    """Return the first accepted name that a log has; None if it has none."""
     return next((name for name in accepted if name in names), None)

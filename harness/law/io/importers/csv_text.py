@@ -1,4 +1,4 @@
-"""CSV with a header: one line a row, whatever stands in other columns."""
+"""Read CSV with a header and one line per row."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NOTHING = ("", "null", "None", "NULL", "NA")
 
 
 def rows(data: bytes) -> Rows:
-    """Lines with the header's number of fields; every other one is damage.
+    """Read the lines with as many fields as the header. All other lines are damage.
 
-    Each line is read by itself, so that one stray quote does not swallow the rest. A last line
-    without its end counts if it has all fields: many programs leave the end out. Of one with fewer
-    it is said that it is torn; that a last number was cut within, 0.35 to 0.3, cannot be seen.
+    Each line is read by itself, so that a stray quote does not consume the rest of the file. A last
+    line without a line end is accepted if it has all fields, because many programs omit the end.
+    With fewer fields it is torn. A last number cut short, 0.35 to 0.3, cannot be detected.
     """
     lines = data.split(b"\n")
     names = header(data)
@@ -37,14 +37,14 @@ def rows(data: bytes) -> Rows:
 
 
 def header(data: bytes) -> list[str]:
-    """The names of the columns, as often as they stand there."""
+    """Return the column names, including repeated ones."""
     return fields(data.partition(b"\n")[0]) or []
 
 
 def other_separator(data: bytes) -> str | None:
-    """The separator that a header of one field seems to have; None where it has more fields.
+    """Return the separator that a header with a single field seems to use, else None.
 
-    It is not read by guess: with ';' often goes the comma in numbers, and then the dot elsewhere.
+    Such files are refused, because ';' often comes with decimal commas.
     """
     names = header(data)
     if len(names) != 1:
@@ -53,7 +53,7 @@ def other_separator(data: bytes) -> str | None:
 
 
 def fields(line: bytes) -> list[str] | None:
-    """The fields of one line, without blanks around them; None where it is no CSV."""
+    """Return the stripped fields of one line; None if it is no CSV."""
     with contextlib.suppress(ValueError, csv.Error, StopIteration):
         cells = next(csv.reader([line.decode("utf-8").rstrip("\r")], strict=True))
         return [field.strip() for field in cells]

@@ -1,4 +1,4 @@
-"""One JSON object a line: this project, prime-rl, trackers' histories; verl's under "data"."""
+"""Read one JSON object per line: this project, prime-rl, trackers, and verl (under "data")."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CHECKED = f"{RULE}, as its checksum says it was written"
 
 
 def rows(data: bytes) -> Rows:
-    """The lines that are JSON objects; every other one is damage, blank ones are nothing.
+    """Read the lines that are JSON objects. Others are damage, except blank lines.
 
-    So is an object that is not what its checksum was taken of. The checksum is no column.
+    An object that does not match its checksum is damage too. The checksum is not a column.
     """
     parsed: list[Row] = []
     places, malformed = [], []
@@ -62,13 +62,13 @@ def _without_checksum(row: Row) -> Row:
 
 def _value(line: bytes) -> Any:
     try:
-        return json.loads(line.decode("utf-8"))  # of bytes, json would take UTF-16 too
+        return json.loads(line.decode("utf-8"))  # json.loads(bytes) would accept UTF-16
     except (ValueError, RecursionError):
         return None
 
 
 def _lifted(row: Mapping[str, Any]) -> Row:
-    """verl writes {"step": 1, "data": {...}}."""
+    """Return the metrics of verl's rows, {"step": 1, "data": {...}}, and other rows unchanged."""
     inner = row.get("data")
     if not isinstance(inner, dict) or not row.keys() <= {"step", "data"}:
         return row

@@ -1,4 +1,4 @@
-"""NeMo-RL's metrics as JSON: {"train/reward": {"1": 0.21, "2": 0.25}, ...}, a metric a key."""
+"""Read NeMo-RL's metrics in JSON: {"train/reward": {"1": 0.21, "2": 0.25}, ...}."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def looks_like(data: bytes) -> bool:
 
 
 def rows(data: bytes) -> Rows:
-    """A row a step. All are at line 1: such a file has no line of their own."""
+    """Return one row per step. All have the line number 1, because the file has no lines."""
     by_step: dict[str, dict[str, Any]] = defaultdict(dict)
     for metric, values in _maps(data).items():
         for step, value in values.items():

@@ -1,4 +1,4 @@
-"""Parquet: one row a row; a torn file gives nothing, since its index is at its end."""
+"""Read Parquet. A truncated file cannot be read, because its index is at its end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MAGIC = b"PAR1"
 
 
 def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = None) -> Table:
-    """The columns `wanted` and the known names. Raises ReadError with unreadable or empty_input.
+    """Read the columns `wanted` and those with known names. Lines are row numbers, from 1.
 
-    In place of a line number each row has its own, from 1.
+    Raise ReadError with unreadable or empty_input.
     """
     try:
         file = parquet.ParquetFile(pa.BufferReader(data), pre_buffer=False)

@@ -1,4 +1,4 @@
-"""An importer, and the value of every importer: rows, their places, and those of what is none."""
+"""Define an importer of logs and its result: rows, their line numbers, and damage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 Places = dict[str, list[int]]
 """Reason -> line numbers, from 1."""
 Row = Mapping[str, Any]
-"""Column -> what JSON can hold."""
+"""Column -> a JSON value."""
 
 
 @dataclass(frozen=True)
@@ -20,26 +20,26 @@ class Rows:
     lines: Sequence[int]
     """Line number of each row, from 1."""
     damage: Places
-    """Lines that should be rows and are none."""
+    """Reason -> numbers of the lines that are no valid rows."""
     rule: str
-    """The content that such a file must have, for the message where it has none of it."""
+    """The content that such a file must have, for the error message if it has no rows."""
     scattered: bool
     """Whether the program spreads one step over several rows."""
     checksums: str | None = None
-    """How many of the rows have one (law/io/checksums.py); None where the format knows none."""
+    """Whether ALL, SOME or NONE of the rows have one (checksums.py); None if not supported."""
 
 
 @dataclass(frozen=True)
 class Importer:
-    """One format of logs; a plug-in's has the same form as ours."""
+    """The reader of one log format, built in or from a plug-in."""
 
     looks_like: Callable[[str, bytes], bool]
-    """Whether a file of this name and content is of the format; it must not raise."""
+    """Return whether a file with this name and content has the format. It must not raise."""
     rows: Callable[[bytes], Rows]
-    """The rows of such content. What is damaged is counted in `Rows.damage`, not raised."""
+    """Return the rows of a file's content. Damage is recorded in `Rows.damage`, not raised."""
 
 
 def damaged(malformed: Sequence[int], torn: int | None) -> Places:
-    """The damage of a file; `torn` is its unfinished last line, where it has one."""
+    """Return the damage of a file. `torn` is the number of its incomplete last line, if any."""
     places = {"malformed_line": list(malformed), "torn_last_line": [torn] if torn else []}
     return {reason: where for reason, where in places.items() if where}

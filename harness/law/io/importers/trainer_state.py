@@ -1,4 +1,4 @@
-"""TRL: the log history of a trainer_state.json, or such a list in a file of its own."""
+"""Read TRL's log history, in a trainer_state.json or as a list in its own file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def looks_like(data: bytes) -> bool:
 
 
 def rows(data: bytes) -> Rows:
-    """The records one by one, so that a file torn by a full disk gives those before its end."""
+    """Read the records one by one, so that a truncated file yields those before its end."""
     text = data.decode("utf-8", "replace")
     parsed: list[Row] = []
     places, malformed = [], []
@@ -38,7 +38,7 @@ def rows(data: bytes) -> Rows:
 
 
 def _records(text: str) -> Iterator[tuple[int, Any]]:
-    """The place at which each record begins, and its value; None for one that is no JSON."""
+    """Yield the position and the value of each record; None for one that is no JSON."""
     start = _HISTORY.search(text)
     at = start.end() if start else text.find("[") + 1
     decoder = json.JSONDecoder()
@@ -60,6 +60,6 @@ def _after(text: str, at: int) -> int:
 
 
 def _next_object(text: str, at: int) -> int:
-    """The place of the record after a damaged one: 0 where there is none."""
+    """Return the position of the record after a damaged one; 0 if there is none."""
     match = _OBJECT.search(text, at + 1)
     return match.start() if match else 0

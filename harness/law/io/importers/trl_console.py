@@ -1,4 +1,4 @@
-"""TRL's console: `{'reward': '0.52', 'entropy': '1.31', 'epoch': '0.1', ...}` a record."""
+"""Read TRL's console output: `{'reward': '0.52', 'entropy': '1.31', 'epoch': '0.1', ...}`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RULE = "must hold TRL's lines {'reward': number, 'entropy': number, ...}"
 _RECORD = re.compile(rb"\{[^{}]*'epoch': [^{}]*\}\s*$")
 _TRAINED = ("reward", "entropy")
 _LONGEST_BYTES = 100_000
-"""Of a record; what is longer is none, and costs nothing to refuse."""
+"""Longest record. Longer lines are skipped without parsing."""
 
 
 def looks_like(data: bytes) -> bool:
@@ -21,10 +21,10 @@ def looks_like(data: bytes) -> bool:
 
 
 def rows(data: bytes) -> Rows:
-    """The records amid other talk and progress bars.
+    """Read the records among other output and progress bars.
 
-    A record has no step: the N-th of training counts as step N, whatever `logging_steps` was, and
-    an evaluation belongs to the one before it.
+    Records have no step. The N-th training record gets step N, regardless of `logging_steps`, and
+    an evaluation gets the step of the training record before it.
     """
     parsed: list[Row] = []
     places, step = [], 0
@@ -39,7 +39,7 @@ def rows(data: bytes) -> Rows:
 
 
 def _record(line: bytes) -> dict[str, Any]:
-    """The record at the end of a line; nothing where there is none."""
+    """Return the record at the end of a line; empty if there is none."""
     found = _RECORD.search(line) if len(line) <= _LONGEST_BYTES else None
     if found is None:
         return {}
@@ -51,7 +51,7 @@ def _record(line: bytes) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    """Numbers as they are; transformers 5 prints them as text."""
+    """Convert text to a number, because transformers 5 prints numbers as text."""
     with contextlib.suppress(ValueError):
         return float(value) if isinstance(value, str) else value
     return value

@@ -1,4 +1,4 @@
-"""verl's console: `step:12 - actor/entropy:0.31 - critic/score/mean:0.52`, amid other talk."""
+"""Read verl's console output: `step:12 - actor/entropy:0.31 - critic/score/mean:0.52`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
 
 def training_step(step: int) -> int:
-    """Step 0 is a validation of the weights that step 1 begins with: H is that of step 1."""
+    """Map step 0, a validation of the weights that step 1 starts from, to step 1."""
     return 1 if step == 0 else step
 
 
@@ -24,10 +24,10 @@ def looks_like(data: bytes) -> bool:
 
 
 def rows(data: bytes) -> Rows:
-    """The lines of metrics; other lines are no damage, since a console says much else.
+    """Read the lines with metrics. Other console output is no damage.
 
-    A last line without its end counts if it has all metrics of the line before, and is torn if not.
-    That its last number was cut within, 0.35 to 0.3, cannot be seen.
+    A last line without a line end is accepted if it has all metrics of the line before, else it is
+    torn. A last number cut short, 0.35 to 0.3, cannot be detected.
     """
     parsed: list[Row] = []
     places, torn = [], None

@@ -1,4 +1,4 @@
-"""A chart of Weights & Biases as CSV: `"Step","RUN - reward","RUN - reward__MIN", ...`."""
+"""Read a Weights & Biases chart in CSV: `"Step","RUN - reward","RUN - reward__MIN", ...`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from harness.law.io.importers import csv_text
 from harness.law.io.importers.rows import Rows
 
 SPREAD = ("__MIN", "__MAX")
-"""Ends of columns beside each metric: of runs that the chart has grouped."""
+"""Suffixes of the columns with the spread of a metric over grouped runs."""
 _METRIC = re.compile(r"(?P<run>.+?) - (?P<metric>\S+)")
 _AXES = {"Step": "step"}
 
 
 def looks_like(name: str, data: bytes) -> bool:
-    """Whether a .csv has, for some column of a run, those of its spread."""
+    """Return whether a .csv has a metric of a run together with the columns of its spread."""
     columns = csv_text.header(data) if name.lower().endswith(".csv") else []
     return any(
         _METRIC.fullmatch(column) and all(column + end in columns for end in SPREAD)
@@ -24,13 +24,13 @@ def looks_like(name: str, data: bytes) -> bool:
 
 
 def runs(data: bytes) -> list[str]:
-    """The names of the runs, in the order of the columns."""
+    """Return the names of the runs, in the order of the columns."""
     found = (_METRIC.fullmatch(column) for column in csv_text.header(data))
     return list(dict.fromkeys(match["run"] for match in found if match))
 
 
 def names(data: bytes) -> Mapping[str, str]:
-    """Column of the file -> its metric without the run; `Step` becomes `step`."""
+    """Return column of the file -> metric name without the run. `Step` becomes `step`."""
     plain = {}
     for column in csv_text.header(data):
         match = _METRIC.fullmatch(column)
@@ -40,7 +40,7 @@ def names(data: bytes) -> Mapping[str, str]:
 
 
 def rows(data: bytes) -> Rows:
-    """The rows of an export of one run, under the names of its metrics."""
+    """Read the export of one run, with metric names as columns."""
     read, plain = csv_text.rows(data), names(data)
     parsed = [{plain[name]: row[name] for name in row if name in plain} for row in read.rows]
     return Rows(parsed, read.lines, read.damage, read.rule, scattered=True)

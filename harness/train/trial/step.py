@@ -17,9 +17,9 @@ import torch
 from harness.config.run import RunConfig
 from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
-from harness.train.loop import conversation_length
 from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
+from harness.train.memory import conversation_memory
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.objective import micro_batches, remedy_state
 from harness.train.objective.language_loss import accumulate_gradient
@@ -93,7 +93,7 @@ class CudaMeter:
 
 def full_size(config: RunConfig) -> Size:
     """The size of a run's longest step."""
-    turns = conversation_length.most_turns(config)
+    turns = conversation_memory.most_turns(config)
     return Size(config.trainer.conversations, turns, config.policy.max_turn_tokens)
 
 
@@ -129,7 +129,7 @@ def endless(chat: Chat) -> Chat:
 def _words(chat: Chat) -> str:
     """A user's message that takes as many tokens as the estimate gives one."""
     said = WORDS
-    while len(chat.following(f"{said} {WORDS}")) <= conversation_length.USER_TOKENS:
+    while len(chat.following(f"{said} {WORDS}")) <= conversation_memory.USER_TOKENS:
         said = f"{said} {WORDS}"
     return said
 

@@ -41,12 +41,11 @@ from harness.records.run_folder import RunFolder
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Transformers
+from harness.train.loop import carried, trl_adapter, trl_arguments
 from harness.train.loop import session as sessions
 from harness.train.loop import start as starts
-from harness.train.loop import trl_adapter, trl_arguments
 from harness.train.loop.language import LanguageRun
 from harness.train.loop.start import StartModels
-from harness.train.objective import remedy_state
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Work
 from harness.train.rollout.batch import keys_of
@@ -143,7 +142,7 @@ def trained(config: RunConfig, watching: TrainerCallback) -> list[Turns]:
         run = RunFolder(Path(scratch) / "run")
         run_folder.create(run, config)
         with sessions.opened(run, config, lambda event: None) as session:
-            learner = Recorded(session, start, remedy_state.begin(config, None))
+            learner = Recorded(session, start, carried.begin(config, None))
             trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
             work = Work(config, model, None, start.chat, Transformers(model))
             learner.trainer, learner.team = trainer, Team(work)

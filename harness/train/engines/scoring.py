@@ -119,6 +119,11 @@ class TokenRow:
     """Number of the policy's reply, from 1, that the token belongs to."""
 
     @property
+    def own(self) -> list[bool]:
+        """Whether each token is the policy's own."""
+        return [turn > 0 for turn in self.turn]
+
+    @property
     def prompt_length(self) -> int:
         """Tokens before the policy's first own one; there must be one."""
         return next(n for n, turn in enumerate(self.turn) if turn)

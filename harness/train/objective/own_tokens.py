@@ -112,7 +112,7 @@ def mismatched_ratios(
     `others`: the number of the conversation that each row's replies are taken from.
     """
     made = [_with_replies_of(rows[other], row) for row, other in zip(rows, others, strict=True)]
-    ids, own = [row.ids for row in made], [[turn > 0 for turn in row.turn] for row in made]
+    ids, own = [row.ids for row in made], [row.own for row in made]
     learner, start = models
     now = own_log_probabilities(learner, ids, own, temperature, limit)
     with start_weights(start):

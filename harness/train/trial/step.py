@@ -17,7 +17,7 @@ import torch
 from harness.config.run import RunConfig
 from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
-from harness.train.loop.language_step import TokenBatch, loss_settings
+from harness.train.loop.language_batch import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
 from harness.train.memory import conversation_memory
 from harness.train.metrics.entropy_splits import Planning
@@ -183,11 +183,10 @@ def _batch(
     spread = np.ones(count)  # of rewards that were not earned
     batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded, spread)
     planning = Planning(models.chat)
-    both = models.learner, planning, limit, models.judge
-    settings = loss_settings(stack, batch, config, STEP, *both)
+    settings = loss_settings(stack, batch, config, STEP, models, planning, limit)
     return LossBatch(
         ids=[t.row.ids for t in trajectories],
-        own=[[turn > 0 for turn in t.row.turn] for t in trajectories],
+        own=[t.row.own for t in trajectories],
         advantage=batch.advantage_lists(),
         old_logp=None,
     ), settings

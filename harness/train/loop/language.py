@@ -28,12 +28,8 @@ from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
 from harness.train.loop.start import StartModels
 from harness.train.loop.step_checks import GapWatch, RemedyWatch, SignalWatch
-from harness.train.loop.trl_adapter import (
-    ConversationTrainer,
-    RolloutBatch,
-    make_trainer,
-    resume_point,
-)
+from harness.train.loop.trl_adapter import ConversationTrainer, make_trainer, resume_point
+from harness.train.loop.trl_batches import RolloutBatch
 from harness.train.metrics import card, evaluate
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.token_metrics import Metrics
@@ -101,10 +97,8 @@ class LanguageRun:
             raise
         state.metrics = evaluated | state.metrics
         state.seconds = {"eval": eval_end - began, "rollout": state.rollout_end - eval_end}
-        rows = [trajectory.row for trajectory in state.batch.trajectories]
         return RolloutBatch(
-            rows=rows,
-            prompt_lengths=[row.prompt_length for row in rows],
+            rows=[trajectory.row for trajectory in state.batch.trajectories],
             rewards=state.rewards.total.tolist(),
             advantages=state.batch.advantage_lists(),
             engine_logp=state.engine_logp() if self._is_corrected else None,

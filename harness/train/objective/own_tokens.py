@@ -6,7 +6,6 @@ In the micro-batches of the loss, and through the head in pieces as there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -55,7 +54,10 @@ def of_conversations(measure: Callable[[Tensor, Tensor, float], Tensor]) -> OwnV
         temperature: float,
         limit: TokenLimit | None = None,
     ) -> list[Tensor]:
-        return _by_row(model, ids, own, partial(measure, temperature=temperature), limit)
+        def at_temperature(logits: Tensor, tokens: Tensor) -> Tensor:
+            return measure(logits, tokens, temperature)
+
+        return _by_row(model, ids, own, at_temperature, limit)
 
     values.__name__, values.__doc__ = measure.__name__, measure.__doc__
     return values

@@ -88,8 +88,9 @@ class LanguageRun:
                 began = time.monotonic()
                 evaluated = self._evaluated(step)
                 eval_end = time.monotonic()
-                given = self._carried, self._models, self._planning
-                state = self._step = roll_out(self.team, *given, step)
+                state = self._step = roll_out(
+                    self.team, self._carried, self._models, self._planning, step
+                )
                 state.rollout_end = time.monotonic()
         except StoppedError:  # as where a server is out of reach
             if not self.team.is_sharded:  # where it is a rank that is lost, with its part
@@ -158,10 +159,13 @@ class LanguageRun:
         """Record row `step`; save and stop where that is due."""
         row, state = self._record(), self._step
         self._ledger.finish()
-        selection, where = state.settings.selection, f"{self._session.run.path}: step {step}"
-        entropy_nats = row["entropy"] or 0.0
-        given = state.drawn, entropy_nats, selection, state.critic_batch
-        self._carried = self._carried.after(*given, where)
+        self._carried = self._carried.after(
+            state.drawn,
+            row["entropy"] or 0.0,
+            state.settings.selection,
+            state.critic_batch,
+            f"{self._session.run.path}: step {step}",
+        )
         self._remedy_watch.check(step, row["remedy/acted"])
         unheard = self._signal_watch.check(step, row, state.batch.advantages)
         at_end = self._carried, self._ledger.ledger

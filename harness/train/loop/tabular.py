@@ -57,27 +57,30 @@ class TabularRun:
 
         Returns why the run must stop for want of anything to learn from, None if it need not.
         """
-        state, poll, began = self.state, self._session.poll, time.monotonic()
-        drawn = roll_out(state.policy, self._start, state.carried, step, poll)
+        session, config, state = self._session, self._config, self.state
+        stack, start = state.carried.stack, self._start
+        began = time.monotonic()
+        drawn = roll_out(state.policy, start, state.carried, step, session.poll)
         rollout_end = time.monotonic()
         measured = self._evaluated(step)
         eval_end = time.monotonic()
-        batch, config = drawn.batch(), self._config
-        given = batch, state.carried.stack, config, step
-        kept, result = kept_conversations.learn(state.kept, self._start, state.policy, *given)
+        batch = drawn.batch()
+        kept, result = kept_conversations.learn(
+            state.kept, start, state.policy, batch, stack, config, step
+        )
         update_end = time.monotonic()
-        acts, is_opening = drawn.refined.acts, bool(measured)
-        booked = state.ledger, is_opening, state.is_booked, result, acts, config
-        ledger, entries = tabular_ledger.kept(*booked)
+        ledger, entries = tabular_ledger.kept(
+            state.ledger, bool(measured), state.is_booked, result, batch.acts, config
+        )
         values = {
-            **drawn.metrics(self._start),
+            **drawn.metrics(start),
             **measured,
             **entries,
             **update_metrics(result),
             **(kept.metrics() if kept else kept_conversations.NO_ROUNDS),
             **drawn.remedy_metrics(batch.selection, result.acted),
         }
-        self._session.record(
+        session.record(
             step,
             values,
             drawn.turn_records,
@@ -88,12 +91,11 @@ class TabularRun:
         )
         self._check_finite(result.policy, result.gradient_norm, step)
         self._remedy_watch.check(step, values["remedy/acted"])
-        advantages = drawn.signal.advantages
-        carried = drawn.carried_on(batch.selection, f"{self._session.run.path}: step {step}")
-        inner = state.carried.stack.algorithm.inner_step(step, config)
+        carried = drawn.carried_on(batch.selection, f"{session.run.path}: step {step}")
+        inner = stack.algorithm.inner_step(step, config)
         slow, policy = tabular_state.outer_step(state.slow, result.policy, inner)
         self.state = TrainState(policy, carried, ledger, slow, kept)
-        return self._signal_watch.check(step, values, advantages)
+        return self._signal_watch.check(step, values, drawn.signal.advantages)
 
     def _evaluated(self, step: int) -> Metrics:
         """What an evaluation before step `step` measures, where one is due, unless it lost too many

@@ -3,8 +3,8 @@
 TRL owns the loop, the optimiser, clipping and checkpoints. Our code enters at three places:
 `rollout_func` (conversations, with `env_mask` over the policy's own tokens), the loss, with
 advantages of ours (TRL computes its own, which nothing reads), and the gradient check before the
-optimiser's step. Where ranks have parts of the weights
-(trainer.shard), the optimiser is made of rank 0's and clipping is ours.
+optimiser's step. Where ranks have parts of the weights (trainer.shard), the optimiser is made of
+rank 0's and clipping is ours.
 
 What TRL 1.16 does that this file works around:
 

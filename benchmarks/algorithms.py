@@ -12,6 +12,7 @@ optimiser, evaluation and records, so the ratios are rather too large. Prints a 
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from benchmarks.remedies import Work, least
 from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train.ledger.book import Ledger
-from harness.train.loop import tabular, tabular_step
+from harness.train.loop import carried as carrying
+from harness.train.loop import tabular_batch, tabular_rollout, tabular_update
 from harness.train.objective import registry, remedy_state
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
@@ -46,29 +47,28 @@ def planned(rung: str, name: str) -> RunConfig:
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     """The rollout, and what each algorithm does with its batch."""
     policy, plain = TabularPolicy.start("conversation"), configs["grpo"]
-    first = remedy_state.begin(plain, None)
-    at = tabular.TrainState(policy, curriculum.begin(plain, None), first, None, Ledger())
-    filled, acts = tabular._rollout(at, 1)
+    carried = carrying.begin(plain, None)
+    filled, acts = tabular_rollout.filled_batch(policy, carried, 1)
     rewards = compute_rewards(filled.conversations, plain.reward)
-    lost = np.zeros(len(acts.act), bool)
 
     def learn(config: RunConfig) -> Work:
         stack = remedy_state.begin(config, None)
 
         def work() -> None:
-            critic, replies = stack.critic(None), tabular_step.actions_of(acts)
+            critic, replies = stack.critic(None), tabular_batch.actions_of(acts)
             signal = learning_signal(stack.algorithm, critic, rewards, replies, config, 1)
-            trace = tabular_step.trace_of(policy, acts, signal.advantages, 1.0)
-            batch = tabular_step.act_batch(
-                stack, config, acts, trace, trace.logp, 1, lost, lost, policy, None
+            trace = tabular_batch.trace_of(policy, acts, signal.advantages, 1.0)
+            batch = tabular_batch.act_batch(
+                stack, config, 1, policy, acts, trace, trace.logp, rewards.total
             )
-            tabular_step.update(policy, batch, stack, 1)
+            tabular_update.update(policy, batch, stack, 1)
             if signal.critic_batch is not None:
                 signal.critic_batch.fitted_critic("benchmark")
 
         return work
 
-    return lambda: tabular._rollout(at, 1), {n: learn(config) for n, config in configs.items()}
+    talk = partial(tabular_rollout.filled_batch, policy, carried, 1)
+    return talk, {name: learn(config) for name, config in configs.items()}
 
 
 def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
@@ -76,7 +76,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     import torch
 
     from harness.train.engines.engine import Transformers
-    from harness.train.loop import language_critic, language_step, start
+    from harness.train.loop import language_batch, language_critic, start
     from harness.train.metrics.entropy_splits import Planning
     from harness.train.objective import language_loss
     from harness.train.objective.loss_batch import LossBatch
@@ -103,14 +103,14 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
             critic = stack.critic(None)
             seen = language_critic.actions_of(trajectories, begins.learner) if critic else None
             signal = learning_signal(stack.algorithm, critic, rewards, seen, config, 1)
-            made = language_step.TokenBatch(trajectories, signal.advantages, touched, 2, known)
+            made = language_batch.TokenBatch(trajectories, signal.advantages, touched, 2, known)
             own, ids = (
                 [[turn > 0 for turn in row] for row in turns],
                 [t.row.ids for t in trajectories],
             )
             batch = LossBatch(ids, own, made.advantage_lists(), None)
-            how = language_step.loss_settings(
-                stack, made, config, 1, begins.learner, Planning(begins.chat)
+            how = language_batch.loss_settings(
+                stack, made, config, 1, begins, Planning(begins.chat)
             )
             language_loss.accumulate_gradient(begins.learner, batch, how)
             begins.learner.zero_grad()

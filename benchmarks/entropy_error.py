@@ -26,8 +26,8 @@ from harness.policy.tabular import TabularPolicy
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.__main__ import attempt
-from harness.train.loop import tabular
-from harness.train.loop.tabular_step import trace_of
+from harness.train.loop import tabular_state
+from harness.train.loop.tabular_batch import trace_of
 from harness.train.metrics.token_metrics import entropy_metrics, ratio_mean
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout import curriculum
@@ -66,7 +66,7 @@ def trained(config: RunConfig) -> TabularPolicy:
         if newest is None:
             raise SystemExit("the run has kept no checkpoint")
         start = TabularPolicy.start(config.policy.observation, config.policy.prior_temperature)
-        return tabular.load(newest.path, start)
+        return tabular_state.load(newest.path, start)
 
 
 def drawn(policy: TabularPolicy, config: RunConfig, count: int) -> Batches:

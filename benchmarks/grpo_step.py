@@ -41,12 +41,12 @@ from harness.records.run_folder import RunFolder
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Transformers
+from harness.train.loop import carried, trl_adapter, trl_arguments
 from harness.train.loop import session as sessions
 from harness.train.loop import start as starts
-from harness.train.loop import trl_adapter, trl_arguments
 from harness.train.loop.language import LanguageRun
 from harness.train.loop.start import StartModels
-from harness.train.objective import remedy_state
+from harness.train.loop.trl_batches import RolloutBatch
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Work
 from harness.train.rollout.batch import keys_of
@@ -93,7 +93,7 @@ class Counted(TrainerCallback):  # type: ignore[misc]
 class Recorded(LanguageRun):
     """Our trainer, keeping the policy's turns of every step."""
 
-    def rollout(self, step: int) -> trl_adapter.RolloutBatch:
+    def rollout(self, step: int) -> RolloutBatch:
         batch = super().rollout(step)
         spoken = [_turns(row.ids, row.turn) for row in batch.rows]
         self.spoken: list[Turns] = [*getattr(self, "spoken", []), spoken]
@@ -143,7 +143,7 @@ def trained(config: RunConfig, watching: TrainerCallback) -> list[Turns]:
         run = RunFolder(Path(scratch) / "run")
         run_folder.create(run, config)
         with sessions.opened(run, config, lambda event: None) as session:
-            learner = Recorded(session, start, remedy_state.begin(config, None))
+            learner = Recorded(session, start, carried.begin(config, None))
             trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
             work = Work(config, model, None, start.chat, Transformers(model))
             learner.trainer, learner.team = trainer, Team(work)
@@ -257,7 +257,7 @@ def stock(config: RunConfig, said: list[Turns], checkpointing: bool) -> tuple[li
             model=start.learner,
             reward_funcs=lambda conversation_reward, **_: conversation_reward,
             args=arguments,
-            train_dataset=trl_adapter.dataset(config),
+            train_dataset=trl_arguments.dataset(config),
             processing_class=start.chat.tokenizer,
             rollout_func=Stock(config, start.chat, said),
             callbacks=[clock],

@@ -30,7 +30,7 @@ from harness.train.ledger import pace, walk
 from harness.train.ledger.language_book import ProbeTokens
 from harness.train.ledger.pace import WalkingModel
 from harness.train.ledger.walk import Walk
-from harness.train.loop import language_probe
+from harness.train.loop import language_evaluation
 from harness.train.loop import start as starts
 from harness.train.objective import registry
 from harness.train.objective.entropy_gradient import moved
@@ -143,7 +143,7 @@ def started(config: RunConfig) -> tuple[object, ProbeTokens]:
 
     engine = Transformers(made.learner)
     with engine.awake():
-        language_probe.probe(
+        language_evaluation.probe(
             engine, made.learner, made.chat, config, 64, lambda _: nullcontext(), keep
         )
     return made.learner, replies[0]

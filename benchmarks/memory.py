@@ -26,7 +26,8 @@ from harness.compose import planner
 from harness.policy import model_files
 from harness.testing.live_bytes import Tracked
 from harness.train.engines.engine import Transformers
-from harness.train.loop import memory, start
+from harness.train.loop import start
+from harness.train.memory import estimate
 from harness.train.trial import step as trial
 
 SMALL = (
@@ -78,7 +79,7 @@ def measure(words: Sequence[str]) -> dict[str, tuple[int, int]]:
         trained = trial.rollout(config, models, engine, trial.trained_size(config, size))
         learnt = meter.over(lambda: trial.learn(config, models, trained, optimiser))
     folder, prompt = model_files.ensure(config.policy), len(models.chat.opening(""))
-    estimated = memory.phases(config, folder, prompt_tokens=prompt, device="cpu")
+    estimated = estimate.phases(config, folder, prompt_tokens=prompt, device="cpu")
     found = {"rollout": talked.peak_bytes or 0, "update": learnt.peak_bytes or 0}
     return {phase.name: (phase.total, found[phase.name]) for phase in estimated}
 

@@ -25,9 +25,9 @@ import numpy as np
 from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train.ledger.book import Ledger
-from harness.train.loop import tabular, tabular_step
-from harness.train.loop.tabular_step import update
+from harness.train.loop import carried as carrying
+from harness.train.loop import tabular_batch, tabular_rollout
+from harness.train.loop.tabular_update import update
 from harness.train.objective import registry, remedy_stack, remedy_state
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
@@ -54,28 +54,25 @@ def begun(config: RunConfig) -> remedy_stack.RemedyStack:
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
     """Return the rollout, by whether entropies are noted, and the update, by remedy."""
     policy, plain = TabularPolicy.start("conversation"), configs["none"]
-    curriculum_state = curriculum.begin(plain, None)
-    at = tabular.TrainState(policy, curriculum_state, begun(plain), None, Ledger())
-    filled, acts = tabular._rollout(at, 1)
+    carried = replace(carrying.begin(plain, None), stack=begun(plain))
+    filled, acts = tabular_rollout.filled_batch(policy, carried, 1)
     rewards = compute_rewards(filled.conversations, plain.reward)
-    advantages = at.stack.algorithm.advantages(rewards, None, plain.algorithm)
-    trace = tabular_step.trace_of(policy, acts, advantages, 1.0)
-    touched = filled.redrawn[acts.conversation]
-    lost, spread = np.zeros(len(touched), bool), at.stack.spread(rewards.total)
+    advantages = carried.stack.algorithm.advantages(rewards, None, plain.algorithm)
+    trace = tabular_batch.trace_of(policy, acts, advantages, 1.0)
 
     def learn(config: RunConfig) -> Work:
-        mine = replace(at, stack=begun(config))
+        stack, given = begun(config), (rewards.total, filled.redrawn)
 
         def work() -> None:
-            batch = tabular_step.act_batch(
-                mine.stack, config, acts, trace, trace.logp, 1, touched, lost, policy, spread
+            batch = tabular_batch.act_batch(
+                stack, config, 1, policy, acts, trace, trace.logp, *given
             )
-            done = update(policy, batch, mine.stack, 2)
-            remedy_stack.metrics(mine.stack, batch.selection, done.acted, filled.groups_drawn)
+            done = update(policy, batch, stack, 2)
+            remedy_stack.metrics(stack, batch.selection, done.acted, filled.groups_drawn)
 
         return work
 
-    talks: dict[bool, Work] = {False: lambda: tabular._rollout(at, 1)}
+    talks: dict[bool, Work] = {False: partial(tabular_rollout.filled_batch, policy, carried, 1)}
     return talks, {name: learn(config) for name, config in configs.items()}
 
 
@@ -84,7 +81,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     import torch
 
     from harness.train.engines.engine import Transformers
-    from harness.train.loop import language_step, start
+    from harness.train.loop import language_batch, start
     from harness.train.metrics.entropy_splits import Planning
     from harness.train.objective import language_loss
     from harness.train.objective.loss_batch import LossBatch
@@ -113,12 +110,12 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
         mine, touched = begun(config), np.zeros(len(conversations), bool)
 
         def work() -> None:
-            language_step.length_penalties(mine, trajectories, config)
+            language_batch.length_penalties(mine, trajectories, config)
             has_reward = np.ones(len(conversations), bool)
-            tokens = language_step.TokenBatch(
+            tokens = language_batch.TokenBatch(
                 trajectories, advantages, touched, 2, has_reward, reward_spread
             )
-            how = language_step.loss_settings(mine, tokens, config, 1, begins.learner, planning)
+            how = language_batch.loss_settings(mine, tokens, config, 1, begins, planning)
             for _ in range(2):
                 language_loss.accumulate_gradient(begins.learner, batch, how)
                 begins.learner.zero_grad()

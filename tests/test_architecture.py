@@ -120,7 +120,7 @@ BESIDE_ATOMIC = {
     ("records/conversations.py", "pq.ParquetWriter(content, made.schema, **lean)"): "into memory",
     ("records/conversations.py", "writer.write_table(made)"): "into memory",
     (
-        "train/loop/slow_weights.py",
+        "train/loop/tabular_state.py",
         "np.save(file, table, allow_pickle=False)",
     ): "into memory",
     (

@@ -30,8 +30,9 @@ from harness.compose import planner
 from harness.config import engine_choice
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from harness.train.loop import language, memory
+from harness.train.loop import language
 from harness.train.loop import session as sessions
+from harness.train.memory import estimate
 
 SHAPES = ("qwen2_5_0_5b", "qwen2_5_1_5b")
 LORA_RANKS = (0, 32)
@@ -80,7 +81,8 @@ def measure(words: Sequence[str]) -> Measured:
         even_nats=math.log(config.policy.vocabulary),
         peak_bytes=torch.cuda.max_memory_allocated() if counts else None,
         estimated_bytes=max(  # vLLM's share is not torch's to count
-            phase.total - phase.parts.get("vLLM", 0) for phase in memory.phases(config, None, total)
+            phase.total - phase.parts.get("vLLM", 0)
+            for phase in estimate.phases(config, None, total)
         ),
     )
 

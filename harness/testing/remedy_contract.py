@@ -17,24 +17,15 @@ from harness.config.options import Options
 from harness.config.run import RunConfig, TrainerConfig
 from harness.testing.algorithm_contract import assert_agree
 from harness.testing.options_contract import OptionsContract
+from harness.train.policy_gradient import remedy_roles as roles
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.policy_gradient.remedy_roles import (
-    Adaptive,
-    Added,
-    Bonus,
-    Filling,
-    Penalty,
-    Ratio,
-    Remedy,
-    Sharpening,
-    Shift,
-    State,
-    StepTokens,
-    Term,
-    TokenBonus,
-    Weight,
-)
+from harness.train.policy_gradient.remedy_roles import Remedy, State, StepTokens
 
+PLAYED = (
+    *(roles.Ratio, roles.Weight, roles.Shift, roles.Sharpening, roles.Term),
+    *(roles.Filling, roles.Penalty, roles.Bonus, roles.TokenBonus),
+)
+"""Roles of which a remedy has at least one: to carry numbers from step to step is not enough."""
 TOKENS = 400
 Role = TypeVar("Role", bound=Remedy)
 
@@ -61,7 +52,7 @@ def step(seed: int = 1) -> StepTokens:
 
 def observed(remedy: Remedy, given: StepTokens, steps: int = 1) -> StepTokens:
     """The step as `remedy` is asked about it, after some like it."""
-    if not isinstance(remedy, Adaptive):
+    if not isinstance(remedy, roles.Adaptive):
         return given
     state: State = {}
     for _ in range(steps):
@@ -88,8 +79,7 @@ class RemedyContract(OptionsContract):
         return remedy
 
     def test_it_plays_a_role(self, remedy: Remedy) -> None:
-        roles = Ratio | Weight | Shift | Sharpening | Term | Filling | Penalty | Bonus | TokenBonus
-        assert isinstance(remedy, roles)
+        assert isinstance(remedy, PLAYED)
 
     def test_it_can_act_in_some_run_and_says_in_one_line_why_not_in_others(
         self, remedy: Remedy
@@ -102,7 +92,7 @@ class RemedyContract(OptionsContract):
             assert "\n" not in reason
 
     def test_weights_are_one_a_token_and_the_same_for_the_same_step(self, remedy: Remedy) -> None:
-        weight = playing(remedy, Weight)
+        weight = playing(remedy, roles.Weight)
         first, second = (weight.weigh(observed(remedy, step())) for _ in range(2))
         assert first.weight.shape == first.chosen.shape == (TOKENS,)
         assert first.chosen.dtype == bool
@@ -113,14 +103,14 @@ class RemedyContract(OptionsContract):
     def test_what_is_added_to_advantages_is_finite_and_the_same_for_the_same_step(
         self, remedy: Remedy
     ) -> None:
-        shift = playing(remedy, Shift)
+        shift = playing(remedy, roles.Shift)
         first, second = (shift.shift(observed(remedy, step())) for _ in range(2))
         assert first.shape == (TOKENS,)
         assert np.isfinite(first).all()
         np.testing.assert_array_equal(first, second)
 
     def test_factors_of_logits_are_above_0(self, remedy: Remedy) -> None:
-        factors = playing(remedy, Sharpening).factors(observed(remedy, step()))
+        factors = playing(remedy, roles.Sharpening).factors(observed(remedy, step()))
         assert factors.shape == (TOKENS,)
         assert np.isfinite(factors).all()
         assert (factors > 0).all()
@@ -128,7 +118,7 @@ class RemedyContract(OptionsContract):
     def test_numbers_that_are_carried_are_floats_and_survive_a_checkpoint(
         self, remedy: Remedy
     ) -> None:
-        adaptive, given = playing(remedy, Adaptive), step()
+        adaptive, given = playing(remedy, roles.Adaptive), step()
         assert adaptive.needs_entropies
         before, state = dict(adaptive.observed({}, given)), observed(remedy, given, 3).state
         assert before
@@ -141,24 +131,24 @@ class RemedyContract(OptionsContract):
         assert adaptive.at(state).name() == remedy.name()
 
     def test_coefficients_of_each_tokens_entropy_are_finite(self, remedy: Remedy) -> None:
-        given = playing(remedy, TokenBonus).coefficients(observed(remedy, step(), 2))
+        given = playing(remedy, roles.TokenBonus).coefficients(observed(remedy, step(), 2))
         assert given.shape == (TOKENS,)
         assert np.isfinite(given).all()
 
     def test_a_shape_of_the_ratio_is_the_same_in_torch(self, remedy: Remedy) -> None:
-        ratio, given = playing(remedy, Ratio), step()
+        ratio, given = playing(remedy, roles.Ratio), step()
         columns = later(given), given.logp, given.advantage
         assert_agree(ratio.surrogate(*columns), ratio.surrogate(*singly(*columns)))
 
     def test_on_policy_a_shape_of_the_ratio_is_the_plain_gradient(self, remedy: Remedy) -> None:
-        ratio, given = playing(remedy, Ratio), step()
+        ratio, given = playing(remedy, roles.Ratio), step()
         slope = ratio.surrogate(given.logp, given.logp, given.advantage).slope
         np.testing.assert_allclose(slope, -given.advantage)
 
     def test_a_term_is_the_same_in_torch_and_its_slope_is_its_gradient(
         self, remedy: Remedy
     ) -> None:
-        term, given, nudge = playing(remedy, Term), step(), 1e-6
+        term, given, nudge = playing(remedy, roles.Term), step(), 1e-6
         logp, prepared = later(given), term.prepare(given)
         assert prepared.shape == (TOKENS,)
         exact = term.term(logp, given.logp, prepared)
@@ -169,10 +159,10 @@ class RemedyContract(OptionsContract):
             wanted = getattr(exact, name)
             limit = 1e-6 * max(1.0, float(np.abs(wanted).max()))
             np.testing.assert_allclose(getattr(single, name).numpy(), wanted, atol=limit)
-        assert isinstance(single, Added)
+        assert isinstance(single, roles.Added)
 
     def test_a_bonus_keeps_its_coefficient_finite(self, remedy: Remedy) -> None:
-        bonus = playing(remedy, Bonus)
+        bonus = playing(remedy, roles.Bonus)
         coefficient = bonus.start()
         assert bonus.scheduled(0.0).applied(coefficient, 1.0) == bonus.applied(coefficient, 1.0)
         for entropy_nats in (2.0, 0.1, 0.0, 5.0):
@@ -181,11 +171,11 @@ class RemedyContract(OptionsContract):
             assert np.isfinite(coefficient)
 
     def test_groups_are_drawn_once_or_more(self, remedy: Remedy) -> None:
-        assert playing(remedy, Filling).most_tries() >= 1
+        assert playing(remedy, roles.Filling).most_tries() >= 1
 
     def test_a_penalty_is_never_a_reward(self, remedy: Remedy) -> None:
         lengths = np.array([[1.0, 20.0, 32.0], [5.0, np.nan, np.nan]])
-        penalties = playing(remedy, Penalty).penalties(lengths, 32)
+        penalties = playing(remedy, roles.Penalty).penalties(lengths, 32)
         assert penalties.shape == lengths.shape
         assert (penalties[np.isfinite(lengths)] <= 0).all()
         assert np.isnan(penalties[np.isnan(lengths)]).all()

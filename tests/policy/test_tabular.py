@@ -21,7 +21,7 @@ from harness.policy.tabular import (
     observe,
     recall,
 )
-from harness.train.loop.tabular_step import speakers
+from harness.train.loop.tabular_evaluation import speakers
 from harness.train.metrics import evaluate
 
 TEMPERATURES = st.sampled_from([0.5, 1.0, 1.7])

@@ -5,8 +5,9 @@ import numpy as np
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
-from harness.train.loop.tabular_step import ActBatch, UpdateResult
-from harness.train.loop.tabular_step import update as treated_update
+from harness.train.loop.tabular_batch import ActBatch
+from harness.train.loop.tabular_update import UpdateResult
+from harness.train.loop.tabular_update import update as treated_update
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from tests.train.made import LEVELS, stack_of, tabular, unselective

@@ -13,8 +13,8 @@ from harness.config.run import RemedyConfig
 from harness.train.engines.scoring import log_distribution, own_logits
 from harness.train.loop import language_refinement
 from harness.train.loop import start as starts
+from harness.train.loop.language_batch import TokenBatch, loss_settings
 from harness.train.loop.language_refinement import RefinedTokens
-from harness.train.loop.language_step import TokenBatch, loss_settings
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.objective import remedy_state
 from harness.train.objective.language_loss import accumulate_gradient
@@ -214,7 +214,7 @@ def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Dra
     advantages = rng.normal(size=(len(rows), 10))
     known, none = np.ones(len(rows), bool), np.zeros(len(rows), bool)
     tokens = TokenBatch(made.trajectories, advantages, none, GROUPS, known, None, made.again_from)
-    settings = loss_settings(stack, tokens, given, 1, model, Planning(models.chat))
+    settings = loss_settings(stack, tokens, given, 1, models, Planning(models.chat))
     ids, own = [row.ids for row in rows], [[turn > 0 for turn in row.turn] for row in rows]
     spread = [[a[t - 1] for t in row.turn if t] for a, row in zip(advantages, rows, strict=True)]
     accumulate_gradient(model, LossBatch(ids, own, spread, None), settings)

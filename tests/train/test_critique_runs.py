@@ -14,8 +14,8 @@ from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.intention_lines import NEEDS
 from harness.simulator.scripted.lines import is_phrase
-from harness.train.loop import conversation_length, memory
 from harness.train.loop.language_refinement import heard_as
+from harness.train.memory import conversation_memory, estimate
 from harness.train.rollout import critiques, curriculum, refinement
 from harness.train.rollout.batch import rng_of, rollout_groups
 from harness.train.rollout.conversation import Conversation
@@ -71,10 +71,10 @@ def test_tiny_is_told_in_the_words_of_users() -> None:
 
 def test_what_a_critique_needs_is_in_the_estimates() -> None:
     plain, told = config("none"), config("reason")
-    assert conversation_length.told_tokens(plain) == 0
-    note = conversation_length.NOTE_TOKENS
-    assert conversation_length.told_tokens(told) == POLICY.max_turn_tokens + note
-    sizes = [memory.phases(given, None)[0].parts["keys and values"] for given in (plain, told)]
+    assert conversation_memory.told_tokens(plain) == 0
+    note = conversation_memory.NOTE_TOKENS
+    assert conversation_memory.told_tokens(told) == POLICY.max_turn_tokens + note
+    sizes = [estimate.phases(given, None)[0].parts["keys and values"] for given in (plain, told)]
     assert sizes[0] == sizes[1]  # a quarter of the conversations, which the batch's have room for
 
 

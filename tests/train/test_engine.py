@@ -24,9 +24,10 @@ from harness.train.engines.engine import (
     plain_weights,
 )
 from harness.train.engines.sampler import SampledTurn, Sampler
-from harness.train.loop import memory, step_checks
+from harness.train.loop import step_checks
 from harness.train.loop.session import opened
 from harness.train.loop.step_checks import GAP, GapWatch
+from harness.train.memory import estimate
 from harness.train.objective.language_loss import accumulate_gradient, importance
 from harness.train.objective.loss_batch import LossBatch
 from tests.train.made import brief, make_run
@@ -209,9 +210,9 @@ def test_a_missed_deadline_is_reported_from_another_thread() -> None:
 def test_the_memory_estimate_includes_what_vllm_reserves() -> None:
     plain = hugging_face(SMALL)
     trainer = TrainerConfig(gpus=1, engine="transformers", gpu_memory_share=0.25)
-    talking, learning = memory.phases(replace(plain, trainer=trainer), None, 1000)
+    talking, learning = estimate.phases(replace(plain, trainer=trainer), None, 1000)
     trainer = replace(trainer, engine="vllm_colocate")
-    shared, asleep = memory.phases(replace(plain, trainer=trainer), None, 1000)
+    shared, asleep = estimate.phases(replace(plain, trainer=trainer), None, 1000)
     assert (talking.parts["vLLM"], shared.parts["vLLM"]) == (0, 250)
     assert shared.parts["keys and values"] * 2 == talking.parts["keys and values"]
     assert asleep == learning

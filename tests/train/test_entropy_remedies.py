@@ -9,7 +9,8 @@ import torch
 
 from harness.config.run import AlgorithmConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train.loop.tabular_step import ActBatch, update
+from harness.train.loop.tabular_batch import ActBatch
+from harness.train.loop.tabular_update import update
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.remedies.entropy_bonus import EntropyBonus
 from harness.train.remedies.entropy_controller import EntropyController

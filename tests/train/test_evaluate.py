@@ -23,7 +23,7 @@ from harness.records.metrics import MEASURED
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
 from harness.study import cost
-from harness.train.loop import tabular_step
+from harness.train.loop import tabular_evaluation
 from harness.train.metrics import card, evaluate, held_out
 from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import Meeting
@@ -47,7 +47,7 @@ def one_line(held: Sequence[Meeting]) -> OneLine:
 
 
 KEYS = [Meeting(0, user).key for user in range(64)]
-START = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
+START = tabular_evaluation.speakers(TabularPolicy.start("conversation"), 1.0)
 
 
 def evaluated(

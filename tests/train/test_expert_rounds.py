@@ -16,7 +16,7 @@ from harness.records import run_folder
 from harness.records.checkpoints import KEPT
 from harness.train.loop import kept_conversations
 from harness.train.loop.kept_conversations import KeptConversations
-from harness.train.loop.tabular_step import ActBatch
+from harness.train.loop.tabular_batch import ActBatch
 from harness.train.rollout.tabular_speaker import Acts
 from tests.train.made import finish, go_on, killed_after, make_run, rows_of, tabular, unselective
 

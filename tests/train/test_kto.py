@@ -14,7 +14,7 @@ from harness.policy.tabular import Observations, TabularPolicy
 from harness.testing.algorithm_contract import CONFIG, AlgorithmContract, tokens_for
 from harness.train.algorithms.kto import Kto
 from harness.train.engines.scoring import TokenRow
-from harness.train.loop import tabular_step
+from harness.train.loop import tabular_batch
 from harness.train.objective import own_tokens
 from harness.train.objective.loss_batch import LossBatch
 from harness.train.policy_gradient.advantages import partners
@@ -148,9 +148,9 @@ def test_a_tabular_policys_mismatched_ratio_is_of_acts_at_anothers_observations(
             (at,), (said,) = (np.flatnonzero((owner == c) & (reply == n)) for c in (one, other))
             wanted[one] += (now - then)[at, acts.act[said]]
     np.testing.assert_allclose(
-        tabular_step.mismatched_ratios(policy, acts, 1.3, 2), wanted, atol=1e-12
+        tabular_batch.mismatched_ratios(policy, acts, 1.3, 2), wanted, atol=1e-12
     )
-    assert not tabular_step.mismatched_ratios(start, acts, 1.3, 2).any()
+    assert not tabular_batch.mismatched_ratios(start, acts, 1.3, 2).any()
 
 
 def test_a_language_models_mismatched_ratio_is_of_anothers_replies(

@@ -14,8 +14,8 @@ from harness.compose import planner
 from harness.config.run import MAX_TURNS, AlgorithmConfig
 from harness.policy import huggingface
 from harness.train.engines.scoring import TokenRow, by_length, chunks, entropies, log_distribution
-from harness.train.loop import conversation_length
 from harness.train.loop.language_critic import actions_of
+from harness.train.memory import conversation_memory
 from harness.train.objective import micro_batches
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossSettings
@@ -163,7 +163,7 @@ def test_the_tiny_policy_learns_from_as_many_conversations_at_once_as_ever() -> 
         intermediate_size=policy.feed_forward_size,
     )
     a_token = micro_batches.activation_bytes(shape, "float32", False, False)
-    longest = conversation_length.most_tokens(point.config, MAX_TURNS)
+    longest = conversation_memory.most_tokens(point.config, MAX_TURNS)
     budget = micro_batches.ACTIVATIONS_AT_ONCE_ON_A_CPU
     assert micro_batches.ROWS_AT_ONCE * longest * a_token <= budget
 

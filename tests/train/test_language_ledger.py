@@ -25,7 +25,7 @@ from harness.train.ledger.language_book import (
 )
 from harness.train.ledger.pace import WalkingModel
 from harness.train.ledger.walk import Walk
-from harness.train.loop.language_ledger import LedgerKeeper, is_kept
+from harness.train.loop.language_ledger import LedgerKeeper
 from harness.train.objective.entropy_gradient import EntropyOfTokens, learning, moved
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossSettings
@@ -252,8 +252,8 @@ def kept(draws: int = 3, prefixes: int = 8, **trainer: Any) -> RunConfig:
     ],
 )
 def test_where_noise_cannot_be_told_no_ledger_is_kept(without: RunConfig) -> None:
-    assert is_kept(kept())
-    assert not is_kept(without)
+    assert language_book.is_kept(kept())
+    assert not language_book.is_kept(without)
 
 
 def test_a_run_that_keeps_none_leaves_that_of_its_checkpoint(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.engines.engine import Transformers
 from harness.train.loop import start as starts
-from harness.train.loop.language_step import evaluate_model
+from harness.train.loop.language_evaluation import evaluate_model
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Work
 from tests.train.made import (

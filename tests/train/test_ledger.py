@@ -14,7 +14,9 @@ from harness.policy.tabular import PRIOR, Observations, TabularPolicy
 from harness.train.ledger import book, moves
 from harness.train.ledger.book import Batch, Ledger, Opening
 from harness.train.ledger.expansion import NOTHING, Increment, Part, derivatives
-from harness.train.loop.tabular_step import ActBatch, UpdateResult, probe, update
+from harness.train.loop.tabular_batch import ActBatch
+from harness.train.loop.tabular_evaluation import probe
+from harness.train.loop.tabular_update import UpdateResult, update
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.remedy_roles import Remedy
 from harness.train.remedies.entropy_bonus import EntropyBonus

@@ -16,7 +16,8 @@ from harness.config.run import TrainerConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.engines.sampler import Reader
-from harness.train.loop import conversation_length, memory, start
+from harness.train.loop import start
+from harness.train.memory import conversation_memory, estimate
 from harness.train.objective import micro_batches
 from harness.utils import installation
 from tests.train.made import short
@@ -24,38 +25,38 @@ from tests.train.made_hugging_face import SHORT, SMALL, config
 
 
 def test_what_does_not_fit_is_told_by_phase_and_part() -> None:
-    talking, learning = memory.phases(config(SMALL), None)
+    talking, learning = estimate.phases(config(SMALL), None)
     count = sum(p.numel() for p in huggingface.without_weights(SMALL, None).parameters())
     for parts in (talking.parts, learning.parts):
         assert (parts["weights"], parts["start model"]) == (4 * count, 4 * count)
         assert parts["optimiser"] == 8 * count
     assert learning.parts["gradients"] == 4 * count
     most = max(talking.total, learning.total)
-    assert memory.check((talking, learning), most) is None
+    assert estimate.check((talking, learning), most) is None
     told = (
         r"needs about \d\.\d GB in the update \(weights .* GB for it; policy.lora_rank=32, policy"
     )
-    warning = memory.check((talking, learning), most - 1)
+    warning = estimate.check((talking, learning), most - 1)
     assert warning is not None
     assert re.search(f"{told}.*; it is tried all the same, since .* within 1.3 times", warning)
-    assert memory.check((talking, learning), math.ceil(most / 1.3)) is not None
+    assert estimate.check((talking, learning), math.ceil(most / 1.3)) is not None
     with pytest.raises(DeviceError, match=told):
-        memory.check((talking, learning), math.floor(most / 1.3) - 1)
+        estimate.check((talking, learning), math.floor(most / 1.3) - 1)
     with pytest.raises(
         DeviceError, match=r"in the rollout .* for it; fewer trainer.conversations "
     ):
-        memory.check((talking,), 0)
+        estimate.check((talking,), 0)
 
 
 def test_what_never_coexists_is_not_added_up() -> None:
-    talking, learning = memory.phases(config(SMALL), None)
+    talking, learning = estimate.phases(config(SMALL), None)
     assert not {"gradients", "activations"} & talking.parts.keys()
     assert not {"keys and values", "vLLM"} & learning.parts.keys()
 
 
 def test_with_adapters_the_weights_are_counted_once() -> None:
     policy = replace(SMALL, lora_rank=4)
-    talking, learning = memory.phases(config(policy), None)
+    talking, learning = estimate.phases(config(policy), None)
     made = start.load(config(policy), "cpu")
     weights = {p.data_ptr(): p.nbytes for m in (made.learner, made.judge) for p in m.parameters()}
     assert talking.parts["weights"] + talking.parts["start model"] == sum(weights.values())
@@ -78,7 +79,7 @@ def test_the_documented_model_is_not_refused_for_what_never_coexists(
     64 conversations in 22.5 GB; 8 rows keep 28 layers of 43 * 1024 + 9 * 3072 bytes in 24.7 GB.
     """
     (point,) = planner.plan(["policy=qwen3_0_6b", "trainer.engine=transformers", *words]).points
-    talking, learning = memory.phases(point.config, None)
+    talking, learning = estimate.phases(point.config, None)
     assert talking.total / 1e9 == pytest.approx(talking_gb, abs=0.1)
     assert learning.total / 1e9 == pytest.approx(learning_gb, abs=0.1)
 
@@ -95,16 +96,16 @@ def test_every_shipped_option_fits_a_gpu_of_80_gb_at_its_settings(name: str, eng
         assert given.policy.hidden_size <= 128, "too small to have an estimate"
         return
     given = replace(given, trainer=replace(given.trainer, engine=engine))
-    phases = memory.phases(given, None, 80 * 10**9, prompt_tokens=100)
-    assert memory.check(phases, 76 * 10**9) is None
+    phases = estimate.phases(given, None, 80 * 10**9, prompt_tokens=100)
+    assert estimate.check(phases, 76 * 10**9) is None
 
 
 @pytest.mark.parametrize(("gpu_gb", "rows"), [(80, 8), (24, 2), (16, 1), (8, 1)])
 def test_a_smaller_gpu_learns_from_fewer_conversations_at_once(gpu_gb: int, rows: int) -> None:
     """Half of what 0.6 billion weights of 16 bytes leave: 35.2, 7.2, 3.2 GB of 3.1 a row."""
     (point,) = planner.plan(["policy=qwen3_0_6b", "trainer.engine=transformers"]).points
-    eight = memory.phases(point.config, None)[1].parts["activations"]
-    held = memory.phases(point.config, None, gpu_gb * 10**9)[1].parts["activations"]
+    eight = estimate.phases(point.config, None)[1].parts["activations"]
+    held = estimate.phases(point.config, None, gpu_gb * 10**9)[1].parts["activations"]
     assert held / eight == pytest.approx(rows / 8)
 
 
@@ -113,7 +114,7 @@ def test_the_estimate_holds_what_the_weights_leave_as_the_update_does() -> None:
     for rank in (0, 4):
         policy = replace(SMALL, lora_rank=rank)
         learner = start.load(config(policy), "cpu").learner
-        parts = memory.phases(config(policy), None)[1].parts
+        parts = estimate.phases(config(policy), None)[1].parts
         wanted = parts["weights"] + parts["gradients"] + parts["optimiser"]
         assert micro_batches.held_bytes(learner) == wanted
 
@@ -122,19 +123,19 @@ def test_the_estimate_has_the_longer_conversations_of_an_evaluation_too() -> Non
     given = config(SMALL)
     longer = replace(given, levels=short(5))
     capped = replace(longer, eval=replace(longer.eval, turn_cap=1))
-    sizes = [memory.phases(c, None)[0].parts["keys and values"] for c in (given, longer, capped)]
+    sizes = [estimate.phases(c, None)[0].parts["keys and values"] for c in (given, longer, capped)]
     blocks = [256, 384, 256]  # of 2 and 5 turns of 72 tokens, in blocks of 128
     assert [size / sizes[0] for size in sizes] == [block / 256 for block in blocks]
     users = replace(given, eval=replace(given.eval, users=1000))
-    assert memory.phases(users, None) == memory.phases(given, None)
+    assert estimate.phases(users, None) == estimate.phases(given, None)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_keys_and_values_are_estimated_as_the_cache_holds_them(dtype: str) -> None:
     given = config(replace(SMALL, dtype=dtype))
     model = huggingface.load_model(SMALL, None, "cpu")
-    estimated = memory.phases(given, None)[0].parts["keys and values"]
-    tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + conversation_length.USER_TOKENS)
+    estimated = estimate.phases(given, None)[0].parts["keys and values"]
+    tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + conversation_memory.USER_TOKENS)
     reader = Reader(model, 8)
     with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
         reader.read([[5] * tokens] * 8)
@@ -168,7 +169,7 @@ def test_a_config_that_leaves_its_head_size_out_is_estimated_too(
     sizes = {"vocab_size": 500, "hidden_size": 32, "num_attention_heads": 4}
     AutoConfig.for_model(architecture, **sizes).save_pretrained(tmp_path)
     known = AutoConfig.from_pretrained(tmp_path)
-    parts = memory.phases(config(SMALL), tmp_path)[0].parts
+    parts = estimate.phases(config(SMALL), tmp_path)[0].parts
     tokens = 256  # 2 turns of 72, in blocks of 128
     kept = getattr(known, "num_key_value_heads", None) or 4
     wanted = 2 * 2 * known.num_hidden_layers * kept * 8 * 4 * 8 * tokens
@@ -179,7 +180,7 @@ def test_on_a_shared_gpu_vllm_is_in_memory_while_the_policy_learns() -> None:
     alone = TrainerConfig(gpus=1, engine="vllm_colocate")
     for trainer, vllm in ((alone, 0), (replace(alone, runs_per_gpu=6), 3 * 10**9)):
         given = replace(config(SMALL), trainer=trainer)
-        rollout, update = memory.phases(given, None, 10 * 10**9)
+        rollout, update = estimate.phases(given, None, 10 * 10**9)
         assert rollout.parts["vLLM"] == 3 * 10**9
         assert update.parts.get("vLLM", 0) == vllm
 
@@ -191,16 +192,16 @@ def test_a_policy_that_only_talks_is_estimated_without_an_optimiser() -> None:
     words = ["policy=qwen2_5_7b", "policy.lora_rank=0", "trainer.gpus=8", "trainer.shard=full"]
     given = planner.point(words).config.on_ranks(1)
     count = 28 * 233_057_792 + 1_089_998_336
-    reading = memory.of_reading(given, None)
+    reading = estimate.of_reading(given, None)
     assert reading.parts["weights"] == reading.parts["start model"] == 4 * count
     assert "optimiser" not in reading.parts
     drawing = replace(given, trainer=replace(given.trainer, engine="transformers"))
-    talking, _ = memory.phases(drawing, None)
+    talking, _ = estimate.phases(drawing, None)
     assert reading.parts["keys and values"] == talking.parts["keys and values"] > 0
     served = replace(given.trainer, engine="vllm_server", engine_url="http://localhost:1")
-    assert memory.of_reading(replace(given, trainer=served), None) == reading
+    assert estimate.of_reading(replace(given, trainer=served), None) == reading
     with pytest.raises(DeviceError, match="with CUDA_VISIBLE_DEVICES=, it needs none"):
-        memory.check([reading], reading.total // 2)
+        estimate.check([reading], reading.total // 2)
     assert reading.total == talking.total - 8 * count
 
 
@@ -210,5 +211,5 @@ def test_the_ledger_has_vectors_of_all_weights_that_learn() -> None:
     groups = given.trainer.conversations // given.algorithm.group_size
     weights = sum(w.numel() for w in huggingface.without_weights(given.policy, None).parameters())
     for asked, vectors in ((given, 0), (kept, 9 + 2 * (groups - 1))):
-        _, update = memory.phases(asked, None)
+        _, update = estimate.phases(asked, None)
         assert update.parts["ledger"] == 4 * vectors * weights

@@ -12,7 +12,7 @@ from harness.config.run import EvalConfig, RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.records import outcomes
 from harness.records.run_folder import RunFolder
-from harness.train.loop import tabular_step
+from harness.train.loop import tabular_evaluation
 from harness.train.metrics import evaluate
 from harness.train.policy_gradient.advantages import FloatArray
 from tests.train.made import rows_of, tabular
@@ -21,7 +21,7 @@ from tests.train.made import rows_of, tabular
 def test_the_columns_are_means_of_the_outcomes() -> None:
     config = RunConfig(eval=EvalConfig(users=4, repeats=2, levels=["hard"]))
     kept: list[Mapping[str, FloatArray]] = []
-    speakers = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
+    speakers = tabular_evaluation.speakers(TabularPolicy.start("conversation"), 1.0)
     columns = evaluate.evaluate(config, evaluate.meet_here(config, speakers), keep=kept.append)
     (by_level,) = kept
     assert {name: table.shape for name, table in by_level.items()}["own"] == (4, 2)

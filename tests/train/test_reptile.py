@@ -15,8 +15,7 @@ from harness.records import saved_conversations
 from harness.testing.algorithm_contract import AlgorithmContract
 from harness.train.algorithms.grpo import Grpo
 from harness.train.algorithms.reptile import Reptile
-from harness.train.loop import adaptation, slow_weights
-from harness.train.loop import tabular as loop
+from harness.train.loop import adaptation, tabular_state
 from harness.train.objective import remedy_state
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.algorithm import Algorithm, InnerStep
@@ -40,10 +39,10 @@ class TestReptile(AlgorithmContract):
 
 def test_the_outer_step_goes_part_of_the_way_at_the_end_of_a_task_alone() -> None:
     slow, fast = moved(1), moved(2)
-    within = slow_weights.outer_step(slow, fast, InnerStep("passive", 0.0))
+    within = tabular_state.outer_step(slow, fast, InnerStep("passive", 0.0))
     assert within == (slow, fast)
-    assert slow_weights.outer_step(None, fast, None) == (None, fast)
-    after = slow_weights.outer_step(slow, fast, InnerStep("passive", 0.25))
+    assert tabular_state.outer_step(None, fast, None) == (None, fast)
+    after = tabular_state.outer_step(slow, fast, InnerStep("passive", 0.25))
     assert after[0] is not None
     np.testing.assert_allclose(after[0].table, 0.75 * slow.table + 0.25 * fast.table)
     assert after[0] is after[1]
@@ -79,7 +78,7 @@ def test_the_policy_that_is_kept_is_the_slow_one(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r", config)
     assert finish(run)[0] == 0
     last = max(run.checkpoints.iterdir())
-    kept = loop.load(last, START).table
+    kept = tabular_state.load(last, START).table
     task = Reptile().inner_step(1, config).temperament
     one = replace(
         config,
@@ -88,7 +87,7 @@ def test_the_policy_that_is_kept_is_the_slow_one(tmp_path: Path) -> None:
     )
     plain = make_run(tmp_path / "plain", one)
     assert finish(plain)[0] == 0
-    inner = loop.load(max(plain.checkpoints.iterdir()), START).table
+    inner = tabular_state.load(max(plain.checkpoints.iterdir()), START).table
     np.testing.assert_allclose(kept, 0.5 * inner, atol=1e-12)
 
 
@@ -113,7 +112,7 @@ def test_a_run_goes_on_within_a_task_and_a_lost_file_is_told(tmp_path: Path) -> 
     folder = max(straight.checkpoints.iterdir())
     (folder / "fast.npy").unlink()
     with pytest.raises(DataError, match=r"fast.npy: must hold logits as an array, and does not"):
-        slow_weights.fast_weights(folder, START)
+        tabular_state.fast_weights(folder, START)
 
 
 @pytest.mark.parametrize(

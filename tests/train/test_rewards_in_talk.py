@@ -10,7 +10,7 @@ from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.alliance import alliance
 from harness.simulator.factory import make
-from harness.train.loop import tabular_step
+from harness.train.loop import tabular_evaluation
 from harness.train.metrics import evaluate
 from harness.train.rollout.batch import keys_of, rng_of
 from harness.train.rollout.conversation import Conversation, rollout
@@ -84,7 +84,7 @@ def test_evaluation_knows_of_no_reward() -> None:
     rewards = (RewardConfig(), TURNS, RewardConfig(solution_bias=1.0))
     evaluations = []
     for reward in rewards:
-        speakers = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0)
+        speakers = tabular_evaluation.speakers(TabularPolicy.start("conversation"), 1.0)
         meet = evaluate.meet_here(config_of(reward), speakers)
         evaluations.append(evaluate.evaluate(config_of(reward), meet))
     assert evaluations[0] == evaluations[1] == evaluations[2]

@@ -22,7 +22,7 @@ from harness.records import checkpoints, metric_rows, run_folder, run_status
 from harness.records.metrics import MEASURED
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
-from harness.train.loop import resume_checks, tabular_step
+from harness.train.loop import resume_checks, tabular_evaluation
 from harness.train.loop import session as sessions
 from harness.train.metrics import evaluate
 from tests.train.made import (
@@ -202,7 +202,9 @@ def test_a_stop_in_a_slice_ends_an_evaluation_before_its_next_turn(tmp_path: Pat
                 session.leaving.on_signal(signal.SIGTERM, None)
             session.poll()
 
-        speakers = tabular_step.speakers(TabularPolicy.start("conversation"), 1.0, before_turn)
+        speakers = tabular_evaluation.speakers(
+            TabularPolicy.start("conversation"), 1.0, before_turn
+        )
         with (
             pytest.raises(StoppedError, match="by SIGTERM in the evaluation of step 2"),
             session.evaluation(2) as watch,

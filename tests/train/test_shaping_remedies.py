@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from harness.config.run import AlgorithmConfig, RemedyConfig
 from harness.policy.tabular import TabularPolicy
 from harness.testing.remedy_contract import observed, step
-from harness.train.loop import tabular_step
-from harness.train.loop.tabular_step import ActBatch, mean_discriminants
+from harness.train.loop import tabular_evaluation, tabular_update
+from harness.train.loop.tabular_batch import ActBatch, mean_discriminants
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossSettings
 from harness.train.policy_gradient.advantages import top_means
@@ -98,7 +98,7 @@ def test_to_punish_what_clip_b_leaves_out_would_lower_the_entropy() -> None:
 
 
 def test_the_tabular_mean_discriminant_is_that_of_its_acts() -> None:
-    policy, seen = TabularPolicy.start("conversation"), tabular_step.probe("conversation", 5)
+    policy, seen = TabularPolicy.start("conversation"), tabular_evaluation.probe("conversation", 5)
     policy = replace(policy, table=np.random.default_rng(0).normal(0, 1, policy.table.shape))
     log_p = policy.log_probabilities(seen, 1.3)
     s = np.exp(log_p) * (log_p + policy.entropy_nats(seen, 1.3)[:, None])
@@ -172,13 +172,13 @@ def test_a_tabular_update_of_sharpened_acts_is_that_of_their_multiplied_logits()
     rng = np.random.default_rng(5)
     policy = TabularPolicy.start("conversation")
     policy = replace(policy, table=rng.normal(0, 0.5, policy.table.shape))
-    seen = tabular_step.probe("conversation", 40)
+    seen = tabular_evaluation.probe("conversation", 40)
     act, advantage = rng.integers(0, policy.table.shape[1], 40), rng.normal(0, 1, 40)
     factor, zeros = np.where(np.arange(40) % 2, 2.0, 1.0), np.zeros(40, np.int64)
     acts = Acts(seen=seen, act=act, conversation=zeros, reply=zeros)
     stack = stack_of(AlgorithmConfig(learning_rate=1.0), Era())
     selection = replace(unselective(40), factor=factor)
-    update = tabular_step.update(policy, ActBatch(acts, advantage, selection, 1.3, 40), stack, 1)
+    update = tabular_update.update(policy, ActBatch(acts, advantage, selection, 1.3, 40), stack, 1)
     table = torch.tensor(policy.table, requires_grad=True)
     prior = torch.tensor(policy.log_probabilities(seen, 1.0) - seen.features @ policy.table)
     logits = (prior + torch.tensor(seen.features) @ table) / 1.3 * torch.tensor(factor)[:, None]

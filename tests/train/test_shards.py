@@ -16,7 +16,7 @@ from harness.config.run import PolicyConfig, TrainerConfig
 from harness.errors import ConfigError
 from harness.policy import huggingface
 from harness.testing import commands
-from harness.train.loop import memory
+from harness.train.memory import estimate
 from harness.train.ranks import sharded, shards
 from harness.train.ranks.sharded import as_many
 from tests.train.made_shards import POLICY, config
@@ -78,7 +78,7 @@ def test_the_estimate_has_a_part_of_16_bytes_a_weight_and_what_is_gathered(
     """
     shard = ["policy.lora_rank=0", f"trainer.gpus={ranks}", "trainer.shard=full"]
     given = planner.point(["policy=qwen2_5_7b", *shard]).config
-    talking, learning = memory.phases(given, None, 80 * 10**9)
+    talking, learning = estimate.phases(given, None, 80 * 10**9)
     layer, outside = 233_057_792, 1_089_998_336
     count = 28 * layer + outside
     held = sum(learning.parts[part] for part in ("weights", "gradients", "optimiser"))
@@ -97,7 +97,7 @@ def test_the_estimate_has_a_part_of_16_bytes_a_weight_and_what_is_gathered(
 
 
 def test_where_weights_are_copies_the_estimate_names_the_key() -> None:
-    _, learning = memory.phases(config(2, shard="none"), None)
+    _, learning = estimate.phases(config(2, shard="none"), None)
     assert learning.advice.startswith("trainer.shard=full, policy.lora_rank=32, ")
 
 
@@ -209,7 +209,7 @@ def test_the_estimate_of_a_model_that_reads_is_what_is_held() -> None:
     expected = sum(p.numel() * (2 if n in linear else 4) for n, p in model.named_parameters())
     half = replace(POLICY, dtype="bfloat16")
     given = replace(config(2, half), trainer=replace(config(2).trainer, ranks=None, gpus=2))
-    talking, learning = memory.phases(given, None)
+    talking, learning = estimate.phases(given, None)
     assert talking.parts["gathered weights"] == talking.parts["gathered start model"] == expected
     assert learning.parts["start model"] == expected // 2
     assert count * 2 < expected < count * 4

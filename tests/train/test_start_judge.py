@@ -17,7 +17,8 @@ from harness.config.simulator import TYPICALITY_CUT
 from harness.policy import huggingface
 from harness.train.engines import scoring
 from harness.train.engines.sampler import Sampler
-from harness.train.loop import memory, start
+from harness.train.loop import start
+from harness.train.memory import estimate
 from harness.train.objective import registry
 from harness.train.rollout.speaker import ReplyScore, StartJudge, typicality
 from tests.simulator.endpoint import serving
@@ -103,7 +104,7 @@ def test_served_users_have_no_judge_unless_something_reads_it(lora_rank: int) ->
 
 def test_the_estimate_of_memory_leaves_out_a_judge_that_is_not_there() -> None:
     without, beside = (
-        memory.phases(with_served_users(start_model=when), None)[0].parts
+        estimate.phases(with_served_users(start_model=when), None)[0].parts
         for when in ("where_read", "always")
     )
     assert (without["start model"], beside["start model"]) == (0, beside["weights"])

@@ -14,9 +14,10 @@ from harness.policy.memory import nothing_heard
 from harness.policy.observation import CUES, hear
 from harness.policy.tabular import PRIOR, TabularPolicy, observe
 from harness.simulator.scripted.dynamics import DISCLOSURES
-from harness.train.loop.tabular import load
-from harness.train.loop.tabular_step import ActBatch, probe_entropy_nats
-from harness.train.loop.tabular_step import update as treated_update
+from harness.train.loop.tabular_batch import ActBatch
+from harness.train.loop.tabular_evaluation import probe_entropy_nats
+from harness.train.loop.tabular_state import load
+from harness.train.loop.tabular_update import update as treated_update
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import LEVELS, rows_of, stack_of, tabular, unselective

@@ -10,7 +10,7 @@ from harness.config.run import INTENTIONS, MAX_TURNS, STRATEGIES, RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.state import State
-from harness.train.loop.tabular_step import log_p_of_acts
+from harness.train.loop.tabular_batch import log_p_of_acts
 from harness.train.rollout import critiques, curriculum
 from harness.train.rollout.batch import rng_of, rollout_groups
 from harness.train.rollout.conversation import Conversation, Exchange

@@ -11,7 +11,8 @@ import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM, Qwen3Model
 
-from harness.train.loop import conversation_length, memory, start
+from harness.train.loop import start
+from harness.train.memory import conversation_memory, estimate
 from harness.train.objective import micro_batches
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.micro_batches import TokenLimit
@@ -163,13 +164,13 @@ def test_the_key_is_what_a_run_learns_from_at_once(tmp_path: Path) -> None:
 
 def test_the_estimate_has_as_many_activations_as_the_key_allows() -> None:
     given = config(SMALL)
-    longest = conversation_length.most_tokens(given, given.difficulty.turn_cap)
+    longest = conversation_memory.most_tokens(given, given.difficulty.turn_cap)
     model = start.load(given, "cpu").learner
     a_token = micro_batches.activation_bytes(model.config, "float32", False, False)
 
     def estimated(most: int | None) -> float:
         trainer = replace(given.trainer, tokens_at_once=most)
-        return memory.phases(replace(given, trainer=trainer), None)[1].parts["activations"]
+        return estimate.phases(replace(given, trainer=trainer), None)[1].parts["activations"]
 
     assert estimated(16) == pytest.approx(longest * a_token, abs=1)
     assert estimated(2 * longest) == pytest.approx(2 * longest * a_token, abs=1)

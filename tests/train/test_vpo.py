@@ -13,8 +13,8 @@ from harness.policy.tabular import TabularPolicy
 from harness.simulator.protocol import SupporterReply
 from harness.testing.algorithm_contract import CONFIG, LOST, AlgorithmContract, rewards
 from harness.train.algorithms.vpo import Vpo, set_rewards, weighings
-from harness.train.loop import tabular as loop
-from harness.train.loop.tabular_step import probe
+from harness.train.loop import tabular_state
+from harness.train.loop.tabular_evaluation import probe
 from harness.train.metrics.held_out import Meeting, slots_of
 from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.rewards import Rewards
@@ -140,7 +140,7 @@ def test_a_run_learns_to_earn_more_as_a_set_and_its_slots_come_apart(tmp_path: P
     assert min(row["set/width"] for row in rows) > 0
     run = make_run(tmp_path / "again", config)
     assert finish(run)[0] == 0
-    policy = loop.load(max(run.checkpoints.iterdir()), loop.start_policy(config))
+    policy = tabular_state.load(max(run.checkpoints.iterdir()), tabular_state.start_policy(config))
     slots = policy.table[-4:]
     assert np.abs(slots - slots.mean(axis=0)).max() > 0.1
 

@@ -123,6 +123,11 @@ class TokenRow:
     """Number, from 1, of the policy's reply that each token belongs to; 0 for other tokens."""
 
     @property
+    def own(self) -> list[bool]:
+        """Whether each token is the policy's own."""
+        return [turn > 0 for turn in self.turn]
+
+    @property
     def prompt_length(self) -> int:
         """Number of tokens before the policy's first own token, which must exist."""
         return next(n for n, turn in enumerate(self.turn) if turn)

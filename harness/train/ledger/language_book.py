@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.config.run import RunConfig
 from harness.errors import DataError
 from harness.records import atomic, plain_file
 from harness.train.ledger.expansion import Part
@@ -24,6 +25,16 @@ from harness.train.metrics.token_metrics import Metrics, ratio_mean
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 
 FILE = "language_ledger.npz"
+
+
+def is_kept(config: RunConfig) -> bool:
+    """Whether a run has a ledger: it needs a probe, two groups to tell signal from noise, one
+    update a batch, and all weights in one process.
+    """
+    trainer = config.trainer
+    groups = trainer.conversations // config.algorithm.group_size
+    asked = config.eval.ledger_draws > 0 and config.eval.prefixes > 0
+    return asked and groups > 1 and trainer.updates_per_batch == 1 and trainer.world == 1
 
 
 @dataclass(frozen=True, slots=True)

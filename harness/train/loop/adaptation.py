@@ -15,14 +15,9 @@ import numpy as np
 
 from harness.config.run import DifficultyConfig, RunConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train.loop.tabular_step import (
-    act_batch,
-    actions_of,
-    log_p_of_acts,
-    speakers,
-    trace_of,
-    update,
-)
+from harness.train.loop.tabular_batch import act_batch, actions_of, log_p_of_acts, trace_of
+from harness.train.loop.tabular_evaluation import speakers
+from harness.train.loop.tabular_update import update
 from harness.train.metrics import evaluate
 from harness.train.metrics.held_out import SEED, levels_of
 from harness.train.metrics.token_metrics import Metrics
@@ -78,9 +73,7 @@ def one_step(
     signal = learning_signal(bare.algorithm, critic, rewards, actions_of(acts), config, step)
     trace = trace_of(policy, acts, signal.advantages, temperature)
     start_logp = log_p_of_acts(start, acts, temperature)
-    none, lost = np.zeros(len(acts.act), bool), ~np.isfinite(rewards.total)[acts.conversation]
-    spread = bare.spread(rewards.total)
-    batch = act_batch(bare, config, acts, trace, start_logp, step, none, lost, policy, spread)
+    batch = act_batch(bare, config, step, policy, acts, trace, start_logp, rewards.total)
     return update(policy, batch, bare, config.trainer.updates_per_batch).policy
 
 

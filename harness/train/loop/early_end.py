@@ -10,16 +10,15 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import FrameType
-from typing import Any
 
 from harness.config.run import TrainerConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, HarnessError, StoppedError
 from harness.records import run_status
-from harness.records.run_folder import RunFolder
-from harness.train.loop.progress_lines import Emit, say
+from harness.train.loop.attempt_records import AttemptRows
+from harness.train.loop.progress_lines import say
 from harness.utils import safe_text
 
 LAST_WAIT_S = 8.0
@@ -29,15 +28,9 @@ LAST_WAIT_S = 8.0
 class Leaving:
     """The signal and deadline handlers of one attempt."""
 
-    def __init__(
-        self,
-        run: RunFolder,
-        trainer: TrainerConfig,
-        rows: Callable[[], Mapping[str, Any]],
-        emit: Emit,
-    ) -> None:
-        """`rows`: returns the keys of run.json about the rows on disk."""
-        self._run, self._trainer, self._rows, self._emit = run, trainer, rows, emit
+    def __init__(self, rows: AttemptRows, trainer: TrainerConfig) -> None:
+        self._rows, self._trainer = rows, trainer
+        self._run = rows.log.run
         self.asked_by: int | None = None
         """The signal that asked for a stop; None so far."""
         self._preparing: str | None = None
@@ -119,7 +112,7 @@ class Leaving:
     ) -> None:
         """End the process at once, with the reason in run.json and in the events."""
         safe_text.exit_within(LAST_WAIT_S, exit_code)
-        rows = self._rows()
+        rows = self._rows.for_status()
         reason = within.format(step=rows["last_step"] + 1) + why
         ended = {"status": name, "exit_code": exit_code}
         try:
@@ -129,7 +122,7 @@ class Leaving:
                 return
             now = replace(status, status=name, exit_code=exit_code, reason=reason)
             run_status.write(self._run, replace(now, **rows))
-            self._emit({"event": "end", **ended})
+            self._rows.log.emit({"event": "end", **ended})
             where = f"{self._run.path}: "
             say(f"harness: {where}{reason.removeprefix(where)}\n")
         finally:
@@ -145,14 +138,21 @@ class Deadline:
     def __init__(self, seconds: float | None, over: Callable[[], None]) -> None:
         self._seconds, self._over = seconds, over
         self._timer: threading.Timer | None = None
+        self._has_begun = False
 
     def restart(self) -> None:
         """Begin a step."""
         self.end()
+        self._has_begun = True
         if self._seconds is not None:
             self._timer = threading.Timer(self._seconds, self._over)
             self._timer.daemon = True
             self._timer.start()
+
+    def restart_step(self) -> None:
+        """Give the step at hand all its time again; nothing before the first."""
+        if self._has_begun:
+            self.restart()
 
     def end(self) -> None:
         """Stop the clock."""

@@ -20,7 +20,8 @@ from harness.errors import DataError
 from harness.policy.tabular import Observations, TabularPolicy
 from harness.records import atomic, plain_file
 from harness.records.checkpoints import KEPT
-from harness.train.loop.tabular_step import ActBatch, UpdateResult, update
+from harness.train.loop.tabular_batch import ActBatch
+from harness.train.loop.tabular_update import UpdateResult, update
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.objective.token_selection import TokenSelection

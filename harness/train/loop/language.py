@@ -1,59 +1,43 @@
-"""The training loop of a language model: rollout, evaluation, updates by TRL, one row a step."""
+"""The training loop of a language model: rollout, evaluation, updates by TRL, one row a step.
+
+TRL owns the loop and calls a `LanguageRun`. In a step it asks for the rollout
+(`language_rollout.py`), for the gradient of each update, whether to take it, and in the end for
+what follows the updates: the row (`language_row.py`), the checkpoint, and whether the run goes on.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from harness.errors import DivergedError, StoppedError
 from harness.train.ledger.language_book import LanguageLedger
+from harness.train.loop import carried as carrying
 from harness.train.loop import language_row, rank_launcher, step_checks
 from harness.train.loop import start as starts
-from harness.train.loop.language_critic import actions_of, shared_trunk_term
+from harness.train.loop.carried import Carried
+from harness.train.loop.language_evaluation import evaluate_model
 from harness.train.loop.language_ledger import LedgerKeeper
-from harness.train.loop.language_refinement import refine
-from harness.train.loop.language_step import (
-    StepState,
-    TokenBatch,
-    evaluate_model,
-    length_penalties,
-    loss_settings,
-    trace_of,
-)
+from harness.train.loop.language_rollout import roll_out
+from harness.train.loop.language_row import trace_of
 from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
 from harness.train.loop.start import StartModels
 from harness.train.loop.step_checks import GapWatch, RemedyWatch, SignalWatch
-from harness.train.loop.trl_adapter import (
-    ConversationTrainer,
-    RolloutBatch,
-    make_trainer,
-    resume_point,
-)
+from harness.train.loop.trl_adapter import ConversationTrainer, make_trainer, resume_point
+from harness.train.loop.trl_batches import RolloutBatch
 from harness.train.metrics import card, evaluate
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.metrics.turn_records import turn_records
-from harness.train.objective import micro_batches, remedy_state
+from harness.train.objective import micro_batches
 from harness.train.objective.loss_batch import LossBatch
-from harness.train.objective.remedy_stack import RemedyStack
-from harness.train.policy_gradient.critic import Critic
-from harness.train.policy_gradient.rewards import Rewards
 from harness.train.ranks.team import Team
 from harness.train.ranks.work import Work
-from harness.train.rollout import curriculum
-from harness.train.rollout.batch import FilledBatch, fill
-from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.curriculum import CurriculumState
-from harness.train.rollout.learning_signal import CriticBatch, LearningSignal, learning_signal
-from harness.train.rollout.rewards import compute_rewards, penalised
-from harness.train.rollout.speaker import TokenTrajectory
 from harness.utils import safe_text
 
 
@@ -62,12 +46,12 @@ def train(session: Session) -> None:
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     starts.build(session)
-    stack = remedy_state.begin(config, session.saved)
-    note = stack.needs_entropies
+    carried = carrying.begin(config, session.saved)
+    note = carried.stack.needs_entropies
     with rank_launcher.started(session, note) as others:
         start = starts.load(config, starts.device_of(config))
         session.start_from(start.sum)
-        learner = LanguageRun(session, start, stack)
+        learner = LanguageRun(session, start, carried)
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
         joined = rank_launcher.joined(session, start.learner.device.type, others)
@@ -86,113 +70,59 @@ class LanguageRun:
     trainer: ConversationTrainer
     team: Team
 
-    def __init__(self, session: Session, start: StartModels, stack: RemedyStack) -> None:
-        self._session, self._config, self.stack = session, session.config, stack
-        self._model, self._judge, self._chat = start.learner, start.judge, start.chat
-        self._curriculum = curriculum.begin(session.config, session.saved)
-        self._critic = self.stack.critic(session.saved)
-        self._critic_batch: CriticBatch | None = None
+    def __init__(self, session: Session, models: StartModels, carried: Carried) -> None:
+        self._session, self._config = session, session.config
+        self._models, self._carried = models, carried
         self.limit = micro_batches.begin(
             session.config.trainer, session.saved, self._halved, session.poll
         )
         self._ledger = LedgerKeeper(session.config, session.saved)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
-        self._planning = Planning(start.chat)
+        self._planning = Planning(models.chat)
 
     def rollout(self, step: int) -> RolloutBatch:
         """Draw the conversations of `step`; evaluate first where that is due."""
         try:
             with self.team.awake():
-                return self._rollout(step)
+                began = time.monotonic()
+                evaluated = self._evaluated(step)
+                eval_end = time.monotonic()
+                state = self._step = roll_out(
+                    self.team, self._carried, self._models, self._planning, step
+                )
+                state.rollout_end = time.monotonic()
         except StoppedError:  # as where a server is out of reach
             if not self.team.is_sharded:  # where it is a rank that is lost, with its part
                 self._session.save_last()
             raise
-
-    def _rollout(self, step: int) -> RolloutBatch:
-        config, begin = self._config, time.monotonic()
-        metrics: Metrics = {}
-        if evaluate.due(step, config):
-            with self._session.evaluation(step) as watch:
-                metrics = evaluate_model(
-                    self.team,
-                    watch,
-                    keep=evaluate.keep_in(self._session.run.outcomes, step),
-                    timed=self._session.timed,
-                    probed=self._ledger.probed,
-                )
-            self._session.judge_evaluation(step, metrics)
-        eval_end = time.monotonic()
-        filled, drawn = self._filled_batch(step)
-        metrics |= curriculum.metrics(self._curriculum, filled.conversations)
-        self._curriculum = curriculum.advanced(self._curriculum, filled.conversations)
-        refined = refine(self.stack, self.team, filled.conversations, drawn, step)
-        conversations, trajectories = refined.conversations, refined.trajectories
-        rewards = compute_rewards(conversations, config.reward)
-        penalties = length_penalties(self.stack, trajectories, config)
-        touched, shaped = filled.redrawn, rewards
-        if penalties is not None:
-            shaped = penalised(rewards, penalties)
-            touched = touched | (np.nansum(penalties, axis=1) < 0)
-        signal = self._learning_signal(shaped, trajectories, step)
-        advantages, known = signal.advantages, np.isfinite(rewards.total)
-        metrics |= signal.metrics | refined.metrics
-        self._critic_batch = signal.critic_batch
-        spread = self.stack.spread(rewards.total)
-        batch = TokenBatch(
-            trajectories,
-            advantages,
-            touched,
-            filled.groups_drawn,
-            known,
-            spread,
-            refined.again_from,
-            signal.token_advantages,
-            shared_trunk_term(self.stack.algorithm, signal, trajectories),
-        )
-        settings = loss_settings(
-            self.stack, batch, config, step, self._model, self._planning, self.limit, self._judge
-        )
-        self._step = StepState(
-            step, conversations, batch, rewards, settings, metrics, refined.as_drawn
-        )
-        self._step.rollout_end = time.monotonic()
-        self._step.seconds = {
-            "eval": eval_end - begin,
-            "rollout": self._step.rollout_end - eval_end,
-        }
+        state.metrics = evaluated | state.metrics
+        state.seconds = {"eval": eval_end - began, "rollout": state.rollout_end - eval_end}
         return RolloutBatch(
-            rows=[trajectory.row for trajectory in trajectories],
-            prompt_lengths=[trajectory.row.prompt_length for trajectory in trajectories],
-            rewards=rewards.total.tolist(),
-            advantages=batch.advantage_lists(),
-            engine_logp=[t.logp for t in trajectories] if self._corrected else None,
+            rows=[trajectory.row for trajectory in state.batch.trajectories],
+            rewards=state.rewards.total.tolist(),
+            advantages=state.batch.advantage_lists(),
+            engine_logp=state.engine_logp() if self._is_corrected else None,
         )
 
-    def _learning_signal(
-        self, rewards: Rewards, trajectories: Sequence[TokenTrajectory], step: int
-    ) -> LearningSignal:
-        actions, algorithm = None, self.stack.algorithm
-        if self._critic is not None:
-            by_token = algorithm.has_token_values()
-            actions = actions_of(trajectories, self._model, self.limit, by_token)
-        return learning_signal(algorithm, self._critic, rewards, actions, self._config, step)
-
-    def _filled_batch(self, step: int) -> tuple[FilledBatch, list[TokenTrajectory]]:
-        """The conversations of step `step`, in words and in tokens."""
-        by_try: list[list[TokenTrajectory]] = []
-
-        def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
-            drawn = self.team.draw(self._curriculum, step, attempt, groups)
-            by_try.append(drawn.trajectories)
-            return drawn.conversations
-
-        filled = fill(rollout_once, self._config, self.stack.most_tries)
-        return filled, [by_try[attempt][number] for attempt, number in filled.source]
+    def _evaluated(self, step: int) -> Metrics:
+        """eval/* and the probe before step `step`; nothing where none is due."""
+        if not evaluate.due(step, self._config):
+            return {}
+        with self._session.evaluation(step) as watch:
+            metrics = evaluate_model(
+                self.team,
+                watch,
+                keep=evaluate.keep_in(self._session.run.outcomes, step),
+                timed=self._session.timed,
+                probed=self._ledger.probed,
+            )
+        self._session.judge_evaluation(step, metrics)
+        return metrics
 
     @property
-    def _corrected(self) -> bool:
+    def _is_corrected(self) -> bool:
+        """Whether the loss weighs tokens by how far the engine's log-probabilities are off."""
         return self.team.own.engine.corrected
 
     def learn(self, batch: LossBatch) -> float:
@@ -223,53 +153,42 @@ class LanguageRun:
             self._session.before_update()
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")
-        self._ledger.with_gradient(self._model)
+        self._ledger.with_gradient(self._models.learner)
 
     def finish(self, step: int) -> None:
         """Record row `step`; save and stop where that is due."""
-        row = self._record()
+        row, state = self._record(), self._step
         self._ledger.finish()
-        if self._critic_batch is not None:
-            self._critic = self._critic_batch.fitted_critic(
-                f"{self._session.run.path}: step {step}"
-            )
-        selection = self._step.settings.selection
-        self.stack = remedy_state.advanced(self.stack, row["entropy"] or 0.0, selection)
+        self._carried = self._carried.after(
+            state.drawn,
+            row["entropy"] or 0.0,
+            state.settings.selection,
+            state.critic_batch,
+            f"{self._session.run.path}: step {step}",
+        )
         self._remedy_watch.check(step, row["remedy/acted"])
-        state = self._curriculum, self.stack, self._critic, self._ledger.ledger
-        unheard = self._signal_watch.check(step, row, self._step.batch.advantages)
+        unheard = self._signal_watch.check(step, row, state.batch.advantages)
+        at_end = self._carried, self._ledger.ledger
 
         def copied() -> Fill:
-            return partial(self._save, self.trainer.copied(), *state)
+            return partial(self._save, self.trainer.copied(), *at_end)
 
-        own = partial(self._save, self.trainer.save, *state)
+        own = partial(self._save, self.trainer.save, *at_end)
         self._session.finish_step(step, own, unheard, copied)
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
-    def _save(
-        self,
-        save: Fill,
-        at: CurriculumState,
-        stack: RemedyStack,
-        critic: Critic | None,
-        ledger: LanguageLedger,
-        folder: Path,
-    ) -> None:
+    def _save(self, save: Fill, carried: Carried, ledger: LanguageLedger, folder: Path) -> None:
         """Write what the end of a step has; `save` writes TRL's part of it."""
         save(folder)
-        curriculum.save(at, folder)
-        remedy_state.save(stack, folder)
+        carried.save(folder)
         micro_batches.save(self.limit, folder)
         ledger.save(folder)
-        if critic is not None:
-            critic.save(folder)
 
     def _record(self) -> Metrics:
         """Write the row of the current step to disk; return its values."""
-        state = self._step
-        values = language_row.row_of(
-            state, self.stack, self._config, self._chat, self._planning, self._corrected
-        )
+        state, chat = self._step, self._models.chat
+        given = self._carried.stack, self._config, chat, self._planning, self._is_corrected
+        values = language_row.row_of(state, *given)
         self._session.record(
             state.step,
             values,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.config.run import MAX_TURNS
-from harness.train.loop.language_step import joined, places_of
+from harness.train.loop.language_batch import joined, places_of
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import states_before
 from harness.train.objective.value_term import ValueTerm

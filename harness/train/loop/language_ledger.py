@@ -30,16 +30,6 @@ from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.ranks.work import Work
 
 
-def is_kept(config: RunConfig) -> bool:
-    """Whether a run has a ledger: it needs a probe, two groups to tell signal from noise, one
-    update a batch, and all weights in one process.
-    """
-    trainer = config.trainer
-    groups = trainer.conversations // config.algorithm.group_size
-    asked = config.eval.ledger_draws > 0 and config.eval.prefixes > 0
-    return asked and groups > 1 and trainer.updates_per_batch == 1 and trainer.world == 1
-
-
 @dataclass(frozen=True, slots=True)
 class Booking:
     """What an update will be booked by, known before it."""
@@ -54,7 +44,7 @@ class LedgerKeeper:
 
     def __init__(self, config: RunConfig, checkpoint: Path | None) -> None:
         self._config = config
-        self.ledger = language_book.load(checkpoint if is_kept(config) else None)
+        self.ledger = language_book.load(checkpoint if language_book.is_kept(config) else None)
         """As of the last finished step; empty where none is kept, whatever the checkpoint has."""
         self._after = self.ledger
         self._probed: tuple[ProbeTokens, FloatArray] | None = None
@@ -62,7 +52,7 @@ class LedgerKeeper:
 
     def probed(self, tokens: ProbeTokens, by_token: FloatArray) -> None:
         """Take the replies that an evaluation drew, and their entropies at the weights."""
-        if is_kept(self._config):
+        if language_book.is_kept(self._config):
             self._probed = tokens, by_token
 
     @property

@@ -155,8 +155,8 @@ def _scores(
     learner: Any, trajectories: Sequence[TokenTrajectory], config: RunConfig, limit: TokenLimit
 ) -> list[Scored]:
     """The own tokens of conversations that nobody has told anything, under the current weights."""
-    ids = [t.row.ids for t in trajectories]
-    own = [[turn > 0 for turn in t.row.turn] for t in trajectories]
+    rows = [t.row for t in trajectories]
+    ids, own = [row.ids for row in rows], [row.own for row in rows]
     return own_scores(learner, ids, own, config.policy.temperature, limit)
 
 

@@ -1,4 +1,4 @@
-"""The row of a language model's step: what its columns say of the batch and of its updates.
+"""A language model's step between its rollout and its row, and the columns of that row.
 
 Columns on conversations and tokens are of the batch as the policy drew it by itself, before an
 algorithm had some of it spoken again; H is taken under the weights before the update.
@@ -7,23 +7,88 @@ algorithm had some of it spoken again; H is taken under the weights before the u
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from harness.config.run import RunConfig
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
-from harness.train.loop.language_step import StepState, trace_as_drawn, trace_of
+from harness.train.loop.language_batch import TokenBatch, joined, places_of
+from harness.train.loop.language_refinement import AsDrawn
 from harness.train.loop.step_checks import gap_metrics
 from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
 from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.objective import remedy_stack
-from harness.train.objective.loss_batch import LossResult
+from harness.train.objective.loss_batch import LossResult, LossSettings, Scored
 from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.conversation import Conversation
+from harness.train.rollout.learning_signal import CriticBatch
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.speaker import TokenTrajectory
+
+
+@dataclass(slots=True)
+class StepState:
+    """What is known of a step; its updates fill in the rest."""
+
+    step: int
+    conversations: list[Conversation]
+    batch: TokenBatch
+    rewards: Rewards
+    settings: LossSettings
+    metrics: Metrics
+    """The columns that do not depend on the updates."""
+    critic_batch: CriticBatch | None
+    """What the critic learns from the batch; None without one."""
+    as_drawn: AsDrawn | None
+    """The batch before some of it was spoken again; None where nothing was."""
+    passes: list[LossResult] = field(default_factory=list)
+    """One for each update."""
+    grad_norm: float | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Wall clock of each phase so far."""
+    rollout_end: float = 0.0
+    """time.monotonic() at the end of the rollout."""
+
+    @property
+    def drawn(self) -> list[Conversation]:
+        """The conversations as the policy drew them by itself."""
+        return self.conversations if self.as_drawn is None else self.as_drawn.conversations
+
+    def engine_logp(self) -> list[list[float]]:
+        """Log-probabilities of the own tokens, a list a conversation, by what drew them."""
+        return [trajectory.logp for trajectory in self.batch.trajectories]
+
+
+def trace_of(state: StepState) -> TokenTrace:
+    """The batch's own tokens, conversation by conversation, under the weights before the update."""
+    batch = state.batch
+    return _trace(state.passes[0].scored, batch.trajectories, batch.advantage_of_tokens())
+
+
+def trace_as_drawn(state: StepState, as_drawn: AsDrawn) -> TokenTrace:
+    """The same of the batch before some of it was spoken again; its advantages are nobody's."""
+    scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.passes[0].scored)]
+    tokens = sum(len(row.logp) for row in scored)
+    return _trace(scored, as_drawn.trajectories, np.zeros(tokens))
+
+
+def _trace(
+    scored: Sequence[Scored], trajectories: Sequence[TokenTrajectory], advantage: FloatArray
+) -> TokenTrace:
+    conversation, turn = places_of(trajectories)
+    return TokenTrace(
+        entropy_nats=joined([row.entropy_nats for row in scored]),
+        entropy_t1_nats=joined([row.entropy_t1_nats for row in scored]),
+        logp=joined([row.logp for row in scored]),
+        advantage=advantage,
+        conversation=conversation,
+        turn=turn,
+    )
 
 
 def row_of(

@@ -7,16 +7,17 @@ evaluation that lost many makes no row: its means would be those of the users wh
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from harness.config.run import RunConfig
 from harness.errors import EndpointError
-from harness.records.run_folder import RunFolder
 from harness.simulator.served.client import client_for
 from harness.simulator.served.faults import Outage
 from harness.simulator.served.simulator import check_endpoint, probe_request
+from harness.train.loop.attempt_records import AttemptRows
+from harness.train.loop.early_end import Deadline
 from harness.train.metrics import evaluate
+from harness.utils import safe_text
 
 WINDOW_STEPS = 20
 MOST_LOST = 0.2
@@ -30,37 +31,33 @@ LOST = ("sim/failed", "refined/failed")
 class ServedUsers:
     """The connection of one run to its endpoint, and the conversations lost on it."""
 
-    def __init__(
-        self, run: RunFolder, config: RunConfig, on_outage: Callable[[Outage], None]
-    ) -> None:
-        """`on_outage` is called when an outage begins and when it is over, in the caller's thread.
-
-        Raises DataError for a damaged journal.
+    def __init__(self, rows: AttemptRows, config: RunConfig, deadline: Deadline) -> None:
+        """`deadline`: the step's, suspended during an outage. Raises DataError for a damaged
+        journal.
         """
-        self._where, self._url, self._config = run.path, config.simulator.base_url, config
+        self._rows, self._config, self._deadline = rows, config, deadline
+        self._where, self._url = rows.log.run.path, config.simulator.base_url
         self._line = client_for(config.simulator)
-        self._line.keep_in(run.simulator)
-        self._line.wait_out_outages(probe_request(), on_outage)
-        self._last_row = 0
+        self._line.keep_in(rows.log.run.simulator)
+        self._line.wait_out_outages(probe_request(), self._on_outage)
         self._lost: deque[int] = deque(maxlen=WINDOW_STEPS)
         steps = min(WINDOW_STEPS, config.trainer.steps)
         self._expected = steps * config.trainer.conversations
 
     def reach(self) -> None:
-        """Raise EndpointError if the endpoint does not answer as it must."""
-        check_endpoint(self._line)
+        """Raise EndpointError if there are rows to make, and no answer as it must be."""
+        if self._rows.last_step < self._config.trainer.steps:
+            check_endpoint(self._line)
 
-    def at_step(self, step: int, last_row: int) -> None:
-        """Begin step `step`; rows up to `last_row` are on disk, and their journals are binding."""
-        self._last_row = last_row
-        self._line.at_step(step, binding=step <= last_row)
+    def at_step(self, step: int) -> None:
+        """Begin step `step`; the journals of rows that are on disk are binding."""
+        self._line.at_step(step, binding=step <= self._rows.last_step)
 
-    def cost(self) -> dict[str, Any]:
-        """Calls, retries, latencies and tokens since the last call of this."""
-        return self._line.take_usage().to_json()
-
-    def count(self, values: Mapping[str, float | None], new: bool) -> None:
-        """Note how many conversations a row lost; one that is not `new` does not count again."""
+    def count(self, step: int, values: Mapping[str, float | None], new: bool) -> None:
+        """Log calls, retries, latencies and tokens of a step, and note how many conversations its
+        row lost; one that is not `new` does not count again.
+        """
+        self._rows.log.note("simulator", step=step, **self._line.take_usage().to_json())
         self._lost.append(new * int(sum(values.get(name) or 0 for name in LOST)))
 
     def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
@@ -69,7 +66,7 @@ class ServedUsers:
         Called before they become a row; a row that is on disk already is not judged again.
         """
         shares = evaluate.lost_shares(values, self._config)
-        if step > self._last_row and max(shares.values()) > MOST_LOST:
+        if step > self._rows.last_step and max(shares.values()) > MOST_LOST:
             held = evaluate.held_at_a_level(self._config)
             lost = {name: round(share * held) for name, share in shares.items()}
             counts = ", ".join(f"{count} at {name}" for name, count in lost.items() if count)
@@ -90,6 +87,26 @@ class ServedUsers:
                 f"last {len(self._lost)} steps were; events.jsonl says how. Once it answers, "
                 f"continue with `harness resume {self._where}`"
             )
+
+    def _on_outage(self, outage: Outage) -> None:
+        """Report an outage that begins or is over. The step's deadline is suspended, and begins
+        anew once it is over.
+        """
+        log, longest_s = self._rows.log, self._config.simulator.outage_s
+        if outage.seconds is None:
+            self._deadline.end()
+            wait = f"waiting up to {longest_s:g} s (simulator.outage_s)"
+            reason = f"{self._url} does not answer, {outage.fault}; {wait}"
+            log.write_status(reason=reason)
+            safe_text.say(f"{self._where}: {reason}")
+            return
+        log.write_status(reason=None)
+        facts = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
+        log.note("outage", step=self._rows.last_step + 1, **facts)
+        if outage.answered:
+            spent = f"after {outage.seconds:.0f} s"
+            safe_text.say(f"{self._where}: {self._url} answers again, {spent}")
+        self._deadline.restart_step()
 
     def close(self) -> None:
         self._line.close()

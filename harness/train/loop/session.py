@@ -1,8 +1,9 @@
-"""The run folder while a run trains: where it starts, its rows and checkpoints, and when it stops.
+"""One attempt at a run, step by step: its rows, evaluations and checkpoints, and when it stops.
 
-A session is one attempt at a run. Both training loops use it: the tabular policy's own, and TRL's
-for language models. Within a step it writes in this order: the row, fsynced; the conversations,
-where they are due; the event of the step; a checkpoint, where one is due.
+Both training loops use a session: the tabular policy's own, and TRL's for language models. Within a
+step it writes in this order: the row, fsynced; the conversations, where they are due; the event of
+the step; a checkpoint, where one is due. What goes into the folder is in `attempt_records.py` and
+`saving.py`, what ends a run before its last step in `early_end.py` and `stop_rule.py`.
 """
 
 from __future__ import annotations
@@ -12,38 +13,28 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
-from harness.errors import DataError, HarnessError, StoppedError, StorageError
-from harness.records import (
-    checkpoints,
-    compatibility,
-    conversations,
-    holder,
-    run_folder,
-    run_status,
-)
+from harness.errors import DataError, HarnessError, StoppedError
+from harness.records import conversations, holder, run_status
 from harness.records.conversations import TurnRecord
-from harness.records.events import EventLog
 from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
-from harness.records.run_status import RunStatus
-from harness.train.loop import resume_checks
-from harness.train.loop.attempt_rows import AttemptRows
+from harness.train.loop import attempt_records
+from harness.train.loop.attempt_records import AttemptLog, AttemptRows
 from harness.train.loop.early_end import Deadline, Leaving
-from harness.train.loop.part_times import PartTimes
+from harness.train.loop.evaluation_watch import EvaluationWatch
 from harness.train.loop.progress_lines import Emit
 from harness.train.loop.saving import Fill, Saver, Unsaved
 from harness.train.loop.stop_rule import StopRule
 from harness.train.metrics import evaluate
-from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
 
 if TYPE_CHECKING:
-    from harness.simulator.served.faults import Outage
     from harness.train.loop.served_users import ServedUsers
 
 
@@ -52,36 +43,21 @@ class Session:
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
         """Find where to start. Raises DataError for damaged rows or a checkpoint of another run."""
-        self.run, self.config = run, config
-        run_folder.refuse_links(run)
-        cleared = checkpoints.clear(run.checkpoints)
-        status = run_status.read(run)
-        resume_checks.refuse_another_reader(run, config, status)
-        provenance = resume_checks.provenance_of(run, config, status)
-        self._checkpoint, problems = checkpoints.newest(run.checkpoints, provenance.own)
-        self._emit, self._keeper = emit, keeper
-        told = self.note, self._write_rows
-        self._rows = AttemptRows(run, config, self._checkpoint, provenance, *told)
-        self._rule = StopRule(config, status.stopped_by_rule is not None)
-        self._events = EventLog(run.events)
-        self.leaving = Leaving(run, config.trainer, self._rows.for_status, emit)
+        self.run, self.config, self._keeper = run, config, keeper
+        self._log = AttemptLog(run, emit)
+        self._rows = attempt_records.begin(self._log, config)
+        self._rule = StopRule(config, run_status.read(run).stopped_by_rule is not None)
+        self.leaving = Leaving(self._rows, config.trainer)
         self._deadline = Deadline(config.trainer.step_limit_s, self.leaving.on_deadline)
-        self._in_step = False
         own = (lambda: self._rows.provenance.own), self._rows.sums
         self._saver = Saver(run.checkpoints, config.trainer, *own, self._on_saved)
-        self._evaluated: int | None = None
-        self._parts = PartTimes()
-        self.timed = self._parts.timed
+        self._watch = EvaluationWatch(emit, config.policy.kind != "tabular", self.poll)
+        self.timed = self._watch.timed
         """A context for a part of an evaluation that the step's event times apart from the rest."""
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         self.others_cpu_s: Callable[[], float] = lambda: 0.0  # of the run's other ranks, so far
-        self._served = _served_users(run, config, self._on_outage)
-        moved, unlike = self._rows.moved_aside, provenance.notice(self.last_step)
-        later = compatibility.keys_that_came_later(run)
-        resume_checks.report(self.note, cleared, problems, moved, unlike, self._checkpoint, later)
-        resume_checks.report_columns(self.note, self._rows.columns)
         try:
-            self._rows.refuse_others()
+            self._served = _served_users(self._rows, config, self._deadline)
             self._rule.take_all(self.row, self.start)
         except DataError:
             self._rows.close()
@@ -90,7 +66,8 @@ class Session:
     @property
     def saved(self) -> Path | None:
         """The folder of the checkpoint that the run goes on from; None for a fresh run."""
-        return self._checkpoint.path if self._checkpoint else None
+        checkpoint = self._rows.checkpoint
+        return checkpoint.path if checkpoint else None
 
     @property
     def start(self) -> int:
@@ -108,7 +85,7 @@ class Session:
 
     def reach_users(self) -> None:
         """Raise EndpointError if a run with served users, and rows to make, gets no answer."""
-        if self._served is not None and self.last_step < self.config.trainer.steps:
+        if self._served is not None:
             self._served.reach()
 
     def start_from(self, start_model: str | None) -> None:
@@ -116,27 +93,24 @@ class Session:
 
         Raises DataError if the run, or its checkpoint, began with another one.
         """
-        own = self._rows.provenance.with_start_model(start_model, self._checkpoint)
-        self._rows.provenance = own
-        self._write_status(start_model=start_model)
+        self._rows.start_from(start_model)
 
     def begin(self, measurement: Mapping[str, Any]) -> None:
         """Write the measurement card and log where the run starts."""
-        status = self._write_status(measurement=measurement, **self._rows.for_status())
+        status = self._log.write_status(measurement=measurement, **self._rows.for_status())
         if self._served is not None:
-            self._served.at_step(self.start + 1, self.last_step)
+            self._served.at_step(self.start + 1)
         event = "resume" if status.attempts > 1 else "start"
         code = asdict(self._rows.provenance.own.made_by)
         begins = {"step": self.start, "rows": self.last_step}
         where = {"gpus": self._gpus, "ranks": self.config.trainer.world}
         self.note(event, **begins, **where, anchors=evaluate.anchors(self.config), **code)
-        self._emit({"event": event, "step": self.start})
-        self._in_step = True
+        self._log.emit({"event": event, "step": self.start})
         self._deadline.restart()
 
     def note(self, event: str, **values: Any) -> None:
         """Log to events.jsonl what may differ between two runs of one config."""
-        self._events.append(event, **values)
+        self._log.note(event, **values)
 
     def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
         """Raise EndpointError if the evaluation of `step` lost too many served users."""
@@ -154,8 +128,8 @@ class Session:
         if self.leaving.asked_by is None:
             return
         self.save_last()
-        if self._evaluated is not None:
-            raise self.leaving.stopped(f"in the evaluation of step {self._evaluated}")
+        if self._watch.step is not None:
+            raise self.leaving.stopped(f"in the evaluation of step {self._watch.step}")
 
     def save_last(self) -> None:
         """Save the last whole step, unless it is; before an update, or what was kept before one."""
@@ -165,28 +139,13 @@ class Session:
         """Copy the last step's end, where it has no checkpoint: weights change before the next."""
         self._saver.keep()
 
-    @contextlib.contextmanager
-    def evaluation(self, step: int) -> Iterator[Callable[[int, int], None]]:
+    def evaluation(self, step: int) -> AbstractContextManager[Callable[[int, int], None]]:
         """A context for the evaluation of `step`, in which `poll` raises after a stop request.
 
         It yields a function to be called with the conversations held so far and those in all, which
         reports progress.
         """
-        began = time.monotonic()
-        is_slow = self.config.policy.kind != "tabular"
-
-        def at(held: int, of: int) -> None:
-            if held or is_slow:
-                spent = round(time.monotonic() - began, 1)
-                far = {"held": held, "of": of, "seconds": spent}
-                self._emit({"event": "evaluation", "step": step, **far})
-            self.poll()
-
-        self._evaluated = step
-        try:
-            yield at
-        finally:
-            self._evaluated = None
+        return self._watch.of_step(step)
 
     def record(
         self,
@@ -209,14 +168,13 @@ class Session:
         due = step in (1, self.config.trainer.steps) or step % every == 0
         if turns is not None and due:
             conversations.write(self.run.conversations, step, turns())
-        spent = self._parts.taken_from("eval", phases_s)
+        spent = self._watch.taken_from("eval", phases_s)
         seconds = {name: round(value, 4) for name, value in spent.items()}
         cpu_s = round(time.process_time() + self.others_cpu_s(), 3)
         self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)
         if self._served is not None:
-            self.note("simulator", step=step, **self._served.cost())
-            self._served.count(values, new)
-        self._emit({"event": "step", "step": step, "values": values})
+            self._served.count(step, values, new)
+        self._log.emit({"event": "step", "step": step, "values": values})
 
     def finish_step(
         self,
@@ -239,7 +197,7 @@ class Session:
         stopping = (asked or unheard is not None or early is not None) and step < trainer.steps
         self._saver.take(Unsaved(step, fill, copy), stopping or step == trainer.steps)
         if early is not None:
-            self._write_status(stopped_by_rule=self._rule.record(step))
+            self._log.write_status(stopped_by_rule=self._rule.record(step))
             raise self._rule.ended(str(self.run.path), step, early)
         if stopping and unheard is not None:
             raise StoppedError(f"{self.run.path}: step {step}: {unheard}")
@@ -247,7 +205,7 @@ class Session:
             raise self.leaving.stopped(f"after step {step}")
         if self._served is not None:
             self._served.judge(step)
-            self._served.at_step(step + 1, self.last_step)
+            self._served.at_step(step + 1)
         self._deadline.restart()
 
     def end_deadline(self) -> None:
@@ -255,9 +213,9 @@ class Session:
         self._deadline.end()
 
     def _on_saved(self, step: int, seconds: float) -> None:
-        self._write_rows()
+        self._rows.write_status()
         self.note("checkpoint", step=step, seconds=round(seconds, 4))
-        self._emit({"event": "checkpoint", "step": step})
+        self._log.emit({"event": "checkpoint", "step": step})
 
     def close(self) -> None:
         """Wait for the last checkpoint, within grace and deadline; close logs; write run.json."""
@@ -272,49 +230,16 @@ class Session:
         self._rows.close()
         if self._served is not None:
             self._served.close()
-        self._write_rows()
-
-    def _on_outage(self, outage: Outage) -> None:
-        """Report an outage. The step's deadline is suspended, and begins anew once it is over."""
-        url, longest_s = self.config.simulator.base_url, self.config.simulator.outage_s
-        if outage.seconds is None:
-            self._deadline.end()
-            wait = f"waiting up to {longest_s:g} s (simulator.outage_s)"
-            reason = f"{url} does not answer, {outage.fault}; {wait}"
-            self._write_status(reason=reason)
-            safe_text.say(f"{self.run.path}: {reason}")
-            return
-        self._write_status(reason=None)
-        facts = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
-        self.note("outage", step=self.last_step + 1, **facts)
-        if outage.answered:
-            safe_text.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
-        if self._in_step:
-            self._deadline.restart()
-
-    def _write_rows(self) -> None:
-        """Say in run.json which rows are on disk."""
-        self._write_status(**self._rows.for_status())
-
-    def _write_status(self, **values: Any) -> RunStatus:
-        """Set `values` in run.json. Raises StorageError, also if the folder has been removed."""
-        try:
-            status = run_status.read(self.run)
-        except DataError as error:
-            raise StorageError(str(error)) from error
-        now = replace(status, **values)
-        run_status.write(self.run, now)
-        return now
+        self._rows.write_status()
 
 
-def _served_users(
-    run: RunFolder, config: RunConfig, on_outage: Callable[[Outage], None]
-) -> ServedUsers | None:
+def _served_users(rows: AttemptRows, config: RunConfig, deadline: Deadline) -> ServedUsers | None:
+    """The served users of a run, None where it has none; the client is imported only for them."""
     if config.simulator.kind != "served":
         return None
     from harness.train.loop.served_users import ServedUsers
 
-    return ServedUsers(run, config, on_outage)
+    return ServedUsers(rows, config, deadline)
 
 
 @contextlib.contextmanager

@@ -20,8 +20,8 @@ from harness.records import manifest
 from harness.train.engines import forward_check
 from harness.train.engines.engine import Engine, Polled, Transformers
 from harness.train.engines.turn_group import Mates
-from harness.train.loop import conversation_length, memory
 from harness.train.loop.session import Session
+from harness.train.memory import conversation_memory, estimate
 from harness.train.objective import registry
 from harness.train.warm_start import start_model
 from harness.utils import process, safe_text
@@ -104,9 +104,9 @@ def _hugging_face(config: RunConfig, device: str, learns: bool) -> StartModels:
         _check_memory(config, folder, len(chat.opening("")), learns)
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
-    turns, prompt_tokens = conversation_length.most_turns(config), len(chat.opening(""))
-    most = conversation_length.most_tokens(config, turns, prompt_tokens)
-    forward_check.check(policy, model, chat, most + conversation_length.told_tokens(config))
+    turns, prompt_tokens = conversation_memory.most_turns(config), len(chat.opening(""))
+    most = conversation_memory.most_tokens(config, turns, prompt_tokens)
+    forward_check.check(policy, model, chat, most + conversation_memory.told_tokens(config))
     if policy.lora_rank:
         model = huggingface.with_adapters(policy, model)
     judge = None
@@ -123,11 +123,11 @@ def _check_memory(config: RunConfig, folder: Path | None, prompt_tokens: int, le
     """Print the estimate; warn of one above what is free. Raises DeviceError far above it."""
     free_bytes, total_bytes = torch.cuda.mem_get_info()
     part_bytes = total_bytes // config.trainer.runs_per_gpu
-    needed: Sequence[memory.Phase] = [memory.of_reading(config, folder, prompt_tokens)]
+    needed: Sequence[estimate.Phase] = [estimate.of_reading(config, folder, prompt_tokens)]
     if learns:
-        needed = memory.phases(config, folder, part_bytes, prompt_tokens)
-    print(memory.summary(needed), file=sys.stderr)
-    warning = memory.check(needed, min(free_bytes, part_bytes))
+        needed = estimate.phases(config, folder, part_bytes, prompt_tokens)
+    print(estimate.summary(needed), file=sys.stderr)
+    warning = estimate.check(needed, min(free_bytes, part_bytes))
     if warning is not None:
         safe_text.say(warning)
 

@@ -6,7 +6,8 @@ from harness.config.run import RunConfig
 from harness.train.ledger import moves
 from harness.train.ledger.book import Batch, Ledger, Opening
 from harness.train.ledger.expansion import increment
-from harness.train.loop.tabular_step import UpdateResult, probe
+from harness.train.loop.tabular_evaluation import probe
+from harness.train.loop.tabular_update import UpdateResult
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.rollout.tabular_speaker import Acts
 
@@ -21,8 +22,7 @@ def kept(
 ) -> tuple[Ledger, Metrics]:
     """The ledger after a step, and ledger/* where the step was `evaluated` before its updates.
 
-    Unless `is_booked` there is none: an outer step, or a policy that is fitted anew from the start,
-    is neither signal, noise nor remedy.
+    Unless `is_booked` there is none: see `TrainState.is_booked`.
     """
     size, temperature = config.algorithm.group_size, config.policy.temperature
     if not (is_booked and is_kept(config)):

@@ -3,15 +3,16 @@
 TRL owns the loop, the optimiser, clipping and checkpoints. Our code enters at three places:
 `rollout_func` (conversations, with `env_mask` over the policy's own tokens), the loss, with
 advantages of ours (TRL computes its own, which nothing reads), and the gradient check before the
-optimiser's step. Where ranks have parts of the weights
-(trainer.shard), the optimiser is made of rank 0's and clipping is ours.
+optimiser's step. Where ranks have parts of the weights (trainer.shard), the optimiser is made of
+rank 0's and clipping is ours.
 
 What TRL 1.16 does that this file works around:
 
 * Its checkpoints lack its `_step` counter and buffered inputs, so ours are saved after whole
   batches only.
 * Its sampler forgets the epoch on resume, so the dataset has one row a step and is read once.
-* An `env_mask` that is too short is filled up with ones without a word, so lengths are checked.
+* An `env_mask` that is too short is filled up with ones without a word, so lengths are checked
+  (`trl_batches.py`).
 * Its fused head scores every position and holds a buffer of 537 MB on a CPU, so the method that
   calls it is overridden.
 """
@@ -21,7 +22,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,7 +33,6 @@ os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # TRL imports it wherever 
 os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
 
 import torch
-from datasets import Dataset
 from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
 from transformers.trainer import SCHEDULER_NAME, TRAINING_ARGS_NAME
@@ -43,26 +42,12 @@ from harness.config.run import RunConfig
 from harness.policy import huggingface
 from harness.policy.tiny import saving
 from harness.records import atomic, checkpoints
-from harness.train.engines.scoring import TokenRow
 from harness.train.loop import trl_arguments
 from harness.train.loop.checkpoint_copy import CheckpointCopy
 from harness.train.loop.saving import Fill
+from harness.train.loop.trl_batches import RolloutBatch
 from harness.train.objective.loss_batch import LossBatch
 from harness.train.ranks.team import Team
-
-
-@dataclass(frozen=True, slots=True)
-class RolloutBatch:
-    """The conversations of one step; lists run over conversations."""
-
-    rows: list[TokenRow]
-    prompt_lengths: list[int]
-    """Tokens of each row before the policy's first."""
-    rewards: list[float]
-    advantages: list[list[float]]
-    """One for each own token."""
-    engine_logp: list[list[float]] | None = None
-    """Log-probabilities of the own tokens by the engine that drew them; None if it is the model."""
 
 
 class Learner(Protocol):
@@ -147,20 +132,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     def rollout(self) -> dict[str, Any]:
         """The conversations of the current step, in the form that `rollout_func` returns."""
         self._batch = self._learner.rollout(self._rows[0]["step"])
-        parts = zip(self._batch.rows, self._batch.prompt_lengths, strict=True)
-        split = [(row.ids[:n], row.ids[n:], [int(t > 0) for t in row.turn[n:]]) for row, n in parts]
-        for prompt, completion, mask in split:
-            if not (prompt and completion and len(mask) == len(completion) and any(mask)):
-                rule = "a conversation needs an opening, a reply and a mask as long as it"
-                raise ValueError(rule)
-        prompts, completions, masks = map(list, zip(*split, strict=True))
-        return {
-            "prompt_ids": prompts,
-            "completion_ids": completions,
-            "logprobs": None,
-            "env_mask": masks,
-            "conversation_reward": self._batch.rewards,
-        }
+        return self._batch.to_trl()
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         self._rows = inputs
@@ -172,7 +144,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """Accumulate the gradient; return a loss on which TRL's call of backward does nothing."""
-        value = self._learner.learn(_loss_batch(inputs, self._batch))
+        value = self._learner.learn(self._batch.loss_batch(inputs))
         return torch.tensor(value, device=model.device, requires_grad=True)
 
     def _get_per_token_logps_and_entropies(
@@ -182,14 +154,9 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         ids = [
             row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)
         ]
-        own = [[turn > 0 for turn in row.turn] for row in self._batch.rows]
-        logps = self._learner.team.log_probabilities(ids, own)
+        logps = self._learner.team.log_probabilities(ids, self._batch.own)
         kept = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
-        for number, (row, logp) in enumerate(zip(self._batch.rows, logps, strict=True)):
-            places = [
-                n for n, turn in enumerate(row.turn[self._batch.prompt_lengths[number] :]) if turn
-            ]
-            kept[number, places] = logp
+        self._batch.fill_in(kept, logps)
         return kept, None, None
 
     def create_optimizer(self, model: Any = None) -> Any:
@@ -237,15 +204,9 @@ def make_trainer(
         config.trainer.shard != "none",
         model=model,
         args=GRPOConfig(**trl_arguments.arguments(config, scratch)),
-        train_dataset=dataset(config),
+        train_dataset=trl_arguments.dataset(config),
         processing_class=tokenizer,
     )
-
-
-def dataset(config: RunConfig) -> Dataset:
-    """One row a step, in order and read once; the words come from the conversations."""
-    steps = list(range(1, config.trainer.steps + 1))
-    return Dataset.from_dict({"prompt": [""] * len(steps), "step": steps})
 
 
 def resume_point(checkpoint: Path | None) -> str | None:
@@ -259,20 +220,3 @@ def _rollout(prompts: Sequence[Any], trainer: ConversationTrainer) -> dict[str, 
 
 def _reward(conversation_reward: list[float], **_: Any) -> list[float]:
     return conversation_reward
-
-
-def _loss_batch(inputs: Mapping[str, Any], rollout: RolloutBatch) -> LossBatch:
-    """TRL's padded halves joined again, in the order of the conversations of `rollout`."""
-    order = inputs["number"].argsort().tolist()
-    ids, own, old = [], [], []
-    logps = inputs.get("old_per_token_logps")
-    for i in order:
-        prompt = inputs["prompt_ids"][i][inputs["prompt_mask"][i].bool()].tolist()
-        completion = inputs["completion_mask"][i].bool()
-        mine = inputs["tool_mask"][i][completion].bool()
-        ids.append(prompt + inputs["completion_ids"][i][completion].tolist())
-        own.append([False] * len(prompt) + mine.tolist())
-        if logps is not None:
-            old.append(logps[i][completion][mine])
-    old_logp = old if logps is not None else None
-    return LossBatch(ids, own, rollout.advantages, old_logp, rollout.engine_logp)

@@ -1,4 +1,5 @@
-"""What TRL is told by a run's config: every option that could matter, whatever its defaults become.
+"""What TRL is told by a run's config: every option that could matter, whatever its defaults become,
+and a data set that only counts steps.
 
 TRL steps the optimiser; conversations, loss, evaluation, rows and logs are ours, so that most
 options turn something off.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from datasets import Dataset
 from transformers import TrainingArguments
 
 from harness.config.run import RunConfig
@@ -74,3 +76,9 @@ def arguments(config: RunConfig, scratch: Path) -> dict[str, Any]:
         push_to_hub=False,
         log_completions=False,
     )
+
+
+def dataset(config: RunConfig) -> Dataset:
+    """One row a step, in order and read once; the words come from the conversations."""
+    steps = list(range(1, config.trainer.steps + 1))
+    return Dataset.from_dict({"prompt": [""] * len(steps), "step": steps})

@@ -6,7 +6,7 @@ In the micro-batches of the loss, and through the head in pieces as there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -28,20 +28,77 @@ from harness.train.objective.loss_batch import Scored
 from harness.train.objective.micro_batches import TokenLimit
 
 
-@torch.no_grad()
-def own_log_probabilities(
+class OwnValues(Protocol):
+    """Returns a tensor of values a conversation, one for each of its own tokens."""
+
+    def __call__(
+        self,
+        model: Any,
+        ids: Sequence[Sequence[int]],
+        own: Sequence[Sequence[bool]],
+        temperature: float,
+        limit: TokenLimit | None = None,
+    ) -> list[Tensor]:
+        """`ids`: of each conversation; `own`: which of them are the policy's own tokens."""
+        ...
+
+
+def of_conversations(measure: Callable[[Tensor, Tensor, float], Tensor]) -> OwnValues:
+    """Make of a measure of (logits, tokens drawn from them, temperature) one of conversations."""
+
+    @torch.no_grad()
+    def values(
+        model: Any,
+        ids: Sequence[Sequence[int]],
+        own: Sequence[Sequence[bool]],
+        temperature: float,
+        limit: TokenLimit | None = None,
+    ) -> list[Tensor]:
+        def at_temperature(logits: Tensor, tokens: Tensor) -> Tensor:
+            return measure(logits, tokens, temperature)
+
+        return _by_row(model, ids, own, at_temperature, limit)
+
+    values.__name__, values.__doc__ = measure.__name__, measure.__doc__
+    return values
+
+
+@of_conversations
+def own_log_probabilities(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
+    """Log-probabilities of each conversation's own tokens under the current weights."""
+    return log_probabilities(logits, tokens, temperature)
+
+
+@of_conversations
+def own_entropies(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
+    """Entropies at each conversation's own tokens, in nats."""
+    return entropies(log_distribution(logits, temperature))
+
+
+@of_conversations
+def own_mean_discriminants(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
+    """sum p^2 (log p + H) over the vocabulary at each conversation's own tokens."""
+    return expected_discriminants(log_distribution(logits, temperature))
+
+
+@of_conversations
+def _scores(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
+    """Log-probability, entropy, and entropy at temperature 1, shape (tokens, 3)."""
+    log_p = log_distribution(logits, temperature)
+    entropy = entropies(log_p)
+    at_one = entropy if temperature == 1 else entropies(log_distribution(logits, 1.0))
+    return torch.stack((drawn(log_p, tokens), entropy, at_one), dim=1)
+
+
+def own_scores(
     model: Any,
     ids: Sequence[Sequence[int]],
     own: Sequence[Sequence[bool]],
     temperature: float,
     limit: TokenLimit | None = None,
-) -> list[Tensor]:
-    """Log-probabilities of each conversation's own tokens under the current weights."""
-
-    def measure(logits: Tensor, tokens: Tensor) -> Tensor:
-        return log_probabilities(logits, tokens, temperature)
-
-    return _by_row(model, ids, own, measure, limit)
+) -> list[Scored]:
+    """What the loss measures of each conversation's own tokens, under the current weights."""
+    return [Scored(*row.T) for row in _scores(model, ids, own, temperature, limit)]
 
 
 def mismatched_ratios(
@@ -57,7 +114,7 @@ def mismatched_ratios(
     `others`: the number of the conversation that each row's replies are taken from.
     """
     made = [_with_replies_of(rows[other], row) for row, other in zip(rows, others, strict=True)]
-    ids, own = [row.ids for row in made], [[turn > 0 for turn in row.turn] for row in made]
+    ids, own = [row.ids for row in made], [row.own for row in made]
     learner, start = models
     now = own_log_probabilities(learner, ids, own, temperature, limit)
     with start_weights(start):
@@ -78,57 +135,6 @@ def _with_replies_of(other: TokenRow, row: TokenRow) -> TokenRow:
             made.extend([token])
         before = turn
     return made
-
-
-@torch.no_grad()
-def own_scores(
-    model: Any,
-    ids: Sequence[Sequence[int]],
-    own: Sequence[Sequence[bool]],
-    temperature: float,
-    limit: TokenLimit | None = None,
-) -> list[Scored]:
-    """What the loss measures of each conversation's own tokens, under the current weights."""
-
-    def measure(logits: Tensor, tokens: Tensor) -> Tensor:
-        log_p = log_distribution(logits, temperature)
-        entropy = entropies(log_p)
-        at_one = entropy if temperature == 1 else entropies(log_distribution(logits, 1.0))
-        return torch.stack((drawn(log_p, tokens), entropy, at_one), dim=1)
-
-    return [Scored(*row.T) for row in _by_row(model, ids, own, measure, limit)]
-
-
-@torch.no_grad()
-def own_entropies(
-    model: Any,
-    ids: Sequence[Sequence[int]],
-    own: Sequence[Sequence[bool]],
-    temperature: float,
-    limit: TokenLimit | None = None,
-) -> list[Tensor]:
-    """Entropies at each conversation's own tokens, in nats."""
-
-    def measure(logits: Tensor, _tokens: Tensor) -> Tensor:
-        return entropies(log_distribution(logits, temperature))
-
-    return _by_row(model, ids, own, measure, limit)
-
-
-@torch.no_grad()
-def own_mean_discriminants(
-    model: Any,
-    ids: Sequence[Sequence[int]],
-    own: Sequence[Sequence[bool]],
-    temperature: float,
-    limit: TokenLimit | None = None,
-) -> list[Tensor]:
-    """sum p^2 (log p + H) over the vocabulary at each conversation's own tokens."""
-
-    def measure(logits: Tensor, _tokens: Tensor) -> Tensor:
-        return expected_discriminants(log_distribution(logits, temperature))
-
-    return _by_row(model, ids, own, measure, limit)
 
 
 @torch.no_grad()

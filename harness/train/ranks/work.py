@@ -154,8 +154,9 @@ class Work:
         """Draw the continuations of refined conversations, with trajectories of the whole."""
         rng = rng_of(self.config, asked.step, REFINEMENT_STREAM)
         draws = GroupUniforms(rng, asked.groups, asked.chosen)
-        policy, so_far = self.config.policy, asked.so_far
-        speaker = CritiquedSpeaker(self.engine, self.chat, policy, draws, self.judge, so_far)
+        policy = self.config.policy
+        speaker = CritiquedSpeaker(self.engine, self.chat, policy, draws, self.judge)
+        speaker.go_on_from(asked.so_far)
         users = make(self.config.simulator, self.config.difficulty)
         with self.engine.speaking():
             conversations = take_over(users, speaker, asked.keys, asked.starts)

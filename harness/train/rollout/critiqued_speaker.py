@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
-import torch
-
-from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
-from harness.train.engines.engine import Engine
-from harness.train.engines.sampler import SampledTurn
-from harness.train.rollout.speaker import (
-    LanguageSpeaker,
-    ReplyScore,
-    StartJudge,
-    TokenTrajectory,
-    Uniforms,
-)
-from harness.utils.pending import Pending
+from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +44,10 @@ class CritiquedSpeaker(LanguageSpeaker):
     before what is said next is drawn.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        chat: Chat,
-        policy: PolicyConfig,
-        rng: Uniforms,
-        start: Any,
-        so_far: Sequence[Begun],
-    ) -> None:
-        """`so_far`: one for each conversation of `begin`; the rest as `LanguageSpeaker` has it."""
-        super().__init__(engine, chat, policy, rng, start)
+    _so_far: Sequence[Begun] = ()
+
+    def go_on_from(self, so_far: Sequence[Begun]) -> None:
+        """Take the conversations that the next `begin` starts, one for each."""
         self._so_far = so_far
 
     def begin(self, count: int) -> None:
@@ -89,13 +69,9 @@ class CritiquedSpeaker(LanguageSpeaker):
     def _framed_first(self, so_far: Begun, text: str) -> list[int]:
         return self._chat.opening(text) if so_far.is_opening else self._chat.following(text)
 
-    def _begin_turn(
-        self,
-        live: Sequence[int],
-        heard: Sequence[str],
-        ids: Sequence[Sequence[int]],
-        uniforms: torch.Tensor,
-    ) -> Pending[list[SampledTurn]]:
+    def _sampler_reads(
+        self, live: Sequence[int], heard: Sequence[str], ids: list[list[int]]
+    ) -> list[list[int]]:
         if self._turn == 1:
             some = [self._so_far[i] for i in live]
             told = [
@@ -108,7 +84,12 @@ class CritiquedSpeaker(LanguageSpeaker):
             }
         if self._turn == 2 and self._told:
             ids = self._untold(live, ids)
-        return self._sampler.begin_turn(live, ids, uniforms)
+        return ids
+
+    def _judge_reads(
+        self, live: Sequence[int], ids: Sequence[Sequence[int]]
+    ) -> Sequence[Sequence[int]]:
+        return self._after_all(live, ids) if self._turn == 1 else ids
 
     def _untold(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
         """What the sampler has to read of conversations of which it forgets what was told, and all
@@ -121,17 +102,6 @@ class CritiquedSpeaker(LanguageSpeaker):
         return [
             whole[i][kept[i] :] if i in kept else [*ids] for i, ids in zip(live, new, strict=True)
         ]
-
-    def _judged(
-        self,
-        judge: StartJudge,
-        live: Sequence[int],
-        heard: Sequence[Sequence[int]],
-        turns: Sequence[SampledTurn],
-    ) -> list[ReplyScore]:
-        if self._turn == 1:
-            heard = self._after_all(live, heard)
-        return super()._judged(judge, live, heard, turns)
 
     def _after_all(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
         """What is new, after all that the conversations hold so far."""

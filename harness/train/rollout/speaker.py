@@ -94,7 +94,8 @@ class LanguageSpeaker:
         ids = self._framed(live, heard)
         self._turn += 1
         uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
-        turns = self._begin_turn(live, heard, ids, torch.from_numpy(uniforms))
+        read = self._sampler_reads(live, heard, ids)
+        turns = self._sampler.begin_turn(live, read, torch.from_numpy(uniforms))
         return then(turns, partial(self._replies, list(live), ids))
 
     def _replies(
@@ -128,25 +129,28 @@ class LanguageSpeaker:
         frame = self._chat.following if self._turn else self._chat.opening
         return [frame(text) for text in heard]
 
-    def _begin_turn(
-        self,
-        live: Sequence[int],
-        heard: Sequence[str],
-        ids: Sequence[Sequence[int]],
-        uniforms: torch.Tensor,
-    ) -> Pending[list[SampledTurn]]:
-        """A turn in each conversation of `live`, after the words `heard`, framed in `ids`."""
-        return self._sampler.begin_turn(live, ids, uniforms)
+    def _sampler_reads(
+        self, live: Sequence[int], heard: Sequence[str], ids: list[list[int]]
+    ) -> list[list[int]]:
+        """What the sampler reads before the turn; `ids`: what is new, the words `heard` framed."""
+        return ids
+
+    def _judge_reads(
+        self, live: Sequence[int], ids: Sequence[Sequence[int]]
+    ) -> Sequence[Sequence[int]]:
+        """What the start policy reads before a reply: what is new, framed in `ids`."""
+        return ids
 
     def _judged(
         self,
         judge: StartJudge,
         live: Sequence[int],
-        heard: Sequence[Sequence[int]],
+        ids: Sequence[Sequence[int]],
         turns: Sequence[SampledTurn],
     ) -> list[ReplyScore]:
         """The score of each reply; the trajectories keep the start's log-probabilities."""
-        scores = judge.judge(live, heard, [turn.ids for turn in turns], self._chat.end)
+        read = self._judge_reads(live, ids)
+        scores = judge.judge(live, read, [turn.ids for turn in turns], self._chat.end)
         for i, score in zip(live, scores, strict=True):
             self.trajectories[i].start_logp.extend(score.logp)
         return scores

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train.loop import tabular
+from harness.train.loop import tabular_state
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting, TableDraws, slots_of
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
@@ -45,8 +45,8 @@ class SavedTabular:
     @classmethod
     def of(cls, config: RunConfig, checkpoint: Path | None) -> SavedTabular:
         """Load the table. Raises DataError for a checkpoint of another policy."""
-        start = tabular.start_policy(config)
-        policy = start if checkpoint is None else tabular.load(checkpoint, start)
+        start = tabular_state.start_policy(config)
+        policy = start if checkpoint is None else tabular_state.load(checkpoint, start)
         return cls(config, policy, start)
 
     @property

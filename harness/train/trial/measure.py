@@ -24,8 +24,9 @@ from harness.config.run import RunConfig
 from harness.errors import StoppedError
 from harness.policy import huggingface, model_files, tiny
 from harness.train.engines.engine import Engine
-from harness.train.loop import device_errors, memory, start
+from harness.train.loop import device_errors, start
 from harness.train.loop.start import StartModels
+from harness.train.memory import estimate
 from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
 from harness.train.ranks.work import precision
 from harness.train.rollout.speaker import TokenTrajectory
@@ -185,7 +186,7 @@ def _phases(
     trainer = config.trainer
     total = torch.cuda.mem_get_info()[1] // trainer.runs_per_gpu if trainer.gpus else 0
     folder = model_files.ensure(config.policy)
-    estimated = memory.phases(config, folder, total, prompt_tokens)
+    estimated = estimate.phases(config, folder, total, prompt_tokens)
     return tuple(
         PhaseMemory(phase.name, phase.total - phase.parts.get("vLLM", 0), spent.peak_bytes)
         for phase, spent in zip(estimated, taken, strict=True)

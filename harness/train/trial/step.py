@@ -17,9 +17,9 @@ import torch
 from harness.config.run import RunConfig
 from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
-from harness.train.loop import conversation_length
-from harness.train.loop.language_step import TokenBatch, loss_settings
+from harness.train.loop.language_batch import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
+from harness.train.memory import conversation_memory
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.objective import micro_batches, remedy_state
 from harness.train.objective.language_loss import accumulate_gradient
@@ -91,7 +91,7 @@ class CudaMeter:
 
 def full_size(config: RunConfig) -> Size:
     """Return the size of a run's longest step."""
-    turns = conversation_length.most_turns(config)
+    turns = conversation_memory.most_turns(config)
     return Size(config.trainer.conversations, turns, config.policy.max_turn_tokens)
 
 
@@ -127,7 +127,7 @@ def endless(chat: Chat) -> Chat:
 def _words(chat: Chat) -> str:
     """Return a user's message of about the length that the memory estimate assumes."""
     said = WORDS
-    while len(chat.following(f"{said} {WORDS}")) <= conversation_length.USER_TOKENS:
+    while len(chat.following(f"{said} {WORDS}")) <= conversation_memory.USER_TOKENS:
         said = f"{said} {WORDS}"
     return said
 
@@ -181,11 +181,10 @@ def _batch(
     spread = np.ones(count)  # there are no rewards
     batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded, spread)
     planning = Planning(models.chat)
-    both = models.learner, planning, limit, models.judge
-    settings = loss_settings(stack, batch, config, STEP, *both)
+    settings = loss_settings(stack, batch, config, STEP, models, planning, limit)
     return LossBatch(
         ids=[t.row.ids for t in trajectories],
-        own=[[turn > 0 for turn in t.row.turn] for t in trajectories],
+        own=[t.row.own for t in trajectories],
         advantage=batch.advantage_lists(),
         old_logp=None,
     ), settings

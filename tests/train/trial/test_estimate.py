@@ -15,8 +15,9 @@ from harness.policy import huggingface
 from harness.testing.live_bytes import Tracked
 from harness.train.engines.engine import Transformers
 from harness.train.engines.scoring import own_states
-from harness.train.loop import memory, start
+from harness.train.loop import start
 from harness.train.loop.language_critic import actions_of
+from harness.train.memory import estimate
 from harness.train.objective import micro_batches
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.trial import step
@@ -80,7 +81,7 @@ def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
     shorter = step.rollout(given, models, engine, step.trained_size(given, size))
     learnt = meter.over(lambda: step.learn(given, models, shorter, optimiser))
     prompt = len(models.chat.opening(""))
-    estimated = memory.phases(given, None, prompt_tokens=prompt, device="cpu")
+    estimated = estimate.phases(given, None, prompt_tokens=prompt, device="cpu")
     for phase, measured in zip(estimated, (drawn.peak_bytes, learnt.peak_bytes), strict=True):
         assert phase.total == pytest.approx(measured, rel=0.15), str(phase)
 
@@ -104,7 +105,9 @@ def test_what_a_critic_of_tokens_reads_is_within_the_estimate_of_an_update() -> 
         return peak
 
     first, *_ = limit.cut(models.learner, [len(t.row.ids) for t in drawn])
-    _, update = memory.phases(given, None, prompt_tokens=len(models.chat.opening("")), device="cpu")
+    _, update = estimate.phases(
+        given, None, prompt_tokens=len(models.chat.opening("")), device="cpu"
+    )
     assert read([drawn[i] for i in first]) < update.total
     tokens = sum(turn > 0 for t in drawn for turn in t.row.turn)
     held = sum(update.parts[part] for part in ("weights", "start model", "optimiser"))

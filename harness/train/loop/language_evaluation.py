@@ -1,13 +1,15 @@
-"""The probe of a language model: its replies to frozen prefixes, which never change.
+"""A language model's evaluation: held-out users, and the probe, its replies to frozen prefixes.
 
-Two things are measured at each evaluation: the entropy of these replies, and whether their words
-depend on the conversation. For the second, as in RAGEN-2 (arXiv 2604.06268), each reply's
-log-probability is computed after its own prefix and after the other prefixes.
+All draws are from generators of the evaluation's own, seeded alike each time. Two things are
+measured on the probe: the entropy of the replies, and whether their words depend on the
+conversation. For the second, as in RAGEN-2 (arXiv 2604.06268), each reply's log-probability is
+computed after its own prefix and after the other prefixes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,13 @@ from harness.train.engines.scoring import TokenRow
 from harness.train.ledger.language_book import ProbeTokens
 from harness.train.metrics import evaluate
 from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.held_out import at_once
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.metrics.words import information_by_class, words_information
 from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.losses import BoolArray
+from harness.train.ranks.team import Team
 
 CROSS_SCORED = 16
 """Most prefixes of which each reply is scored after every prefix: the cost grows with the square of
@@ -38,6 +42,27 @@ Keep = Callable[[ProbeTokens, FloatArray], None]
 
 def forget(_tokens: ProbeTokens, _entropies: FloatArray) -> None:
     """Keep nothing."""
+
+
+def evaluate_model(
+    team: Team,
+    watch: evaluate.Watch | None = None,
+    size: int | None = None,
+    keep: evaluate.Keep | None = None,
+    timed: evaluate.Timed = nullcontext,
+    probed: Keep = forget,
+) -> Metrics:
+    """eval/* and the probe of a model with its current weights.
+
+    `size`: the conversations at a time, as many as a batch has if None; `keep` and `timed`: see
+    `evaluate.evaluate`; `probed`: `keep` of `probe`.
+    """
+    own = team.own
+    size = at_once(own.config) if size is None else size
+    metrics = evaluate.evaluate(own.config, team.meeting(size), watch, keep, timed)
+    given = own.engine, own.learner, own.chat, own.config, size, timed, probed
+    with team.alone():
+        return {**metrics, **probe(*given)}
 
 
 def probe(

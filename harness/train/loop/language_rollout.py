@@ -1,0 +1,97 @@
+"""The rollout of a language model's step: conversations, what they earn, and what they will teach.
+
+Everything until the first update: groups drawn and redrawn, conversations spoken again where the
+algorithm asks for it, rewards, advantages, and the loss with what the remedies choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.train.loop.carried import Carried
+from harness.train.loop.language_batch import TokenBatch, length_penalties, loss_settings
+from harness.train.loop.language_critic import actions_of, shared_trunk_term
+from harness.train.loop.language_refinement import refine
+from harness.train.loop.language_row import StepState
+from harness.train.loop.start import StartModels
+from harness.train.metrics.entropy_splits import Planning
+from harness.train.policy_gradient.rewards import Rewards
+from harness.train.ranks.team import Team
+from harness.train.ranks.work import Work
+from harness.train.rollout import curriculum
+from harness.train.rollout.batch import FilledBatch, fill
+from harness.train.rollout.conversation import Conversation
+from harness.train.rollout.learning_signal import LearningSignal, learning_signal
+from harness.train.rollout.rewards import compute_rewards, penalised
+from harness.train.rollout.speaker import TokenTrajectory
+
+
+def roll_out(
+    team: Team, carried: Carried, models: StartModels, planning: Planning, step: int
+) -> StepState:
+    """Draw the conversations of `step` with the current weights, up to the first update."""
+    config, stack = carried.config, carried.stack
+    filled, drawn = filled_batch(team, carried, step)
+    refined = refine(stack, team, filled.conversations, drawn, step)
+    trajectories = refined.trajectories
+    rewards = compute_rewards(refined.conversations, config.reward)
+    shaped, touched = rewards, filled.redrawn
+    penalties = length_penalties(stack, trajectories, config)
+    if penalties is not None:
+        shaped = penalised(rewards, penalties)
+        touched = touched | (np.nansum(penalties, axis=1) < 0)
+    signal = _learning_signal(carried, team.own, shaped, trajectories, step)
+    batch = TokenBatch(
+        trajectories,
+        signal.advantages,
+        touched,
+        filled.groups_drawn,
+        np.isfinite(rewards.total),
+        stack.spread(rewards.total),
+        refined.again_from,
+        signal.token_advantages,
+        shared_trunk_term(stack.algorithm, signal, trajectories),
+    )
+    met = curriculum.metrics(carried.curriculum, filled.conversations)
+    return StepState(
+        step,
+        refined.conversations,
+        batch,
+        rewards,
+        loss_settings(stack, batch, config, step, models, planning, team.own.limit),
+        met | signal.metrics | refined.metrics,
+        signal.critic_batch,
+        refined.as_drawn,
+    )
+
+
+def filled_batch(
+    team: Team, carried: Carried, step: int
+) -> tuple[FilledBatch, list[TokenTrajectory]]:
+    """The conversations of `step` as the policy draws them by itself, in words and in tokens."""
+    by_try: list[list[TokenTrajectory]] = []
+
+    def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
+        drawn = team.draw(carried.curriculum, step, attempt, groups)
+        by_try.append(drawn.trajectories)
+        return drawn.conversations
+
+    filled = fill(rollout_once, carried.config, carried.stack.most_tries)
+    return filled, [by_try[attempt][number] for attempt, number in filled.source]
+
+
+def _learning_signal(
+    carried: Carried,
+    work: Work,
+    rewards: Rewards,
+    trajectories: Sequence[TokenTrajectory],
+    step: int,
+) -> LearningSignal:
+    """The advantages; a critic reads the hidden states that the replies are drawn from."""
+    algorithm, actions = carried.stack.algorithm, None
+    if carried.critic is not None:
+        by_token = algorithm.has_token_values()
+        actions = actions_of(trajectories, work.learner, work.limit, by_token)
+    return learning_signal(algorithm, carried.critic, rewards, actions, carried.config, step)

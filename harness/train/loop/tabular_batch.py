@@ -1,0 +1,132 @@
+"""The tabular policy's batch of acts: what is measured of each, and what the remedies choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.config.run import MAX_TURNS, RunConfig
+from harness.policy.tabular import Observations, TabularPolicy
+from harness.train.metrics.token_metrics import TokenTrace
+from harness.train.objective import remedy_stack
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.token_selection import TokenSelection
+from harness.train.policy_gradient.advantages import FloatArray, partners
+from harness.train.policy_gradient.losses import BoolArray
+from harness.train.policy_gradient.remedy_roles import StepTokens
+from harness.train.rollout.batch import REMEDY_STREAM, rng_of
+from harness.train.rollout.learning_signal import Actions, denominator
+from harness.train.rollout.tabular_speaker import Acts
+
+
+@dataclass(frozen=True, slots=True)
+class ActBatch:
+    """Acts to learn from; arrays have shape (acts,)."""
+
+    acts: Acts
+    advantage: FloatArray
+    selection: TokenSelection
+    temperature: float
+    denominator: float
+    """Divisor of the summed loss."""
+
+    @property
+    def conversations(self) -> int:
+        """Number of conversations that the acts are of."""
+        return int(self.acts.conversation.max()) + 1
+
+
+def act_batch(
+    stack: RemedyStack,
+    config: RunConfig,
+    step: int,
+    policy: TabularPolicy,
+    acts: Acts,
+    trace: TokenTrace,
+    start_logp: FloatArray,
+    rewards: FloatArray,
+    redrawn: BoolArray | None = None,
+    spoken_again: BoolArray | None = None,
+) -> ActBatch:
+    """The acts of `policy` with what the remedies choose of them.
+
+    `rewards`: of each conversation, nan where it has none; `redrawn`: the conversations that
+    replace others; `spoken_again`: see `StepTokens`.
+    """
+    temperature, owner = config.policy.temperature, acts.conversation
+    spread, lost = stack.spread(rewards), ~np.isfinite(rewards)[owner]
+    tokens = StepTokens(
+        logp=trace.logp,
+        advantage=trace.advantage,
+        entropy_nats=trace.entropy_nats,
+        start_logp=start_logp,
+        rng=rng_of(config, step, REMEDY_STREAM),
+        touched=None if redrawn is None else redrawn[owner],
+        lost=lost if lost.any() else None,
+        conversation=trace.conversation,
+        turn=trace.turn,
+        group=None if spread is None else owner // config.algorithm.group_size,
+        spread=None if spread is None else spread[owner],
+        mean_discriminant=(
+            mean_discriminants(policy, acts.seen, temperature) if stack.needs_distribution else None
+        ),
+        mismatched_ratio=(
+            mismatched_ratios(policy, acts, temperature, config.algorithm.group_size)
+            if stack.needs_mismatched
+            else None
+        ),
+        spoken_again=spoken_again,
+        progress=remedy_stack.progress(config, step),
+    )
+    total = denominator(stack.algorithm, config, max(1, int((~lost).sum())))
+    return ActBatch(acts, trace.advantage, stack.select(tokens), temperature, total)
+
+
+def actions_of(acts: Acts) -> Actions:
+    """The batch's acts as a critic sees them: by the features of its observations."""
+    return Actions(acts.conversation, acts.reply, acts.seen.features)
+
+
+def trace_of(
+    policy: TabularPolicy, acts: Acts, advantages: FloatArray, temperature: float
+) -> TokenTrace:
+    """What is measured of each act; `advantages`: of each reply, (conversations, MAX_TURNS)."""
+    return TokenTrace(
+        entropy_nats=policy.entropy_nats(acts.seen, temperature),
+        entropy_t1_nats=policy.entropy_nats(acts.seen, 1.0),
+        logp=log_p_of_acts(policy, acts, temperature),
+        advantage=advantages[acts.conversation, acts.reply],
+        conversation=acts.conversation,
+        turn=acts.reply + 1,
+    )
+
+
+def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:
+    """Log-probability of each act that was chosen, shape (acts,)."""
+    log_p = policy.log_probabilities(acts.seen, temperature)
+    chosen: FloatArray = log_p[np.arange(len(acts.act)), acts.act]
+    return chosen
+
+
+def mismatched_ratios(
+    policy: TabularPolicy, acts: Acts, temperature: float, group_size: int
+) -> FloatArray:
+    """See `StepTokens.mismatched_ratio`; the policy's start is its prior, a table of zeros."""
+    start = replace(policy, table=np.zeros_like(policy.table))
+    now, then = (p.log_probabilities(acts.seen, temperature) for p in (policy, start))
+    count = int(acts.conversation.max()) + 1
+    place = np.full((count, MAX_TURNS), -1)
+    place[acts.conversation, acts.reply] = np.arange(len(acts.act))
+    other = place[partners(count, group_size)]
+    ratio = np.where((place >= 0) & (other >= 0), (now - then)[place, acts.act[other]], 0.0)
+    ratios: FloatArray = ratio.sum(axis=1)
+    return ratios
+
+
+def mean_discriminants(policy: TabularPolicy, seen: Observations, temperature: float) -> FloatArray:
+    """sum p^2 (log p + H) over the acts at each observation, shape (n,)."""
+    log_p = policy.log_probabilities(seen, temperature)
+    p, entropy = np.exp(log_p), policy.entropy_nats(seen, temperature)
+    mean: FloatArray = (p**2 * (log_p + entropy[:, None])).sum(axis=1)
+    return mean

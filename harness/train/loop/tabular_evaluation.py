@@ -1,0 +1,65 @@
+"""The tabular policy's evaluation: held-out users, and its exact entropy on frozen prefixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from harness.policy.tabular import Observations, TabularPolicy, observe, recall, with_slots
+from harness.train.loop.session import Session
+from harness.train.metrics import evaluate
+from harness.train.metrics.deaf import Speakers
+from harness.train.metrics.held_out import TableDraws, slots_of
+from harness.train.metrics.token_metrics import Metrics
+from harness.train.rollout.tabular_speaker import RECEPTION, TabularSpeaker
+
+
+def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
+    """eval/* and entropy/probe of the policy before step `step`; nothing where none is due."""
+    config, temperature = session.config, session.config.policy.temperature
+    if not evaluate.due(step, config):
+        return {}
+    meet = evaluate.meet_here(config, speakers(policy, temperature, session.poll))
+    with session.evaluation(step) as watch:
+        return {
+            **evaluate.evaluate(
+                config,
+                meet,
+                watch,
+                keep=evaluate.keep_in(session.run.outcomes, step),
+                timed=session.timed,
+            ),
+            "entropy/probe": probe_entropy_nats(policy, temperature, config.eval.prefixes),
+        }
+
+
+def speakers(
+    policy: TabularPolicy, temperature: float, before_turn: Callable[[], None] = lambda: None
+) -> Speakers:
+    """Makes the speaker of some held-out conversations."""
+    return lambda held: TabularSpeaker(
+        policy, temperature, TableDraws(held), before_turn, slot=slots_of(held, policy.slots)
+    )
+
+
+def probe_entropy_nats(
+    policy: TabularPolicy, temperature: float, count: int = evaluate.PREFIXES
+) -> float | None:
+    """Mean exact entropy of an act, in nats, on `count` of the frozen prefixes; None of none."""
+    if not count:
+        return None
+    seen = probe(policy.observation, count, policy.slots)
+    return float(policy.entropy_nats(seen, temperature).mean())
+
+
+@lru_cache(maxsize=4)
+def probe(observation: str, count: int = evaluate.PREFIXES, slots: int = 1) -> Observations:
+    """The observations at the first `count` frozen prefixes, the n-th by slot n modulo `slots`."""
+    seen = [
+        observe(observation, recall(p.heard, p.strategies, RECEPTION))
+        for p in evaluate.prefixes(count)
+    ]
+    alike = Observations(np.concatenate([s.features for s in seen]))
+    return with_slots(alike, np.arange(count) % slots, slots)

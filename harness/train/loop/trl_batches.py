@@ -1,0 +1,81 @@
+"""The conversations of a step in the form that TRL takes, and back from its padded batches.
+
+TRL splits each conversation before the policy's first token, pads both halves and shuffles the
+rows. Nothing here imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from harness.train.engines.scoring import TokenRow
+from harness.train.objective.loss_batch import LossBatch
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutBatch:
+    """The conversations of one step; lists run over conversations."""
+
+    rows: list[TokenRow]
+    rewards: list[float]
+    advantages: list[list[float]]
+    """One for each own token."""
+    engine_logp: list[list[float]] | None = None
+    """Log-probabilities of the own tokens by the engine that drew them; None if it is the model."""
+
+    @property
+    def own(self) -> list[list[bool]]:
+        """Whether each token is the policy's own."""
+        return [row.own for row in self.rows]
+
+    def to_trl(self) -> dict[str, Any]:
+        """What TRL's `rollout_func` returns, with the reward of each conversation.
+
+        Raises ValueError for a conversation without an opening or a reply, since TRL would fill up
+        its mask without a word.
+        """
+        prompts, completions, masks = [], [], []
+        for row in self.rows:
+            own = row.own
+            if not any(own) or own[0] or len(own) != len(row.ids):
+                rule = "a conversation needs an opening, a reply and a mask as long as it"
+                raise ValueError(rule)
+            cut = row.prompt_length
+            prompts.append(row.ids[:cut])
+            completions.append(row.ids[cut:])
+            masks.append([int(mine) for mine in own[cut:]])
+        return {
+            "prompt_ids": prompts,
+            "completion_ids": completions,
+            "logprobs": None,
+            "env_mask": masks,
+            "conversation_reward": self.rewards,
+        }
+
+    def fill_in(self, kept: Tensor, logps: Sequence[Tensor]) -> None:
+        """Put the own tokens' log-probabilities at their places in the padded completions."""
+        for number, (row, logp) in enumerate(zip(self.rows, logps, strict=True)):
+            own = row.own[row.prompt_length :]
+            kept[number, [place for place, mine in enumerate(own) if mine]] = logp
+
+    def loss_batch(self, inputs: Mapping[str, Any]) -> LossBatch:
+        """TRL's padded halves joined again, in the order of the conversations here.
+
+        `inputs`: a batch of TRL's, with the `number` of each row's conversation.
+        """
+        ids, own, old = [], [], []
+        logps = inputs.get("old_per_token_logps")
+        for i in inputs["number"].argsort().tolist():
+            prompt = inputs["prompt_ids"][i][inputs["prompt_mask"][i].bool()].tolist()
+            completion = inputs["completion_mask"][i].bool()
+            mine = inputs["tool_mask"][i][completion].bool()
+            ids.append(prompt + inputs["completion_ids"][i][completion].tolist())
+            own.append([False] * len(prompt) + mine.tolist())
+            if logps is not None:
+                old.append(logps[i][completion][mine])
+        old_logp = old if logps is not None else None
+        return LossBatch(ids, own, self.advantages, old_logp, self.engine_logp)

@@ -1,0 +1,213 @@
+"""Estimate of a Hugging Face policy's GPU memory by phase and part, and whether there is enough.
+
+What weights take is in `weight_memory.py`, what conversations take in `conversation_memory.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.config import engine_choice
+from harness.config.run import RunConfig
+from harness.errors import DeviceError
+from harness.policy import huggingface
+from harness.train.ledger import language_book, moves
+from harness.train.memory import conversation_memory, weight_memory
+from harness.train.memory.weight_memory import FULL_BYTES
+from harness.train.objective.micro_batches import LEARNING_BYTES
+
+LEDGER_VECTORS = 9
+"""Of all weights that learn, which the ledger has beside its draws: Adam's two moments, slope,
+weights to put back, offset, a move, the whole gradient, a unit's, and one in between."""
+MOST_OVER = 1.3
+"""Times the free memory up to which an estimate is only warned of: it is of conversations that are
+all as long as they can be."""
+TALK_IN_LESS = "fewer trainer.conversations or policy.max_turn_tokens need less"
+LEARN_IN_LESS = (
+    "policy.lora_rank=32, policy.gradient_checkpointing=true or a smaller trainer.tokens_at_once "
+    "need less"
+)
+READ_IN_LESS = "on a CPU, with CUDA_VISIBLE_DEVICES=, it needs none"
+SHARD = "trainer.shard=full, "
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What is in memory at the same time."""
+
+    name: str
+    parts: Mapping[str, int]
+    """Bytes by part."""
+    advice: str
+    """Keys that make it smaller."""
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return sum(self.parts.values())
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{name} {_gb(size)}" for name, size in self.parts.items() if size)
+        return f"{_gb(self.total)} in the {self.name} ({listed})"
+
+
+def phases(
+    config: RunConfig,
+    folder: Path | None,
+    total_bytes: int = 0,
+    prompt_tokens: int = 0,
+    device: str = "cuda",
+) -> tuple[Phase, Phase]:
+    """A step's phases, in which most memory is in use: rollout and update.
+
+    They follow each other: keys and values are gone before there are gradients and activations.
+    An evaluation is held in slices as large as a batch. `folder`: the model's files, None for
+    random weights of the policy's shape; `total_bytes`: the run's of the GPU, 0 where not known;
+    `prompt_tokens`: of the system prompt and the template around the first words. Of several ranks
+    this is one's memory: of sharded weights it holds a part, beside what it gathers. What a critic
+    reads before an update is of a micro-batch at a time, without gradients, and needs less than it.
+    """
+    model = huggingface.without_weights(config.policy, folder)
+    run = _Run(config, model, total_bytes, prompt_tokens, device)
+    kept = weight_memory.kept(config, model)
+    return (
+        Phase("rollout", kept | _rollout(run), TALK_IN_LESS),
+        Phase(
+            "update",
+            kept | _update(run, kept["weights"]),
+            SHARD * _may_shard(config) + LEARN_IN_LESS,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What an estimate goes by; see `phases`."""
+
+    config: RunConfig
+    model: Any
+    """The policy's, without weights."""
+    total_bytes: int
+    prompt_tokens: int
+    device: str
+
+    @property
+    def is_sharded(self) -> bool:
+        return self.config.trainer.shard != "none"
+
+    @property
+    def head(self) -> Any:
+        """The weights from hidden states to logits, a row for each token of the vocabulary."""
+        return self.model.get_output_embeddings().weight
+
+    @property
+    def vllm(self) -> int:
+        """Bytes that vLLM takes for itself on this GPU."""
+        own = engine_choice.chosen(self.config) == engine_choice.COLOCATED
+        return int(self.config.trainer.gpu_memory_share * self.total_bytes) if own else 0
+
+    def logits(self, tokens: int) -> int:
+        """Bytes made of the logits at so many places."""
+        return conversation_memory.logit_bytes(self.head.shape[0], tokens, self.device)
+
+
+def _rollout(run: _Run) -> dict[str, int]:
+    """What a rollout needs beside what is kept: each conversation speaks one turn at a time."""
+    config, policy = run.config, run.config.policy
+    read = weight_memory.gathered_to_read(run.model, policy) if run.is_sharded else 0
+    cache = conversation_memory.cache_bytes(config, run.model.config, run.prompt_tokens)
+    return {
+        "keys and values": cache,
+        "logits": run.logits(policy.max_turn_tokens * config.conversations_of_a_rank),
+        "vLLM": run.vllm,
+        "gathered weights": read,
+        "gathered start model": read if weight_memory.has_a_copy(config) else 0,
+    }
+
+
+def _update(run: _Run, weight_bytes: int) -> dict[str, int]:
+    """What an update needs beside what is kept, of which the weights take `weight_bytes`."""
+    config, policy, model = run.config, run.config.policy, run.model
+    learning, parts = weight_memory.learning(model, policy), weight_memory.parts_of(config)
+    turns = config.difficulty.turn_cap
+    longest = conversation_memory.most_tokens(config, turns, run.prompt_tokens)
+    held = weight_bytes + learning * LEARNING_BYTES // parts
+    rows, activations = conversation_memory.micro_batch(
+        config, model.config, longest, run.total_bytes, held, run.device
+    )
+    whole_head = not (policy.lora_rank or run.is_sharded)
+    behind = {
+        "logits": run.logits(policy.max_turn_tokens * turns * rows),
+        "gradient of the head": run.head.numel() * FULL_BYTES if whole_head else 0,
+    }
+    if policy.gradient_checkpointing:  # a layer is computed again once the logits are gone
+        a_layer = conversation_memory.layer_bytes(config, model.config, longest) * rows
+        activations -= min(a_layer, sum(behind.values()))
+    updated = weight_memory.gathered_to_update(model) if run.is_sharded else 0
+    return {
+        **({"vLLM": run.vllm} if config.trainer.runs_per_gpu > 1 else {}),  # where it is awake
+        "gradients": learning * FULL_BYTES // parts,
+        "gathered weights and gradients": updated,
+        **({"rounded weights": weight_memory.rounded(model, policy)} if run.is_sharded else {}),
+        "ledger": _ledger_vectors(config) * learning * FULL_BYTES,
+        "activations": int(activations),
+        **behind,
+    }
+
+
+def of_reading(config: RunConfig, folder: Path | None, prompt_tokens: int = 0) -> Phase:
+    """What a policy needs that talks by itself and learns no more, as in a probe: no optimiser, no
+    vLLM, and whole weights. See `phases`.
+    """
+    trainer = replace(
+        config.trainer, engine="transformers", engine_tensor_parallel=1, engine_url="", shard="none"
+    )
+    talking, _ = phases(replace(config, trainer=trainer), folder, 0, prompt_tokens)
+    parts = {name: size for name, size in talking.parts.items() if name != "optimiser"}
+    return Phase("conversations", parts, READ_IN_LESS)
+
+
+def _may_shard(config: RunConfig) -> bool:
+    """Whether trainer.shard=full would be taken, and is not chosen."""
+    trainer = config.trainer
+    alone = trainer.world == 1 or trainer.shard != "none"
+    return not (alone or config.policy.lora_rank) and trainer.engine in ("auto", "transformers")
+
+
+def _ledger_vectors(config: RunConfig) -> int:
+    """Vectors of all weights that learn, beside a step's own: sums, moves, and sums without
+    remedies of each draw.
+    """
+    if not language_book.is_kept(config):
+        return 0
+    units = int(moves.units(config.trainer.conversations, config.algorithm.group_size).max()) + 1
+    draws = min(config.eval.ledger_draws, units - 1)
+    return LEDGER_VECTORS + (3 if config.remedy.methods else 2) * draws
+
+
+def check(needed: Sequence[Phase], free_bytes: int) -> str | None:
+    """A warning where a phase needs more than `free_bytes` by the estimate, which may be too high;
+    None where all of them fit. Raises DeviceError where one needs over MOST_OVER times as much.
+    """
+    largest = max(needed, key=lambda phase: phase.total)
+    if largest.total <= free_bytes:
+        return None
+    said = (
+        f"trainer.gpus: the run needs about {largest}, and the GPU has {_gb(free_bytes)} for it; "
+        + largest.advice
+    )
+    if largest.total > MOST_OVER * free_bytes:
+        raise DeviceError(said)
+    return f"{said}; it is tried all the same, since this is within {MOST_OVER:g} times of it"
+
+
+def summary(needed: Sequence[Phase]) -> str:
+    """The estimate in one line."""
+    return f"GPU memory, estimated: {'; '.join(map(str, needed))}"
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.1f} GB"

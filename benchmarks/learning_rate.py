@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _loss(run: RunFolder) -> Loss:
-    config, status = run_folder.read_config(run), run_status.read(run)
+    config, status = run_folder.read_config(run), run_status.read(run.status)
     rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     last = rows[-max(1, len(rows) // 10) :]
     rewards = [r["eval/reward"] for r in rows if r["eval/reward"] is not None]

@@ -157,7 +157,7 @@ def _keep(folder: Path, roots: Sequence[Path]) -> None:
     """Keep the columns of the finished runs below `roots`."""
     for path in sorted(found for root in roots for found in root.rglob("run.json")):
         run = RunFolder(path.parent)
-        if run_status.read(run).status == "done":
+        if run_status.read(run.status).status == "done":
             config = run_folder.read_config(run)
             np.savez_compressed(
                 folder / f"{path.parent.parent.name}-{path.parent.name}.npz", **columns(run, config)

@@ -176,7 +176,7 @@ def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, Ru
     """Read run.json and config.yaml. Return None and a finding for one that cannot be read."""
     status, config = None, None
     try:
-        status = run_status.read(run)
+        status = run_status.read(run.status)
         findings.append(Finding("status", OK, f"{status.status}, {status.last_step} steps"))
     except HarnessError as error:
         findings.append(Finding("status", DAMAGED, str(error)))

@@ -149,7 +149,7 @@ def _standing(path: Path, step: int) -> str:
     """Return `step 100 of 600, running`, without parts that the run's files do not state."""
     run = RunFolder(path)
     try:
-        steps, _ = run_folder.planned_steps(run), run_status.read(run)
+        steps, _ = run_folder.planned_steps(run), run_status.read(run.status)
     except HarnessError:  # conversations can be read all the same
         return f"step {step}"
     return f"step {step}{f' of {steps}' if steps else ''}, {run_state.of(run).status}"

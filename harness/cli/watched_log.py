@@ -244,7 +244,7 @@ def _advice(curve: Curve, step: int, last: int | None, unit: Unit) -> Advice:
 def _rule(run: RunFolder) -> str | None:
     """Return the rule that ended the run, or None if no rule did or the run went on since."""
     with contextlib.suppress(DataError):
-        now = run_status.read(run)
+        now = run_status.read(run.status)
         if not now.is_over and now.stopped_by_rule:
             return str(now.stopped_by_rule.get("rule"))
     return None

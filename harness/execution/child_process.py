@@ -61,11 +61,11 @@ def execute(
         giving_up = lambda: stop_requests.no_new_runs(root) or interrupted()  # noqa: E731
         with run_lease.held(config, giving_up) as lease:
             if stop_requests.no_new_runs(root):
-                return _outcome(run, run_status.read(run))
+                return _outcome(run, run_status.read(run.status))
             code = _supervise(run, config, lease, interrupted, granted)
         return _outcome(run, _settle(run, code, stop_requests.stop_runs(root) or interrupted()))
     except StoppedError:
-        return _outcome(run, run_status.read(run))
+        return _outcome(run, run_status.read(run.status))
     except HarnessError as error:
         return _give_up(run, str(error), error.exit_code)
     except Exception as error:
@@ -141,13 +141,13 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
 
 def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
     """Return the run's status, after correcting run.json if the child ended without writing it."""
-    status = run_status.read(run)
+    status = run_status.read(run.status)
     said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
     if said_so or holder.holder(run) is not None:
         return status
     ended = _unsaid(run, code, stopping)
     status = replace(status, status=ended[0], reason=ended[1], exit_code=ended[2])
-    run_status.write(run, status)
+    run_status.write(run.status, status)
     return status
 
 
@@ -164,8 +164,10 @@ def _unsaid(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
 
 def _give_up(run: RunFolder, reason: str, code: int) -> RunOutcome:
     with contextlib.suppress(HarnessError):
-        status = run_status.read(run)
-        run_status.write(run, replace(status, status="failed", reason=reason, exit_code=code))
+        status = run_status.read(run.status)
+        run_status.write(
+            run.status, replace(status, status="failed", reason=reason, exit_code=code)
+        )
     return RunOutcome(run.path, "failed", reason, code)
 
 

@@ -71,7 +71,7 @@ def become(
     `lock`: descriptor of the folder's lock, which it inherits. `sends`: variables that it may
     send. `more`: further arguments of its command.
     """
-    is_over = run_status.read(where).is_over
+    is_over = run_status.read(where.status).is_over
     lease = RunLease()
     if not is_over:
         lease = run_lease.take(config, process.stop_is_due, safe_text.say)

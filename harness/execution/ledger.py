@@ -126,9 +126,9 @@ def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
     now = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     run = RunFolder(Path(str(row.dir)))
     with contextlib.suppress(DataError):  # run.json is missing or damaged: only the row says it
-        status = run_status.read(run)
+        status = run_status.read(run.status)
         ended = replace(status, status="failed", reason=now.reason, exit_code=now.exit_code)
-        run_status.write(run, ended)
+        run_status.write(run.status, ended)
     return now
 
 

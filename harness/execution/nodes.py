@@ -75,7 +75,7 @@ def help_run(path: Path) -> RunOutcome:
         run_lease.held(config, lambda: False) as lease,
     ):
         _wait(run, config, lease)
-    status = run_status.read(run)
+    status = run_status.read(run.status)
     return RunOutcome(path, status.status, status.reason, status.exit_code)
 
 

@@ -85,7 +85,7 @@ def _wait_until_free(dirs: Sequence[Path]) -> None:
 
 def _status(path: Path) -> RunStatus:
     try:
-        return run_status.read(RunFolder(path))
+        return run_status.read(RunFolder(path).status)
     except DataError:
         return RunStatus()
 
@@ -93,4 +93,4 @@ def _status(path: Path) -> RunStatus:
 def _give_up(path: Path) -> None:
     reason = f"its launcher's worker was killed, {MOST_LOSSES} times"
     ended = replace(_status(path), status="failed", reason=reason, exit_code=KILLED)
-    run_status.write(RunFolder(path), ended)
+    run_status.write(RunFolder(path).status, ended)

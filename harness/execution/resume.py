@@ -49,7 +49,7 @@ def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | N
     if ranks is not None:
         config, more = config.on_ranks(ranks), [*more, "--ranks", str(ranks)]
     sends = frozenset[Grant]()
-    is_over = run_status.read(where).is_over
+    is_over = run_status.read(where.status).is_over
     if is_over and slurm_step.is_other_node():
         raise SystemExit(0)
     if not is_over:
@@ -75,7 +75,7 @@ def status(path: Path) -> dict[str, Any]:
     where = RunFolder(path)
     if not where.is_run():
         raise DataError(f"{path}: {missing_path.why(path) or NEITHER}")
-    written, now = run_status.read(where), run_state.of(where)
+    written, now = run_status.read(where.status), run_state.of(where)
     told = replace(written, status=now.status, reason=now.reason, exit_code=now.exit_code)
     return told.to_json()
 

@@ -102,7 +102,7 @@ def gave_up(status: str, reason: str | None) -> bool:
 def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
     """Return status and reason of a run that ended under the sweep's current holder, else None."""
     try:
-        status = run_status.read(run)
+        status = run_status.read(run.status)
         began = RunFolder(run.path.parent).holder.stat().st_mtime_ns
         ended = status.status == "done" or gave_up(status.status, status.reason)
         if not ended or run.status.stat().st_mtime_ns < began:

@@ -39,7 +39,7 @@ def refuse_newer(run: RunFolder) -> None:
     """Raise VersionError if files of the run contain keys that only a newer version knows, and
     DataError if they cannot be read.
     """
-    status = run_status.read(run)
+    status = run_status.read(run.status)
     keys = unknown_keys(run, status)
     if keys:
         raise VersionError(f"{run.path}: {_sentence(keys, MadeBy(status.versions, status.git))}")
@@ -47,7 +47,7 @@ def refuse_newer(run: RunFolder) -> None:
 
 def refuse_other_simulator(run: RunFolder, version: int) -> None:
     """Raise VersionError if the rows were made with another simulator version than `version`."""
-    status = run_status.read(run)
+    status = run_status.read(run.status)
     written = simulator_of(run, status)
     if written not in (None, version):
         writer = events.writer(run.events, 1, MadeBy(status.versions, status.git))
@@ -126,7 +126,7 @@ def _any_writer(root: Path) -> MadeBy:
     """Return the versions that a sweep's runs were planned with, from the first with a record."""
     for path in sorted(root.glob("*/run.json")):
         try:
-            status = run_status.read(RunFolder(path.parent))
+            status = run_status.read(RunFolder(path.parent).status)
         except DataError:
             continue
         if status.versions:

@@ -123,7 +123,7 @@ def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | N
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
     made_by = provenance.now()
     run_status.write(
-        folder,
+        folder.status,
         RunStatus(
             config_hash=config_file.config_hash(config),
             seed=config.seed,
@@ -166,7 +166,7 @@ def read_config(folder: RunFolder) -> RunConfig:
 def lacking_plug_ins(folder: RunFolder) -> tuple[str, ...]:
     """Name and version of each plug-in that the run was planned with and that is not installed."""
     try:
-        return provenance.lacking_plug_ins(run_status.read(folder).versions)
+        return provenance.lacking_plug_ins(run_status.read(folder.status).versions)
     except DataError:
         return ()
 

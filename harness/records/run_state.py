@@ -40,10 +40,12 @@ class RunState:
 def of(run: RunFolder) -> RunState:
     """Return the state of a folder that contains run.json."""
     try:
-        now = run_status.read(run)
+        now = run_status.read(run.status)
         if now.status in ("planned", "running"):
             is_held = (holder.holder(run) or holder.elsewhere(run)) is not None
-            now = run_status.read(run)  # the run may have ended before the check of its holder
+            now = run_status.read(
+                run.status
+            )  # the run may have ended before the check of its holder
             return _unended(now, is_held)
     except DataError as error:
         return RunState(DAMAGED, str(error), error.exit_code)

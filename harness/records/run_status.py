@@ -6,15 +6,13 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from harness.config.run import SCHEMA
 from harness.errors import DataError
 from harness.records import atomic, plain_file
 from harness.utils import shape
-
-if TYPE_CHECKING:
-    from harness.records.run_folder import RunFolder
 
 ENDED = ("done", "failed", "stopped")
 STATUSES = ("planned", "running", *ENDED)
@@ -74,27 +72,28 @@ class RunStatus:
         return {"schema": values.pop("schema"), **values}
 
 
-def read(folder: RunFolder) -> RunStatus:
-    """Read run.json. Keys of later versions are ignored. Raises DataError if the file is missing or
-    malformed.
+def read(path: Path) -> RunStatus:
+    """Read run.json at `path`. Keys of later versions are ignored.
+
+    Raises DataError if the file is missing or malformed.
     """
-    content = plain_file.text(folder.status)
+    content = plain_file.text(path)
     try:
         values = json.loads(content)
     except (ValueError, RecursionError) as error:
         why = plain_file.one_line(error)
-        raise DataError(f"{folder.status}: cannot be read: {why}") from error
+        raise DataError(f"{path}: cannot be read: {why}") from error
     if isinstance(values, dict):
         for key in CAME_LATER:
             values.setdefault(key, None)
     problem = shape.problem(RunStatus, values)
     if problem:
-        raise DataError(f"{folder.status}: cannot be read: {problem}")
+        raise DataError(f"{path}: cannot be read: {problem}")
     if values["status"] not in STATUSES:
         rule = f"status must be one of {', '.join(STATUSES)}, got {values['status']!r}"
-        raise DataError(f"{folder.status}: cannot be read: {rule}")
+        raise DataError(f"{path}: cannot be read: {rule}")
     return RunStatus(**{f.name: values[f.name] for f in dataclasses.fields(RunStatus)})
 
 
-def write(folder: RunFolder, status: RunStatus) -> None:
-    atomic.write_json(folder.status, status.to_json())
+def write(path: Path, status: RunStatus) -> None:
+    atomic.write_json(path, status.to_json())

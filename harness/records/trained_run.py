@@ -46,7 +46,7 @@ def find(folder: Path, step: int | None = None) -> TrainedRun:
     DataError if there is no checkpoint, or if it is damaged or belongs to another run.
     """
     run = RunFolder(folder)
-    status, config = run_status.read(run), run_folder.read_config(run)
+    status, config = run_status.read(run.status), run_folder.read_config(run)
     changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)

@@ -156,7 +156,7 @@ def _planned_now(run: RunFolder) -> tuple[str, int] | None:
     be read, its config was changed, or another simulator version made its rows.
     """
     try:
-        status, values = run_status.read(run), plain_file.yaml_values(run.config)
+        status, values = run_status.read(run.status), plain_file.yaml_values(run.config)
         if compatibility.changed_values(run, status, values) is not None:
             return None
         if compatibility.simulator_of(run, status) not in (None, simulator.VERSION):

@@ -61,7 +61,7 @@ def write_run(
         measurement=card,
         start_model=start_model,
     )
-    run_status.write(RunFolder(folder), record)
+    run_status.write(RunFolder(folder).status, record)
     return folder
 
 
@@ -71,8 +71,8 @@ def planned_with(folder: Path, part: str, **values: Any) -> None:
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     config[part].update(values)
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    planned = replace(run_status.read(run), config_hash=config_file.hash_of(config))
-    run_status.write(run, planned)
+    planned = replace(run_status.read(run.status), config_hash=config_file.hash_of(config))
+    run_status.write(run.status, planned)
 
 
 def of_an_older_version(folder: Path, *keys: str) -> None:
@@ -82,8 +82,8 @@ def of_an_older_version(folder: Path, *keys: str) -> None:
     for *parts, name in (key.split(".") for key in keys):
         del functools.reduce(dict.__getitem__, parts, config)[name]
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    planned = replace(run_status.read(run), config_hash=config_file.hash_of(config))
-    run_status.write(run, planned)
+    planned = replace(run_status.read(run.status), config_hash=config_file.hash_of(config))
+    run_status.write(run.status, planned)
 
 
 def anchors(

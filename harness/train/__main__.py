@@ -103,7 +103,7 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
     config = config if ranks is None else config.on_ranks(ranks)
-    status = run_status.read(run)
+    status = run_status.read(run.status)
     changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)
@@ -117,11 +117,11 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     running = replace(status, status="running", attempts=attempts, simulator_version=version)
     if stop_again:
         running = replace(running, stopped_by_rule=None)
-    run_status.write(run, replace(running, reason=None, exit_code=None))
+    run_status.write(run.status, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
     try:
-        ended = replace(run_status.read(run), status=name, reason=reason, exit_code=code)
-        run_status.write(run, ended)
+        ended = replace(run_status.read(run.status), status=name, reason=reason, exit_code=code)
+        run_status.write(run.status, ended)
     except HarnessError as error:  # such as a full disk; the released lock still shows the end
         safe_text.say(str(error))
         name, code = "failed", code or StorageError.exit_code

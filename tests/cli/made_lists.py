@@ -22,10 +22,10 @@ def made(path: Path, status: str = "done", steps: int = 3) -> Path:
     for step in range(1, steps + 1):
         log.append(step, ROW)
     log.close()
-    now = run_status.read(run)
+    now = run_status.read(run.status)
     ended = {**now.to_json(), "status": status, "last_step": steps}
     ended.pop("schema")
-    run_status.write(run, run_status.RunStatus(**ended))
+    run_status.write(run.status, run_status.RunStatus(**ended))
     return path
 
 

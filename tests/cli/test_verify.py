@@ -45,7 +45,7 @@ def test_a_whole_run_is_reported_part_by_part(done: RunFolder) -> None:
         "outcomes": "of step 3",
         "conversations": "2 files",
         "versions": "as they are now",
-        "config": f"as planned, hash {run_status.read(done).config_hash}",
+        "config": f"as planned, hash {run_status.read(done.status).config_hash}",
     }
 
 

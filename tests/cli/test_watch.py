@@ -233,7 +233,7 @@ def test_a_sweep_is_followed_run_by_run(run: Path, tmp_path: Path) -> None:
     told = events(done.stdout)
     assert [Path(event["run"]).name for event in told] == ["0-easy-seed1", "1-easy-seed2"]
     assert all(event["event"] == "end" for event in told)
-    assert run_status.read(RunFolder(tmp_path / "0-easy-seed1")).status == "done"
+    assert run_status.read(RunFolder(tmp_path / "0-easy-seed1").status).status == "done"
 
 
 def test_a_sweep_below_the_path_that_still_runs_is_waited_for(tmp_path: Path) -> None:

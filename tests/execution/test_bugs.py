@@ -54,7 +54,7 @@ def test_a_bug_in_a_run_is_in_its_debug_log(tmp_path: Path) -> None:
     text = (run.path / "debug.log").read_text()
     assert "in breaks" in text
     assert "\x1b" not in text
-    status = run_status.read(run)
+    status = run_status.read(run.status)
     assert (status.status, status.exit_code) == ("failed", 1)
     assert str(status.reason).endswith(f"; traceback in {run.path}/debug.log")
 

@@ -143,8 +143,8 @@ def test_a_key_that_somebody_wrote_into_a_config_is_no_newer_version(sweep: Path
 
 
 def of_simulator(run: RunFolder, version: int) -> None:
-    status = run_status.read(run)
-    run_status.write(run, dataclasses.replace(status, simulator_version=version))
+    status = run_status.read(run.status)
+    run_status.write(run.status, dataclasses.replace(status, simulator_version=version))
 
 
 def test_rows_of_another_simulator_are_read_and_not_continued(sweep: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_run_records_its_simulator_and_one_without_rows_takes_todays(sweep: Pa
     shutil.rmtree(run.checkpoints)
     of_simulator(run, simulator.VERSION + 1)
     assert here("resume", str(run.path), cwd=sweep).returncode == 0
-    assert run_status.read(run).simulator_version == simulator.VERSION
+    assert run_status.read(run.status).simulator_version == simulator.VERSION
 
 
 def test_a_done_run_of_another_simulator_stays_done(sweep: Path) -> None:

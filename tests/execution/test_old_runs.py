@@ -56,7 +56,7 @@ def test_verify_accepts_it_and_says_what_cannot_be_told(old: RunFolder) -> None:
 
 
 def test_its_run_json_is_read(old: RunFolder) -> None:
-    assert run_status.read(old).start_model is None
+    assert run_status.read(old.status).start_model is None
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_a_sweep_of_then_is_read_and_its_rows_are_kept(sweep: Path) -> None:
 
 
 def test_a_run_of_then_is_resumed_to_its_rows(single: RunFolder) -> None:
-    assert run_status.read(single).simulator_version == 3
+    assert run_status.read(single.status).simulator_version == 3
     assert "crashed, 4/8 steps" in here("status", "run", cwd=single.path.parent).stdout
     go_on(single, lambda: here("resume", "run", cwd=single.path.parent))
     expect_rows(single, "run")

@@ -30,7 +30,7 @@ VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
 def status(path: Path, word: str, attempt: int = 1, reason: str | None = None) -> None:
     path.mkdir(exist_ok=True)
     written = RunStatus(word, reason, last_step=rows(path), attempts=attempt)
-    run_status.write(RunFolder(path), written)
+    run_status.write(RunFolder(path).status, written)
 
 
 Running = Callable[[Path], None]

@@ -26,7 +26,7 @@ def put(path: Path, status: RunStatus) -> RunFolder:
     made = RunFolder(path)
     path.mkdir(parents=True, exist_ok=True)
     run_folder.create(made, RunConfig())
-    run_status.write(made, status)
+    run_status.write(made.status, status)
     return made
 
 
@@ -65,7 +65,7 @@ def test_a_sweep_that_is_done_has_nothing_to_do(
 ) -> None:
     root = make_sweep(monkeypatch, tmp_path)
     for path in root.glob("[0-9]*"):
-        run_status.write(RunFolder(path), RunStatus("done", exit_code=0))
+        run_status.write(RunFolder(path).status, RunStatus("done", exit_code=0))
     known, code = resume.resume(root, "jsonl")
     assert (code, {row.status for row in known.runs}) == (0, {"done"})
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -76,8 +76,8 @@ def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_sweep(monkeypatch, tmp_path)
-    run_status.write(RunFolder(root / "1-medium-seed1"), RunStatus("done", exit_code=0))
-    run_status.write(RunFolder(root / "2-medium-seed2"), RunStatus("running"))
+    run_status.write(RunFolder(root / "1-medium-seed1").status, RunStatus("done", exit_code=0))
+    run_status.write(RunFolder(root / "2-medium-seed2").status, RunStatus("running"))
     moved = tmp_path / "elsewhere"
     shutil.move(root, moved)
     (moved / "0-medium-seed0" / "run.json").unlink()
@@ -109,8 +109,8 @@ def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path: 
     root = only_sweep(tmp_path)
     damaged, blocked, healthy = (root / f"{n}-medium-seed{n + 1}" for n in range(3))
     for run in (RunFolder(damaged), RunFolder(healthy)):
-        stopped = replace(run_status.read(run), status="stopped", exit_code=75)
-        run_status.write(run, stopped)
+        stopped = replace(run_status.read(run.status), status="stopped", exit_code=75)
+        run_status.write(run.status, stopped)
     (damaged / "config.yaml").write_text("schema: 2\n")
     shutil.rmtree(blocked)
     blocked.write_text("a file where the folder should be")
@@ -127,7 +127,7 @@ def test_a_run_that_another_process_executes_is_left_to_it(
 ) -> None:
     root = make_sweep(monkeypatch, tmp_path)
     busy = RunFolder(root / "0-medium-seed0")
-    run_status.write(busy, RunStatus("running"))
+    run_status.write(busy.status, RunStatus("running"))
     with holder.hold(busy):
         known = ledger.read(root)
         assert known.runs[0].status == "running"
@@ -178,7 +178,7 @@ def test_a_run_that_cannot_start_is_a_row_with_its_reason(
     outcome = child_process.execute(made.path)
     assert (outcome.status, outcome.exit_code) == ("failed", 2)
     assert "schema must be 1, got 2" in str(outcome.reason)
-    assert run_status.read(made).reason == outcome.reason
+    assert run_status.read(made.status).reason == outcome.reason
 
 
 def test_a_run_without_the_gpu_it_asks_for_is_a_row_with_code_71(

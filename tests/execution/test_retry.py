@@ -25,8 +25,8 @@ def ended(root: Path, *ends: tuple[str, str]) -> list[str]:
         run = RunFolder(root / f"{n}-run")
         run_folder.create(run, RunConfig(seed=n))
         reason = reason.format(n=n, dir=run.path)
-        was = run_status.read(run)
-        run_status.write(run, replace(was, status=status, reason=reason, exit_code=75))
+        was = run_status.read(run.status)
+        run_status.write(run.status, replace(was, status=status, reason=reason, exit_code=75))
         dirs.append(str(run.path))
     return dirs
 

@@ -96,7 +96,7 @@ def test_a_level_trained_on_unchecked_is_told_and_recorded_with_what_was_measure
     assert note.startswith("difficulty=hard: unchecked, and every verdict says so: the user is not")
     made = ledger.create(plan, ())
     for row in made.runs:
-        kept = records.from_json(run_status.read(RunFolder(Path(str(row.dir)))).validity)
+        kept = records.from_json(run_status.read(RunFolder(Path(str(row.dir))).status).validity)
         assert kept is not None
         assert kept["hard"].problems
         assert kept["hard"].reader == "lexical"

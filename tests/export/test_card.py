@@ -85,9 +85,9 @@ def test_what_a_run_folder_says_is_text_in_its_card(
     run: RunFolder, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     mine = RunFolder(shutil.copytree(run.path, tmp_path / "one"))
-    status = run_status.read(mine)
+    status = run_status.read(mine.status)
     card = {f"key {n}": text for n, text in enumerate(MARKUP)}
-    run_status.write(mine, replace(status, measurement=card, versions=card))
+    run_status.write(mine.status, replace(status, measurement=card, versions=card))
     law = {
         "run": "one", "status": "ok", "verdict": MARKUP[0], "reasons": list(MARKUP),
         "regime": MARKUP[1], "reward": MARKUP[2],

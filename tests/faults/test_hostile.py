@@ -149,8 +149,8 @@ PICKLES: dict[str, Callable[[Path, Path], object]] = {
 def test_a_checkpoint_that_somebody_made_runs_nothing(tmp_path: Path, what: str) -> None:
     """Its manifest is right: whoever can write the files can write that too."""
     run, bomb = make_run(tmp_path / "run", quick()), tmp_path / "bomb"
-    status = replace(run_status.read(run), simulator_version=simulator.VERSION)
-    run_status.write(run, status)
+    status = replace(run_status.read(run.status), simulator_version=simulator.VERSION)
+    run_status.write(run.status, status)
     step = 1
     log = MetricsLog(run.metrics)
     log.append(step, {})
@@ -187,7 +187,9 @@ REASON = "\x1b]52;c;aGk=\x07\x1b[31mred\x9b31m \u202eolleh [/] [link=file:///x]\
 @pytest.mark.slow
 def test_what_a_run_says_of_itself_is_shown_and_does_nothing(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run\x1b[2J", quick())
-    run_status.write(run, replace(run_status.read(run), status="failed", reason=REASON))
+    run_status.write(
+        run.status, replace(run_status.read(run.status), status="failed", reason=REASON)
+    )
     for words in (("status", str(run.path)), ("resume", str(run.path) + "\x1b[2J")):
         done = harness(*words, cwd=tmp_path)
         assert all(c.isprintable() or c == "\n" for c in done.stdout + done.stderr)

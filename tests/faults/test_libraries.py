@@ -60,7 +60,7 @@ def test_a_pickle_in_a_checkpoint_of_a_model_is_65_and_not_run(
 ) -> None:
     run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
     shutil.rmtree(run.checkpoints / "step-00003")
-    run_status.write(run, replace(run_status.read(run), status="stopped"))
+    run_status.write(run.status, replace(run_status.read(run.status), status="stopped"))
 
     def fill(path: Path) -> None:
         shutil.copytree(run.checkpoints / "step-00002" / "trainer", path / "trainer")

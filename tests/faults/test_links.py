@@ -35,7 +35,7 @@ from harness.train.rollout import curriculum
 from tests.faults.planted import NEAR, VICTIM, Seen, names, numbers, of_a_run, own, planted
 
 WRITES: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "run.json": ("run.json", lambda at: run_status.write(RunFolder(at), RunStatus())),
+    "run.json": ("run.json", lambda at: run_status.write(RunFolder(at).status, RunStatus())),
     "sweep.json": (
         "sweep.json",
         lambda at: sweep_file.write(at, sweep_file.Sweep(str(at), {}, ())),

@@ -53,7 +53,7 @@ def test_a_done_run_whose_rows_were_cut_is_said_to_be_damaged(
     done: RunFolder, tmp_path: Path, kind: str
 ) -> None:
     run = copied(done, tmp_path)
-    assert soundness.damage(run, run_status.read(run)) is None
+    assert soundness.damage(run, run_status.read(run.status)) is None
     CUT[kind](run.metrics)
     last = "step 2" if kind.startswith("cut") else "none"
     reason = (

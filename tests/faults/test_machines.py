@@ -134,8 +134,10 @@ def hollow(tmp_path: Path) -> RunFolder:
         log.append(step, {"entropy": 1.0, "reward": 0.5})
     log.close()
     os.truncate(run.metrics, 3 * 2**30)
-    stopped = replace(run_status.read(run), status="stopped", simulator_version=simulator.VERSION)
-    run_status.write(run, stopped)
+    stopped = replace(
+        run_status.read(run.status), status="stopped", simulator_version=simulator.VERSION
+    )
+    run_status.write(run.status, stopped)
     return run
 
 

@@ -193,7 +193,9 @@ def test_a_config_of_a_newer_version_is_read_and_not_resumed(
     values["trainer"]["invented_later"] = 7
     run.config.write_text(yaml.safe_dump(values))
     planned = config_file.hash_of(values)
-    run_status.write(run, dataclasses.replace(run_status.read(run), config_hash=planned))
+    run_status.write(
+        run.status, dataclasses.replace(run_status.read(run.status), config_hash=planned)
+    )
     assert told(run.path) == (0, "")
     assert here("status", str(run.path), cwd=run.path).returncode == 0
     (one,) = analyse([run.path]).runs

@@ -79,8 +79,8 @@ def _a_link(run: RunFolder) -> None:
 
 def _another_row(run: RunFolder) -> None:
     """A row of today's users that no such run has."""
-    began = replace(run_status.read(run), simulator_version=simulator.VERSION)
-    run_status.write(run, began)
+    began = replace(run_status.read(run.status), simulator_version=simulator.VERSION)
+    run_status.write(run.status, began)
     run.metrics.write_bytes(b'{"step": 1, "entropy": 1}\n')
 
 

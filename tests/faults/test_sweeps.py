@@ -87,5 +87,5 @@ def test_a_preempted_sweep_stops_its_runs_resumably(tmp_path: Path) -> None:
         sweep.communicate(timeout=60)
     assert sweep.returncode == 75
     assert {row["status"] for row in ledger(only_sweep(tmp_path))} <= {"stopped", "planned"}
-    assert run_status.read(RunFolder(run)).exit_code == 75
+    assert run_status.read(RunFolder(run).status).exit_code == 75
     assert not alive(f"{root}/")

@@ -153,7 +153,7 @@ def test_a_process_that_was_given_nothing(
     command = [sys.executable, "-P", "-m", "harness.train", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     refused(done, endpoint, record_property)
-    assert run_status.read(RunFolder(run)).exit_code == 2
+    assert run_status.read(RunFolder(run).status).exit_code == 2
 
 
 @pytest.mark.attack("the address is typed, the key's variable comes from a file", OUGHT)

@@ -51,7 +51,7 @@ def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -
     assert sweep.returncode == 0, said
     assert [row["status"] for row in found] == ["done"] * 3
     assert [rows(Path(str(row["dir"]))) for row in found] == [200] * 3
-    attempts = [run_status.read(RunFolder(Path(str(r["dir"])))).attempts for r in found]
+    attempts = [run_status.read(RunFolder(Path(str(r["dir"]))).status).attempts for r in found]
     assert max(attempts[:2]) == 2, "from its checkpoint"
     assert "one of its workers was killed" in said
     assert "runs are launched again; those begun continue from checkpoints" in said
@@ -69,8 +69,8 @@ def planned(root: Path, count: int) -> list[Path]:
 
 def becomes(path: Path, status: str) -> None:
     run = RunFolder(path)
-    now = run_status.read(run)
-    run_status.write(run, replace(now, status=status, attempts=now.attempts + 1))
+    now = run_status.read(run.status)
+    run_status.write(run.status, replace(now, status=status, attempts=now.attempts + 1))
 
 
 @pytest.mark.attack(
@@ -92,7 +92,7 @@ def test_what_kills_its_workers_is_a_failed_row_in_the_end(
             becomes(path, "done")
 
     relaunch.execute(tmp_path, [poison, *others], launch)
-    ended = [run_status.read(RunFolder(path)) for path in (poison, *others)]
+    ended = [run_status.read(RunFolder(path).status) for path in (poison, *others)]
     record_property("seen", f"{ended[0].reason}; {[status.status for status in ended]}")
     assert launches == [[poison, *others]] * 3 + [others]
     assert [status.status for status in ended] == ["failed", "done", "done"]
@@ -204,7 +204,7 @@ def test_workers_that_outlive_a_killed_sweep_begin_no_run(
         time.sleep(0.1)
     left = [words for pid, words in begun.items() if holders.started(pid)]
     (root,) = (tmp_path / "runs").iterdir()
-    attempts = [run_status.read(RunFolder(p)).attempts for p in root.glob("*-seed?")]
+    attempts = [run_status.read(RunFolder(p).status).attempts for p in root.glob("*-seed?")]
     record_property("seen", f"{len(left)} processes left, {sum(attempts)} runs begun")
     for pid in begun:
         with contextlib.suppress(ProcessLookupError):

@@ -46,8 +46,8 @@ def run(
 
 def stands(folder: Path, **standing: Any) -> None:
     """Write these over what run.json says."""
-    status = run_status.read(RunFolder(folder))
-    run_status.write(RunFolder(folder), replace(status, **standing))
+    status = run_status.read(RunFolder(folder).status)
+    run_status.write(RunFolder(folder).status, replace(status, **standing))
 
 
 def edit(folder: Path, change: Callable[[list[bytes]], Sequence[bytes]]) -> None:

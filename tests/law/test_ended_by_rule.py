@@ -75,4 +75,4 @@ def test_a_record_without_a_step_ends_no_run(tmp_path: Path, record: dict[str, o
     ended.run(tmp_path / "a", stopped_by_rule=record)
     (run,) = analyse([tmp_path]).runs
     assert (run.status, run.ended_by_rule) == ("ok", None)
-    assert run_status.read(RunFolder(tmp_path / "a")).is_over
+    assert run_status.read(RunFolder(tmp_path / "a").status).is_over

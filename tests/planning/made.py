@@ -115,7 +115,7 @@ def _write(folder: Path, point: Point, end: float, medium: float) -> None:
     record = RunStatus(
         status="done", config_hash=config_file.config_hash(config), measurement={"made": True}
     )
-    run_status.write(RunFolder(folder), record)
+    run_status.write(RunFolder(folder).status, record)
     table = of_users[:, None].tolist()
     outcomes.write(folder / "outcomes.json", steps, {"own": table, "medium": table})
     event = {"event": "step", "seconds": {"rollout": 0.1, "eval": 0.0, "update": 0.1}}

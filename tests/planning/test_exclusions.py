@@ -35,7 +35,7 @@ def ask(path: Path) -> Answer:
 
 def set_status(folder: Path, **changed: object) -> None:
     run = RunFolder(folder)
-    run_status.write(run, replace(run_status.read(run), **changed))  # type: ignore[arg-type]
+    run_status.write(run.status, replace(run_status.read(run.status), **changed))  # type: ignore[arg-type]
 
 
 def fail(folder: Path) -> None:

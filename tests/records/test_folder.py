@@ -30,7 +30,7 @@ def test_a_created_folder_is_a_planned_run_with_its_config(tmp_path: Path) -> No
     run_folder.create(run, config)
     assert run.is_run()
     assert run_folder.read_config(run) == config
-    status = run_status.read(run)
+    status = run_status.read(run.status)
     assert (status.status, status.last_step, status.attempts) == ("planned", 0, 0)
     assert status.config_hash == config_hash(config)
     assert "numpy" in status.versions
@@ -148,7 +148,7 @@ def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> N
     older = RunStatus(config_hash=config_file.hash_of(values), seed=3)
     assert compatibility.changed(run, older) is None
     assert compatibility.changed(run, RunStatus()) is None
-    changed = compatibility.changed(run, run_status.read(run))
+    changed = compatibility.changed(run, run_status.read(run.status))
     assert changed is not None
     assert changed.startswith(f"{run.config}: must be as it was when the run was planned (hash and")
     assert compatibility.changed(run, replace(older, seed=4)) is not None
@@ -160,7 +160,7 @@ def test_a_config_of_before_evaluations_followed_the_steps_is_what_it_was(kept: 
     run = RunFolder(Path(__file__).parents[1] / "golden" / kept)
     values = yaml.safe_load(run.config.read_text())
     config = run_folder.read_config(run)
-    assert config_file.hash_of(values) == run_status.read(run).config_hash
+    assert config_file.hash_of(values) == run_status.read(run.status).config_hash
     assert config.trainer.evaluated_every == config.trainer.eval_every
     assert config.trainer.eval_every == values["trainer"]["eval_every"]
     assert to_dict(config)["trainer"]["eval_every"] == values["trainer"]["eval_every"]
@@ -191,7 +191,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
 def test_a_status_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(DataError, match=r"run.json: cannot be read"):
-        run_status.read(RunFolder(tmp_path))
+        run_status.read(RunFolder(tmp_path).status)
 
 
 @pytest.mark.parametrize(
@@ -211,21 +211,21 @@ def test_a_changed_status_is_named_with_its_key_and_its_rule(
     run = RunFolder(tmp_path)
     run.status.write_text(json.dumps(RunStatus().to_json() | change))
     with pytest.raises(DataError, match=rf"run.json: cannot be read: {sentence}"):
-        run_status.read(run)
+        run_status.read(run.status)
 
 
 def test_a_status_without_its_keys_is_no_status(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DataError, match=r"run.json: cannot be read: missing key status"):
-        run_status.read(RunFolder(tmp_path))
+        run_status.read(RunFolder(tmp_path).status)
 
 
 def test_a_later_versions_extra_keys_are_passed_over(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
-    run_status.write(run, RunStatus(status="done", last_step=3))
+    run_status.write(run.status, RunStatus(status="done", last_step=3))
     values = json.loads(run.status.read_text()) | {"colour": "blue"}
     run.status.write_text(json.dumps(values))
-    assert run_status.read(run).last_step == 3
+    assert run_status.read(run.status).last_step == 3
 
 
 HOLD = """
@@ -273,10 +273,10 @@ def test_a_concurrent_question_is_not_taken_for_a_holder(tmp_path: Path) -> None
 def test_status_survives_a_round_trip(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
     status = RunStatus(status="failed", reason="why", exit_code=70, last_step=9, attempts=2)
-    run_status.write(run, status)
-    assert run_status.read(run) == status
-    run_status.write(run, replace(status, status="done"))
-    assert run_status.read(run).status == "done"
+    run_status.write(run.status, status)
+    assert run_status.read(run.status) == status
+    run_status.write(run.status, replace(status, status="done"))
+    assert run_status.read(run.status).status == "done"
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
 
 

@@ -150,7 +150,7 @@ def _write(folder: Path, made: RunConfig, lines: list[dict[str, Any]]) -> None:
     text = yaml.safe_dump(config_file.to_dict(made), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     status = RunStatus("done", config_hash=config_file.config_hash(made), seed=made.seed)
-    run_status.write(RunFolder(folder), status)
+    run_status.write(RunFolder(folder).status, status)
 
 
 GAIN = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
@@ -167,7 +167,7 @@ def record_of(root: Path, outcome: Outcome, seeds: int, judged_at: bool = True) 
     of_arms: dict[str, dict[str, str]] = {}
     for name in names:
         run = RunFolder(root / name)
-        run_status.write(run, replace(run_status.read(run), last_step=N))
+        run_status.write(run.status, replace(run_status.read(run.status), last_step=N))
         match = re.fullmatch(r"\d+-(.*)-seed(\d+)", name)
         assert match
         of_arms.setdefault(match[1], {})[match[2]] = name

@@ -26,8 +26,8 @@ links: {it gains: {quantity: gain, arm: hard, direction: more, margin: 0.05}}
 
 
 def ended(run: Path, **as_now: Any) -> None:
-    status = run_status.read(RunFolder(run))
-    run_status.write(RunFolder(run), dataclasses.replace(status, **as_now))
+    status = run_status.read(RunFolder(run).status)
+    run_status.write(RunFolder(run).status, dataclasses.replace(status, **as_now))
 
 
 def planned(cwd: Path) -> Path:

@@ -66,8 +66,8 @@ def test_of_a_run_that_was_planned_twice_the_one_that_is_done_counts(root: Path)
     (root / study_file.FILE).write_text(json.dumps(stated))
     assert folder.settle(planned(), root).arms["medium"]["1"] == NAMES[0]
     twin = RunFolder(root / "4-medium-seed1")
-    ended = dataclasses.replace(run_status.read(twin), status="done")
-    run_status.write(twin, ended)
+    ended = dataclasses.replace(run_status.read(twin.status), status="done")
+    run_status.write(twin.status, ended)
     assert folder.done(planned(), root) == 1
     assert folder.settle(planned(), root).arms["medium"]["1"] == "4-medium-seed1"
 

@@ -238,7 +238,7 @@ def test_no_row_is_promised_of_a_gpu_or_of_a_server_that_others_ask(
     whole: RunFolder, trainer: dict[str, Any]
 ) -> None:
     own = run_folder.read_config(whole)
-    provenance = resume_checks.provenance_of(whole, own, run_status.read(whole))
+    provenance = resume_checks.provenance_of(whole, own, run_status.read(whole.status))
     assert provenance.promises(1, own)
     adapted = PolicyConfig("hf", "hf", init="random", lora_rank=4)
     other = replace(own, policy=adapted, trainer=replace(own.trainer, **trainer))
@@ -260,7 +260,7 @@ def test_a_damaged_checkpoint_falls_back_and_says_so(whole: RunFolder, killed: R
 
 def test_missing_rows_are_an_error_not_a_gap(whole: RunFolder, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(whole.path, tmp_path / "run"))
-    run_status.write(run, RunStatus("stopped", exit_code=75))
+    run_status.write(run.status, RunStatus("stopped", exit_code=75))
     run.metrics.unlink()
     code, _, err = go_on(run)
     assert code == 65

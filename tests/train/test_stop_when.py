@@ -75,7 +75,7 @@ def test_a_resume_goes_on_without_the_rule_to_the_same_bytes(root: Path, tmp_pat
     assert values["stopped_by_rule"] == stopped
     whole = (root / "free" / "metrics.jsonl").read_bytes()
     assert (copy / "metrics.jsonl").read_bytes() == whole
-    assert run_status.read(RunFolder(copy)).is_over
+    assert run_status.read(RunFolder(copy).status).is_over
     again = commands.harness("resume", str(copy), cwd=tmp_path)
     assert again.returncode == 0
     assert status(copy)["attempts"] == 2

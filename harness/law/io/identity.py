@@ -114,7 +114,7 @@ def read(folder: Path | None) -> Identity:
     ours = run.status.exists() or run.config.exists()
     cards = difficulty_card.read(folder, _levels(config))
     try:
-        status = run_status.read(run)
+        status = run_status.read(run.status)
         changed_at = run.status.stat().st_mtime
     except (DataError, OSError) as error:
         there = run.status.exists() or run.status.is_symlink()

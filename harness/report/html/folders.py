@@ -53,7 +53,7 @@ def _place(run: str, folder: Path | None) -> RunPlace:
     if folder is None:
         return RunPlace(run, None, None)
     try:
-        return RunPlace(run, folder, run_status.read(RunFolder(folder)))
+        return RunPlace(run, folder, run_status.read(RunFolder(folder).status))
     except (DataError, OSError):
         return RunPlace(run, folder, None)
 

@@ -40,11 +40,11 @@ class AttemptLog:
     def write_status(self, **values: Any) -> RunStatus:
         """Set `values` in run.json. Raises StorageError, also if the folder has been removed."""
         try:
-            status = run_status.read(self.run)
+            status = run_status.read(self.run.status)
         except DataError as error:
             raise StorageError(str(error)) from error
         now = replace(status, **values)
-        run_status.write(self.run, now)
+        run_status.write(self.run.status, now)
         return now
 
 
@@ -164,7 +164,7 @@ def begin(log: AttemptLog, config: RunConfig) -> AttemptRows:
     run = log.run
     run_folder.refuse_links(run)
     cleared = checkpoints.clear(run.checkpoints)
-    status = run_status.read(run)
+    status = run_status.read(run.status)
     resume_checks.refuse_another_reader(run, config, status)
     provenance = resume_checks.provenance_of(run, config, status)
     checkpoint, problems = checkpoints.newest(run.checkpoints, provenance.own)

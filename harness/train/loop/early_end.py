@@ -116,12 +116,12 @@ class Leaving:
         reason = within.format(step=rows["last_step"] + 1) + why
         ended = {"status": name, "exit_code": exit_code}
         try:
-            status = run_status.read(self._run)
+            status = run_status.read(self._run.status)
             if status.status in run_status.ENDED:  # only its last words were still to be taken
                 exit_code = exit_code if status.exit_code is None else status.exit_code
                 return
             now = replace(status, status=name, exit_code=exit_code, reason=reason)
-            run_status.write(self._run, replace(now, **rows))
+            run_status.write(self._run.status, replace(now, **rows))
             self._rows.log.emit({"event": "end", **ended})
             where = f"{self._run.path}: "
             say(f"harness: {where}{reason.removeprefix(where)}\n")

@@ -46,7 +46,7 @@ class Session:
         self.run, self.config, self._keeper = run, config, keeper
         self._log = AttemptLog(run, emit)
         self._rows = attempt_records.begin(self._log, config)
-        self._rule = StopRule(config, run_status.read(run).stopped_by_rule is not None)
+        self._rule = StopRule(config, run_status.read(run.status).stopped_by_rule is not None)
         self.leaving = Leaving(self._rows, config.trainer)
         self._deadline = Deadline(config.trainer.step_limit_s, self.leaving.on_deadline)
         own = (lambda: self._rows.provenance.own), self._rows.sums

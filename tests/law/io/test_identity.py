@@ -44,7 +44,7 @@ def test_an_old_card_is_equal_to_one_of_the_default_size_alone(
     for name, said in (("new", new), ("old", old)):
         run = RunFolder(tmp_path / name)
         run.path.mkdir()
-        run_status.write(run, RunStatus(measurement=said))
+        run_status.write(run.status, RunStatus(measurement=said))
         read.append(identity.read(run.path).measurement)
     assert (read[0] == read[1]) == (size == {})
 

@@ -28,8 +28,8 @@ def whole(tmp_path: Path) -> RunFolder:
     folder.metrics.write_bytes(b"".join(lines))
     sums = metric_rows.sums(lines)
     assert sums is not None
-    status = replace(run_status.read(folder), last_step=21, rows=asdict(sums))
-    run_status.write(folder, status)
+    status = replace(run_status.read(folder.status), last_step=21, rows=asdict(sums))
+    run_status.write(folder.status, status)
     return folder
 
 
@@ -72,7 +72,7 @@ def test_damaged_rows(whole: RunFolder, damage: Callable[[Lines], Lines], why: s
 
 def test_a_value_that_is_no_number(whole: RunFolder) -> None:
     """As in a run of before there were checksums."""
-    run_status.write(whole, replace(run_status.read(whole), rows=None))
+    run_status.write(whole.status, replace(run_status.read(whole.status), rows=None))
     rows = [metric_rows.without(row) for row in whole.metrics.read_bytes().splitlines(True)]
     rows[10] = rows[10].replace(b'"eval/reward": 0.', b'"eval/reward": "0.').replace(b"}", b'"}')
     whole.metrics.write_bytes(b"".join(rows))

@@ -59,8 +59,8 @@ def test_a_name_that_is_the_title_is_said_once(swept: Path) -> None:
 
 def test_an_unfinished_run_has_written_and_not_ended(swept: Path) -> None:
     folder = RunFolder(swept / "1-easy-seed2")
-    status = run_status.read(folder)
-    run_status.write(folder, type(status)(**{**vars(status), "status": "stopped"}))
+    status = run_status.read(folder.status)
+    run_status.write(folder.status, type(status)(**{**vars(status), "status": "stopped"}))
     assert "15:19 UTC and last wrote 2026-11-24 16:20 UTC" in head(swept)
 
 

@@ -57,10 +57,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
         level = text.replace("\x00", "").replace("\x1b", "").replace("\x07", "").replace("\x9b", "")
         run_folders.write_run(run, synthetic.lawful_rows(seed, 40), seed, level)
         planned = RunFolder(run)
-        status = run_status.read(planned)
+        status = run_status.read(planned.status)
         card = {"entropy": {text: text}, "list": [text]}
         versions = {"python": text, text: "1"}
-        run_status.write(planned, dataclasses.replace(status, measurement=card, versions=versions))
+        run_status.write(
+            planned.status, dataclasses.replace(status, measurement=card, versions=versions)
+        )
         save(run, (1, 40), 3, text)
     run_folders.write_cards(root, {})
     cards = json.loads((root / "cards.json").read_text())

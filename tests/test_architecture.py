@@ -50,6 +50,17 @@ def test_no_test_imports_from_another() -> None:
     assert not shared
 
 
+def test_no_module_gives_a_name_twice() -> None:
+    """A constant that another one of its name replaces is noticed by no linter."""
+    twice = set()
+    for path in (*PACKAGE.rglob("*.py"), *TESTS.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assigned = [node.targets for node in tree.body if isinstance(node, ast.Assign)]
+        names = [one.id for targets in assigned for one in targets if isinstance(one, ast.Name)]
+        twice |= {f"{path}: {name}" for name in names if names.count(name) > 1}
+    assert not twice
+
+
 PRIVATE_MODULES = {
     *("said", "visible", "room", "needs", "trying", "teaching", "own_files", "places", "idle"),
     *("endings", "stops", "rewording", "listing", "profiling", "probing", "beside", "gates"),

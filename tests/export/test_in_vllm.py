@@ -11,7 +11,7 @@ import pytest
 from harness.config import engine_choice
 from harness.testing import commands
 from tests.train.made import finish, make_run
-from tests.train.made_hugging_face import ON_CPU, SMALL
+from tests.train.made_hugging_face import FOR_VLLM, ON_CPU
 from tests.train.made_ranks import config
 
 pytestmark = [
@@ -26,7 +26,7 @@ def test_vllm_loads_an_export_and_talks_as_transformers_does(
     tmp_path: Path, lora_rank: int
 ) -> None:
     """With the chat template, and the longest reply of the training."""
-    policy = replace(SMALL, lora_rank=lora_rank)
+    policy = replace(FOR_VLLM, lora_rank=lora_rank)
     given = config(1, policy, steps=1, eval_every=0, engine="transformers")
     run = make_run(tmp_path / "run", given, users=None)
     code, _, err = finish(run)

@@ -68,7 +68,8 @@ THINKS = TURNS.replace(
 ON_CPU = Path(__file__).parent / "vllm_on_cpu"
 
 
-SMALL = PolicyConfig(
+FOR_VLLM = PolicyConfig(
     name="hf", kind="hf", init="random", hidden_size=64, layers=2, attention_heads=2,
     key_value_heads=1, head_size=32, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
 )  # fmt: skip
+"""Heads of a size that vLLM takes on a CPU."""

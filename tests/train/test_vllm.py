@@ -27,7 +27,7 @@ from harness.train.warm_start import start_model
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, killed_after, make_run, start, status, wait_for
-from tests.train.made_hugging_face import ON_CPU, SMALL
+from tests.train.made_hugging_face import FOR_VLLM, ON_CPU
 from tests.train.made_hugging_face import config as hugging_face
 from tests.train.made_ranks import config as ranks_config
 from tests.train.made_ranks import ranks_of
@@ -47,7 +47,7 @@ def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PYTHONPATH", ON_PATH)
 
 
-def config(policy: PolicyConfig = SMALL, **trainer: Any) -> RunConfig:
+def config(policy: PolicyConfig = FOR_VLLM, **trainer: Any) -> RunConfig:
     base = hugging_face(policy, steps=4)
     vllm = {"engine": "vllm_colocate", "gpu_memory_share": 0.1, **trainer}
     return replace(base, trainer=replace(base.trainer, **vllm))
@@ -176,7 +176,7 @@ def test_no_room_for_vllm_is_reported_in_one_line(
 @pytest.mark.gpu
 @pytest.mark.skipif(not gpu_lease.gpus(), reason="no GPU on this machine")
 def test_on_a_gpu_vllm_sleeps_while_the_policy_learns(tmp_path: Path) -> None:
-    policy = replace(SMALL, dtype="bfloat16", lora_rank=4)
+    policy = replace(FOR_VLLM, dtype="bfloat16", lora_rank=4)
     run = make_run(tmp_path / "run", config(policy, gpus=1, engine="auto", gpu_memory_share=0.2))
     code, _, err = finish(run)
     assert code == 0, err
@@ -217,7 +217,7 @@ def test_in_a_group_each_rank_draws_what_one_process_draws(tmp_path: Path) -> No
 @pytest.mark.timeout(1800)
 def test_a_run_whose_ranks_are_a_group_agrees_with_the_trainer(tmp_path: Path) -> None:
     """With evaluations, the probe, and groups that are drawn again."""
-    policy = replace(SMALL, attention_heads=4, key_value_heads=2)
+    policy = replace(FOR_VLLM, attention_heads=4, key_value_heads=2)
     vllm: dict[str, Any] = {"engine": "vllm_colocate", "engine_tensor_parallel": 2}
     given = ranks_config(2, policy, steps=2, gpu_memory_share=0.1, **vllm)
     run = make_run(tmp_path / "run", given, users=None)
@@ -233,7 +233,7 @@ def test_a_run_whose_ranks_are_a_group_agrees_with_the_trainer(tmp_path: Path) -
 @pytest.mark.timeout(1800)
 def test_a_rank_of_a_group_that_hangs_is_named(tmp_path: Path) -> None:
     """The first rank waits for it in a round, or in torch within vLLM."""
-    policy = replace(SMALL, attention_heads=4, key_value_heads=2)
+    policy = replace(FOR_VLLM, attention_heads=4, key_value_heads=2)
     vllm: dict[str, Any] = {"engine": "vllm_colocate", "engine_tensor_parallel": 2}
     given = ranks_config(2, policy, gpu_memory_share=0.1, deadline_s=90.0, **vllm)
     run = make_run(tmp_path / "run", given, users=None)

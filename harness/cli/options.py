@@ -63,7 +63,9 @@ AnyRuns = Annotated[
 Logs = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PATH", parser=a_path, help="Runs, sweeps, folders of them, or logs of trainers."
+        metavar="PATH",
+        parser=a_path,
+        help="Runs, sweeps, folders of them, or logs of other trainers.",
     ),
 ]
 OurRuns = Annotated[
@@ -75,7 +77,7 @@ Primary = Annotated[
     typer.Option(
         "--primary",
         metavar="QUANTITY",
-        help="Contrasts: the quantity with most of the 5% error, instead of the ceiling.",
+        help="Primary quantity of contrasts: a, ceiling (default), onset, gain or fall.",
     ),
 ]
 
@@ -85,7 +87,7 @@ PictureFormat = Annotated[
         "--format",
         metavar="KIND",
         show_default=False,
-        help="Kinds of the picture: some of png, svg, pdf; by default png,svg.",
+        help="File formats of the picture: any of png, svg, pdf; by default png,svg.",
     ),
 ]
 

@@ -24,50 +24,50 @@ LATER_UPDATES = Unless("trainer.updates_per_batch", (1,), "every ratio is 1 and 
 
 @dataclass(frozen=True)
 class AlgorithmConfig:
-    """How rewards become advantages, and advantages a loss."""
+    """How advantages are computed from rewards, and the loss from advantages."""
 
     name: Annotated[str, ByOption()] = "grpo"
-    """Name of the algorithm, under which the run is filed."""
+    """Name of the algorithm, as shown in results."""
     kind: Annotated[str, ByOption()] = "grpo"
-    """critique_grpo, dr_grpo, expert_iteration, grpo, gspo, kto, lite_ppo, max_rl, ppo, reinforce,
-    reptile, rloo, vpo or the algorithm of a plug-in."""
+    """Kind of algorithm: critique_grpo, dr_grpo, expert_iteration, grpo, gspo, kto, lite_ppo,
+    max_rl, ppo, reinforce, reptile, rloo, vpo or one from a plug-in."""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
-    """Keys of the algorithm's own, as conf/algorithm/NAME.yaml lists them. One is set by
+    """Options of the algorithm, listed in conf/algorithm/NAME.yaml. Set one by
     algorithm.options.KEY=VALUE."""
     group_size: Annotated[int, Between(1, 1024), Unit("conversations")] = 8
-    """Conversations that share a user and an opening; their mean reward is the baseline of
-    algorithms with groups, which need 2 or more."""
+    """Conversations per group, which share a user and an opening. Algorithms that compare within
+    groups need 2 or more."""
     learning_rate: Annotated[float, Between(0, 1e4)] = 5e-4
-    """Learning rate: of Adam for language models, of plain gradient ascent for policy=tabular,
-    which sets 3.0."""
+    """Learning rate of Adam for language models, of plain gradient ascent for policy=tabular, which
+    sets 3.0."""
     std_floor: Annotated[float | None, Between(0, 10), GRPO] = 0.10
-    """Smallest standard deviation that advantages are divided by. 0 divides by the standard
-    deviation as it is, null does not divide."""
+    """Lower bound of the standard deviation that advantages are divided by. 0: no lower bound;
+    null: no division."""
     std_over: Annotated[str, OneOf(("group", "batch")), GRPO] = "group"
-    """The rewards whose standard deviation advantages are divided by: the group's or the whole
-    batch's."""
+    """Rewards whose standard deviation advantages are divided by: those of the group or of the
+    whole batch."""
     denominator: Annotated[
         str, OneOf(("tokens", "constant")), BY_CONSTANT, BY_TOKEN, BY_CONVERSATION
     ] = "tokens"
-    """Divisor of the summed loss: the number of tokens (their mean), or a constant, the most tokens
-    that a batch could hold."""
+    """Divisor of the summed token losses: the number of tokens (giving the mean), or a constant,
+    the largest possible number of tokens in a batch."""
     null_control: bool = False
     """Permute the advantages of whole conversations within each group, or within the batch for an
-    algorithm without groups. The policy gets updates of the same size without any signal: a
-    baseline for what noise alone does."""
+    algorithm without groups. Updates keep their size and carry no signal: a control for the effect
+    of noise alone."""
     clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS] = 0.2
-    """Lower clip of the probability ratio: at 1 - clip_low."""
+    """Lower clip bound of the probability ratio: 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS] = 0.2
-    """Upper clip of the probability ratio: at 1 + clip_high."""
+    """Upper clip bound of the probability ratio: 1 + clip_high."""
     adam_beta1: Annotated[float, Between(0, 0.9999), ANY_LANGUAGE_MODEL] = 0.9
     """Decay rate of Adam's first moment."""
     adam_beta2: Annotated[float, Between(0, 0.99999), ANY_LANGUAGE_MODEL] = 0.99
     """Decay rate of Adam's second moment."""
     adam_epsilon: Annotated[float, Between(0, 1), ANY_LANGUAGE_MODEL] = 1e-3
-    """Adam's epsilon. Large on purpose: with the usual 1e-8, gradient noise becomes full-sized
+    """Adam's epsilon. Deliberately large: with the usual 1e-8, gradient noise becomes full-sized
     steps that degrade the tiny model's text."""
     max_grad_norm: Annotated[float, Between(0, 1e6), ANY_LANGUAGE_MODEL] = 1.0
-    """Gradients are clipped to this norm."""
+    """Norm to which gradients are clipped."""
 
     def __post_init__(self) -> None:
         ranges.check("algorithm", self)
@@ -78,12 +78,12 @@ class AlgorithmConfig:
 
 @dataclass(frozen=True)
 class RemedyConfig:
-    """Remedies against the collapse of the policy's entropy; `none` does nothing."""
+    """Remedies against the collapse of policy entropy; `none` applies none."""
 
     name: Annotated[str, ByOption()] = "none"
-    """Name of the remedy, under which the run is filed."""
+    """Name of the remedy, as shown in results."""
     methods: dict[str, Any] = field(default_factory=dict)
-    """Methods and their keys, as conf/remedy/NAME.yaml lists them. One key is set by
+    """Methods and their options, listed in conf/remedy/NAME.yaml. Set one by
     remedy.methods.METHOD.KEY=VALUE."""
 
     def __post_init__(self) -> None:

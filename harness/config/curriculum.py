@@ -23,34 +23,37 @@ LAST_STEP = 10_000_000
 
 @dataclass(frozen=True)
 class CurriculumConfig:
-    """The change of difficulty in training. Evaluations are not affected by it."""
+    """The schedule of difficulty in training. Evaluations do not follow it."""
 
     name: Annotated[str, ByOption()] = "none"
-    """Name of the curriculum, under which the run is filed."""
+    """Name of the curriculum, as shown in results."""
     kind: Annotated[str, OneOf(("none", *CLIMBS, "reverse")), ByOption()] = "none"
-    """none (one difficulty), staged (easy, then medium, then hard), adaptive (difficulty follows
-    the reward), mixed (a level drawn for each group) or reverse (conversations that begin late)."""
+    """Kind of curriculum: none (one difficulty), staged (easy, then medium, then hard), adaptive
+    (difficulty follows the reward), mixed (a level drawn for each group) or reverse (the policy
+    takes over late in a conversation, then ever earlier)."""
     medium_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), STAGED] = None
-    """First step at medium. null: after a third of the run, or halfway to hard_from."""
+    """First step at medium. null: one third into the run, or halfway to hard_from."""
     hard_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), STAGED] = None
-    """First step at hard, not before medium_from. null: after two thirds of the run, or halfway
-    between medium_from and the end."""
+    """First step at hard, not before medium_from. null: two thirds into the run, or halfway between
+    medium_from and the end."""
     target: Annotated[float, Between(0, 1), ADAPTIVE] = 0.5
-    """Mean final emotion as reported / 100 that difficulty is steered towards."""
+    """Mean reported final emotion / 100 that the difficulty is adapted to reach."""
     sensitivity: Annotated[float, Between(0, 1000), ADAPTIVE] = 2.0
-    """Gain of the controller: how sharply difficulty responds to a reward off the target."""
+    """Gain of the controller, which changes difficulty by rate * tanh(sensitivity * (reward -
+    target)) in each step."""
     rate: Annotated[float, Between(0, 100), Unit("points"), ADAPTIVE] = 50.0
     """Largest change of difficulty (0 easy, 50 medium, 100 hard) in one step."""
     weight_easy: Annotated[float, Between(0, 1e6), MIXED] = 1.0
-    """Weight of easy when a group's level is drawn; the weights need not sum to 1."""
+    """Weight of easy when a group's level is drawn. The weights need not sum to 1."""
     weight_medium: Annotated[float, Between(0, 1e6), MIXED] = 1.0
     """Weight of medium."""
     weight_hard: Annotated[float, Between(0, 1e6), MIXED] = 1.0
     """Weight of hard."""
     start_share: Annotated[float, Between(0, 0.95), REVERSE] = 0.75
-    """Share of a conversation that is already over when the policy takes over, at step 1."""
+    """Share of a conversation that is over when the policy takes over, at step 1. It falls linearly
+    to 0 at whole_from."""
     whole_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), REVERSE] = None
-    """First step of whole conversations. null: after two thirds of the run."""
+    """First step with whole conversations. null: two thirds into the run."""
 
     def __post_init__(self) -> None:
         ranges.check("curriculum", self)

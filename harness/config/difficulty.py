@@ -58,24 +58,25 @@ class DifficultyConfig:
     """The difficulty of the simulated user."""
 
     name: Annotated[str, ByOption()] = "medium"
-    """Name of the level, under which the run is filed."""
+    """Name of the level, as shown in results."""
     start_emotion: Annotated[int, Between(5, 95, multiple_of=5), Unit("points")] = 40
     """Emotion (0 to 100) at the start of a conversation. RLVER evaluates from 40."""
     disclosure: Annotated[str, OneOf(DISCLOSURES)] = "hint"
-    """Openness of the user's words about the hidden intention: stated outright (free), hinted at
-    (hint) or not shown (never)."""
+    """How openly the user shows the hidden intention: states it (free), hints at it (hint) or does
+    not show it (never)."""
     acceptance: Annotated[str, OneOf(ACCEPTANCES)] = "reasonable"
-    """Weight of a reply's fit to the hidden intention against plain kindness: low (any_kindness),
-    higher than that of kindness (reasonable) or nearly all (goal_fit)."""
+    """Weight of a reply's fit to the hidden intention relative to its kindness: lower
+    (any_kindness), higher (reasonable) or almost all (goal_fit)."""
     threshold: Annotated[float, Between(-5, 5), Unit("logits")] = 0.0
-    """Reluctance, subtracted from the logit of the probability that a reply raises the emotion."""
+    """Reluctance of the user, subtracted from the logit of the probability that a reply raises the
+    emotion."""
     step_size: Annotated[int, OneOf((5, 10)), Unit("points")] = 5
-    """The smaller of the two sizes of a change of emotion; the larger one is twice as large."""
+    """Smaller of the two possible sizes of a change of emotion. The larger is twice as large."""
     clamp: Annotated[int, OneOf((5, 10, 15, 20)), Unit("points")] = 10
     """Largest change of emotion in one turn."""
     stop_below: Annotated[int, Between(0, 95), Unit("points")] = 10
-    """The user leaves when the emotion falls below this, and the conversation ends at emotion 0.
-    Must not exceed start_emotion."""
+    """Emotion below which the user leaves; the conversation then ends at emotion 0. Must not exceed
+    start_emotion."""
     turn_cap: Annotated[int, Between(1, MAX_TURNS), Unit("replies")] = 8
     """Maximum number of replies by the policy in one conversation."""
     intentions: Annotated[list[str], SomeOf(INTENTIONS)] = field(
@@ -89,17 +90,17 @@ class DifficultyConfig:
     paths: Annotated[list[str], SomeOf(PATHS, may_be_empty=True), SCRIPTED] = field(
         default_factory=list
     )
-    """Adversarial paths to draw users from, uniformly: once they begin to trust they deny what was
-    said (gaslighting), get angrier (escalation) or press to be told that they are right
-    (validation), until a reply stands the test. Empty: none."""
+    """Adversarial paths to draw users from, uniformly. Once they begin to trust, users deny what
+    was said (gaslighting), get angrier (escalation) or demand to be told that they are right
+    (validation), until a reply passes the test. Empty: none."""
     reward_noise: Annotated[float, Between(0, 100), Unit("points")] = 0.0
     """Standard deviation of Gaussian noise added to each change of emotion that is reported to the
     trainer. The user's own emotion is not affected."""
     reward_flips: Annotated[float, Between(0, 1)] = 0.0
-    """Share of changes that are reported to the trainer with the opposite sign."""
+    """Share of changes of emotion that are reported to the trainer with the opposite sign."""
     unchecked: bool = False
-    """Train also where the level's user is not valid: is not shown to prefer kindness to cruelty,
-    or hears less than half of it. Every verdict on such a run says so."""
+    """Train even if the level's user is not valid: does not verifiably prefer kindness to cruelty,
+    or hears less than half of cruel replies as hurtful. Every verdict on such a run says so."""
 
     def __post_init__(self) -> None:
         ranges.check("difficulty", self)

@@ -25,49 +25,49 @@ class PolicyConfig:
     """The policy that is trained as the supporter."""
 
     name: Annotated[str, ByOption()] = "tiny"
-    """Name of the policy, under which the run is filed."""
+    """Name of the policy, as shown in results."""
     kind: Annotated[str, OneOf(("tabular", "tiny", "hf")), ByOption()] = "tiny"
-    """tabular (a softmax over strategies, in numpy), tiny (a small transformer, built and
-    pretrained here) or hf (a causal model from the Hugging Face hub or a local folder)."""
+    """Kind of policy: tabular (softmax over strategies, in numpy), tiny (small transformer,
+    pretrained here) or hf (causal model from the Hugging Face Hub or a local folder)."""
     temperature: Annotated[float, Between(0.05, 10)] = 1.0
     """Sampling temperature."""
     observation: Annotated[str, OneOf(OBSERVATIONS), TABULAR] = "last_words"
-    """Features by which a tabular policy chooses. conversation: all that was heard and played so
-    far, with weights shared over the turns, and replies that take up the newest fact; last_words:
-    the user's last message alone, with weights of their own at each turn, which hardly learns to
-    listen; conversation_and_tests: conversation, and by which of difficulty.paths the last message
-    puts the policy to the test."""
+    """Features of a tabular policy. conversation: everything heard and played so far, with weights
+    shared over the turns, and replies that take up the newest fact. last_words: only the user's
+    last message, with separate weights for each turn, which hardly learns to listen.
+    conversation_and_tests: conversation, and the path in difficulty.paths by which the last message
+    tests the policy."""
     prior_temperature: Annotated[float, Between(0.1, 10), TABULAR] = 1.0
-    """Divides the logarithm of a tabular policy's prior, its choice before it has learnt anything:
-    below 1 it starts narrower, above 1 more even. Unlike the sampling temperature it leaves the
-    learnt part alone."""
+    """Temperature of a tabular policy's prior, which divides the log prior: below 1 the start
+    policy is narrower, above 1 more uniform. Unlike policy.temperature, it does not scale learned
+    logits."""
     warm_start_strategies: Annotated[str, OneOf(WIDTHS), BUILT_HERE] = "all"
-    """Strategies that the start knows well. narrow: in 92% of replies only question, disclose
-    and affirm, by which policy=tabular earns about as much as by all; the others stay possible. It
-    is what the pretraining of policy=tiny is told, and the prior of policy=tabular."""
+    """Strategies that the start policy uses often. narrow: only question, disclose and affirm in
+    92% of replies, which earn policy=tabular about as much as all; the others remain possible. Sets
+    the pretraining data of policy=tiny and the prior of policy=tabular."""
     max_turn_tokens: Annotated[int, Between(4, 32_768), Unit("tokens"), ANY_LANGUAGE_MODEL] = 32
-    """Maximum length of one reply, thinking included."""
+    """Maximum number of tokens in one reply, including thinking."""
 
     model: Annotated[str, Location(), HF] = ""
-    """Model id on the hub (OWNER/NAME), path of a local folder, or smollm2_135m: the model that
-    comes as a package."""
+    """Model id on the Hub (OWNER/NAME), path of a local folder, or smollm2_135m, a model that is
+    installed as a package."""
     revision: Annotated[str, HF] = ""
-    """Commit or tag on the hub; empty for a folder."""
+    """Commit or tag on the Hub; empty for a local folder."""
     init: Annotated[str, OneOf(("pretrained", "random")), HF] = "pretrained"
-    """Source of the weights: the model (pretrained), or random weights of the shape below with a
-    made-up vocabulary (random), for measuring speed."""
+    """Initial weights: those of the model (pretrained), or random ones with the shape below and an
+    artificial vocabulary (random), for measuring speed."""
     system_prompt: Annotated[str, HF] = ""
     """System message at the start of every conversation; empty for none."""
     thinking: Annotated[bool, HF] = False
     """Let the model think before it replies, if its chat template supports that."""
     dtype: Annotated[str, OneOf(("float32", "bfloat16")), ANY_LANGUAGE_MODEL] = "float32"
-    """Data type of the forward passes on a GPU; on a CPU it is float32. The language-model head and
-    weights that are trained stay in float32."""
+    """Data type of forward passes on a GPU; a CPU uses float32. The language-model head and trained
+    weights stay in float32."""
     attention: Annotated[str, OneOf(("sdpa", "eager", "flash_attention_2")), HF] = "sdpa"
-    """Attention implementation that transformers uses. flash_attention_2 is refused: it takes no
-    mask for conversations of unlike length."""
+    """Attention implementation of transformers. flash_attention_2 is refused, since it takes no
+    mask for conversations of different lengths."""
     lora_rank: Annotated[int, Between(0, 1024), HF] = 0
-    """Rank of the LoRA adapters on every linear layer but the head; 0 trains all weights."""
+    """Rank of the LoRA adapters on all linear layers except the head; 0 trains all weights."""
     lora_alpha: Annotated[
         int,
         Between(1, 10_000),
@@ -76,15 +76,16 @@ class PolicyConfig:
     ] = 32
     """Scale of the LoRA adapters: their output is multiplied by lora_alpha / lora_rank."""
     start_model: Annotated[str, OneOf(START_MODELS), ANY_LANGUAGE_MODEL] = "always"
-    """When the start model reads along, for kl and text/start_*: always, or only where_read, by
-    users that are no language models, by a remedy or by the algorithm. policy=hf and the hub models
-    set where_read: of a run that trains all weights the start model is a second copy."""
+    """When the start model scores replies for kl and text/start_*: always, or only where the scores
+    are used (where_read): by users that are not language models, a remedy or the algorithm.
+    policy=hf and the hub models set where_read: in a run that trains all weights, the start model
+    is a second copy."""
     gradient_checkpointing: Annotated[bool, HF] = False
     """Recompute activations in the backward pass: less memory, more time."""
 
     architecture: Annotated[str, OneOf(("qwen2", "qwen3", "llama")), HF] = "qwen3"
-    """Architecture of a model with random weights. For a pretrained model this and the shape below
-    only serve to estimate disk space."""
+    """Architecture of a model with random weights. For a pretrained model, this key and the shape
+    below only serve to estimate disk space."""
     hidden_size: Annotated[int, Between(16, 16_384), ANY_LANGUAGE_MODEL] = 128
     """Width of the residual stream."""
     layers: Annotated[int, Between(1, 128), ANY_LANGUAGE_MODEL] = 2
@@ -98,21 +99,21 @@ class PolicyConfig:
     feed_forward_size: Annotated[int, Between(0, 131_072), HF] = 0
     """Width of the feed-forward layers. 0: three times hidden_size."""
     tied_head: Annotated[bool, HF] = True
-    """Share the weights of the input embedding with the language-model head."""
+    """Share weights between the input embedding and the language-model head."""
     vocabulary: Annotated[int, Between(400, 1_000_000), Unit("tokens"), ANY_LANGUAGE_MODEL] = 1600
-    """Size of the vocabulary. With policy.kind=tiny, of the byte-pair vocabulary that is trained on
+    """Size of the vocabulary. With policy.kind=tiny, the byte-pair vocabulary is trained on
     generated dialogues."""
 
     warm_start_copy_steps: Annotated[int, Between(0, 100_000), Unit("steps"), TINY] = 120
-    """Pretraining steps on dialogues whose replies say back what the user said, which teach the
-    model to copy; they come before the other dialogues."""
+    """Pretraining steps on dialogues whose replies repeat what the user said, to teach copying.
+    They precede warm_start_steps."""
     warm_start_steps: Annotated[int, Between(1, 100_000), Unit("steps"), TINY] = 1150
     """Supervised pretraining steps on generated dialogues, before reinforcement learning."""
     warm_start_learning_rate: Annotated[float, Between(1e-6, 1), TINY] = 8.0e-3
     """Learning rate of the pretraining."""
     warm_start_retold: Annotated[float, Between(0, 1), TINY] = 0.9
-    """Share of the pretraining's dialogues that are retold about other matters, so that what a
-    reply says back can only be copied."""
+    """Share of pretraining dialogues that are retold with other facts and topics, so that the model
+    learns to copy instead of memorising."""
 
     def __post_init__(self) -> None:
         ranges.check("policy", self)

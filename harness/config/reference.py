@@ -40,15 +40,14 @@ INTRODUCTION = """\
 
 <!-- Made by `python -m harness.cli.config > docs/config.md`; edit the fields instead. -->
 
-A run is described by these keys. `harness config` prints this list, `harness config GROUP` one
-group.
+These keys configure a run. `harness config` prints this list, `harness config GROUP` one group.
 
-* `GROUP=NAME` on the command line chooses an option, which is a file conf/GROUP/NAME.yaml;
-  `KEY=VALUE` sets one key and wins over the option.
-* The defaults are those of a run without any words, and those of a remedy's method once a run uses
-  it; an option may set others.
-* A key that belongs to a kind does nothing for another kind and is refused there, as are the keys
-  that only an option sets.
+* `GROUP=NAME` on the command line chooses an option, the file conf/GROUP/NAME.yaml. `KEY=VALUE`
+  sets one key and takes precedence over the option.
+* Defaults apply if no option sets another value. Those of a remedy's method apply once a run uses
+  the method.
+* A key marked "Only with" has no effect otherwise and is then refused. A key marked "Set by
+  GROUP=NAME alone" cannot be set by itself.
 """
 
 

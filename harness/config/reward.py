@@ -18,31 +18,31 @@ BY_TURN = ("turns", "mixed", "ctc")
 
 @dataclass(frozen=True)
 class RewardConfig:
-    """The reward of a conversation in training. Evaluations are not affected by it."""
+    """The training reward of a conversation. Evaluations do not use it."""
 
     name: Annotated[str, ByOption()] = "terminal"
-    """Name of the reward, under which the run is filed."""
+    """Name of the reward, as shown in results."""
     mode: Annotated[str, OneOf(MODES, plug_ins="reward"), ByOption()] = "terminal"
-    """terminal (final emotion as reported / 100), delta (final minus initial emotion, / 100), turns
-    (the change by each reply, credited to that reply), mixed (terminal and turns combined), ctc
-    (terminal, and the change by each reply against the mean of its turn), warmth (mean kindness of
-    the strategies in each reply, whoever the user is), alliance (mean of bond, goal and task, as
-    far as the user keeps account of them), or a plug-in's reward."""
+    """Kind of reward: terminal (reported final emotion / 100), delta (final minus initial emotion,
+    / 100), turns (the change of emotion by each reply, credited to that reply), mixed (terminal and
+    turns combined), ctc (terminal, plus each reply's change relative to the mean of its turn),
+    warmth (mean kindness of the replies' strategies, whoever the user is), alliance (mean of bond,
+    goal and task, as far as known) or one from a plug-in."""
     mix: Annotated[float | None, Between(0, 1), Only("reward.mode", ("mixed",))] = None
-    """Weight of turns; terminal has the rest. null unless reward=mixed."""
+    """Weight of turns; terminal has weight 1 - mix. null unless reward=mixed."""
     credit: Annotated[float | None, Between(0, 1000), Only("reward.mode", ("ctc",))] = None
-    """What a change by 100, against the mean of its turn, adds to a reply's advantage. null unless
-    reward=ctc."""
+    """Amount that a change of emotion by 100, relative to the mean of its turn, adds to a reply's
+    advantage. null unless reward=ctc."""
     return_mix: Annotated[float, Between(0, 1), Only("reward.mode", BY_TURN)] = 0.0
-    """Weight of the change by a reply and all later ones, as credit of the reply; the change by the
-    reply alone has the rest."""
+    """Weight of the return in a reply's credit: the change of emotion by it and all later replies.
+    The change by the reply alone has weight 1 - return_mix."""
     solution_bias: Annotated[float, Between(0, 1)] = 0.0
-    """Weight of solving, the share of replies that suggest or inform; the mode's reward has the
-    rest."""
+    """Weight of the share of replies that suggest or inform. The reward of reward.mode has weight 1
+    - solution_bias."""
     options: Annotated[dict[str, Any], OfPlugIns("reward.mode", MODES)] = field(
         default_factory=dict, hash=False
     )
-    """Keys of the reward that a plug-in adds; one is set by reward.options.KEY=VALUE."""
+    """Options of a plug-in's reward. Set one by reward.options.KEY=VALUE."""
 
     def __post_init__(self) -> None:
         ranges.check("reward", self)

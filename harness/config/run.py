@@ -64,7 +64,7 @@ class RunConfig:
     """One run: one training, from one config, into one folder."""
 
     seed: Annotated[int, Between(0, 2**31 - 1)] = 1
-    """Seed of all random numbers. Runs that differ in the seed alone are pooled as one group."""
+    """Seed of all random numbers. Runs that differ only in the seed are pooled as one group."""
     difficulty: DifficultyConfig = field(default_factory=DifficultyConfig)
     levels: LevelsConfig = field(default_factory=LevelsConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)

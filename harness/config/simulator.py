@@ -89,49 +89,49 @@ class KeyVariable(Rule):
 
 @dataclass(frozen=True)
 class SimulatorConfig:
-    """The simulated user: our own code, or a model behind an OpenAI-compatible endpoint."""
+    """The simulated user: built-in code, or a model behind an OpenAI-compatible endpoint."""
 
     name: Annotated[str, ByOption()] = "scripted"
-    """Name of the simulator, under which the run is filed."""
+    """Name of the simulator, as shown in results."""
     kind: Annotated[str, OneOf(KINDS, plug_ins="simulator"), ByOption()] = "scripted"
-    """scripted (in this process, no model), second (another such user, to see whether what holds of
-    one holds of the other), served (a model behind an endpoint), or a plug-in's simulator."""
+    """Kind of simulator: scripted (in this process, without a model), second (another such user, to
+    test whether results carry over), served (a model behind an endpoint) or one from a plug-in."""
     base_url: Annotated[str, Address(KEY_BELONGS), Location(), SERVED] = "http://127.0.0.1:8000/v1"
     """Address of the endpoint."""
     model: Annotated[str, Model(), SERVED] = "Qwen/Qwen3-4B-Instruct-2507"
-    """Model that the endpoint serves."""
+    """Name of a model that the endpoint serves."""
     api_key_env: Annotated[str, KeyVariable(), Location(), SERVED] = ""
-    """Name of the environment variable that holds the API key, never the key itself; empty if none
+    """Name of the environment variable that holds the API key (not the key itself); empty if none
     is needed."""
     deadline_s: Annotated[float, Between(0.05, 3600), Unit("seconds"), SERVED] = 60.0
     """Time limit of one call, from the request to the last byte of the answer."""
     concurrency: Annotated[int, Between(1, 4096), Unit("calls"), SERVED] = 64
-    """Maximum number of simultaneous calls."""
+    """Maximum number of concurrent calls."""
     requests_per_minute: Annotated[float | None, Between(0.1, 1e7), SERVED] = None
-    """Rate limit of calls; null for none."""
+    """Maximum calls per minute; null: no limit."""
     tokens_per_minute: Annotated[float | None, Between(1, 1e10), SERVED] = None
-    """Rate limit of tokens, prompts and answers together; null for none."""
+    """Maximum tokens per minute, prompts and answers together; null: no limit."""
     retries: Annotated[int, Between(0, 50), SERVED] = 5
-    """Retries of a failed call before its conversation is given up."""
+    """Retries of a failed call before its conversation counts as failed."""
     backoff_s: Annotated[float, Between(0, 60), Unit("seconds"), SERVED] = 0.5
-    """Wait before the first retry. It doubles with each further retry, with jitter."""
+    """Wait before the first retry. It doubles with each further retry and has jitter."""
     temperature: Annotated[float | None, Between(0, 2), SERVED] = 0.5
-    """Sampling temperature of the user; null for the endpoint's own. RLVER uses 0.5
-    (arXiv 2507.03112)."""
+    """Sampling temperature of the user; null: the endpoint's default. RLVER uses 0.5 (arXiv
+    2507.03112)."""
     max_tokens: Annotated[int, Between(16, 100_000), Unit("tokens"), SERVED] = 400
     """Maximum length of one answer."""
     outage_s: Annotated[float, Between(0, 1e6), Unit("seconds"), SERVED] = 3600.0
-    """Time that a run waits for an endpoint that does not answer before it stops; 0 stops at
+    """How long a run waits for an endpoint that does not answer before it stops; 0 stops at
     once."""
     reader: Annotated[str, OneOf(READERS), SCRIPTED] = "lexical"
-    """What the scripted user hears each sentence with: lexical (words and phrases, microseconds) or
-    lm (these and a language model's hidden states, some 60 milliseconds a new sentence)."""
+    """How the scripted user interprets a sentence: lexical (by words and phrases, in microseconds)
+    or lm (also by a language model's hidden states, in some 60 milliseconds per new sentence)."""
     reader_model: Annotated[str, Location(), SCRIPTED, LM_READER] = ""
-    """Language model of the reader: smollm2_135m (comes as a package), an id on the Hugging Face
-    hub or a local folder."""
+    """Language model of the reader: smollm2_135m (installed as a package), an id on the Hugging
+    Face Hub or a local folder."""
     reader_head: Annotated[str, Location(), SCRIPTED, LM_READER] = ""
-    """File of the head that benchmarks/lm_reader.py has learnt for that model; empty for the one
-    that is shipped, for SmolLM2-135M-Instruct."""
+    """File of the head that benchmarks/lm_reader.py trained for that model; empty for the shipped
+    head, for SmolLM2-135M-Instruct."""
     profiles: Annotated[str, Location(), Only("simulator.kind", ("scripted", "served"))] = ""
     """JSONL file with your own users; empty for the built-in ones."""
     typicality_cut: Annotated[
@@ -141,13 +141,13 @@ class SimulatorConfig:
         Only("simulator.kind", IN_PROCESS),
         ANY_LANGUAGE_MODEL,
     ] = TYPICALITY_CUT
-    """Surprise beyond which a reply is no language to the user: how much less likely the start
-    model finds it than replies of its own, in standard deviations of theirs. One-sided: replies
-    that it finds likelier earn nothing. null leaves this check out."""
+    """Surprise above which the user does not take a reply for language: how much less likely the
+    start model finds it than its own replies, in their standard deviations. One-sided: unusually
+    likely replies gain nothing. null disables the check."""
     options: Annotated[dict[str, Any], OfPlugIns("simulator.kind", KINDS)] = field(
         default_factory=dict, hash=False
     )
-    """Keys of the simulator that a plug-in adds; one is set by simulator.options.KEY=VALUE."""
+    """Options of a plug-in's simulator. Set one by simulator.options.KEY=VALUE."""
 
     def __post_init__(self) -> None:
         ranges.check("simulator", self)

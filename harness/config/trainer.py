@@ -35,100 +35,103 @@ class TrainerConfig:
     """Length of training, batch size, hardware, and how often a run evaluates and saves."""
 
     name: Annotated[str, ByOption()] = "default"
-    """Name of the trainer's option, under which the run is filed."""
+    """Name of the trainer option, as shown in results."""
     steps: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 100
-    """Training steps. policy=tabular sets 600."""
+    """Number of training steps. policy=tabular sets 600."""
     conversations: Annotated[int, Between(2, 1_000_000), Unit("conversations")] = 64
-    """Conversations per step (batch size); a multiple of algorithm.group_size."""
+    """Conversations per step (batch size). Must be a multiple of algorithm.group_size."""
     updates_per_batch: Annotated[int, Between(1, 1000), Unit("updates")] = 1
-    """Optimiser updates on each batch, each over the whole batch. 1 is strictly on-policy."""
+    """Optimiser updates per batch, each on the whole batch. 1 is strictly on-policy."""
     tokens_at_once: Annotated[
         int | None, Between(16, 100_000_000), Unit("tokens"), ANY_LANGUAGE_MODEL
     ] = None
-    """Most tokens, padding included, in one forward and backward of an update; one conversation
-    alone may have more. null: as many as the memory estimate holds, of at most 8 conversations.
-    Where memory runs out, the run goes on with half as many, unless trainer.shard=full."""
+    """Maximum tokens, including padding, in a micro-batch (one forward and backward pass); a single
+    conversation may exceed it. null: at most 8 conversations, as far as the memory estimate allows.
+    If memory runs out, the run continues with half as many, unless trainer.shard=full."""
     checkpoint_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
     """Steps between checkpoints."""
     keep_every: Annotated[int, Between(0, LAST_STEP), Unit("steps")] = 0
-    """Steps between checkpoints that are kept to the end, beside the two newest. 0: none are."""
+    """Steps between checkpoints that are kept to the end, besides the two newest. 0 keeps only
+    those two."""
     eval_every: Annotated[int | None, Between(0, LAST_STEP), Unit("steps")] = None
-    """Steps between evaluations, counted from step 1; the last step is evaluated too. null for a
-    twentieth of trainer.steps, rounded down: at least 20 evaluations, or one at each step of a run
-    that has fewer. 0: none is made."""
+    """Steps between evaluations, counted from step 1; the last step is evaluated too. null:
+    trainer.steps / 20, rounded down but at least 1, for at least 20 evaluations (fewer only in
+    shorter runs). 0: no evaluations."""
     conversations_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
-    """Steps between writing all turns to conversations/; the first and the last step are always
-    written."""
+    """Steps between saving all turns to conversations/. The first and the last step are always
+    saved."""
     threads: Annotated[int, Between(1, 1024)] = 1
-    """CPU threads of one run. Results are byte-equal only with the same number of threads."""
+    """CPU threads of the run, or of each of its ranks. Results are byte-identical only with the
+    same number."""
     gpus: Annotated[int, Between(0, MOST_RANKS), Unit("GPUs")] = 0
-    """GPUs reserved for the run, on each of its nodes. With several, each has a rank of the run: a
-    process with a copy of the model (a part of it in updates with trainer.shard=full) that draws
-    its share of the conversations and of the gradient."""
+    """GPUs reserved for the run, on each of its nodes. With several, each has a rank: a process
+    with a copy of the model (in updates with trainer.shard=full, a shard) that samples its share of
+    the conversations and computes their gradient."""
     nodes: Annotated[int, Between(1, MOST_RANKS), Unit("nodes"), ANY_LANGUAGE_MODEL] = 1
     """Machines that share the work of the run, each with trainer.gpus GPUs, or trainer.ranks
-    processes without. Several need Slurm, which starts one process on each: docs/clusters.md."""
+    processes without GPUs. Several need Slurm, which starts one process on each:
+    docs/clusters.md."""
     runs_per_gpu: Annotated[int, Between(1, MOST_ON_A_GPU), Unit("runs"), ONE_GPU] = 1
-    """Runs that may be on the run's GPU at once, this one among them. With several, a run has that
-    part of the GPU's memory, and vLLM reserves its cache without measuring what is free."""
+    """Maximum runs on the run's GPU at once, including this one. With several, each may use its
+    share of the GPU's memory, and vLLM reserves its cache without measuring free memory."""
     ranks: Annotated[int | None, Between(1, MOST_RANKS), Unit("processes"), ANY_LANGUAGE_MODEL] = (
         None
     )
-    """Processes of each node that share the work of a run: null for one a GPU, or one without.
-    trainer.threads is the threads of each."""
+    """Processes on each node that share the work of the run. null: one per GPU, or one without
+    GPUs."""
     shard: Annotated[str, OneOf(SHARDS), ANY_LANGUAGE_MODEL] = "none"
-    """Whether each rank has a part of the weights, gradients and moments in an update (full) or all
-    of them (none). With full, conversations are drawn with whole weights, which are gathered once a
-    step, and memory that runs out in an update ends the run. Needs several ranks and
-    policy.lora_rank=0, and draws with transformers."""
+    """Part of the weights, gradients and Adam moments that each rank holds in an update: a shard
+    (full) or all (none). With full, weights are gathered once per step for sampling, and running
+    out of memory in an update ends the run. full needs several ranks, policy.lora_rank=0 and
+    sampling with transformers."""
     report_to: Annotated[list[str], SomeOf(TRACKERS, may_be_empty=True)] = field(
         default_factory=list
     )
-    """Experiment trackers that get every row of metrics; offline unless they are told otherwise."""
+    """Experiment trackers that get every row of metrics. They stay offline unless configured
+    otherwise."""
     grace_s: Annotated[float, Between(0.1, 86_400), Unit("seconds")] = 30.0
     """Time that a run has to save a checkpoint after a stop request before it is killed."""
     deadline_s: Annotated[float | None, Between(0.1, 604_800), Unit("seconds")] = None
     """Time limit of one step. A step that takes longer counts as hung: the run ends and can be
-    resumed. null for 6 hours on several ranks, which all wait for one that hangs, and for no limit
-    on one."""
+    resumed. null: 6 hours on several ranks, which all wait for one that hangs, and no limit on one
+    rank."""
     stop_unheard: bool = True
-    """Stop, to be resumed, where there is nothing to learn from: more than half of a step's replies
-    are no language to the users, or all advantages are 0 for 3 steps that have 24 groups, else for
-    as many as have. With policy.init=random, of a null control, and where it is false, this is only
-    said."""
+    """Stop the run, which can be resumed, if there is nothing to learn from: more than half of a
+    step's replies are not language to the users, or all advantages are 0 for 3 steps in a row (more
+    if these have fewer than 24 groups together). If false, with policy.init=random or in a null
+    control, only warn."""
     stop_when: Annotated[str | None, OneOf(STOP_RULES), Only("curriculum.kind", ("none",))] = None
-    """End the run after an evaluation where its expected loss is below .01: at any such (flat), or
-    only if the reward has fallen too (collapsed), not where entropy alone is spent. harness resume
-    goes on without the rule. null for never: docs/watch.md."""
+    """Rule that ends the run after an evaluation: flat (the expected loss of reward from stopping
+    is below .01) or collapsed (the same, and the reward has fallen). `harness resume` continues the
+    run without the rule. null: none. See docs/watch.md."""
     engine: Annotated[str, OneOf(ENGINES)] = "auto"
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
-    own GPU), vllm_server (takes all weights) or vllm_adapters (a server whose base several runs
-    share, each with LoRA adapters of its own). auto is vllm_colocate for a Hugging Face policy on a
+    own GPU), vllm_server (receives all weights) or vllm_adapters (a server whose base model several
+    runs share, each with its own LoRA adapters). auto: vllm_colocate for a Hugging Face policy on a
     GPU if vLLM is installed and trainer.shard=none, else transformers."""
     engine_url: Annotated[Any, Address(may_be_empty=True, may_be_several=True), Location()] = ""
-    """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server and
-    vllm_adapters. With vllm_server each run has one of a list to itself, with vllm_adapters as many
-    runs as its --max-loras share one; a run waits for its place as for a GPU."""
+    """Address of `vllm serve`, such as http://localhost:8000, or a list of them, for
+    trainer.engine=vllm_server or vllm_adapters. One server takes one run with vllm_server, and as
+    many as its --max-loras with vllm_adapters; a run waits for a free place as for a GPU."""
     engine_deadline_s: Annotated[
         float, Between(0.1, 604_800), Unit("seconds"), ANY_LANGUAGE_MODEL, MAY_BE_VLLM
     ] = 600.0
-    """Time limit of vLLM for one turn or for loading new weights, after which it counts as hung."""
+    """Time limit for vLLM to generate one turn or load new weights, after which it counts as
+    hung."""
     engine_tensor_parallel: Annotated[
         int, Between(1, MOST_RANKS), Unit("ranks"), ANY_LANGUAGE_MODEL
     ] = 1
-    """Neighbouring ranks that have vLLM's weights in parts and draw their turns together, for
-    trainer.engine=vllm_colocate; must divide trainer.gpus."""
+    """Neighbouring ranks that share vLLM's weights by tensor parallelism and generate together.
+    Must divide trainer.gpus; above 1 only with trainer.engine=vllm_colocate."""
     waves: Annotated[int | None, Between(1, 65_536), ANY_LANGUAGE_MODEL, SERVED_USERS] = None
-    """Parts of a batch that talk with served users independently of each other: while the users of
-    one think, another speaks, and a late answer keeps only its own part waiting. Of 1 all wait for
-    each answer; as many as conversations each go on by themselves. null for that where vLLM draws,
-    which takes up each turn as it comes, and for 2 where transformers does or vLLM in parts, which
-    draw for one part after the other."""
+    """Parts of a batch that converse with served users independently: while the users of one part
+    answer, another speaks, and a late answer delays only its part. With 1, all conversations wait
+    for each answer. null: one part per conversation if one vLLM generates, which takes each turn as
+    it comes; 2 with transformers or tensor-parallel vLLM, which generate for one part at a time."""
     gpu_memory_share: Annotated[
         float, Between(0.01, 0.95), ANY_LANGUAGE_MODEL, MAY_BE_COLOCATED
     ] = 0.3
-    """Share of the GPU's memory, or of the run's part of it, that vLLM may use while it
-    generates."""
+    """Share of the GPU's memory, or of the run's part of it, that vLLM may use while generating."""
 
     def __post_init__(self) -> None:
         ranges.check("trainer", self)

@@ -83,8 +83,8 @@ def test_the_group_of_remedies_lists_the_keys_of_each_method(tmp_path: Path) -> 
     done = here("config", "remedy", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert (
-        "remedy.methods.gppo: GPPO: tokens beyond the clip's bounds keep a gradient, that\n"
-        "of the bound.\n"
+        "remedy.methods.gppo: GPPO: tokens beyond a clip bound keep the gradient that\n"
+        "they have at the bound.\n"
         "\n"
         "  remedy.methods.gppo.clip_low=0.2\n"
         "      number: 0 to 1\n"

@@ -17,21 +17,21 @@ ViewedRun = Annotated[
 ]
 SavedStep = Annotated[
     int | None,
-    typer.Option("--step", metavar="N", min=1, help="A step whose conversations were saved.",
+    typer.Option("--step", metavar="N", min=1, help="Training step whose conversations were saved.",
                  show_default="the last"),
 ]  # fmt: skip
 ViewedLevel = Annotated[
     str | None, typer.Option("--level", metavar="NAME", help="Only conversations at this level.")
 ]
-Worst = Annotated[bool, typer.Option("--worst", help="From the lowest reward on.")]
-Best = Annotated[bool, typer.Option("--best", help="From the highest reward on.")]
+Worst = Annotated[bool, typer.Option("--worst", help="Show the lowest rewards first.")]
+Best = Annotated[bool, typer.Option("--best", help="Show the highest rewards first.")]
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", metavar="N", min=1, help="Number of conversations.",
+    typer.Option("--limit", metavar="N", min=1, help="Number of conversations to show.",
                  show_default="3, all with --json"),
 ]  # fmt: skip
 AsJsonLines = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object a conversation, each on a line.")
+    bool, typer.Option("--json", help="Print one JSON object per conversation, one per line.")
 ]
 
 
@@ -44,9 +44,9 @@ def view(
     limit: Limit = None,
     as_json: AsJsonLines = False,
 ) -> None:
-    """Read the conversations of a run: what was said, heard and felt, and why.
+    """Show conversations of a run: what was said, heard and felt, and why.
 
-    Without options: of the last saved step, the worst, the middle and the best by reward.
+    By default, shows the worst, the middle and the best by reward at the last saved step.
     Example: harness view runs/one --step 25 --worst
     """
     from harness.cli import view as command

@@ -24,7 +24,7 @@ Remove = Annotated[bool, typer.Option("--remove", help="Withdraw the permission.
 def trust(host: Host = None, variable: Variable = None, remove: Remove = False) -> None:
     """Allow an API key to be sent to a host.
 
-    The permission also holds where a file, not the command line, names the two. Without
+    The permission also holds if a file, not the command line, names host and variable. Without
     arguments, all permissions are listed. Example: harness trust localhost:8000 MY_KEY
     """
     from harness.cli import trust as command
@@ -35,20 +35,20 @@ def trust(host: Host = None, variable: Variable = None, remove: Remove = False) 
 Gpu = Annotated[
     bool,
     typer.Option(
-        "--gpu", help="Try a policy on this machine's device for a minute, and write a card."
+        "--gpu", help="Test a policy on this machine's device for a minute, and write a card."
     ),
 ]
 Card = Annotated[
     Path | None,
     typer.Option(
         "--out", metavar="DIR", parser=options.a_path,
-        help="Folder of the card of --gpu; device-card by default.",
+        help="Folder for the card of --gpu; by default device-card.",
     ),
 ]  # fmt: skip
 Policy = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="KEY=VALUE", show_default=False, help="Config overrides of the trial of --gpu."
+        metavar="KEY=VALUE", show_default=False, help="Config overrides for the test of --gpu."
     ),
 ]
 
@@ -61,8 +61,8 @@ def doctor(
 ) -> None:
     """Check that this machine is ready.
 
-    Checks Python, packages, GPUs, memory and folders, and says how to fix each problem. With --gpu
-    a policy is tried instead: precision, engine, memory and speed.
+    Checks Python, packages, GPUs, memory and folders, and says how to fix each problem. With --gpu,
+    tests a policy instead: precision, engine, memory and speed.
     Example: harness doctor --gpu policy=qwen3_0_6b
     """
     if gpu:

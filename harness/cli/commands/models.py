@@ -20,19 +20,19 @@ NewFolder = Annotated[
 ]
 KeptStep = Annotated[
     int | None,
-    typer.Option("--step", metavar="N", min=1, help="A step whose checkpoint was kept.",
+    typer.Option("--step", metavar="N", min=1, help="Training step whose checkpoint was kept.",
                  show_default="the last"),
 ]  # fmt: skip
 Merge = Annotated[
     bool,
-    typer.Option("--merge", help="Add adapters to their model and write whole weights."),
+    typer.Option("--merge", help="Merge LoRA adapters into their model and write full weights."),
 ]
 
 ProbeName = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="Question: alliance, drift, grounding, novelty, reliability, understanding or width.",
+        help="Probe: alliance, drift, grounding, novelty, reliability, understanding or width.",
     ),
 ]
 ProbedRun = Annotated[
@@ -42,31 +42,33 @@ ProbedRun = Annotated[
     ),
 ]
 Along = Annotated[
-    bool, typer.Option("--along", help="Ask every checkpoint that was kept, not the last alone.")
+    bool, typer.Option("--along", help="Probe every kept checkpoint, not only the last.")
 ]
 Against = Annotated[
     str,
     typer.Option("--against", metavar="start|PATH",
-                 help="What it is held against: the policy it began with, or that of a folder."),
+                 help="Policy to compare with: the start policy, or the one in a folder."),
 ]  # fmt: skip
 Users = Annotated[
     int | None,
     typer.Option("--users", metavar="N", min=3, max=4096, show_default="64",
-                 help="Held-out users a level."),
+                 help="Held-out users per level."),
 ]  # fmt: skip
 Repeats = Annotated[
     int | None,
-    typer.Option("--repeats", metavar="N", min=1, max=256, show_default="32 of width, else 4",
+    typer.Option("--repeats", metavar="N", min=1, max=256, show_default="32 for width, else 4",
                  help="Conversations with each user."),
 ]  # fmt: skip
 Items = Annotated[
     Path | None,
-    options.path("--items", "FILE", "Questions of reliability (JSONL); by default those shipped."),
+    options.path(
+        "--items", "FILE", "Questions of the reliability probe (JSONL); by default those shipped."
+    ),
 ]
 First = Annotated[
     int | None,
     typer.Option("--first", metavar="N", min=3, show_default="all",
-                 help="Ask so many items of reliability, from the first on."),
+                 help="Ask only the first N questions of the reliability probe."),
 ]  # fmt: skip
 ProbeResults = Annotated[
     Path | None, options.path("--out", "PATH", "Results folder; by default PATH/probes/NAME.")
@@ -87,9 +89,9 @@ def probe(
     picture_format: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask what the policy of a run or a folder does, in new conversations or by fixed items.
+    """Measure what a trained policy does, in new conversations or on fixed questions.
 
-    Its start, or another policy, is asked the same with the same draws.
+    Compares it with its start policy, or another policy, on the same random draws.
     Example: harness probe grounding runs/one
     """
     from harness.cli import probe as command
@@ -102,9 +104,9 @@ def probe(
 def export(
     run: ExportedRun, new_folder: NewFolder, step: KeptStep = None, merge: Merge = False
 ) -> None:
-    """Write the policy of a run as a Hugging Face folder, with a model card.
+    """Export the policy of a run as a Hugging Face folder with a model card.
 
-    transformers loads it without harness. Of a run that trains adapters, the adapters are written.
+    transformers loads it without harness. Adapters are exported by themselves, unless --merge.
     Example: harness export runs/one exported
     """
     from harness.cli import export as command

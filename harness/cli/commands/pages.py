@@ -28,9 +28,9 @@ def report(
     step: Step = None,
     reward_range: RewardRange = None,
 ) -> None:
-    """Show runs, a sweep or a study in one HTML file that needs no network.
+    """Write a report on runs, a sweep or a study to one HTML file that needs no network.
 
-    Answer, tables, figures, cards, config and conversations, to read and to send.
+    Contains the answer, tables, figures, cards, config and conversations.
     Example: harness report runs/20261121-070837-x7 --out sweep.html
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported

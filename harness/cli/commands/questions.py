@@ -14,7 +14,7 @@ EffectOption = Annotated[
     typer.Option(
         "--effect",
         metavar="QUANTITY=VALUE",
-        help="Difference to decide: gain, final_reward, entropy_lost, ceiling, or a (as a share).",
+        help="Difference to detect: gain, final_reward, entropy_lost, ceiling, or a (as a share).",
     ),
 ]
 PilotOption = Annotated[
@@ -22,19 +22,19 @@ PilotOption = Annotated[
     options.path(
         "--from",
         "PATH",
-        "Finished runs of these levels, two seeds each at least, that show the spread.",
+        "Pilot: finished runs of these levels, at least two seeds each, for the spread.",
     ),
 ]
 PowerOption = Annotated[
     float,
-    typer.Option("--power", metavar="P", help="Probability with which it should be decided."),
+    typer.Option("--power", metavar="P", help="Probability of detecting the difference."),
 ]
 PlanResults = Annotated[
     Path | None,
     options.path(
         "--out",
         "PATH",
-        "Folder for plan.json and the figure of power; without it nothing is written.",
+        "Folder for plan.json and the power figure; by default nothing is written.",
     ),
 ]
 StudyName = Annotated[
@@ -58,7 +58,7 @@ Beside = Annotated[
     options.path(
         "--beside",
         "PATH",
-        "Folder of the same study on other users; its effects are shown beside these.",
+        "Folder of the same study with other users, to show its effects alongside.",
     ),
 ]
 
@@ -73,9 +73,9 @@ def plan(
     formats: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say how many seeds decide a stated difference between levels, and what they cost.
+    """Compute how many seeds detect a given difference between levels, and their cost.
 
-    Nothing is trained. Spreads are those of a pilot, or of the shipped runs of the tabular policy.
+    Trains nothing. The spread comes from a pilot, or from shipped runs of the tabular policy.
     Example: harness plan policy=tabular difficulty=easy,hard --effect gain=0.05
     """
     from harness.cli import plan as command

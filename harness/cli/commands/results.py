@@ -43,15 +43,17 @@ RewardRange = Annotated[
 Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
 Step = Annotated[str | None, typer.Option("--step", help="Column to use as the step.")]
 Tables = Annotated[
-    bool, typer.Option("--tables", help="Print all tables too; the files always have them.")
+    bool, typer.Option("--tables", help="Also print all tables, which are always written to files.")
 ]
 Explain = Annotated[
-    bool, typer.Option("--explain", help="Explain how each run's numbers and verdict came about.")
+    bool,
+    typer.Option("--explain", help="Explain how each run's numbers and verdict were obtained."),
 ]
 FiguresOption = Annotated[
     Figures,
     typer.Option(
-        "--figures", help="auto: each run up to 24 runs, groups beyond; all: also each run."
+        "--figures",
+        help="auto: each run up to 24 runs, else medians over runs; all: also each run.",
     ),
 ]
 StyleOption = Annotated[
@@ -76,27 +78,28 @@ ForecastFrom = Annotated[
 Margins = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="QUANTITY=VALUE", help="Largest difference that counts as none, as in gain=0.05."
+        metavar="QUANTITY=VALUE",
+        help="Largest difference that counts as equivalent, such as gain=0.05.",
     ),
 ]
 PoolUnlike = Annotated[
     bool,
-    typer.Option("--pool-unlike", help="Average also over runs that were measured differently."),
+    typer.Option("--pool-unlike", help="Also average over runs that were measured differently."),
 ]
 WithUnfinished = Annotated[
     bool, typer.Option("--with-unfinished", help="Include unfinished runs in averages.")
 ]
-Once = Annotated[bool, typer.Option("--once", help="Look once and end.")]
+Once = Annotated[bool, typer.Option("--once", help="Check once and exit.")]
 Steps = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help="Last step of a log that does not say it."),
+    typer.Option(metavar="N", min=1, help="Last step of a log that does not state it."),
 ]
 Idle = Annotated[
     float,
     typer.Option(
         metavar="SECONDS",
         min=0.0,
-        help="Count such a log as ended once it has not grown for so long.",
+        help="Time without growth after which another program's log counts as ended.",
     ),
 ]
 On = Annotated[
@@ -107,9 +110,7 @@ On = Annotated[
 ]
 HalfWidth = Annotated[
     float,
-    typer.Option(
-        "--half-width", metavar="X", help="Half-width of the 95% interval to plan sizes for."
-    ),
+    typer.Option("--half-width", metavar="X", help="Target half-width of the 95% interval."),
 ]
 
 
@@ -170,9 +171,9 @@ def watch(
     reward_range: RewardRange = None,
     idle: Idle = 600.0,
 ) -> None:
-    """Follow logs while they are written, and say when a run has nothing more to gain.
+    """Follow logs while they are written, and report when a run has nothing more to gain.
 
-    Ends when every run has ended; --json looks once. Example: harness watch runs/one
+    Ends when every run has ended; with --json, checks once. Example: harness watch runs/one
     """
     from harness.cli import watch as command
 
@@ -183,10 +184,10 @@ def watch(
 
 
 def diagnose(paths: options.Logs, as_json: options.AsJson = False) -> None:
-    """Say of each run which of three mechanisms has gone wrong, if any.
+    """Diagnose which of three mechanisms has gone wrong in each run, if any.
 
-    Exploration (nothing left to learn from), reliability (facts are lost) and direction (it solves
-    where comfort is asked for): a flag with its 95% interval, or "not measured".
+    Exploration (nothing left to learn from), reliability (facts are lost) and direction (advice
+    where comfort is wanted): each gets a flag with a 95% interval, or "not measured".
     Example: harness diagnose runs/
     """
     from harness.cli import diagnose as command
@@ -200,10 +201,10 @@ def variance(
     on: On = "own",
     half_width: HalfWidth = 0.05,
 ) -> None:
-    """Show how much of the spread of reward is seed, user, repeat, level and simulator.
+    """Split the variance of reward into seed, user, repeat, level and simulator.
 
-    Also says how many seeds, users and repeats give a stated half-width at the least cost, and how
-    many conversations a step keep noise below a tenth of the fall of entropy.
+    Also reports the cheapest numbers of seeds, users and repeats for a given half-width, and the
+    conversations per step that keep noise below a tenth of the fall of entropy.
     Example: harness variance runs/ --half-width 0.03
     """
     from harness.cli import variance as command

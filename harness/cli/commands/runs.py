@@ -37,7 +37,7 @@ Name = Annotated[
 ]
 Note = Annotated[
     str | None,
-    typer.Option("--note", metavar="TEXT", help="What it is for; shown by list and status."),
+    typer.Option("--note", metavar="TEXT", help="Purpose of the sweep; shown by list and status."),
 ]
 SweepDir = Annotated[
     Path | None,
@@ -46,7 +46,10 @@ SweepDir = Annotated[
     ),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Also run the defaults, where no word is given on a terminal.")
+    bool,
+    typer.Option(
+        "--yes", help="If nothing else is given on a terminal, run the defaults; show no help."
+    ),
 ]
 RunDir = Annotated[
     Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
@@ -58,12 +61,13 @@ DemoDir = Annotated[
     ),
 ]
 Watch = Annotated[
-    bool, typer.Option("--watch", help="Follow it until nobody works on it; Ctrl-C ends that.")
+    bool,
+    typer.Option("--watch", help="Follow progress until no process works on it, or until Ctrl-C."),
 ]
 StopAgain = Annotated[
     bool,
     typer.Option(
-        "--stop-again", help="Obey trainer.stop_when also in a run that it has ended before."
+        "--stop-again", help="Apply trainer.stop_when even in a run that it has ended before."
     ),
 ]
 Ranks = Annotated[
@@ -72,7 +76,7 @@ Ranks = Annotated[
         "--ranks",
         min=1,
         metavar="N",
-        help="Go on with N ranks, on as many GPUs if the run has any.",
+        help="Continue with N ranks, on N GPUs if the run uses GPUs.",
         show_default=False,
     ),
 ]
@@ -81,7 +85,7 @@ Ranks = Annotated[
 def demo(folder: DemoDir = None, as_json: options.AsJson = False) -> None:
     """Train one run for each way a run can end, and judge them.
 
-    About a minute on two cores, and one picture. Repeated, it shows what is there.
+    Takes about a minute on two cores and draws one picture. Repeated, it shows existing results.
     """
     from harness.cli import demo as command
 
@@ -159,14 +163,16 @@ def list_(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="[PATH]", parser=options.a_path, help="Folder to look into; a sweep's own runs."
+            metavar="[PATH]",
+            parser=options.a_path,
+            help="Folder to search, or a sweep, to list its runs.",
         ),
     ] = Path(),
     as_json: options.AsJson = False,
 ) -> None:
-    """List runs and sweeps: when, what, status, last H and R, note.
+    """List runs and sweeps: time, settings, status, last H and R, note.
 
-    Looks four folders deep. Of a sweep that is named, its runs are listed.
+    Searches four folders deep. If PATH is a sweep, its runs are listed.
     Example: harness list runs/
     """
     from harness.cli import list as command
@@ -179,11 +185,11 @@ def rm(
         list[Path],
         typer.Argument(metavar="PATH", parser=options.a_path, help="Folders of runs or sweeps."),
     ],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Remove runs or sweeps that nobody works on, and say what that frees.
+    """Remove runs or sweeps that no process works on, and report the space freed.
 
-    Asks first. A folder that holds anything else is left alone, and so is what links lead to.
+    Asks first. Keeps folders that hold anything else, and the targets of links.
     Example: harness rm runs/pilot
     """
     from harness.cli import rm as command

@@ -15,7 +15,7 @@ Cards = Annotated[
 Esconv = Annotated[
     Path | None,
     options.path(
-        "--esconv", "FILE", "Measure instead how the strategies of a file of ESConv are heard."
+        "--esconv", "FILE", "Measure instead how users hear the strategies in a file of ESConv."
     ),
 ]
 Reveal = Annotated[
@@ -30,10 +30,10 @@ def calibrate(
     esconv: Esconv = None,
     formats: options.PictureFormat = None,
 ) -> None:
-    """Measure how demanding each difficulty level is, and how valid its user.
+    """Measure how demanding each difficulty level is, and how valid its users are.
 
-    Uses fixed replies and fixed reference policies; nothing is trained. With simulator=served it
-    is the admission test of the model that plays the user, and exit code 3 says: not admitted.
+    Uses fixed replies and fixed reference policies; nothing is trained. With simulator=served,
+    tests whether the model that plays the user is admitted; if not, the exit code is 3.
     Example: harness calibrate difficulty=easy,hard
     """
     from harness.cli import calibrate as command

@@ -1,4 +1,4 @@
-"""Critique-GRPO: the worst conversation of each group is spoken again after a critique
+"""Critique-GRPO: the end of each group's worst conversation is sampled again after a critique
 (arXiv 2506.03106).
 
 After a group is drawn, its conversation with the lowest reward is continued anew from its most
@@ -41,10 +41,10 @@ class CritiqueGrpo(Algorithm):
     has_ratio: ClassVar[bool] = False
     needs_logp: ClassVar[bool] = False
     critique: Annotated[str, OneOf(("none", "score", "reaction", "reason"))] = "reason"
-    """What the policy is told before it speaks again: nothing, that the reply cost most, what the
-    user said to it, or why it lowered the mood."""
+    """Critique that the policy reads before it replies again: none, score (this reply cost the
+    most), reaction (the user's answer to it) or reason (why it lowered the mood)."""
     shaping: Annotated[float, Between(0.001, 10)] = 0.1
-    """Probability at which the replies spoken again have the largest slope."""
+    """Probability at which the loss of a resampled token has its largest slope."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig

@@ -40,16 +40,16 @@ class ExpertIteration(Algorithm):
     has_ratio: ClassVar[bool] = False
     has_negative: ClassVar[bool] = False
     keep: Annotated[float, Between(0.001, 1)] = 0.125
-    """Share of a group's conversations that is imitated, one at least."""
+    """Share of a group's conversations to imitate: at least one, if it passes the margin."""
     margin: Annotated[float, Between(0, 1)] = 0.05
-    """How far above its group's mean the reward of an imitated conversation lies at least."""
+    """Minimum lead of an imitated conversation's reward over its group's mean."""
     fit_from: Annotated[str, OneOf(("current", "start"))] = "current"
-    """current: each batch moves the policy; start: each round fits the start policy anew to what
-    all rounds have kept (tabular only)."""
+    """current: each batch updates the current policy; start: each round refits the start policy to
+    the conversations kept in all rounds (tabular only)."""
     round_steps: Annotated[int, Between(1, 100_000), Unit("steps"), IN_ROUNDS] = 10
-    """Steps of a round; divides trainer.steps."""
+    """Steps per round; must divide trainer.steps."""
     fit_passes: Annotated[int, Between(1, 10_000), IN_ROUNDS] = 30
-    """Gradient steps on all that was kept, at the end of a round."""
+    """Gradient steps on all kept conversations at the end of a round."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig

@@ -1,4 +1,4 @@
-"""KTO, online: conversations are wanted or unwanted, each on its own (arXiv 2402.01306).
+"""Online KTO: each conversation is labelled wanted or unwanted, without pairs (arXiv 2402.01306).
 
 m = sum over a conversation's tokens of log p - log p_start; z = max(0, mean m of the batch), fixed
 for the step. A conversation with a reward above its group's mean is wanted and has the loss
@@ -39,15 +39,15 @@ class Kto(Algorithm):
     by_conversation: ClassVar[bool] = True
     needs_start: ClassVar[bool] = True
     beta: Annotated[float, Between(1e-4, 10)] = 0.1
-    """Factor of the log-ratio to the start: the larger, the sooner a conversation teaches no
-    more."""
+    """Factor of the log-ratio to the start policy: the larger, the sooner a conversation's gradient
+    vanishes."""
     wanted: Annotated[float, Between(0, 100)] = 1.0
     """Weight of conversations with rewards above their group's mean."""
     unwanted: Annotated[float, Between(0, 100)] = 1.0
-    """Weight of those below it."""
+    """Weight of conversations with rewards below their group's mean."""
     reference_point: Annotated[str, OneOf(("batch", "mismatched"))] = "batch"
-    """What z is the mean of m over: the batch's conversations, or pairs of what was said in one and
-    heard in another, as in the paper."""
+    """How the reference point z is estimated: from the batch's own conversations (batch), or from
+    replies paired with another conversation's context, as in the paper (mismatched)."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig

@@ -1,4 +1,4 @@
-"""MaxRL: a conversation's reward against the mean of its group, over that mean.
+"""MaxRL: advantages are rewards minus the group's mean, divided by that mean.
 
 A = (r - mean) / mean (arXiv 2602.02710). For rewards of 0 and 1 the expected gradient is that of
 log p, the log-likelihood of success, instead of p: a group that succeeds with probability p has the
@@ -25,7 +25,7 @@ class MaxRl(Algorithm):
     """Division by the group's mean, and its floor."""
 
     mean_floor: Annotated[float, Between(0.001, 1)] = 0.05
-    """Smallest mean reward that a group's advantages are divided by."""
+    """Lower bound of the mean reward that a group's advantages are divided by."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig

@@ -1,4 +1,4 @@
-"""PPO with a critic: advantages over time, no groups (arXiv 1707.06347 with GAE, 1506.02438).
+"""PPO with a critic and GAE, without groups (arXiv 1707.06347; GAE: 1506.02438).
 
 A time step is a reply, or a token with `value_per=token`. delta_t = r_t + gamma V_{t+1} - V_t
 with V = 0 after the last step, and A_t = sum over k of (gamma lambda)^k delta_{t+k}. r is nonzero
@@ -41,24 +41,25 @@ class Ppo(Algorithm):
 
     needs_groups: ClassVar[bool] = False
     gamma: Annotated[float, Between(0, 1)] = 1.0
-    """Discount of what comes a time step later."""
+    """Discount factor per time step."""
     gae_lambda: Annotated[float, Between(0, 1)] = 1.0
-    """GAE's lambda: 1 trusts the rewards to come, 0 the critic's value of the next time step."""
+    """GAE's lambda: 1 relies on the rewards that follow, 0 on the critic's value of the next time
+    step."""
     advantage_norm: Annotated[str, OneOf(("batch", "none"))] = "batch"
-    """batch: advantages have mean 0 and standard deviation 1 over the batch's replies, or tokens;
-    none: they stay as they are."""
+    """batch: normalise advantages to mean 0 and standard deviation 1 over the batch's replies (or
+    tokens, with value_per=token); none: leave them as they are."""
     value_rate: Annotated[float, Between(0, 100)] = 0.02
-    """Learning rate of the critic's Adam."""
+    """Learning rate of the critic, which uses Adam."""
     value_passes: Annotated[int, Between(1, 1000)] = 10
-    """Updates of the critic on each batch."""
+    """Critic updates per batch."""
     value_clip: Annotated[float | None, Between(0.001, 100)] = 0.5
-    """How far a value may move on one batch before its loss is clipped; null for no limit."""
+    """Largest change of a value on one batch before its loss is clipped; null: no limit."""
     value_per: Annotated[str, OneOf(("reply", "token"))] = "reply"
-    """What the critic values, and what a time step is: a reply, or a token as in RLVER (language
-    models only)."""
+    """Time step, which the critic assigns a value to: reply, or token as in RLVER (language models
+    only)."""
     value_coef: Annotated[float, Between(0, 100)] = 0.0
-    """Coefficient of the critic's loss in the policy's own, whose trunk it then shares (language
-    models only); 0: the critic is detached, and sends no gradient into the policy."""
+    """Coefficient of the critic's loss in the policy's loss; both then share a trunk (language
+    models only). 0: the critic sends no gradient into the policy."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig

@@ -1,4 +1,5 @@
-"""REINFORCE with a baseline (Williams, Machine Learning 8, 1992): -A log p, no groups, no clip.
+"""REINFORCE with a baseline (Williams, Machine Learning 8, 1992): loss -A log p, without groups or
+clipping.
 
 A = R - b for a reward R. The baseline b is the mean reward of the batch or, with `critic_rate`, a
 linear critic's value of the reply, from the policy's features before it. No groups are needed:
@@ -33,9 +34,10 @@ class Reinforce(Algorithm):
 
     needs_groups: ClassVar[bool] = False
     critic_rate: Annotated[float | None, Between(0, 100)] = None
-    """Learning rate of the critic's Adam; null for the batch's mean instead of a critic."""
+    """Learning rate of the critic, which uses Adam. null: no critic; the baseline is the batch's
+    mean reward."""
     critic_passes: Annotated[int, Between(1, 1000), WITH_CRITIC] = 10
-    """Updates of the critic on each batch."""
+    """Critic updates per batch."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig

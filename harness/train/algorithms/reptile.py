@@ -1,5 +1,5 @@
-"""Reptile over temperaments: weights from which a few steps on one kind of user go far
-(arXiv 1803.02999, algorithm 1).
+"""Reptile over temperaments: learns weights that adapt to one temperament in a few steps (arXiv
+1803.02999, algorithm 1).
 
 A task is a temperament. `inner_steps` GRPO steps on users of this temperament lead from the slow
 weights to fast ones, each step drawing with the weights that the previous step left. Then
@@ -33,9 +33,9 @@ class Reptile(Grpo):
     """The length of a task, and how far the slow weights follow the fast ones."""
 
     inner_steps: Annotated[int, Between(2, 1000), Unit("steps")] = 4
-    """Steps in a row on users of one temperament; divides trainer.steps."""
+    """Consecutive steps on users of one temperament; must divide trainer.steps."""
     outer_rate: Annotated[float, Between(0.001, 1)] = 0.5
-    """Share of the way to the weights after a task that the slow weights go."""
+    """Share of the distance to the fast weights that the slow weights move after each task."""
 
     def inner_step(self, step: int, config: RunConfig) -> InnerStep:
         task, within = divmod(step - 1, self.inner_steps)

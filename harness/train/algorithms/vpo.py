@@ -1,5 +1,5 @@
-"""VPO: a set of conversations is rewarded for what its best offers under any weighing of qualities
-(arXiv 2605.22817).
+"""VPO: a set's reward is its best conversation's score, averaged over random weightings of
+qualities (arXiv 2605.22817).
 
 The conversations of a group form sets of `slots`. Conversation j of a set has slot j, which the
 policy observes. A conversation has a vector r of qualities (harness/train/rollout/qualities.py).
@@ -42,9 +42,9 @@ class Vpo(Algorithm):
     needs_qualities: ClassVar[bool] = True
     compares_single: ClassVar[bool] = False
     slots: Annotated[int, Between(2, 64)] = 4
-    """Conversations of a set, each with a slot of its own; divides algorithm.group_size."""
+    """Conversations per set, each with its own slot; must divide algorithm.group_size."""
     draws: Annotated[int, Between(1, 10_000)] = 32
-    """Weighings of the qualities that a set's reward is the mean over."""
+    """Number of random weightings of the qualities over which a set's reward is averaged."""
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig

@@ -1,4 +1,4 @@
-"""ADAPO: the upper bound of the ratio's clip is moved towards a target of entropy.
+"""ADAPO: the upper clip bound of the ratio is adapted to hold a target entropy.
 
 -min(r A, clip(r, 1 - clip_low, 1 + e) A). The bound e grows while H is below the target and shrinks
 while it is above (arXiv 2603.11682, section on ADAPO: its theorem 2 bounds a step's H by
@@ -27,17 +27,17 @@ class Adapo(Adaptive, Ratio):
     """PPO's clip with an upper bound that follows the entropy."""
 
     clip_low: Annotated[float, Between(0, 1)] = 0.2
-    """Lower bound of the ratio: at 1 - clip_low."""
+    """Lower clip bound of the ratio: 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 0.28
-    """Upper bound of the ratio in the first step: at 1 + clip_high."""
+    """Upper clip bound of the ratio at the first step: 1 + clip_high."""
     least: Annotated[float, Between(1e-6, 100)] = 0.2
     """Smallest clip_high."""
     most: Annotated[float, Between(1e-6, 100)] = 1.0
     """Largest clip_high."""
     factor: Annotated[float, Between(1, 100)] = 2.0
-    """By how much clip_high is multiplied or divided in a step."""
+    """Factor by which clip_high is multiplied or divided per step."""
     target_share: Annotated[float, Between(0, 100)] = 1.0
-    """Entropy to hold, as a multiple of that of the first step."""
+    """Target entropy, as a multiple of the entropy at the first step."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""CE-GPPO: as GPPO, with a weight for what lies beyond each of the clip's bounds.
+"""CE-GPPO: GPPO with a weight for the gradient of tokens beyond each clip bound.
 
 -beta_low (1 - clip_low) r / sg(r) A where A < 0 and r < 1 - clip_low, -beta_high (1 + clip_high)
 r / sg(r) A where A > 0 and r > 1 + clip_high, else -r A (arXiv 2509.20712, section 3; sg = stop
@@ -22,9 +22,9 @@ class CeGppo(Ratio):
     """Coordinating entropy by gradient-preserving clipping."""
 
     clip_low: Annotated[float, Between(0, 1)] = 0.2
-    """Lower bound of the ratio: at 1 - clip_low."""
+    """Lower clip bound of the ratio: 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 0.2
-    """Upper bound of the ratio: at 1 + clip_high."""
+    """Upper clip bound of the ratio: 1 + clip_high."""
     beta_low: Annotated[float, Between(0, 100)] = 0.5
     """Weight of the gradient of tokens below the lower bound."""
     beta_high: Annotated[float, Between(0, 100)] = 1.0

@@ -1,4 +1,4 @@
-"""Clip_B: bad tokens whose punishment would cost the most entropy give no gradient.
+"""Clip_B: tokens with a negative advantage whose penalty would cost the most entropy are dropped.
 
 It drops tokens with A < 0 and S - mean(S) < -mu sd(S), where S = p (log p + H) and mean and sd are
 over the step's tokens (arXiv 2602.03392; agentscope-ai/Trinity-RFT, clipb_advantage.py; mu 2.5).
@@ -26,7 +26,8 @@ class ClipB(Weight):
     needs_entropies: ClassVar[bool] = True
     needs_negative: ClassVar[bool] = True
     mu: Annotated[float, Between(0, 1000)] = 2.5
-    """Standard deviations of S below its mean at which a bad token is left out."""
+    """Threshold: a token is dropped if its S = p (log p + H) is more than mu standard deviations
+    below the mean of S."""
 
     def weigh(self, step: StepTokens) -> Weights:
         assert step.entropy_nats is not None

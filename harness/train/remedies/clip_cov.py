@@ -1,4 +1,4 @@
-"""Clip-Cov: a few tokens of high covariance, drawn at random, give no gradient.
+"""Clip-Cov: a few random tokens with a high covariance of log p and advantage are dropped.
 
 It drops max(1, floor(share * N)) of the tokens with low <= Cov_i / sd(A) <= high, where
 Cov_i = (log p_i - mean) (A_i - mean) (arXiv 2505.22617, equations 11 and 12; share 2e-4, band 1 to
@@ -28,15 +28,15 @@ class ClipCov(Weight, Ratio):
     """The share of tokens to drop, their covariance band, and the ratio's wide clip."""
 
     share: Annotated[float, Between(0, 1)] = 2e-4
-    """Share of the tokens that are left out."""
+    """Share of tokens to drop."""
     low: Annotated[float, Between(0, 1e6)] = 1.0
-    """Smallest covariance of a token that may be left out, in standard deviations of A."""
+    """Smallest covariance of a dropped token, in standard deviations of the advantage."""
     high: Annotated[float, Between(0, 1e6)] = 5.0
-    """Largest covariance of a token that may be left out, in the same unit."""
+    """Largest covariance of a dropped token, in standard deviations of the advantage."""
     clip_low: Annotated[float, Between(0, 1)] = 1.0
-    """Lower bound of the ratio: at 1 - clip_low."""
+    """Lower clip bound of the ratio: 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 1.0
-    """Upper bound of the ratio: at 1 + clip_high."""
+    """Upper clip bound of the ratio: 1 + clip_high."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,5 @@
-"""Clip-higher: the upper bound of the ratio's clip is raised, so that unlikely words may grow.
+"""Clip-higher: the ratio has a higher upper clip bound, so that unlikely tokens can gain
+probability.
 
 -min(r A, clip(r, 1 - clip_low, 1 + clip_high) A) with clip_high > clip_low (DAPO, arXiv
 2503.14476, section 3.1; its bounds 0.2 and 0.28). It has no effect with one update per batch.
@@ -18,9 +19,9 @@ class ClipHigher(Ratio):
     """PPO's clip with separate bounds."""
 
     clip_low: Annotated[float, Between(0, 1)] = 0.2
-    """Lower bound of the ratio: at 1 - clip_low."""
+    """Lower clip bound of the ratio: 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 0.28
-    """Upper bound of the ratio: at 1 + clip_high."""
+    """Upper clip bound of the ratio: 1 + clip_high."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)

@@ -1,4 +1,4 @@
-"""Clip_V: as Clip_B, with each token's S compared to what it is on average at its own place.
+"""Clip_V: Clip_B with each token's S compared to its expected value at the same position.
 
 It drops tokens with A < 0 and D > mu sd(D), where D = E S - S, S = p (log p + H) and
 E S = sum p^2 (log p + H) over the vocabulary; at most max(1, floor(share * N)) tokens, those with
@@ -26,9 +26,10 @@ class ClipV(Weight):
     needs_negative: ClassVar[bool] = True
     needs_distribution: ClassVar[bool] = True
     mu: Annotated[float, Between(0, 1000)] = 8.5
-    """Standard deviations of D at which a bad token is left out."""
+    """Threshold: a token is dropped if D, its expected minus its actual S, exceeds mu times the
+    standard deviation of D."""
     share: Annotated[float, Between(0, 1)] = 1e-4
-    """Largest share of the tokens that is left out."""
+    """Largest share of tokens to drop."""
 
     def weigh(self, step: StepTokens) -> Weights:
         assert step.entropy_nats is not None

@@ -1,4 +1,4 @@
-"""DPPO: a token is left out once its probability, not its ratio, has moved far enough.
+"""DPPO: a token is dropped once its probability, rather than its ratio, has moved too far.
 
 The loss is -r A, but 0 where A > 0 and p - p_old > high, or A < 0 and p_old - p > low (binary total
 variation, arXiv 2602.04879; 0.2 and 0.2 as in SkyRL and verl's `dppo_tv`; prime-rl trains with it).
@@ -25,11 +25,11 @@ class Dppo(Ratio):
     """How far a token's probability may move either way."""
 
     low: Annotated[float, Between(0, 1)] = 0.2
-    """Fall of the probability beyond which a token with a negative advantage is left out."""
+    """Fall of the probability beyond which a token with a negative advantage is dropped."""
     high: Annotated[float, Between(0, 1)] = 0.2
-    """Rise of the probability beyond which a token with a positive advantage is left out."""
+    """Rise of the probability beyond which a token with a positive advantage is dropped."""
     cap: Annotated[float, Between(1, 1e6)] = 20.0
-    """Ratio above which the slope grows no further."""
+    """Ratio above which the gradient grows no further."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         xp = namespace(logp)

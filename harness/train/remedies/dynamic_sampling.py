@@ -1,4 +1,4 @@
-"""Dynamic sampling: a batch holds only groups whose rewards differ.
+"""Dynamic sampling: groups whose rewards are all equal are sampled again.
 
 Groups without variance are drawn again with other users, up to `tries` times in total (DAPO, arXiv
 2503.14476, section 3.2; 10 as in the authors' scripts, which then end the run; here the remaining
@@ -20,7 +20,7 @@ class DynamicSampling(Filling):
     """The most times that a group is drawn in one step."""
 
     tries: Annotated[int, Between(1, 1000)] = 10
-    """Most times that a group is drawn in one step."""
+    """Maximum number of times that a group is sampled in one step."""
 
     def most_tries(self) -> int:
         return self.tries

@@ -1,4 +1,5 @@
-"""Entrocraft: which half of the advantages is learned from keeps H within a band that moves.
+"""Entrocraft: only positive advantages count while H is above a moving band, only negative ones
+below.
 
 While H is above the band, only tokens with A > 0 give a gradient, which lowers H; while it is
 below, only tokens with A < 0, which raises it; within the band, all do. Both bounds move linearly
@@ -26,13 +27,13 @@ class Entrocraft(Weight):
     needs_entropies: ClassVar[bool] = True
     needs_negative: ClassVar[bool] = True
     lower_start: Annotated[float, Between(0, 20)] = 0.6
-    """Lower bound of H in the first step, in nats a token."""
+    """Lower bound of H at the first step, in nats per token."""
     lower_end: Annotated[float, Between(0, 20)] = 0.4
-    """Lower bound of H in the last step."""
+    """Lower bound of H at the last step."""
     upper_start: Annotated[float, Between(0, 20)] = 0.7
-    """Upper bound of H in the first step."""
+    """Upper bound of H at the first step."""
     upper_end: Annotated[float, Between(0, 20)] = 0.5
-    """Upper bound of H in the last step."""
+    """Upper bound of H at the last step."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

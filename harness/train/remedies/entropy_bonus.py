@@ -1,4 +1,4 @@
-"""Entropy bonus: coefficient * H is subtracted from the loss, H exact at every token.
+"""Entropy bonus: coefficient * H is subtracted from the loss, with exact H at every token.
 
 Its gradient is that of H at the visited states; the dependence of the states on the policy is
 ignored. In the sweep of arXiv 2505.22617 (section 4.1), 1e-4 and 1e-3 have little effect, 0.005
@@ -18,7 +18,7 @@ class EntropyBonus(Bonus):
     """A constant coefficient."""
 
     coefficient: Annotated[float, Between(0, 1e6)] = 0.005
-    """Factor of H in the loss."""
+    """Coefficient of H in the loss."""
 
     def start(self) -> float:
         return self.coefficient

@@ -22,11 +22,11 @@ class EntropyController(Bonus):
 
     needs_entropies: ClassVar[bool] = True
     target: Annotated[float, Between(0, 20)] = 0.2
-    """Entropy in nats a token at or below which the bonus is on."""
+    """Entropy, in nats per token, at or below which the bonus is on."""
     target_end: Annotated[float | None, Between(0, 20)] = None
-    """The target in the last step; null to keep it where it is."""
+    """Target at the last step; null: constant target."""
     delta: Annotated[float, Between(0, 1e6)] = 1e-4
-    """Change of the coefficient in each step."""
+    """Change of the coefficient per step."""
     most: Annotated[float, Between(0, 1e6)] = 0.005
     """Largest coefficient."""
 

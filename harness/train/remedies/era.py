@@ -1,4 +1,5 @@
-"""ERA: good replies of low entropy are learned from as if they had been surer still.
+"""ERA: the logits of good replies are sharpened in the loss if entropy is low, and flattened if it
+is high.
 
 Where A > 0 and the mean H over the 20% of a reply's tokens with the highest entropy is below `low`,
 the reply's logits are multiplied by `factor` in the loss; above `high` they are divided by it
@@ -34,11 +35,12 @@ class Era(Adaptive, Sharpening):
 
     chooses: ClassVar[bool] = True
     low: Annotated[float, Between(0, 1)] = 0.7
-    """Below this multiple of the start's entropy a good reply's logits are multiplied."""
+    """Multiple of the first step's entropy below which a good reply's logits are multiplied by
+    factor."""
     high: Annotated[float, Between(1, 1000)] = 1.5
-    """Above this multiple of the start's entropy they are divided."""
+    """Multiple of the first step's entropy above which they are divided by factor."""
     factor: Annotated[float, Between(1, 100)] = 2.0
-    """By how much."""
+    """Factor by which logits are multiplied or divided."""
 
     def observed(self, state: State, step: StepTokens) -> State:
         if state:

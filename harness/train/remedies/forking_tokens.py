@@ -1,4 +1,4 @@
-"""Forking tokens: only the tokens of highest entropy give a gradient.
+"""Forking tokens: only the tokens with the highest entropy give a gradient.
 
 Kept are the top `share` of the step's tokens by entropy before the update (arXiv 2506.01939,
 equation 4; 20%). There are two normalisations. By default the loss is the mean over the kept
@@ -25,9 +25,9 @@ class ForkingTokens(Weight):
 
     needs_entropies: ClassVar[bool] = True
     share: Annotated[float, Between(0, 1)] = 0.2
-    """Share of the tokens, by entropy, that give a gradient."""
+    """Share of tokens, those with the highest entropy, that give a gradient."""
     normalise_by_all: bool = False
-    """Divide by the number of all tokens instead of those that are kept."""
+    """Divide the loss by the number of all tokens instead of kept tokens."""
 
     def weigh(self, step: StepTokens) -> Weights:
         assert step.entropy_nats is not None

@@ -1,4 +1,4 @@
-"""GPPO: tokens beyond the clip's bounds keep a gradient, that of the bound.
+"""GPPO: tokens beyond a clip bound keep the gradient that they have at the bound.
 
 max(-A r, -A clip(r, (1 - clip_low) r / sg(r), (1 + clip_high) r / sg(r))), sg = stop gradient
 (arXiv 2508.07629, section 3.3). The value is that of clipped PPO. The slope is -(1 + clip_high) A
@@ -22,9 +22,9 @@ class Gppo(Ratio):
     """Gradient-preserving clipping."""
 
     clip_low: Annotated[float, Between(0, 1)] = 0.2
-    """Lower bound of the ratio: at 1 - clip_low."""
+    """Lower clip bound of the ratio: 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 0.28
-    """Upper bound of the ratio: at 1 + clip_high."""
+    """Upper clip bound of the ratio: 1 + clip_high."""
     dual_clip: Annotated[float, Between(1, 1e6)] = 3.0
     """Ratio above which a token with a negative advantage gives no gradient."""
 

@@ -1,4 +1,4 @@
-"""HICRA: what opens a strategy gains more where it went well and loses less where it did not.
+"""HICRA: planning tokens, which open a strategy, get a higher advantage.
 
 A' = A + alpha |A| for planning tokens, A for others (arXiv 2509.03646, v2; alpha 0.2; its A is not
 divided by a standard deviation: algorithm=dr_grpo). The authors released no code. Their planning
@@ -26,7 +26,7 @@ class Hicra(Weight):
 
     needs_planning: ClassVar[bool] = True
     alpha: Annotated[float, Between(0, 1)] = 0.2
-    """Share of its size by which the advantage of a planning token is raised."""
+    """Increase of a planning token's advantage, as a share of its absolute value."""
 
     def check(self, config: RunConfig) -> None:
         if config.policy.kind == "tabular":

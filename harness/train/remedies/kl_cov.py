@@ -1,4 +1,4 @@
-"""KL-Cov: a term keeps the tokens of highest covariance near the weights that drew them.
+"""KL-Cov: a penalty keeps the tokens of highest covariance near the policy that sampled them.
 
 -r A for all tokens, without a clip, plus coefficient * |log p - log p_old| at the max(1, floor(
 share * N)) tokens with the largest Cov_i = (log p_i - mean)(A_i - mean) (arXiv 2505.22617,
@@ -24,9 +24,9 @@ class KlCov(Term, Ratio):
 
     chooses: ClassVar[bool] = True
     share: Annotated[float, Between(0, 1)] = 2e-3
-    """Share of the tokens, by covariance, that are held."""
+    """Share of tokens, those with the highest covariance, to penalise."""
     coefficient: Annotated[float, Between(0, 1e6)] = 1.0
-    """Weight of the term that holds them."""
+    """Coefficient of the penalty."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         return unclipped(logp, old_logp, advantage)

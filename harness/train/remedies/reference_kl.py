@@ -1,4 +1,4 @@
-"""Reference KL: a term keeps the policy near the start policy, at every token.
+"""Reference KL: a penalty at every token keeps the policy near the start policy.
 
 The term is coefficient * k3, k3 = exp(d) - d - 1 with d = log p_start - log p (GRPO, arXiv
 2402.03300, equation 4; its coefficient 0.04). Its value estimates KL(policy || start), but the mean
@@ -25,9 +25,9 @@ class ReferenceKl(Term):
 
     needs_start: ClassVar[bool] = True
     coefficient: Annotated[float, Between(0, 1e6)] = 0.04
-    """Weight of the term."""
+    """Coefficient of the penalty."""
     unbiased: bool = False
-    """Multiply the term by the ratio, so that its gradient is that of KL(policy || start)."""
+    """Multiply the penalty by the ratio, so that its gradient is that of KL(policy || start)."""
 
     def prepare(self, step: StepTokens) -> FloatArray:
         assert step.start_logp is not None

@@ -1,4 +1,4 @@
-"""REPO-D: likely tokens lose advantage in proportion to the entropy that the step would cost.
+"""REPO-D: likely tokens lose advantage in proportion to the step's expected loss of entropy.
 
 A' = A - beta L, where L = log p + H, beta = -zeta dH, and dH = -mean(A L p) is the first-order
 change of H by the step's own gradient (arXiv 2603.11682, theorem 1). In a step that would lower H,
@@ -29,13 +29,13 @@ class RepoD(Doubling, Shift):
     """The initial coefficient, and the bounds within which it doubles and halves."""
 
     zeta: Annotated[float, Between(-1e6, 1e6)] = 1e-3
-    """Factor of the expected loss of entropy in the first step."""
+    """Coefficient of the expected loss of entropy at the first step."""
     least: Annotated[float, Between(1e-9, 1e6)] = 1e-4
-    """Smallest size of the factor, below which it changes its sign."""
+    """Smallest absolute value of the coefficient, which changes sign instead of falling below."""
     most: Annotated[float, Between(1e-9, 1e6)] = 10.0
-    """Largest size of the factor."""
+    """Largest absolute value of the coefficient."""
     target_share: Annotated[float, Between(0, 100)] = 1.0
-    """Entropy to hold, as a multiple of that of the first step."""
+    """Target entropy, as a multiple of the entropy at the first step."""
 
     def shift(self, step: StepTokens) -> FloatArray:
         assert step.entropy_nats is not None

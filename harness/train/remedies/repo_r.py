@@ -1,4 +1,4 @@
-"""REPO-R: an advantage is rescaled by how likely its token was, so that rare ones count for more.
+"""REPO-R: advantages are rescaled by the token's log-probability, in favour of rare tokens.
 
 A' = A (1 - zeta log p), at least 0, where A > 0; A (1 + zeta log p), at most 0, where A < 0
 (arXiv 2603.11682, appendix D.2; SkyRL's `trainer.algorithm.repo`). This is A - beta L with
@@ -31,13 +31,13 @@ class RepoR(Doubling, Weight):
     """The initial coefficient, and the bounds within which it doubles and halves."""
 
     zeta: Annotated[float, Between(-100, 100)] = 1e-3
-    """Coefficient of log p in the first step."""
+    """Coefficient of log p at the first step."""
     least: Annotated[float, Between(1e-9, 100)] = 1e-4
-    """Smallest size of the coefficient, below which it changes its sign."""
+    """Smallest absolute value of the coefficient, which changes sign instead of falling below."""
     most: Annotated[float, Between(1e-9, 100)] = 0.05
-    """Largest size of the coefficient."""
+    """Largest absolute value of the coefficient."""
     target_share: Annotated[float, Between(0, 100)] = 1.0
-    """Entropy to hold, as a multiple of that of the first step."""
+    """Target entropy, as a multiple of the entropy at the first step."""
 
     def weigh(self, step: StepTokens) -> Weights:
         scale = 1 - np.sign(step.advantage) * step.state["zeta"] * step.logp

@@ -1,4 +1,4 @@
-"""SNR filter: groups whose rewards differ little are left out of the step.
+"""SNR filter: groups whose rewards differ little are dropped.
 
 Groups are kept in falling order of the standard deviation of their rewards until the sum of these
 reaches `share` of the batch's sum, minus `slack`; groups with none are dropped (RAGEN-2, arXiv
@@ -30,11 +30,11 @@ class SnrFilter(Weight):
 
     needs_groups: ClassVar[bool] = True
     share: Annotated[float, Between(0, 1)] = 0.9
-    """Share of the sum of the groups' standard deviations that is kept."""
+    """Share to keep of the sum of the groups' standard deviations of reward."""
     slack: Annotated[float, Between(0, 1e6)] = 0.01
-    """What may be missing from that share, in units of reward."""
+    """Amount by which the kept sum may fall short, in units of reward."""
     normalise_by_all: bool = False
-    """Divide by the number of all tokens instead of those that are kept."""
+    """Divide the loss by the number of all tokens instead of kept tokens."""
 
     def idle(self, config: RunConfig) -> str | None:
         if config.trainer.conversations > config.algorithm.group_size:

@@ -1,4 +1,4 @@
-"""Soft overlong punishment: replies that come near the token limit earn less.
+"""Soft overlong punishment: replies near the token limit earn less.
 
 The punishment is 0 up to L - C tokens, then (L - C - tokens) / C down to -1 at L, where
 L = policy.max_turn_tokens and C = buffer * L (DAPO, arXiv 2503.14476, equation 13; its buffer is
@@ -24,7 +24,7 @@ class SoftOverlong(Penalty):
     """Where the punishment begins, and its weight."""
 
     buffer: Annotated[float, Between(0.001, 1)] = 0.2
-    """Share of the token limit below it in which the punishment grows."""
+    """Share of the token limit, just below the limit, in which the punishment grows."""
     weight: Annotated[float, Between(0, 1e6)] = 0.5
     """Punishment of a reply at the limit, in units of reward."""
 

@@ -1,4 +1,4 @@
-"""Turn band: a bonus for entropy holds each turn's H near what it has been in that turn.
+"""Turn band: an entropy bonus keeps each turn's H near its mean over earlier steps.
 
 H_k, the mean entropy of the tokens of turn k, is compared with its mean over all earlier steps.
 Below `low` times this history, coefficient * H is subtracted from the loss at the turn's tokens;
@@ -29,9 +29,9 @@ class TurnBand(Adaptive, TokenBonus):
     low: Annotated[float, Between(0, 1)] = 0.8
     """Share of a turn's earlier mean entropy below which its entropy is raised."""
     high: Annotated[float, Between(1, 1000)] = 1.2
-    """Share of it above which the turn's entropy is lowered."""
+    """Multiple of a turn's earlier mean entropy above which its entropy is lowered."""
     coefficient: Annotated[float, Between(0, 1e6)] = 0.005
-    """Factor of H in the loss of a turn outside the band."""
+    """Coefficient of H in the loss of a turn outside the band."""
 
     def observed(self, state: State, step: StepTokens) -> State:
         """Return the history of earlier steps with this step's means added as `now_TURN`."""

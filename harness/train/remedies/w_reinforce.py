@@ -1,4 +1,4 @@
-"""W-REINFORCE: what went well counts for less than what went badly.
+"""W-REINFORCE: tokens with a positive advantage get a smaller weight.
 
 The policy-gradient term of tokens with A > 0 is multiplied by `positive` (arXiv 2506.01347, section
 5; 0.1 as in the authors' code, TianHongZXY/RLVR-Decomposed). Punishing wrong answers spreads
@@ -23,7 +23,7 @@ class WReinforce(Weight):
 
     needs_negative: ClassVar[bool] = True
     positive: Annotated[float, Between(0, 1)] = 0.1
-    """Factor of tokens with a positive advantage; 0 leaves negative ones only."""
+    """Weight of tokens with a positive advantage; 0 leaves only negative ones."""
 
     def weigh(self, step: StepTokens) -> Weights:
         better = step.advantage > 0

@@ -155,7 +155,7 @@ def _update(run: _Run, weight_bytes: int) -> dict[str, int]:
         activations -= min(a_layer, sum(behind.values()))
     updated = weight_memory.gathered_to_update(model) if run.is_sharded else 0
     return {
-        **({"vLLM": run.vllm} if config.trainer.runs_per_gpu > 1 else {}),  # it may be awake
+        **({"vLLM": run.vllm} if config.trainer.runs_per_gpu > 1 else {}),  # it does not sleep then
         "gradients": learning * FULL_BYTES // parts,
         "gathered weights and gradients": updated,
         **({"rounded weights": weight_memory.rounded(model, policy)} if run.is_sharded else {}),

@@ -120,7 +120,7 @@ class Leaving:
         ended = {"status": name, "exit_code": exit_code}
         try:
             status = run_status.read(self._run.status)
-            if status.status in run_status.ENDED:  # the end was being reported
+            if status.status in run_status.ENDED:  # ended already, only reports were pending
                 exit_code = exit_code if status.exit_code is None else status.exit_code
                 return
             now = replace(status, status=name, exit_code=exit_code, reason=reason)

@@ -57,7 +57,7 @@ def shared_trunk_term(
         return None
     conversation, turn = places_of(trajectories)
     valued = np.ones(len(turn), bool)
-    if not algorithm.has_token_values():  # but at each reply's first token, as `actions_of` says
+    if not algorithm.has_token_values():  # as in `actions_of`, only the first token of each reply
         valued = np.diff(conversation * (MAX_TURNS + 1) + turn, prepend=-1) != 0
     before, target = np.full((2, len(turn)), np.nan)
     before[valued], target[valued] = values.before, values.target

@@ -71,7 +71,7 @@ class LedgerKeeper:
         algorithm, model, self._probed = self._config.algorithm, work.learner, None
         before = walk.before_update(optimiser, learning(model), algorithm)
         at = WalkingModel(model, before, self._config.policy.temperature, work.limit)
-        model.train(computes_again(model))  # as for the update
+        model.train(computes_again(model))  # the mode of the update
         with work.precision():
             if probed is not None:
                 tokens, by_token = probed

@@ -36,7 +36,7 @@ def jsonl_emitter(enabled: bool) -> Emit:
             safe_text.write(STDOUT, line)
             return
         with contextlib.suppress(OSError):
-            os.write(STDOUT, line)  # unbuffered, since a signal may come amid a buffered write
+            os.write(STDOUT, line)  # unbuffered, since a signal may come during a buffered write
 
     return emit if enabled else lambda event: None
 

@@ -107,7 +107,7 @@ def _rendezvous(nodes: Nodes | None, stack: ExitStack) -> Rendezvous:
     if nodes is None:
         return Rendezvous(folder=stack.enter_context(tempfile.TemporaryDirectory()))
     store, where = store_of_nodes(nodes.host, nodes.own)
-    stack.callback(lambda: store)  # kept open
+    stack.callback(lambda: store)  # keeps the store alive
     return where
 
 

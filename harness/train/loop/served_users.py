@@ -1,8 +1,8 @@
 """The served users of a run: check that they answer, keep a journal per step, count losses.
 
 A lost conversation has no reward and is counted in its row by type; many lost conversations end the
-run. An evaluation that lost many gives no row, since its means would be biased towards the users
-who are left.
+run. An evaluation that lost many gives no row, since its means would describe only the remaining
+users.
 """
 
 from __future__ import annotations

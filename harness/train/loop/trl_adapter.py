@@ -29,7 +29,7 @@ from typing import Any, Protocol
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
-os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # TRL imports it wherever it is installed
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # TRL imports vLLM if it is installed
 os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
 
 import torch
@@ -172,7 +172,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
         """Let the learner check the gradient before the optimiser uses it."""
-        if grad_norm is None:  # algorithm.max_grad_norm=0
+        if grad_norm is None:  # not computed if algorithm.max_grad_norm=0
             grad_norm = self._learner.team.clipped(float("inf"))
         norm = super()._get_grad_norm(model, grad_norm)
         self._learner.check_gradient(float(norm))

@@ -72,7 +72,7 @@ def micro_batch(
     """Return the conversations of a micro-batch, and the bytes of their activations.
 
     All conversations have the maximum length, `longest` tokens. As many are processed at once as
-    the config or the free memory allows, but at least one.
+    the config or the memory budget allows, but at least one.
     """
     policy, batch = config.policy, config.conversations_of_a_rank
     size = longest * activation_bytes(

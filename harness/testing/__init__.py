@@ -1,6 +1,6 @@
-"""Helpers that tests, benchmarks and plug-ins share; nothing else in harness imports them.
+"""Helpers shared by tests, benchmarks and plug-ins. The rest of harness does not import them.
 
-Runs of known truth (synthetic, cells) and their folders (run_folders), attacks on a simulator, the
-contract suites of extensions (*_contract), the command as a user runs it, pages as a reader has
-them (browser). Some of it needs pytest, a development dependency.
+Runs with a known truth (synthetic, cells) and their folders (run_folders), attacks on a simulator,
+contract suites for extensions (*_contract), the command as users run it, pages in a browser. Some
+modules need pytest, a development dependency.
 """

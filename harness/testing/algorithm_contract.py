@@ -1,4 +1,4 @@
-"""What every algorithm keeps: subclass it and give the fixture `algorithm`."""
+"""Tests for every algorithm: subclass AlgorithmContract and define the fixture `algorithm`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ GROUPS, GROUP_SIZE = 4, 4
 CONVERSATIONS = GROUPS * GROUP_SIZE
 CONFIG = AlgorithmConfig(group_size=GROUP_SIZE)
 LOST = 5
-"""A conversation without a reward."""
+"""Number of the conversation without a reward."""
 TOKENS = 200
 
 
 def rewards(per_turn: bool = False) -> Rewards:
-    """Rewards of four groups: one of them all equal, one conversation lost."""
+    """Return rewards of four groups. One group has equal rewards; one conversation has none."""
     rng = np.random.default_rng(1)
     shared = rng.random(CONVERSATIONS)
     shared[8:12], shared[LOST] = 0.4, np.nan
@@ -36,18 +36,18 @@ def rewards(per_turn: bool = False) -> Rewards:
         return Rewards(shared, shared, None, 0.0)
     turns = rng.normal(0, 0.1, (CONVERSATIONS, MAX_TURNS))
     turns[:, 8:] = turns[LOST] = np.nan
-    turns[::3, 5:] = np.nan  # who went earlier
+    turns[::3, 5:] = np.nan  # conversations that ended earlier
     return Rewards(shared, shared, turns, 0.5)
 
 
 def values() -> FloatArray:
-    """A critic's values of every reply."""
+    """Return a critic's value of every reply."""
     drawn: FloatArray = np.random.default_rng(2).random((CONVERSATIONS, MAX_TURNS))
     return drawn
 
 
 def tokens(kind: str = "numpy") -> LossTokens:
-    """Tokens of ten conversations, mixed, some way from the weights that drew them.
+    """Return tokens of ten conversations, mixed, under other weights than those that drew them.
 
     `kind`: numpy for float64, torch for float32.
     """
@@ -62,7 +62,7 @@ def tokens(kind: str = "numpy") -> LossTokens:
 
 
 def tokens_for(algorithm: Algorithm, kind: str = "numpy") -> LossTokens:
-    """The same tokens with what the algorithm prepares for them."""
+    """Return the tokens of `tokens` with the columns that the algorithm prepares."""
     given, exact = tokens(kind), tokens()
     step = StepTokens(
         logp=exact.old_logp,
@@ -86,7 +86,7 @@ def taken(given: LossTokens, places: slice) -> LossTokens:
 
 
 def moved(given: LossTokens, token: int, by: float) -> LossTokens:
-    """The tokens, one of them likelier by `by`."""
+    """Return the tokens with the log-probability of one token raised by `by`."""
     logp = given.logp.copy()
     logp[token] += by
     return replace(given, logp=logp)
@@ -94,7 +94,7 @@ def moved(given: LossTokens, token: int, by: float) -> LossTokens:
 
 class AlgorithmContract(OptionsContract):
     through_the_clip = False
-    """True for a loss whose slope is on purpose not the gradient of its value."""
+    """True for a loss whose slope deliberately differs from the gradient of its value."""
 
     @pytest.fixture
     def algorithm(self) -> Algorithm:
@@ -111,13 +111,13 @@ class AlgorithmContract(OptionsContract):
         for expected in (None, values()) if not per_turn else (None,):
             advantages = algorithm.advantages(rewards(per_turn), expected, CONFIG)
             assert advantages.shape == (CONVERSATIONS, MAX_TURNS)
-            # also after the last reply: a null control deals whole rows to others
+            # also after the last reply: null controls assign whole rows to other conversations
             assert np.isfinite(advantages).all()
             assert not advantages[LOST].any()
             assert advantages.any()
 
     def test_a_better_reward_never_has_a_lower_advantage(self, algorithm: Algorithm) -> None:
-        """Within a group, where no critic sees a difference."""
+        """Compares within groups, with a critic that gives every reply the same value."""
         given = rewards()
         advantages = algorithm.advantages(given, np.full((CONVERSATIONS, MAX_TURNS), 0.3), CONFIG)
         for group in range(0, CONVERSATIONS, GROUP_SIZE):
@@ -198,7 +198,7 @@ class AlgorithmContract(OptionsContract):
 
 
 def assert_agree(exact: TokenLoss, single: TokenLoss) -> None:
-    """Fail unless float64 and float32 are the same loss, to 1e-6 of its size."""
+    """Assert that the float64 and float32 losses are equal, to 1e-6 of the largest value."""
     for name in ("value", "slope"):
         wanted, got = getattr(exact, name), getattr(single, name).numpy()
         assert got.dtype == np.float32

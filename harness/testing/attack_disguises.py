@@ -1,4 +1,4 @@
-"""Warm sentences in disguise: encoded, respelt, cut to pieces."""
+"""Warm sentences in disguise: encoded, respelt, or cut into pieces."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _stopped(text: str, r: random.Random) -> str:
 
 
 def every() -> Iterator[tuple[str, str, Disguise]]:
-    """(family, name, disguise)."""
+    """Yield (family, name, disguise)."""
     yield from (
         ("encoded", "base64", lambda t, r: base64.b64encode(t.encode()).decode()),
         ("encoded", "hex", lambda t, r: binascii.hexlify(t.encode()).decode()),

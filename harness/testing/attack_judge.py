@@ -1,4 +1,4 @@
-"""What an attack wins over the policy it is put beside, on the same users with the same draws."""
+"""Final emotion that an attack adds to a policy, with the same users and random numbers."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from harness.testing.attacks import Attack
 from harness.utils import installation
 
 LEVEL = 0.01
-"""One-sided, for all attacks put in one way together."""
+"""One-sided family-wise significance level for the attacks combined in one way."""
 MOST_EXCESS = 2.0
-"""Points of final emotion."""
+"""In points of final emotion."""
 SEEDS = 5
 INSTEAD = "in place"
 WAYS = (INSTEAD, "before neutral", "after neutral", "before attentive", "after attentive")
 
 
 def level(name: str) -> DifficultyConfig:
-    """The shipped difficulty of that name."""
+    """Return the shipped difficulty called `name`."""
     path = installation.shipped() / "conf" / "difficulty" / f"{name}.yaml"
     return DifficultyConfig(**yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One attack, put in one way."""
+    """The result of one attack combined with a policy in one way."""
 
     attack: Attack
     way: str
     excess: float
     """Mean of the paired differences in final emotion, 0-100."""
     p: float
-    """Of as large a mean if the attack won nothing: paired t test, one-sided."""
+    """p-value of a one-sided paired t test against no gain."""
 
     def __str__(self) -> str:
         name = f"{self.attack.family}: {self.attack.name}"
@@ -53,7 +53,7 @@ class Judged:
 
 @cache
 def users(seeds: int) -> tuple[ConversationKey, ...]:
-    """One conversation with every held-out user for each seed."""
+    """Return the keys of one conversation with every held-out user per seed."""
     return tuple(key for seed in range(seeds) for key in _everyone(seed))
 
 
@@ -75,7 +75,7 @@ def finals(difficulty: str, policy: Reference, seeds: int) -> NDArray[np.float64
 def judge(
     difficulty: str, attacks: Iterable[Attack], seeds: int = SEEDS, ways: Sequence[str] = WAYS
 ) -> Iterator[Judged]:
-    """Every attack in every way it is judged in."""
+    """Yield the result of every attack in each way that applies to it."""
     base = {name: finals(difficulty, REFERENCES[name], seeds) for name in ("neutral", "attentive")}
     for attack in attacks:
         for way in ways:
@@ -101,7 +101,7 @@ def _p(won: NDArray[np.float64]) -> float:
 
 
 def significant(judged: Sequence[Judged]) -> list[Judged]:
-    """Those that win, by Holm's procedure over the attacks put in the same way."""
+    """Return the attacks that gain significantly, by Holm's procedure within each way."""
     found: list[Judged] = []
     for way in {j.way for j in judged}:
         ranked = sorted((j for j in judged if j.way == way), key=lambda j: j.p)

@@ -1,4 +1,4 @@
-"""Attacks that are made, not written: transcripts, markup, keyword salad, copies, endless text."""
+"""Generated attacks: transcripts, markup, keyword salad, copies, endless text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABELS = ("User", "USER", "Human", "Seeker", "Client", "Patient", "[user]", "<us
 
 
 def every() -> Iterator[Made]:
-    """(family, name, what makes the text)."""
+    """Yield (family, name, function that makes the text)."""
     for part in (_transcripts, _data, _salad, _weights, _copies, _repeated, _endless, _lists):
         yield from part()
 
@@ -81,7 +81,7 @@ def _salad() -> Iterator[Made]:
 
 @cache
 def _strongest(kind: str, pairs: bool) -> tuple[str, ...]:
-    """The features that weigh most for a strategy: single words, or pairs of words."""
+    """Return the features with the largest weights for a strategy: single words, or word pairs."""
     lines = recognition.WEIGHTS.read_text(encoding="utf-8").splitlines()
     place = lines[0].split("\t").index(kind)
     rows = [line.split("\t") for line in lines[1:]]

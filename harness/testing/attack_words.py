@@ -1,4 +1,4 @@
-"""What attacks are made of: wordings, not yet put together."""
+"""The wordings that attacks are composed of."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """More than 300 ways to please a simulator without listening to its user, in families.
 
-An attack makes a text for one turn from what the user said, the number of the turn and a random
-generator; it is put in place of a reply, before it or after it.
+An attack generates text for one turn from the user's words, the number of the turn and a random
+generator. The text replaces a reply, precedes it or follows it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness.testing.attack_words import (
 )
 
 Make = Callable[[Sequence[str], int, random.Random], str]
-"""(what the user said, replies so far, draws) -> the attack's words in this turn."""
+"""(the user's words, number of replies so far, generator) -> the attack's text for this turn."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Attack:
     make: Make
 
     def instead(self) -> Reference:
-        """A policy that says nothing but the attack."""
+        """Return a policy that says only the attack."""
         return lambda heard, said, u: self._text(heard, said, u)
 
     def beside(self, policy: Reference, before: bool) -> Reference:
-        """`policy`, with the attack before or after each of its replies."""
+        """Return `policy` with the attack before or after each of its replies."""
 
         def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
             parts = [policy(heard, said, u), self._text(heard, said, u)]
@@ -143,5 +143,5 @@ def _one_of_each(count: int, heard: Sequence[str], turn: int, r: random.Random) 
 
 
 def attacks() -> tuple[Attack, ...]:
-    """Every attack, in the order of families."""
+    """Return every attack, family by family."""
     return (*_words(), *_success(), *_intentions(), *_all_at_once(), *_made())

@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its debugging pipe: pages as a reader has them."""
+"""Headless Chromium, controlled through its debugging pipe, to test pages as readers see them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 KEY_CODES = {
     "Tab": 9, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
 }  # fmt: skip
-"""Without its code a key reaches the page's script, but the browser does not scroll."""
+"""Without its code a key event reaches the page's script, but the browser does not scroll."""
 WAIT_S = 60.0
 WORDS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
@@ -25,7 +25,7 @@ WORDS = (
 
 
 def program() -> str | None:
-    """The browser on this machine; None where there is none."""
+    """Return the path of a browser on this machine; None if there is none."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
@@ -55,7 +55,7 @@ class Browser:
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **values: Any) -> dict[str, Any]:
-        """The answer to one command."""
+        """Send a command and return its result."""
         self._number += 1
         command: dict[str, Any] = {"id": self._number, "method": method, "params": values}
         if self._session:
@@ -80,8 +80,8 @@ class Browser:
         return dict(json.loads(one))
 
     def open(self, address: str) -> None:
-        """Load a page, to the end."""
-        for place in ("about:blank", address):  # else an address with another hash is no new page
+        """Load a page and wait until it is complete."""
+        for place in ("about:blank", address):  # a new hash alone does not load a page
             self.events.clear()
             self.send("Page.navigate", url=place)
             until = time.monotonic() + WAIT_S
@@ -96,7 +96,7 @@ class Browser:
         return value
 
     def js(self, code: str) -> Any:
-        """The value of an expression in the page."""
+        """Return the value of a JavaScript expression in the page."""
         done = self.send("Runtime.evaluate", expression=code, returnByValue=True)
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
@@ -119,23 +119,23 @@ class Browser:
         )  # fmt: skip
 
     def scheme(self, name: str) -> None:
-        """light or dark, as the system would prefer."""
+        """Set the system's preferred colour scheme, `light` or `dark`."""
         features = [{"name": "prefers-color-scheme", "value": name}]
         self.send("Emulation.setEmulatedMedia", features=features)
 
     def picture(self) -> bytes:
-        """What is seen, as PNG."""
+        """Return a screenshot as PNG."""
         return base64.b64decode(self.send("Page.captureScreenshot")["data"])
 
     @property
     def troubles(self) -> list[dict[str, Any]]:
-        """Exceptions, console messages and refusals by the policy since the page was opened."""
+        """Exceptions, console messages and policy violations since the page was opened."""
         bad = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
         return [event for event in self.events if event.get("method") in bad]
 
     @property
     def requests(self) -> list[str]:
-        """What the page asked for."""
+        """The URLs that the page requested."""
         sent = [e for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return [event["params"]["request"]["url"] for event in sent]
 

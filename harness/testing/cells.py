@@ -1,6 +1,6 @@
-"""Cells of runs with known a, b and onset (synthetic.py), and what the law stage says of them.
+"""Cells of runs with known a, b and onset (synthetic.py), and the law stage's results on them.
 
-A cell is measured by its name and not by its maker, so that another process can do it.
+Functions take a cell's name rather than its maker, so that they can be called in another process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harness.testing.synthetic import HIGH, LOW, Floats, Log, Noise
 
 Make = Callable[[int, int, Noise], Log]
 FIRST_SEED = 1_000_000
-"""Far from the seeds that the rules were tried out on."""
+"""Far from the seeds on which the rules were developed."""
 
 
 def _to(end: float, start: float = 1.0) -> Make:
@@ -31,22 +31,22 @@ def _to(end: float, start: float = 1.0) -> Make:
 
 
 def _rising(course: Callable[[Floats], Floats], follows: Callable[[Floats], Floats]) -> Make:
-    """H rises from its first step, so that there its explosion begins."""
+    """Return a maker of runs whose H rises from the first step, which is the true onset."""
     return lambda s, n, q: replace(synthetic.lawful(s, n, q, course, follows), onset=1.0)
 
 
 def _fourfold(u: Floats) -> Floats:
-    """In a line of log H."""
+    """Return an H that rises fourfold, linearly in log H."""
     return 0.4 * np.asarray(4.0**u)
 
 
 def _gentle(h: Floats) -> Floats:
-    """A law whose R stays above 0 while H rises to 1.6."""
+    """Return R by a law that stays above 0 while H rises to 1.6."""
     return synthetic.law(h, a=0.1, b=0.9)
 
 
 def _gentle_half(h: Floats) -> Floats:
-    """Half of the run, and R as it is then."""
+    """Return R by `_gentle` for half of the run and constant from there on."""
     half = len(h) // 2
     held = _gentle(h[half - len(h) // 20 : half]).mean()
     return np.where(np.arange(len(h)) < half, _gentle(h), held)
@@ -104,15 +104,15 @@ GRID = [(n, noise) for n in (60, 300, 1500) for noise in NOISES]
 
 @dataclass(frozen=True)
 class Held:
-    """The intervals of one quantity in one cell."""
+    """Coverage of the intervals of one quantity in one cell."""
 
     count: int
-    """How many hold the truth."""
+    """Number of intervals that contain the truth."""
     of: int
     ols_percent: float
-    """How many textbook intervals of least squares do."""
+    """Percentage of textbook least-squares intervals that contain the truth."""
     half_width: float
-    """Median."""
+    """Median half-width."""
 
     @property
     def percent(self) -> float:
@@ -121,20 +121,20 @@ class Held:
 
 @dataclass(frozen=True)
 class Intervals:
-    """One cell, over its runs that are worth at least 7 independent points."""
+    """One cell, over its runs with at least 7 effectively independent points."""
 
     cell: str
     gated_percent: float
     a: Held
     ceiling: Held
     bias: float
-    """Of a, like `rmse` in per cent of the truth; a's half-width is in its own units."""
+    """Bias of a, like `rmse` in percent of the truth; the half-width of a is in its own units."""
     rmse: float
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One regime at one length and noise. Percentages of runs; errors in per cent of the run."""
+    """One regime at one length and noise. Percentages of runs; errors in percent of the run."""
 
     regime: str
     n: int
@@ -142,11 +142,11 @@ class Judged:
     words: dict[str, float]
     regimes: dict[str, float]
     found: float
-    """Runs with an onset of any kind: false alarms where the regime has none."""
+    """Runs in which an onset of any kind is found: false alarms if the regime has none."""
     median_error: float | None
     p90_error: float | None
     held: float | None
-    """Of the intervals of onsets that were found; null where nothing is to be found."""
+    """Coverage of the intervals of onsets that were found; null if the regime has no onset."""
 
     @property
     def cell(self) -> str:
@@ -155,7 +155,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Look:
-    """What the law stage says of one run."""
+    """The law stage's results on one run."""
 
     verdict: verdict.Verdict
     onset: Onset | None
@@ -163,7 +163,7 @@ class Look:
 
 
 def intervals(cell: str, runs: int) -> Intervals:
-    """Coverage and width of the 95% intervals of a and of the ceiling."""
+    """Return coverage and width of the 95% intervals of a and of the ceiling in one cell."""
     make, n, noise = COVERAGE[cell]
     logs = [make(FIRST_SEED + s, n, noise) for s in range(runs)]
     fits = [
@@ -191,12 +191,12 @@ def _held(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> He
 
 
 def covered(intervals: Sequence[Interval], truth: float) -> float:
-    """Per cent of the intervals that hold the truth."""
+    """Return the percentage of intervals that contain the truth."""
     return 100 * float(np.mean([i.low <= truth <= i.high for i in intervals]))
 
 
 def classical(points: Points) -> tuple[Interval, Interval]:
-    """Least squares with its textbook interval: of a, and of the ceiling."""
+    """Return the least-squares estimates of a and of the ceiling, with textbook intervals."""
     x, n = points.x, len(points)
     design = np.stack([-x, np.ones(n)], axis=1)
     inverse = np.linalg.inv(design.T @ design)
@@ -214,7 +214,7 @@ def points_of(log: Log) -> Points:
 
 
 def judged(log: Log) -> verdict.Verdict:
-    """The verdict on one run."""
+    """Return the verdict on one run."""
     return look(log).verdict
 
 
@@ -233,7 +233,7 @@ def look(log: Log) -> Look:
 
 
 def judge(name: str, n: int, noise: str, runs: int) -> Judged:
-    """Verdicts, onsets and regimes of one cell."""
+    """Return the verdicts, onsets and regimes of one cell."""
     logs = [REGIMES[name](FIRST_SEED + s, n, NOISES[noise]) for s in range(runs)]
     looks = [look(log) for log in logs]
     at = [(k.onset, log.onset) for k, log in zip(looks, logs, strict=True) if k.onset is not None]

@@ -1,4 +1,4 @@
-"""The harness command as a user runs it: in a folder of its own, and where it matters a process."""
+"""The harness command as users run it, in a folder of its own and, if needed, in a process."""
 
 import contextlib
 import functools
@@ -19,13 +19,13 @@ from harness.cli import app
 
 TABULAR = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=1000",
            "eval.users=4", "eval.prefixes=4")  # fmt: skip
-"""A run that takes milliseconds a step."""
+"""Overrides of a run that takes milliseconds per step."""
 BUDGET_S = 180
 T = TypeVar("T")
 
 
 def harness(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`harness WORDS` to its end."""
+    """Run `harness WORDS` in a process and wait for its end."""
     return subprocess.run(
         command(*words),
         cwd=cwd,
@@ -40,8 +40,9 @@ def harness(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedP
 def here(
     *words: str, cwd: Path, stdin: bytes | str = b"", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """`harness WORDS` to its end in this process, `stdin` piped in; where it becomes a run, that
-    one's process follows it.
+    """Run `harness WORDS` in this process with `stdin` as its input.
+
+    If the command replaces its process by that of a run, the run is started as a child process.
     """
     piped = stdin if isinstance(stdin, bytes) else stdin.encode()
     streams = [io.TextIOWrapper(io.BytesIO(text), encoding="utf-8") for text in (piped, b"", b"")]
@@ -60,8 +61,10 @@ def here(
 
 
 def _follow(cwd: Path, program: str, words: list[str], environment: dict[str, str]) -> NoReturn:
-    """Run `words` to their end in a process that gets what is inheritable, and end with its code;
-    the lock that was handed over is let go, as a process that becomes another does not hold it.
+    """Run `words` in a child process that inherits descriptors, and exit with its code.
+
+    This stands in for `os.execve`. The lock passed to the child is closed here, since a process
+    that is replaced would no longer hold it.
     """
     done = subprocess.run(
         words,
@@ -88,7 +91,7 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 @contextlib.contextmanager
 def started(*words: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
-    """`harness WORDS` while it runs; ended on the way out if it still does."""
+    """Start `harness WORDS` in a process; kill it at the end if it still runs."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command(*words), cwd=cwd, stdout=pipe, stderr=pipe, text=True) as child:
         try:
@@ -102,7 +105,7 @@ def command(*words: str) -> list[str]:
 
 
 def until(found: Callable[[], T | None], what: str) -> T:
-    """What `found` returns once it is not None or False."""
+    """Call `found` until its result is truthy; return it. Raises AssertionError after BUDGET_S."""
     deadline = time.monotonic() + BUDGET_S
     while time.monotonic() < deadline:
         value = found()
@@ -123,13 +126,13 @@ def ledger(root: Path) -> list[dict[str, object]]:
 
 
 def rows(run: Path) -> int:
-    """Steps that are on disk."""
+    """Return the number of steps on disk."""
     path = run / "metrics.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def alive(marker: str) -> list[str]:
-    """Command lines of live processes that mention `marker`."""
+    """Return the command lines of live processes that contain `marker`."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,4 +1,4 @@
-"""What every figure keeps: subclass it and give the fixture `figure`."""
+"""Tests for every figure: subclass FigureContract and define the fixture `figure`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = "".join(PAYLOADS[9:18])
 
 @functools.cache
 def example() -> Analysis:
-    """The analysis of two levels with two seeds each, whose runs follow the law."""
+    """Return the analysis of two levels with two seeds each, whose runs follow the law."""
     with tempfile.TemporaryDirectory() as root:
         for number, level in enumerate(("easy", "easy", "hard", "hard")):
             rows = synthetic.lawful_rows(seed=number, n=60)
@@ -43,7 +43,7 @@ class FigureContract:
 
     @pytest.fixture
     def analysis(self) -> Analysis:
-        """An analysis of which the figure shows something."""
+        """An analysis for which the figure is not empty."""
         return example()
 
     def test_its_name_can_be_that_of_its_files(self, figure: FigureSpec[Any]) -> None:
@@ -96,7 +96,7 @@ class FigureContract:
     ) -> None:
         for _, drawing in drawn(figure, hostile(analysis)):
             check_texts(drawing)
-            drawing.figure.draw_without_rendering()  # which makes the labels of ticks
+            drawing.figure.draw_without_rendering()  # creates the tick labels
             check_texts(drawing)
 
     def test_an_analysis_without_a_readable_run_is_no_error(
@@ -111,7 +111,7 @@ def subject(analysis: Analysis) -> Subject:
 
 
 def drawn(figure: FigureSpec[Any], analysis: Analysis) -> Iterator[tuple[str, Drawing]]:
-    """Each page with the name it must have."""
+    """Yield each page with its expected name."""
     for suffix, numbers in figure.select(subject(analysis)):
         name = f"{figure.name}{suffix}"
         with canvas.styled():
@@ -119,7 +119,7 @@ def drawn(figure: FigureSpec[Any], analysis: Analysis) -> Iterator[tuple[str, Dr
 
 
 def check_texts(drawing: Drawing) -> None:
-    """What holds of every text of a drawing."""
+    """Assert that no text of a drawing is parsed as math or contains unescaped characters."""
     texts: list[Any] = drawing.figure.findobj(lambda part: hasattr(part, "get_parse_math"))
     assert not any(text.get_parse_math() for text in texts)
     shown = [line for text in texts for line in text.get_text().split("\n")]
@@ -127,7 +127,7 @@ def check_texts(drawing: Drawing) -> None:
 
 
 def hostile(analysis: Analysis) -> Analysis:
-    """The analysis as of runs whose names and levels are made to do harm."""
+    """Return the analysis with harmful names of runs and levels."""
     names = {result.run: f"{HOSTILE}{n}" for n, result in enumerate(analysis.runs)}
     return replace(
         analysis,

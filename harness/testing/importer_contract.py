@@ -1,4 +1,4 @@
-"""What every importer of logs keeps: subclass it and give the fixtures `importer` and `log`."""
+"""Tests for every importer: subclass ImporterContract and define `importer` and `log`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GARBAGE = (b"", b"\n\n\n", b"\x00\xff\xfe" * 100, b"{" * 5000, b"a,b\n" * 50, b"
 
 class ImporterContract:
     takes_all = False
-    """Whether it may take any file: only for the last one that is asked."""
+    """Whether it may accept any file, as only the last importer in the order may."""
 
     @pytest.fixture
     def importer(self) -> Importer:
@@ -32,7 +32,7 @@ class ImporterContract:
 
     @pytest.fixture
     def log(self) -> tuple[str, bytes]:
-        """Name and content of a whole log of this format, of eight steps or more."""
+        """The name and the content of a complete log of this format, with at least eight steps."""
         raise NotImplementedError
 
     def test_it_takes_its_own_logs_and_no_others(
@@ -74,7 +74,7 @@ class ImporterContract:
             assert importer.looks_like(name, data[:end]) in (True, False)
             torn = importer.rows(data[:end])
             check(torn, data[:end])
-            kept = max(len(torn.rows) - 1, 0)  # of the last, a number may be cut within
+            kept = max(len(torn.rows) - 1, 0)  # the tear may be within a number of the last row
             assert list(torn.rows[:kept]) == list(whole.rows[:kept]), f"cut at byte {end}"
 
     def test_damaged_bytes_are_counted_or_read_and_never_raised(
@@ -100,7 +100,7 @@ class ImporterContract:
 
 
 def check(rows: Rows, data: bytes) -> None:
-    """What holds of the rows of any content."""
+    """Assert what holds for the rows of any content."""
     lines = data.count(b"\n") + 1
     assert len(rows.rows) == len(rows.lines)
     assert all(isinstance(name, str) for row in rows.rows for name in row)

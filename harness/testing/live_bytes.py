@@ -1,7 +1,8 @@
-"""What torch holds in memory while some work is done, counted operation by operation.
+"""Peak memory of torch's tensors while some work is done, counted operation by operation.
 
-On a CPU nothing else tells a phase's peak: a process's resident set has its libraries and what the
-C library keeps. The sum is the CPU allocator's own (a test compares the two).
+On a CPU there is no other way to measure a phase's peak, since the resident set of a process
+includes libraries and freed blocks that the C library keeps. A test compares the sum with the CPU
+allocator's.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ Result = TypeVar("Result")
 
 
 class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the bytes of every storage that an operation makes, until it is freed."""
+    """Counts the bytes of every storage from the operation that creates it until it is freed."""
 
     def __init__(self, there: Iterable[torch.Tensor]) -> None:
-        """`there`: tensors in memory before."""
+        """`there`: tensors that are in memory at the start."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._seen: dict[int, int] = {}
         self.now = self.peak = 0
@@ -53,13 +54,13 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class Tracked:
-    """Measures the peak of what torch has allocated, with the models and the optimiser."""
+    """Measures the peak of torch's memory, including the models and the optimiser."""
 
     def __init__(self, models: Iterable[torch.nn.Module], optimiser: Any) -> None:
         self._models, self._optimiser = list(models), optimiser
 
     def over(self, work: Callable[[], Result]) -> Measured[Result]:
-        """Do the work."""
+        """Call `work` and return its result with time and peak memory."""
         weights = (p for model in self._models for p in (*model.parameters(), *model.buffers()))
         moments = (
             value

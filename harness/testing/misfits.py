@@ -1,8 +1,8 @@
-"""Made runs by which a test of fit is judged: laws that hold, and rewards that only look like one.
+"""Synthetic runs for the test of fit: laws that hold, and rewards that only resemble one.
 
-Beside synthetic.py: H wanders with a memory of a fifth of the run, R's noise does not depend on R,
-and where something happens is drawn anew for each run. The list is that of what a law stage without
-a test of fit calls "holds" by mistake.
+In contrast to synthetic.py, H wanders with a memory of a fifth of the run, R's noise does not
+depend on R, and the step of a change is random. The list consists of runs that a law stage without
+a test of fit mistakes for "holds".
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.random import Generator
 from harness.testing.synthetic import Floats, Log, ar1
 
 A, B = 0.25, 0.95
-"""The law where there is one: from .27 at H = 1 to .70 at H = 0."""
+"""The true law: R is .27 at H = 1 and .70 at H = 0."""
 CEILING = B - A
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """Noise of a log: of H as a share of it, of R in units of reward, both AR(1)."""
+    """Noise of a log, AR(1): of H relative to H, of R in units of reward."""
 
     rho: float
     h: float
@@ -32,15 +32,15 @@ class Scatter:
 USUAL = Scatter(0.5, 0.05, 0.02)
 SMALL_BATCH = Scatter(0.3, 0.08, 0.05)
 STICKY = Scatter(0.9, 0.10, 0.02)
-"""AR .9 on H and R."""
+"""AR(1) with coefficient .9 on H and R."""
 SCATTERS = {"usual": USUAL, "small batch": SMALL_BATCH, "sticky": STICKY}
 
 Path = Callable[[Floats], Floats]
-"""Share of the run done, shape (n,) -> H in nats without wander or noise."""
+"""Share of the run done, shape (n,) -> H in nats without wander and noise."""
 
 
 def early(u: Floats) -> Floats:
-    """From 1 to .1, three quarters of it in the first twelfth."""
+    """From 1 to .1; three quarters of the fall are in the first twelfth."""
     return 0.1 + 0.9 * 4.0 ** (-12 * u)
 
 
@@ -50,17 +50,17 @@ def even(u: Floats) -> Floats:
 
 
 def line(u: Floats) -> Floats:
-    """From 1 to .15, in a line."""
+    """From 1 to .15, linearly."""
     return 1 - 0.85 * u
 
 
 def late(u: Floats) -> Floats:
-    """From 1 to .2, most of it around two thirds of the run."""
+    """From 1 to .2; most of the fall is around two thirds of the run."""
     return 0.2 + 0.8 / (1 + np.exp((u - 0.65) * 14))
 
 
 def stairs(u: Floats) -> Floats:
-    """From 1 to .15 in two falls with a rest between."""
+    """From 1 to .15 in two falls with a plateau between."""
     first, second = (1 / (1 + np.exp((u - at) * 40)) for at in (0.2, 0.75))
     return 0.15 + 0.45 * first + 0.4 * second
 
@@ -71,7 +71,7 @@ def half(u: Floats) -> Floats:
 
 
 def slight(u: Floats) -> Floats:
-    """From .3 to .2: exp(H) hardly moves."""
+    """From .3 to .2, so that exp(H) hardly changes."""
     return 0.2 + 0.1 * np.exp(-4 * u)
 
 
@@ -89,27 +89,27 @@ PATHS: dict[str, Path] = {f.__name__: f for f in (early, even, line, late, stair
 
 
 def law(h: Floats) -> Floats:
-    """B - A exp(h)"""
+    """Return B - A exp(h)."""
     return B - A * np.exp(h)
 
 
 @dataclass(frozen=True)
 class _Made:
-    """What a run's reward is made of; arrays of shape (n,)."""
+    """Inputs of a run's reward; arrays of shape (n,)."""
 
     u: Floats
-    """Share of the run that is done."""
+    """Share of the run done."""
     h: Floats
     """True H."""
     rng: Generator
 
     def at(self, low: float = 0.3, high: float = 0.7) -> float:
-        """A place in the run, drawn from the generator."""
+        """Return a random share of the run."""
         return float(self.rng.uniform(low, high))
 
 
 Reward = Callable[[_Made], Floats]
-"""The reward without its noise, shape (n,)."""
+"""The reward without noise, shape (n,)."""
 
 
 def lawful(run: _Made) -> Floats:
@@ -117,23 +117,23 @@ def lawful(run: _Made) -> Floats:
 
 
 def jumps_up(run: _Made) -> Floats:
-    """The law, and .15 more from some step on."""
+    """The law, raised by .15 from some step on."""
     return law(run.h) + 0.15 * (run.u >= run.at())
 
 
 def drops(run: _Made) -> Floats:
-    """The law, and .15 less from some step on."""
+    """The law, lowered by .15 from some step on."""
     return law(run.h) - 0.15 * (run.u >= run.at())
 
 
 def floor(run: _Made) -> Floats:
-    """Stuck at the value that the law reaches at a third to half of its way."""
+    """The law, but never below a quantile of its values, between the 30% and the 50% one."""
     value = np.quantile(law(run.h), run.at(0.3, 0.5))
     return np.maximum(law(run.h), value)
 
 
 def cap(run: _Made) -> Floats:
-    """Stuck at the value that the law reaches at half to two thirds of its way."""
+    """The law, but never above a quantile of its values, between the 30% and the 50% one."""
     value = np.quantile(law(run.h), run.at(0.3, 0.5))
     return np.minimum(law(run.h), value)
 
@@ -145,24 +145,24 @@ def lags(run: _Made) -> Floats:
 
 
 def by_step(run: _Made) -> Floats:
-    """A curve in the step alone."""
+    """A curve that depends only on the step."""
     return 0.27 + 0.4 * -np.expm1(-4 * run.u)
 
 
 def plateau(run: _Made) -> Floats:
-    """The law, and from some step on the value of then while H falls on."""
+    """The law up to some step, then constant while H continues to fall."""
     at = int(len(run.u) * run.at(0.2, 0.5))
     held = law(run.h)
     return np.concatenate([held[:at], np.full(len(held) - at, held[at])])
 
 
 def rises_in_a_line(run: _Made) -> Floats:
-    """Evenly over the whole run, whatever H does."""
+    """Rises linearly over the whole run, independently of H."""
     return 0.3 + 0.35 * run.u
 
 
 def linear_in_h(run: _Made) -> Floats:
-    """A line in H with the ends of the law."""
+    """Linear in H, with the law's values at the largest and the smallest H."""
     low, top = float(run.h.min()), float(run.h.max())
     slope = (law(np.array(low)) - law(np.array(top))) / (top - low)
     return np.asarray(law(np.array(top)) + slope * (top - run.h))
@@ -173,16 +173,16 @@ FORMS: dict[str, tuple[Reward, float]] = {
     "H": (lambda run: 0.75 - 0.35 * run.h, 0.75),
     "log(1 + H)": (lambda run: 0.75 - 0.45 * np.log1p(run.h), 0.75),
 }
-"""Curves in H, and the reward of each at H = 0."""
+"""Functions of H, and the reward of each at H = 0."""
 
 
 def bounces(u: Floats) -> Floats:
-    """From 1 to .3 and back by a quarter of the way, then down again."""
+    """From 1 to .05 exponentially, with a temporary rise of .24 around 60% of the run."""
     return even(u) + 0.24 * np.exp(-(((u - 0.6) / 0.12) ** 2))
 
 
 def fast(u: Floats) -> Floats:
-    """Spent within the first third."""
+    """From 1 to .05, almost all within the first third."""
     return 0.05 + 0.95 * np.exp(-12 * u)
 
 
@@ -196,11 +196,11 @@ MISFITS: dict[str, tuple[Path, Reward]] = {
     "plateau": (line, plateau),
     "line beside spent H": (fast, rises_in_a_line),
 }
-"""Runs that no law made: path of H, reward."""
+"""Runs that follow no law: path of H, reward."""
 
 
 def make(seed: int, n: int, path: Path, reward: Reward, scatter: Scatter) -> Log:
-    """One run of n steps."""
+    """Return the log of one run of n steps."""
     rng = np.random.default_rng([seed, n])
     u = np.arange(n) / n
     wander = ar1(rng, n, 1 - 1 / (0.2 * n))

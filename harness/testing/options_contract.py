@@ -1,4 +1,4 @@
-"""What the options of every plug-in keep: subclass it and give the fixture `options`."""
+"""Tests for the options of every plug-in: subclass OptionsContract and define `options`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.errors import ConfigError
 class OptionsContract:
     @pytest.fixture
     def options(self) -> Options:
-        """The plug-in's class with its defaults."""
+        """The plug-in's object with default options."""
         raise NotImplementedError
 
     def test_it_is_frozen_and_every_option_has_a_default(self, options: Options) -> None:
@@ -69,7 +69,7 @@ def _keys(given: Options) -> tuple[Key, ...]:
 
 
 def _refusal(given: Options, key: Key, value: Any) -> str:
-    """The sentence with which the class refuses the value; empty if it takes it."""
+    """Return the error message for the value; empty if the value is accepted."""
     try:
         _built(given, {key.field: value})
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Text that would do something to a terminal, a spreadsheet or a figure if it were obeyed."""
+"""Text that would affect a terminal, a spreadsheet or a figure if it were interpreted."""
 
 PAYLOADS = (
     '=HYPERLINK("http://x","y")',

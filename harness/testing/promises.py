@@ -1,7 +1,7 @@
-"""What the law stage promises of runs with known truth, held against what was measured.
+"""The law stage's promises about runs with known truth, compared with measurements.
 
-A promise is `reached` where every cell it speaks of keeps to it, else `short`, with the cells
-that do not.
+A promise is `reached` if every cell it covers meets the bound, else `short`, with the cells that do
+not.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ PEER_HALF_WIDTHS: dict[str, tuple[float | None, float]] = {
     "partial n1000": (9.49, 0.0295),
     "narrow n1000": (None, 0.0348),
 }
-"""Median half-widths of a (% of it) and of the ceiling, measured before: the notes on methods that
-preceded this stage, on 300 to 2,000 runs a cell of a simulator of the same description, all runs
-counted, those worth few independent points too. Of `narrow` only the ceiling is common: the notes'
-two widths belong together only for an a about twice as large as here.
+"""Median half-widths of a (in % of a) and of the ceiling, from the notes on methods that preceded
+this stage: 300 to 2,000 runs per cell of a simulator with the same description, including runs with
+few independent points. For `narrow` only the ceiling can be compared: the notes' two widths are
+consistent only for an a about twice as large as here.
 """
 
 HOLDS = ("holds", "holds_form_open")
 CLAIMED = (*HOLDS, "linear")
-"""Words that say that R follows H over the whole run."""
+"""Verdicts that claim that R follows H over the whole run."""
 SHARP = {"kink_fall": 95.0, "kink_flat": 93.0}
 NO_LAW = ("kink_flat", "kink_fall", "kink_soft", "hack", "explode", "rise_stop",
           "rise_unrelated", "wrong_sign", "unrelated",
@@ -57,7 +57,7 @@ ERROR_MEDIAN, ERROR_P90 = 2.0, 7.0
 
 @dataclass(frozen=True)
 class Promise:
-    """One sentence, what was measured by cell, and the cells that fall short of it."""
+    """A promise, its measured value in each cell, and the cells that fall short of it."""
 
     text: str
     bound: str
@@ -67,7 +67,7 @@ class Promise:
 
 
 def of_intervals(measured: Sequence[Intervals]) -> list[Promise]:
-    """Coverage and width, over the cells without drift."""
+    """Return the promises about coverage and width, over the cells without drift."""
     cells = [m for m in measured if not m.cell.startswith("drift")]
     found: list[Promise] = []
     for name, held in (("a", {m.cell: m.a for m in cells}),
@@ -86,7 +86,7 @@ def of_intervals(measured: Sequence[Intervals]) -> list[Promise]:
 
 
 def significantly_low(held: Held) -> bool:
-    """Whether so few intervals would hold with probability below 1%, were the rate 90%."""
+    """Return whether coverage is below 90% by a one-sided binomial test at the 1% level."""
     return bool(stats.binom.cdf(held.count, held.of, COVERED / 100) < SIGNIFICANT)
 
 
@@ -148,7 +148,7 @@ def _long(measured: Iterable[Judged], noise: str | None = None) -> list[Judged]:
 def _words(
     measured: Iterable[Judged], words: Sequence[str], regimes: Sequence[str]
 ) -> dict[str, float]:
-    """Cell -> percent of its runs that are called by one of the words."""
+    """Return the percentage of each cell's runs whose verdict is one of `words`."""
     return {
         m.cell: sum(m.words.get(word, 0.0) for word in words)
         for m in measured
@@ -182,7 +182,7 @@ def _promise(
 
 
 def table(promises: Sequence[Promise]) -> str:
-    """As Markdown."""
+    """Return the promises as a Markdown table."""
     lines = ["| promise | cells | worst cell | measured | bound | |", "|" + "---|" * 6]
     for p in promises:
         ends = ", ".join(f"{cell} ({_number(p.figures[cell])})" for cell in p.short)

@@ -1,8 +1,8 @@
-"""What is quoted beside a verdict: how often it is right of runs whose truth is known.
+"""Values quoted with a verdict: how often they are right for runs with known truth.
 
-Gain of a reward that stands still, a and ceiling given that they are called identified, the curve
-that `against_linear` calls better, and `noise_driven`. One table each, printed by
-benchmarks/coverage.py; a row is made by its function's arguments, so that another process can.
+These are the gain of a constant reward, a and ceiling if they are called identified, the curve that
+`against_linear` prefers, and `noise_driven`, with one table each. benchmarks/coverage.py prints
+them. A row depends only on its function's arguments, so another process can compute it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from harness.testing.cells import FIRST_SEED, points_of
 from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log, Noise
 
 NOISES = {"low": LOW, "mid": Noise(0.5, 0.15, 0.05), "high": HIGH}
-"""mid: the noise of H of high, its autocorrelation that of low."""
+"""mid: H's noise is as large as in high, its autocorrelation as in low."""
 SHORT, ALL = (16, 20, 31, 60), (16, 20, 31, 61, 100, 300)
 RHOS = (0.0, 0.5, 0.8, 0.9)
 COURSES = {"1 to .05": (1.0, 0.05), "2 to .1": (2.0, 0.05), ".5 to .1": (0.5, 0.2)}
-"""Where H begins, and the share of it where it ends."""
+"""H at the start, and its share that is left at the end."""
 TRUTHS: dict[str, Callable[[Floats], Floats]] = {
     "law": synthetic.law,
     "line": lambda h: 0.8 - h / 2,
 }
 FEWEST = 10
-"""Runs of which a mean is given."""
+"""Minimum number of runs for a mean to be printed."""
 SHARES = (0.3, 0.4, 0.6, 0.9)
 FALLS = (0.15, 0.6)
-"""Of H from 0.8, nats; of its null control a share of that."""
+"""Falls of H from 0.8, in nats; that of the null control is a share of it."""
 
 
 def tables(pool: Executor, runs: int) -> Iterator[str]:
-    """Markdown, each with its sentence."""
+    """Yield the tables as Markdown, each after a sentence about it."""
     yield "Gain of a reward that stands still: % of 95% intervals that hold 0 / lie above it, which"
     yield "is called learning where nothing comes before it.\n"
     yield _head("n", *(f"rho {rho:g}" for rho in RHOS))
@@ -99,13 +99,13 @@ def identified_row(n: int, noise: str, course: str, runs: int) -> str:
 
 
 def _covered(fits: Sequence[Fitted], what: str, truth: float) -> str:
-    """Per cent."""
+    """Return the percentage of intervals that contain the truth."""
     found: list[Interval] = [getattr(f.spread, what) for f in fits]
     return _mean([100.0 * (i.low <= truth <= i.high) for i in found], ".0f")
 
 
 def _mean(values: Sequence[float], kind: str = ".2f") -> str:
-    """Empty below 10 values."""
+    """Return the mean as text; empty for fewer than FEWEST values."""
     return format(np.mean(values), kind) if len(values) >= FEWEST else ""
 
 

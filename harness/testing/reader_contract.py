@@ -1,4 +1,4 @@
-"""What every reader of sentences keeps: subclass it and give the fixture `reader`."""
+"""Tests for every sentence reader: subclass ReaderContract and define its fixtures."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class ReaderContract:
 
     @pytest.fixture
     def another(self) -> SentenceReader:
-        """The same reader, which has read nothing yet if it remembers by itself."""
+        """A second instance of the reader, which has no memory of sentences yet."""
         raise NotImplementedError
 
     @pytest.fixture
     def made_by(self) -> str:
-        """Python that makes the reader, as `reader`, in another process."""
+        """Python code that defines the reader as `reader` in another process."""
         raise NotImplementedError
 
     @pytest.mark.parametrize("text", [*SENTENCES, *HOSTILE], ids=lambda text: repr(text[:12]))
@@ -104,7 +104,7 @@ class ReaderContract:
 
 
 def alike(one: Heard, other: Heard) -> None:
-    """Assert that a sentence is heard in one way."""
+    """Assert that both readings of a sentence are equal within the tolerance."""
     assert one.strategy == other.strategy
     for name in ("caring", "neutral", "hurtful"):
         a, b = getattr(one.polarity, name), getattr(other.polarity, name)

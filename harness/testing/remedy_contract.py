@@ -1,4 +1,4 @@
-"""What every remedy keeps, by the roles it plays: subclass it and give the fixture `remedy`."""
+"""Tests for every remedy, by its roles: subclass RemedyContract and define the fixture `remedy`."""
 
 # mypy: disable-error-code="type-abstract"
 # roles are abstract, and `playing` only asks whether a remedy has one
@@ -25,13 +25,13 @@ PLAYED = (
     *(roles.Ratio, roles.Weight, roles.Shift, roles.Sharpening, roles.Term),
     *(roles.Filling, roles.Penalty, roles.Bonus, roles.TokenBonus),
 )
-"""Roles of which a remedy has at least one: to carry numbers from step to step is not enough."""
+"""A remedy has at least one of these roles; carrying numbers from step to step is not enough."""
 TOKENS = 400
 Role = TypeVar("Role", bound=Remedy)
 
 
 def step(seed: int = 1) -> StepTokens:
-    """A step's tokens before its first update."""
+    """Return a step's tokens before its first update."""
     rng = np.random.default_rng(seed)
     logp = -rng.exponential(1.5, TOKENS)
     return StepTokens(
@@ -51,7 +51,7 @@ def step(seed: int = 1) -> StepTokens:
 
 
 def observed(remedy: Remedy, given: StepTokens, steps: int = 1) -> StepTokens:
-    """The step as `remedy` is asked about it, after some like it."""
+    """Return the step with the state of `remedy` after it has observed `steps` such steps."""
     if not isinstance(remedy, roles.Adaptive):
         return given
     state: State = {}
@@ -61,7 +61,7 @@ def observed(remedy: Remedy, given: StepTokens, steps: int = 1) -> StepTokens:
 
 
 def later(given: StepTokens) -> FloatArray:
-    """Log-probabilities after an update."""
+    """Return log-probabilities after an update."""
     return given.logp + np.random.default_rng(9).normal(0, 0.3, TOKENS)
 
 
@@ -182,12 +182,12 @@ class RemedyContract(OptionsContract):
 
 
 def playing(remedy: Remedy, role: type[Role]) -> Role:
-    """The remedy in this role; skips the test if it does not play it."""
+    """Return the remedy in this role. Skip the test if the remedy does not have it."""
     if not isinstance(remedy, role):
         pytest.skip(f"{remedy.name()} is no {role.__name__}")
     return remedy
 
 
 def tiny(config: RunConfig) -> RunConfig:
-    """The config with a language model for its policy."""
+    """Return the config with a language model as its policy."""
     return replace(config, policy=replace(config.policy, name="tiny", kind="tiny"))

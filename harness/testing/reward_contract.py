@@ -1,4 +1,4 @@
-"""What every reward keeps: subclass it and give the fixture `reward`."""
+"""Tests for every reward: subclass RewardContract and define the fixture `reward`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.train.rollout.rewards import Reward
 
 GROUPS, GROUP_SIZE = 4, 4
 FAILED = 5
-"""Number of the conversation whose simulator could not answer."""
+"""Number of the conversation whose simulator failed."""
 
 
 class _Canned:
@@ -36,7 +36,7 @@ class _Canned:
 
 
 def conversations() -> list[Conversation]:
-    """Conversations of four groups with the scripted users of medium; one of them has failed."""
+    """Return conversations of four groups with scripted users of level medium; one has failed."""
     keys = [ConversationKey(1, 1, g, sample) for g in range(GROUPS) for sample in range(GROUP_SIZE)]
     batch = rollout(ScriptedSimulator(DifficultyConfig()), _Canned(), keys)
     batch[FAILED] = failed(batch[FAILED])
@@ -44,7 +44,7 @@ def conversations() -> list[Conversation]:
 
 
 def failed(conversation: Conversation) -> Conversation:
-    """The conversation as if the simulator had failed to answer its last reply."""
+    """Return the conversation with a failure of the simulator after its last reply."""
     *before, last = conversation.exchanges
     answer = replace(
         last.answer, ended="failed", reported_emotion=math.nan, why={"fault": "timeout"}

@@ -1,4 +1,4 @@
-"""Run folders and sweeps written from given rows, as far as readers look at them."""
+"""Run folders and sweeps written from given rows, with everything that readers look at."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from harness.records.run_status import RunStatus
 
 
 def write_rows(folder: Path, lines: list[dict[str, Any]]) -> Path:
-    """A folder that holds a bare metrics.jsonl."""
+    """Write a folder with only a metrics.jsonl, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "metrics.jsonl").write_text(text, encoding="utf-8")
@@ -43,7 +43,7 @@ def write_run(
     simulator: str = "scripted",
     start_model: str | None = None,
 ) -> Path:
-    """A run folder of ours, as far as readers look at it."""
+    """Write a run folder of the harness, with everything that readers look at, and return it."""
     write_rows(folder, lines)
     config = RunConfig(
         seed=seed,
@@ -66,7 +66,7 @@ def write_run(
 
 
 def planned_with(folder: Path, part: str, **values: Any) -> None:
-    """Let a run have been planned with these values in a part of its config."""
+    """Change a run's planned config: set these values in one of its parts."""
     path, run = folder / "config.yaml", RunFolder(folder)
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     config[part].update(values)
@@ -76,7 +76,7 @@ def planned_with(folder: Path, part: str, **values: Any) -> None:
 
 
 def of_an_older_version(folder: Path, *keys: str) -> None:
-    """Let a run have been planned before these dotted keys came."""
+    """Change a run to one planned by a version without these dotted keys."""
     path, run = folder / "config.yaml", RunFolder(folder)
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     for *parts, name in (key.split(".") for key in keys):
@@ -89,7 +89,7 @@ def of_an_older_version(folder: Path, *keys: str) -> None:
 def anchors(
     deaf: float, attentive: float, listening: float, optimum: float, half: float = 0.01
 ) -> dict[str, Any]:
-    """The anchors of a difficulty card; rewards but the optimum's have an interval."""
+    """Return the anchors of a difficulty card; rewards except the optimum's have an interval."""
     ends = {"deaf": deaf, "attentive": attentive}
     rewards = {
         name: {"value": value, "low": value - half, "high": value + half}
@@ -104,15 +104,15 @@ def anchors(
 
 
 def begin_with(folder: Path, by_level: Mapping[str, Mapping[str, Any] | None]) -> None:
-    """Let the run in `folder` have begun with these anchors, by "own" and named level."""
+    """Write an events.jsonl with the anchors at a run's start, for "own" and named levels."""
     event = {"event": "start", "step": 0, "anchors": by_level}
     (folder / "events.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
 
 
 def write_cards(root: Path, by_level: Mapping[str, Mapping[str, Any] | None]) -> None:
-    """cards.json of the sweep in `root`, a card for each level of its runs.
+    """Write cards.json of the sweep in `root`, with a card for each level of its runs.
 
-    `by_level`: level -> its anchors; None for a card of before there were any.
+    `by_level`: level -> its anchors; None for a card of a version without anchors.
     """
     levels: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for path in sorted(root.glob("*/config.yaml")):

@@ -1,4 +1,4 @@
-"""What every user simulator keeps: subclass it and give the fixture `simulator`."""
+"""Tests for every user simulator: subclass SimulatorContract, define the fixture `simulator`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def key(sample: int = 0, group: int = 0, seed: int = 1, step: int = 1) -> Conver
 def converse(
     simulator: UserSimulator, conversation: ConversationKey, replies: tuple[str, ...] = REPLIES
 ) -> list[UserTurn]:
-    """Return the user's turns when `replies` are said in turn, to the end of the conversation."""
+    """Return the user's turns until the conversation ends; `replies` are given in rotation."""
     turns = simulator.open([conversation])
     while turns[-1].ended is None:
         reply = SupporterReply(replies[(len(turns) - 1) % len(replies)])

@@ -1,8 +1,8 @@
 """A Slurm cluster on this machine, for tests: munged, slurmctld, and a slurmd for each node.
 
-On Debian they come with `apt-get install slurmctld slurmd slurm-client munge`. They run as the
-current user on free ports, know nothing of a cluster that the machine may belong to, and end with
-the block that started them.
+On Debian: `apt-get install slurmctld slurmd slurm-client munge`. The daemons run as the current
+user on free ports, independently of any cluster that the machine belongs to, and end with the
+context that started them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DAEMONS = ("munged", "slurmctld", "slurmd")
 CLIENTS = ("sbatch", "squeue", "scancel", "scontrol", "sinfo")
 START_S, STOP_S = 30.0, 30.0
 CPUS = 2
-"""Of each node, whatever the machine has: so many jobs run at once."""
+"""CPUs of each node, whatever the machine has; also the number of jobs that run at once."""
 SETTINGS = """\
 ClusterName=one
 SlurmctldHost={host}(127.0.0.1)
@@ -57,7 +57,7 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 def answers() -> bool:
-    """Whether a cluster answers on this machine."""
+    """Return whether a cluster answers on this machine."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         return (
             subprocess.run(["sinfo"], capture_output=True, timeout=20, check=False).returncode == 0
@@ -66,22 +66,22 @@ def answers() -> bool:
 
 
 def missing() -> list[str]:
-    """Programs of a cluster that are not installed."""
+    """Return the programs of a cluster that are not installed."""
     place = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
     return [name for name in (*DAEMONS, *CLIENTS) if shutil.which(name, path=place) is None]
 
 
 @contextlib.contextmanager
 def started(nodes: int = 1) -> Iterator[Path]:
-    """Start a cluster and yield its slurm.conf, for $SLURM_CONF; all of it is gone afterwards.
+    """Start a cluster and yield its slurm.conf, for $SLURM_CONF; remove everything at the end.
 
-    `nodes`: several are n0, n1 and so on, names that lead nowhere, and need a Slurm that was built
-    for them (slurmd -N), as Debian's is. Raises TimeoutError, with the daemons' last lines, if they
-    do not become idle.
+    `nodes`: several nodes are named n0, n1 and so on. These are no host names, so Slurm must
+    support several slurmd per host (slurmd -N), as Debian's does. Raises TimeoutError, with the
+    last lines of the daemons' output, if the nodes do not become idle.
     """
     host = socket.gethostname().partition(".")[0]
     names = [host] if nodes == 1 else [f"n{number}" for number in range(nodes)]
-    # a short path: the name of a socket may have 107 bytes
+    # a short path, since the name of a socket is limited to 107 bytes
     with tempfile.TemporaryDirectory(prefix="slurm-") as name, contextlib.ExitStack() as daemons:
         folder = Path(name)
         conf = _settle(folder, names)
@@ -98,7 +98,7 @@ def started(nodes: int = 1) -> Iterator[Path]:
 
 
 def _idle(environment: dict[str, str]) -> int:
-    """Number of idle nodes."""
+    """Return the number of idle nodes."""
     return _said(["sinfo", "-h", "-N", "-o", "%T"], environment).split().count("idle")
 
 
@@ -159,7 +159,7 @@ def _daemon(words: Sequence[str], folder: Path, environment: dict[str, str]) -> 
 
 
 def _end_jobs(environment: dict[str, str]) -> None:
-    """Cancel what is left, so that no job outlives its cluster."""
+    """Cancel the remaining jobs, so that no job outlives its cluster."""
     user = f"--user={os.getuid()}"
     _said(["scancel", user], environment)
     deadline = time.monotonic() + STOP_S

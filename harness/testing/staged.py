@@ -1,4 +1,4 @@
-"""Runs whose users change in stages, each stage with a law of its own that is known."""
+"""Runs whose users change in stages, each of which has its own known law."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from harness.testing.synthetic import LOW, Floats, Noise
 
 SHARES, REPLIES = COLUMNS[:3], COLUMNS[3]
 HARDER = (1.25, 1.0, 0.75)
-"""b of a curriculum whose users get harder."""
+"""b in each stage of a curriculum whose users become harder."""
 Rows = list[dict[str, Any]]
 
 
 def with_users(rows: Sequence[Mapping[str, Any]], level: Floats) -> Rows:
-    """The rows with what a curriculum logs of its users.
+    """Return the rows with the columns that a curriculum logs about its users.
 
-    `level`: 0 easy, 1 medium, 2 hard, a mix of two between them; shape (rows,).
+    `level`: 0 easy, 1 medium, 2 hard, fractions for a mix of two; shape (rows,).
     """
     shares = np.maximum(0.0, 1 - np.abs(level[:, None] - np.arange(len(SHARES))))
     return [
@@ -37,7 +37,10 @@ def lawful_rows(
     seed: int = 1,
     noise: Noise = LOW,
 ) -> Rows:
-    """Stages of so many rows, easy first, each with its own a and b, as H decays to about `end`."""
+    """Return the rows of a run in stages of `lengths` rows, easy first, while H decays to `end`.
+
+    `a`, `b`: the law of each stage.
+    """
     stage = np.repeat(np.arange(len(lengths)), lengths)
 
     def follows(h: Floats) -> Floats:

@@ -1,8 +1,8 @@
-"""Whole sweeps whose ceilings are known, compared as `harness fit-entropy-law` compares them.
+"""Whole sweeps with known ceilings, compared as `harness fit-entropy-law` compares them.
 
-Runs are made, written and judged once. A sweep takes some of them and moves their rewards: R higher
-by c is a run with the same H, the same verdict, and a b and a ceiling higher by c. So seeds of a
-level differ by what is told, and by what a run does not know of itself.
+Runs are made, written and judged once. A sweep takes some of them and shifts their rewards: a run
+with R higher by c has the same H, the same verdict, and b and ceiling higher by c. Seeds of a level
+therefore differ by the given spread and by each run's own estimation error.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import TRUE_CEILING, Log
 
 COMMON = "eval/medium/reward"
-"""What levels are compared on: an evaluation on users that all of them meet."""
+"""The metric that levels are compared on: an evaluation with the same users for all levels."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """The ceilings of a level's seeds: their mean, and their standard deviation."""
+    """Mean and standard deviation of the ceilings of a level's seeds."""
 
     ceiling: float
     spread: float = 0.02
 
 
 def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tuple[Member, ...]:
-    """Write a run for each seed below the folder, with the common evaluation at every step, and
-    read them back as the law stage does.
+    """Write a run for each seed to `folder`, with the common evaluation at every step; read them
+    back as the law stage does.
     """
     for seed in seeds:
         rows = [{**row, COMMON: row["reward"]} for row in synthetic.rows(made(seed))]
         run_folders.write_run(folder / str(seed), rows, seed=seed)
     every = analysis.members([folder])
     for member in every:
-        member.replicate.span(COMMON)  # judged once, not once a sweep
+        member.replicate.span(COMMON)  # cached, so that it is judged once for all sweeps
     return every
 
 
 def sweep(
     known: Sequence[Member], rng: Generator, levels: Sequence[Level], seeds: int
 ) -> list[Member]:
-    """`seeds` runs of each level, drawn from `known` without replacement."""
+    """Return `seeds` runs of each level, drawn from `known` without replacement."""
     drawn = iter(rng.choice(len(known), size=len(levels) * seeds, replace=False))
     return [
         moved(
@@ -68,7 +68,7 @@ def sweep(
 
 
 def moved(member: Member, by: float, level: str, seed: int) -> Member:
-    """The run with all rewards higher by `by`, as one of another level and seed."""
+    """Return the run with all rewards raised by `by`, as a run of another level and seed."""
     run, who = member.result, member.identity
     config: dict[str, Any] = dict(who.config or {})
     config |= {"seed": seed, "difficulty": {**config["difficulty"], "name": level}}
@@ -107,13 +107,13 @@ def _numbers(law: LawNumbers | None, by: float) -> LawNumbers | None:
 
 
 def compared(members: Sequence[Member]) -> tuple[GroupResult, ...]:
-    """The groups of a sweep, with their contrasts, in the order of its levels."""
+    """Return the groups of a sweep, with their contrasts, in the order of its levels."""
     found = groups.group(members, pool_unlike=False).groups
     return contrasts.contrasted(found, members, DEFAULT_MARGINS, pool_unlike=False)
 
 
 def of_quantity(every: Sequence[GroupResult], quantity: str) -> list[tuple[int, int, Contrast]]:
-    """The place of either group, and their contrast."""
+    """Return the contrasts in `quantity`, each after the indices of its group and its baseline."""
     places = {str(dict(group.key)): place for place, group in enumerate(every)}
     return [
         (place, places[str(dict(contrast.baseline))], contrast)
@@ -124,5 +124,5 @@ def of_quantity(every: Sequence[GroupResult], quantity: str) -> list[tuple[int, 
 
 
 def share(found: Sequence[bool]) -> float:
-    """In percent; NaN of none."""
+    """Return the percentage of True; NaN if empty."""
     return 100 * float(np.mean(found)) if len(found) else float("nan")

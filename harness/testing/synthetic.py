@@ -1,8 +1,8 @@
-"""Runs of (H, R) whose law, onset and noise are known, to hold the law stage to the truth.
+"""Runs of (H, R) with known law, onset and noise, to test the law stage against the truth.
 
-H* is a course in time times a slow wander; R follows the law of H* (or breaks it); what is
-logged is H* and R with noise on both, autocorrelated, R's as large as a mean over 64
-conversations gives.
+The true H is a function of time multiplied by a slow random wander. R follows the law of the true
+H, or violates it. Both are logged with autocorrelated noise; R's is as large as that of a mean over
+64 conversations.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ TRUE_A, TRUE_B = 0.3, 1.1
 TRUE_CEILING = TRUE_B - TRUE_A
 WANDER_RHO = 0.98
 CONVERSATIONS = 64
-"""R is a mean over so many a step."""
+"""Number of conversations per step that R is a mean over."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Of H (relative) and R, both AR(1)."""
+    """Noise of H (relative) and R, both AR(1)."""
 
     rho: float
     sigma_h: float
@@ -41,19 +41,19 @@ HIGH = Noise(0.9, 0.15, 0.10)
 
 @dataclass(frozen=True)
 class Log:
-    """What a run logged. Arrays of shape (n,)."""
+    """The log of a run; arrays of shape (n,)."""
 
     steps: Floats
     entropy: Floats
     reward: Floats
     onset: float | None = None
-    """True step at which H begins to fall for good, where there is one."""
+    """True step of the onset: H begins its final fall or its rise, or R dies. None without one."""
     silent: Floats | None = None
-    """Share of the groups without a signal, where the log holds it."""
+    """Share of the groups without a signal; None if not logged."""
 
 
 def ar1(rng: Generator, n: int, rho: float) -> Floats:
-    """A stationary AR(1) of unit variance."""
+    """Return a stationary AR(1) series of unit variance."""
     shocks = rng.normal(size=n) * (1 - rho**2) ** 0.5
     start = rng.normal() * rho
     result: Floats = signal.lfilter([1.0], [1.0, -rho], shocks, zi=[start])[0]
@@ -65,7 +65,7 @@ def law(h: Floats, a: float = TRUE_A, b: float = TRUE_B) -> Floats:
 
 
 def exponential(end: float, start: float = 1.0) -> Callable[[Floats], Floats]:
-    """From `start` to about the share `end` of it, with a time constant of a quarter of the run."""
+    """Return a decay from `start` to `start * end`; its time constant is 1/4 of the run."""
     return lambda u: start * (end + (1 - end) * np.exp(-u / 0.25))
 
 
@@ -76,7 +76,7 @@ def lawful(
     course: Callable[[Floats], Floats] | None = None,
     follows: Callable[[Floats], Floats] = law,
 ) -> Log:
-    """A run whose R follows H from its first step to its last, by the law unless told otherwise."""
+    """Return a run in which R follows H from first to last step, according to `follows`."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, (course or exponential(0.05))(u), noise)
     return _logged(rng, h, follows(h), noise)
@@ -90,8 +90,10 @@ def kink(
     post: float = -0.15,
     at: float | None = None,
 ) -> Log:
-    """Lawful until `at`, a share of the run, or about its middle; then log H falls by `fall` a run
-    and R moves by `post`. Above 1 it is lawful to its end.
+    """Return a lawful run up to `at`, where log H begins to fall steeply and R leaves the law.
+
+    `at`: share of the run, by default random around its middle; above 1 the run is lawful to its
+    end. `fall`: fall of log H per run; `post`: change of R from `at` to the end.
     """
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     drawn = rng.uniform(0.4, 0.65)
@@ -106,14 +108,14 @@ def kink(
 
 
 def hack(seed: int, n: int, noise: Noise) -> Log:
-    """H sinks to 40%, and half way R turns from the law and falls."""
+    """Return a run in which H falls to 40% and R leaves the law half way and falls."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, exponential(0.4)(u), noise)
     return _logged(rng, h, law(h) - 0.5 * np.maximum(u - 0.5, 0.0), noise)
 
 
 def explode(seed: int, n: int, noise: Noise) -> Log:
-    """H sinks to about a third, then rises fivefold over the last third."""
+    """Return a run in which H falls to about a third and rises fivefold over the last third."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     skeleton = exponential(0.3)(u) * np.exp(5.0 * np.maximum(u - 0.67, 0.0))
     h = _wandering(rng, skeleton, noise)
@@ -122,7 +124,7 @@ def explode(seed: int, n: int, noise: Noise) -> Log:
 
 
 def explode_and_level(seed: int, n: int, noise: Noise) -> Log:
-    """H keeps 1 for half of the run, then rises and settles at 3."""
+    """Return a run in which H stays at 1 for half of the run, then rises and levels off at 3."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     skeleton = 1 + 2 * -np.expm1(-np.maximum(u - 0.5, 0.0) / 0.1)
     h = _wandering(rng, skeleton, noise)
@@ -131,28 +133,28 @@ def explode_and_level(seed: int, n: int, noise: Noise) -> Log:
 
 
 def unrelated(seed: int, n: int, noise: Noise) -> Log:
-    """H decays; R stays where it is."""
+    """Return a run in which H decays and R is constant."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, exponential(0.05)(u), noise)
     return _logged(rng, h, np.full(n, 0.5), noise)
 
 
 def flat(seed: int, n: int, noise: Noise) -> Log:
-    """H keeps its level but for the wander, and R neither rises nor falls."""
+    """Return a run in which H and R neither rise nor fall."""
     rng = np.random.default_rng(seed)
     h = _wandering(rng, np.full(n, 0.8), noise)
     return _logged(rng, h, np.full(n, 0.5), noise)
 
 
 def drift(seed: int, n: int, noise: Noise) -> Log:
-    """The law, and a reward that rises past it, by 0.1 over the run, whatever H does."""
+    """Return a lawful run whose R also rises by 0.1 over the run independently of H."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, exponential(0.05)(u), noise)
     return _logged(rng, h, law(h) + 0.1 * (u - 0.5), noise)
 
 
 def starved(seed: int, n: int, noise: Noise) -> Log:
-    """Seven groups in ten teach nothing: R stays near 0, H loses a twentieth."""
+    """Return a run in which 7 of 10 groups have no signal: R stays near 0, H falls by 5%."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, 1 - 0.05 * u, noise)
     log = _logged(rng, h, np.full(n, 0.05), noise)
@@ -161,20 +163,20 @@ def starved(seed: int, n: int, noise: Noise) -> Log:
 
 
 def constant(seed: int, n: int, noise: Noise) -> Log:
-    """H the same number at every step, while R rises."""
+    """Return a run in which H is the same number at every step and R rises."""
     rng = np.random.default_rng(seed)
     return _logged(rng, np.full(n, 0.8), 0.4 + 0.3 * np.arange(n) / n, Noise(noise.rho, 0.0))
 
 
 def wrong_sign(seed: int, n: int, noise: Noise) -> Log:
-    """R falls as H falls."""
+    """Return a run in which R falls as H falls."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, exponential(0.05)(u), noise)
     return _logged(rng, h, law(h, a=-0.2, b=0.1), noise)
 
 
 def random_walk(seed: int, n: int, noise: Noise) -> Log:
-    """H and R walk on their own."""
+    """Return a run in which H and R are independent random walks."""
     rng = np.random.default_rng(seed)
     walk_h, walk_r = np.cumsum(rng.normal(size=(2, n)), axis=1) / n**0.5
     h = _wandering(rng, 0.8 * np.exp(0.6 * walk_h), noise)
@@ -182,7 +184,7 @@ def random_walk(seed: int, n: int, noise: Noise) -> Log:
 
 
 def saturating(seed: int, n: int, noise: Noise) -> Log:
-    """H falls in a line to 45%; R saturates within the first third, whatever H does."""
+    """Return a run in which H falls linearly to 45%, while R saturates within the first third."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, 1 - 0.55 * u, noise)
     return _logged(rng, h, 0.4 + 0.35 * (1 - np.exp(-u / 0.1)), noise)
@@ -201,21 +203,23 @@ def _logged(rng: Generator, h: Floats, mean: Floats, noise: Noise) -> Log:
 
 
 def rows(log: Log, **more: Any) -> list[dict[str, Any]]:
-    """The rows of a metrics.jsonl with the keys that any program writes."""
+    """Return the rows of a metrics.jsonl, with the keys that all programs write."""
     columns = zip(log.steps, log.entropy, log.reward, strict=True)
     return [{"step": int(s), "entropy": h, "reward": r, **more} for s, h, r in columns]
 
 
 def lawful_rows(seed: int = 1, n: int = 200) -> list[dict[str, Any]]:
-    """Of a run that follows the law, with little noise."""
+    """Return the rows of a run that follows the law, with little noise."""
     return rows(lawful(seed, n, LOW))
 
 
 def evaluated(
     lines: Sequence[Mapping[str, Any]], level: str = "", every: int = 10, **columns: Any
 ) -> list[dict[str, Any]]:
-    """The rows with `eval/LEVEL/X` for each X of `columns`, or `eval/X` without a level: the value
-    where a step is evaluated, which is every `every`-th from the first on, else None.
+    """Return the rows with `eval/LEVEL/X` for each X of `columns`, or `eval/X` without a level.
+
+    Every `every`-th row from the first on has the value, as an evaluated step has; others have
+    None.
     """
     prefix = f"eval/{level}" if level else "eval"
     return [

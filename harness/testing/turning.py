@@ -1,6 +1,5 @@
-"""Runs that turn: H falls and then rises, R dies, rows go wrong, H goes ways that no line foresees.
-
-Made like those of synthetic.py, with the steps at which they turn known.
+"""Runs with a turn at a known step, as in synthetic.py: H falls and then rises, R dies, rows are
+corrupted, or H takes an irregular path.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from harness.testing.synthetic import Floats, Log, Noise
 
 @dataclass(frozen=True)
 class Turned:
-    """A run whose H falls first and rises from `log.onset` on."""
+    """A run whose H first falls, and rises from `log.onset` on."""
 
     log: Log
     trough: float
-    """The first step at which H without noise is at its lowest."""
+    """The first step at which H without noise has its minimum."""
 
 
 def _bent(u: Floats) -> Floats:
-    """log H that falls to a quarter, ever slower."""
+    """Return a log H that falls to log 0.25 at a decreasing rate."""
     return np.log(0.25 + 0.75 * np.exp(-u / 0.15))
 
 
@@ -47,7 +46,7 @@ RISES: dict[str, Callable[[Floats, float], Floats]] = {
     ),
     "stays, leaps by half": lambda u, at: -np.minimum(u / 0.2, 1) + _leap(_after(u, at), 1.2, 0.05),
 }
-"""log H over the run, u in [0, 1), that rises from `at` on."""
+"""log H as a function of u in [0, 1) that rises from `at` on."""
 
 
 def _after(u: Floats, at: float) -> Floats:
@@ -55,7 +54,7 @@ def _after(u: Floats, at: float) -> Floats:
 
 
 def risen(shape: str, seed: int, n: int, noise: Noise) -> Turned:
-    """H falls first, and rises from some step between 30 and 80% of the run; R follows it."""
+    """Return a run in which H falls, then rises from 30 to 80% of the run on; R follows the law."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     at = rng.uniform(0.3, 0.8)
     log_h = RISES[shape](u, at)
@@ -72,11 +71,11 @@ DEATHS: dict[str, Callable[[Generator, int], Floats]] = {
     "0.02 with noise": lambda rng, rows: 0.02 + 0.008 * rng.normal(size=rows),
     "0 but for one row": lambda rng, rows: np.where(np.arange(rows) == 3, 0.5, 0.0),
 }
-"""What a reward is once it is dead."""
+"""The reward after its death."""
 
 
 def died(death: str, seed: int, n: int, noise: Noise) -> Log:
-    """A lawful run whose R dies between 30 and 85%; `onset` is the step."""
+    """Return a lawful run whose R dies between 30 and 85% of the run, at step `onset`."""
     log, rng = synthetic.lawful(seed, n, noise), np.random.default_rng([seed, 1])
     at = int(rng.uniform(0.3, 0.85) * n)
     reward = np.append(log.reward[:at], DEATHS[death](rng, n - at))
@@ -84,7 +83,10 @@ def died(death: str, seed: int, n: int, noise: Noise) -> Log:
 
 
 def glitched(log: Log, seed: int, value: float, burst: bool, share: float = 0.01) -> Log:
-    """`share` of the rows with an H of `value`, in single rows or in bursts of two or three."""
+    """Return the log with H set to `value` in `share` of the rows, singly or in bursts.
+
+    A burst has two or three rows.
+    """
     rng, n = np.random.default_rng([seed, 2]), len(log.steps)
     entropy, left = log.entropy.copy(), max(1, round(share * n))
     while left > 0:
@@ -96,7 +98,7 @@ def glitched(log: Log, seed: int, value: float, burst: bool, share: float = 0.01
 
 
 def _two_phases(u: Floats, rng: Generator) -> tuple[Floats, Floats]:
-    """Shares of the way down: of an H that falls, then stays, and of one that stays, then falls."""
+    """Return the share of the fall done if H falls and then stays, and if it stays and falls."""
     at = rng.uniform(0.2, 0.8)
     return np.minimum(u / at, 1), np.maximum((u - at) / (1 - at), 0.0)
 
@@ -109,10 +111,10 @@ PATHS: dict[str, Callable[[Floats, Generator], Floats]] = {
     "stays, then falls": lambda u, rng: 1 - 0.7 * _two_phases(u, rng)[1],
     "random": lambda u, rng: 0.8 * np.exp(0.6 * np.cumsum(rng.normal(size=len(u))) / len(u) ** 0.5),
 }
-"""H over the run."""
+"""H as a function of u in [0, 1)."""
 
 
 def along(path: str, seed: int, n: int, noise: Noise) -> Log:
-    """A run that follows the law exactly while H takes that path."""
+    """Return a run that follows the law while H takes the given path."""
     h = PATHS[path](np.arange(n) / n, np.random.default_rng([seed, 3]))
     return synthetic.lawful(seed, n, noise, lambda _: h)

@@ -1,7 +1,7 @@
-"""Runs whose rows lie at uneven steps: the onset and the verdict where the logging changes.
+"""Runs with unevenly spaced rows: onset and verdict when the logging interval changes.
 
-What was logged never changes H or R, so each cell should say what it says with all its rows.
-Part of benchmarks/coverage.py, which prints the table.
+Logging does not change H or R, so each cell should give the same results as with all rows. Part of
+benchmarks/coverage.py, which prints the table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Kept = NDArray[np.bool_]
 
 
 def spending(seed: int, n: int, noise: Noise) -> Log:
-    """The law, and a log H that falls in a line to 5%: no step is where a fall begins."""
+    """Return a lawful run whose log H falls linearly, H to 5%, so that no fall begins anywhere."""
     return synthetic.lawful(seed, n, noise, lambda u: np.exp(-3 * u))
 
 
@@ -47,7 +47,7 @@ GRID = [(300, "low"), (300, "high"), (1500, "high")]
 
 @dataclass(frozen=True)
 class Thinned:
-    """One regime logged in one way. Percentages of runs."""
+    """One regime with one selection of logged rows. Percentages of runs."""
 
     rows: str
     regime: str
@@ -55,24 +55,24 @@ class Thinned:
     noise: str
     words: dict[str, float]
     falls: float
-    """Runs with a terminal_fall."""
+    """Runs with the onset terminal_fall."""
     spent: float
 
 
 def logged(log: Log, rows: str) -> Log:
-    """What is left of it where only some rows were written."""
+    """Return the log with only some of its rows, selected by `rows`."""
     kept = ROWS[rows](np.arange(len(log.steps)) / len(log.steps))
     return Log(log.steps[kept], log.entropy[kept], log.reward[kept], log.onset)
 
 
 def measure(pool: Executor, runs: int) -> list[Thinned]:
-    """Every regime in every way."""
+    """Return the results of every regime with every selection of rows."""
     grid = [(*which, n, noise) for which in product(ROWS, REGIMES) for n, noise in GRID]
     return list(pool.map(judge, *zip(*grid, strict=True), repeat(runs)))
 
 
 def judge(rows: str, name: str, n: int, noise: str, runs: int) -> Thinned:
-    """Onsets and verdicts of one cell."""
+    """Return the onsets and verdicts of one cell."""
     logs = [REGIMES[name](cells.FIRST_SEED + s, n, cells.NOISES[noise]) for s in range(runs)]
     looks = [cells.look(logged(log, rows)) for log in logs]
     words = Counter(look.verdict.word for look in looks)
@@ -89,7 +89,7 @@ def judge(rows: str, name: str, n: int, noise: str, runs: int) -> Thinned:
 
 
 def table(measured: Sequence[Thinned]) -> str:
-    """As Markdown: onsets and verdicts, a regime and a way of logging a line."""
+    """Return a Markdown table of onsets and verdicts, one line per selection and regime."""
     names = [f"n{n} {noise}" for n, noise in GRID]
     lines = ["| rows | regime | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 2)]
     for rows, regime in product(ROWS, REGIMES):

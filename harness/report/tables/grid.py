@@ -1,4 +1,4 @@
-"""The plain grid for results on a terminal."""
+"""The plain table for results in a terminal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harness.utils.safe_text import text
 
 GAP = INDENT = 2
 ENOUGH = 45
-"""Characters a line that suffice to wrap a sentence beside the other columns."""
+"""Characters per line of the first column that suffice to wrap a sentence beside other columns."""
 NARROWEST = 12
 MOST_BELOW = 5
-"""Columns that stand below the first cell; more are folded beside it."""
+"""Maximum number of columns below the first cell; tables with more fold their cells instead."""
 
 
 class Grid(Table):
-    """Table of which a narrow terminal shows the first cell of each row on lines of its own."""
+    """A table that puts the first cell of each row on separate lines if the terminal is narrow."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = self._widths_below(options.max_width)
@@ -31,7 +31,7 @@ class Grid(Table):
             yield from self._stacked(widths)
 
     def _widths_below(self, room: int) -> list[int] | None:
-        """Widths of all columns but the first where they stand below it, None if beside it."""
+        """Return the widths of the other columns if they go below the first, else None."""
         first, *widths = (max(map(_width, cells)) for cells in self._columns())
         others = sum(widths) + GAP * len(widths)
         is_few = 0 < len(widths) <= MOST_BELOW
@@ -56,7 +56,7 @@ class Grid(Table):
                 yield Text("─" * (INDENT + sum(widths) + GAP * (len(widths) - 1)))
 
     def _columns(self) -> list[list[Text]]:
-        """The heading and the cells of each column."""
+        """Return the heading and the cells of each column."""
         return [[_as_text(cell) for cell in (c.header, *c.cells)] for c in self.columns]
 
 

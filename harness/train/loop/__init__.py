@@ -1,1 +1,1 @@
-"""Training loops, and the session that both share."""
+"""Training loops for the tabular policy and language models, and the session that both use."""

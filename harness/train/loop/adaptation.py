@@ -1,9 +1,9 @@
-"""What one step on users of another temperament does to a tabular policy (`eval.adapts_to`).
+"""How one step on users of another temperament changes a tabular policy (`eval.adapts_to`).
 
-The policy of an evaluation talks with one batch of users of that temperament at the run's own
-level, takes the updates of one step by the run's algorithm without remedies, and is thrown away
-after held-out users of the temperament have met it before and after. Neither the run's random
-numbers nor its weights are touched.
+A copy of the evaluated policy takes one step of the run's algorithm, without remedies, on a batch
+of users of that temperament at the run's own level. Held-out users of the temperament meet the
+policy before and after this step; then the copy is discarded. The run's random numbers and weights
+are not changed.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def adaptation(
     step: int,
     before_turn: Callable[[], None] = lambda: None,
 ) -> Metrics:
-    """adapt/*: mean final emotion / 100 of held-out users of `eval.adapts_to` before and after one
-    step on training users of it; nothing where the key is null.
+    """Return adapt/*: mean final emotion / 100 of held-out users of temperament `eval.adapts_to`,
+    before and after one step on training users of that temperament.
 
-    `start`: the run's start policy; `step`: the run's step, by which the batch is keyed.
+    Empty if the key is null. `start`: the run's start policy; `step`: the run's step, which keys
+    the batch.
     """
     if config.eval.adapts_to is None:
         return {}
@@ -63,7 +64,7 @@ def one_step(
     step: int,
     before_turn: Callable[[], None] = lambda: None,
 ) -> TabularPolicy:
-    """The policy after one batch of `config`'s own level, learnt from without remedies."""
+    """Return the policy after one step, without remedies, on a batch at `config`'s own level."""
     temperature = config.policy.temperature
     rng = rng_of(config, step, ROLLOUT_STREAM)
     speaker = TabularSpeaker(policy, temperature, rng, before_turn)
@@ -78,11 +79,11 @@ def one_step(
 
 
 def _of_temperament(config: RunConfig, temperament: str) -> RunConfig:
-    """The run's own level with users of one temperament, and evaluated there alone."""
+    """Return the config of a run at the same level whose users all have one temperament."""
     level: DifficultyConfig = replace(config.difficulty, temperaments=[temperament])
     return replace(
         config,
-        seed=SEED,  # which no run has: the users it learns from are not those of a step
+        seed=SEED,  # no run has it, so these users occur in no training step
         difficulty=level,
         curriculum=replace(config.curriculum, name="none", kind="none"),
         eval=replace(config.eval, levels=[], deaf=False, adapts_to=None),
@@ -92,7 +93,7 @@ def _of_temperament(config: RunConfig, temperament: str) -> RunConfig:
 def _reward(
     policy: TabularPolicy, config: RunConfig, before_turn: Callable[[], None]
 ) -> float | None:
-    """Mean final emotion / 100 of the held-out users of the run's level; None if all failed."""
+    """Return the mean final emotion / 100 of the level's held-out users; None if all failed."""
     speak = speakers(policy, config.policy.temperature, before_turn)
     finals = evaluate.finals(config, speak)[levels_of(config).own]
     return float(np.nanmean(finals)) if np.isfinite(finals).any() else None

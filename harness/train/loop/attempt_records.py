@@ -1,8 +1,8 @@
-"""What one attempt at a run writes in its folder while it trains: rows, events and run.json.
+"""The files that an attempt at a run writes during training: rows, events and run.json.
 
-Rows are appended, or computed again after a resume and compared. A row that is on disk already must
-come out with the same bytes, where the run promises that; where it does not (on a GPU, or on
-another number of ranks), the newer row and what follows it stay.
+Rows are appended; rows that a resumed run computes again are compared with those on disk. They must
+have the same bytes if the run is reproducible. If it is not (on a GPU, or with another number of
+ranks), the newer row replaces the old one and those after it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from harness.train.loop.resume_checks import Provenance
 
 
 class AttemptLog:
-    """Where an attempt tells what it does: events.jsonl, run.json, and whoever watches it."""
+    """The reports of an attempt: events.jsonl, run.json, and the progress display."""
 
     def __init__(self, run: RunFolder, emit: Emit) -> None:
-        """`emit`: tells those who watch."""
+        """`emit`: receives events for the progress display."""
         self.run, self.emit = run, emit
         self._events = EventLog(run.events)
 
     def note(self, event: str, **values: Any) -> None:
-        """Log to events.jsonl what may differ between two runs of one config."""
+        """Log an event to events.jsonl: values that may differ between two runs of one config."""
         self._events.append(event, **values)
 
     def write_status(self, **values: Any) -> RunStatus:
@@ -49,7 +49,7 @@ class AttemptLog:
 
 
 class AttemptRows:
-    """metrics.jsonl, with what its rows after the checkpoint came to."""
+    """The rows of metrics.jsonl, and comparisons with those that are computed again."""
 
     def __init__(
         self,
@@ -58,24 +58,22 @@ class AttemptRows:
         checkpoint: Checkpoint | None,
         provenance: Provenance,
     ) -> None:
-        """`checkpoint`: what the attempt goes on from. Raises DataError for a damaged row up to
-        it.
-        """
+        """`checkpoint`: where the attempt continues. Raises DataError for damaged rows before."""
         self.log, self._config, self.checkpoint = log, config, checkpoint
         self.provenance = provenance
-        """Whose rows they are."""
+        """The identity of the rows' run and of the versions that write them."""
         self._rows = MetricsLog(log.run.metrics, needed=self.start)
         self._replayed = 0
         self._superseded = 0
 
     @property
     def start(self) -> int:
-        """The last step of the checkpoint; 0 for a fresh run."""
+        """The step of the checkpoint that the run continues from; 0 for a fresh run."""
         return self.checkpoint.step if self.checkpoint else 0
 
     @property
     def last_step(self) -> int:
-        """Step of the last row on disk."""
+        """The step of the last row on disk."""
         return self._rows.last_step
 
     @property
@@ -85,36 +83,36 @@ class AttemptRows:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Metrics of each row."""
+        """The metrics of each row."""
         return self._rows.columns
 
     def values(self, step: int) -> dict[str, Any]:
-        """Row `step` on disk."""
+        """Return row `step` from disk."""
         return self._rows.values(step)
 
     def sums(self, step: int) -> RowSums | None:
-        """Fingerprint of the rows up to `step`."""
+        """Return a fingerprint of the rows up to `step`."""
         return self._rows.sums(step)
 
     def for_status(self) -> dict[str, Any]:
-        """The keys of run.json about the rows on disk."""
+        """Return the keys of run.json that describe the rows on disk."""
         sums = self.sums(self.last_step)
         return {"last_step": self.last_step, "rows": asdict(sums) if sums else None}
 
     def write_status(self) -> None:
-        """Say in run.json which rows are on disk."""
+        """Describe the rows on disk in run.json."""
         self.log.write_status(**self.for_status())
 
     def start_from(self, start_model: str | None) -> None:
-        """Take the sum of the loaded start model into what the rows and checkpoints are of.
+        """Add the sum of the loaded start model to the provenance and to run.json.
 
-        Raises DataError if the run, or its checkpoint, began with another one.
+        Raises DataError if the run or its checkpoint began with another start model.
         """
         self.provenance = self.provenance.with_start_model(start_model, self.checkpoint)
         self.log.write_status(start_model=start_model)
 
     def refuse_others(self) -> None:
-        """Raise DataError if rows up to the checkpoint are missing, or are another run's."""
+        """Raise DataError if rows up to the checkpoint are missing or belong to another run."""
         if self.last_step < self.start:
             raise DataError(
                 f"{self.log.run.metrics}: a run that continues from step {self.start} needs a row "
@@ -126,9 +124,9 @@ class AttemptRows:
             checkpoints.refuse_other_rows(self.checkpoint.path, self.log.run.metrics, rows)
 
     def append(self, step: int, values: Mapping[str, float | None]) -> bool:
-        """Make row `step` durable; whether it is new.
+        """Make row `step` durable. Return whether it is new.
 
-        Raises DivergedError if the row was on disk, differs, and must not.
+        Raises DivergedError if a row on disk differs although the run is reproducible.
         """
         try:
             new = self._rows.append(step, values)
@@ -139,7 +137,7 @@ class AttemptRows:
         return new
 
     def _supersede(self, step: int, error: DivergedError) -> None:
-        """Move the rows from `step` on aside, unless they must not differ."""
+        """Move the rows from `step` on aside; raise DivergedError if the run is reproducible."""
         self._superseded += 1
         explained = self.provenance.explain(step, error, self.start)
         self.log.note("replay_mismatch", step=step, problem=str(explained))
@@ -149,7 +147,7 @@ class AttemptRows:
         self.write_status()
 
     def close(self) -> None:
-        """Close the file; note how many rows were compared, if any were."""
+        """Close the file. Log how many rows were compared, if any were."""
         self._rows.close()
         if self._replayed or self._superseded:
             compared = self._replayed + self._superseded
@@ -157,9 +155,10 @@ class AttemptRows:
 
 
 def begin(log: AttemptLog, config: RunConfig) -> AttemptRows:
-    """The rows of a new attempt, which goes on from the newest sound checkpoint.
+    """Return the rows of a new attempt, which continues from the newest sound checkpoint.
 
-    Logs and prints what is odd in the folder. Raises DataError for what is damaged or another's.
+    Logs and prints irregularities in the folder. Raises DataError for damaged files or another
+    run's.
     """
     run = log.run
     run_folder.refuse_links(run)

@@ -1,7 +1,7 @@
-"""What a run carries from step to step beside its weights, the same in both loops.
+"""State that both loops carry from step to step besides the weights.
 
-The level that the curriculum has reached, the remedies' numbers and the critic. What only one loop
-has, such as a ledger or slow weights, is beside it in that loop's own state.
+It is the curriculum's level, the remedies' numbers and the critic. State of one loop only, such as
+a ledger or slow weights, is part of that loop's own state.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from harness.train.rollout.learning_signal import CriticBatch
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """As of the last finished step."""
+    """The carried state after the last finished step."""
 
     curriculum: CurriculumState
     stack: RemedyStack
     critic: Critic | None
-    """None where the algorithm has none."""
+    """None if the algorithm has no critic."""
 
     @property
     def config(self) -> RunConfig:
-        """The run's."""
+        """The run's config."""
         return self.curriculum.config
 
     def after(
@@ -43,10 +43,11 @@ class Carried:
         critic_batch: CriticBatch | None,
         where: str,
     ) -> Carried:
-        """What the next step begins with.
+        """Return the state that the next step begins with.
 
-        `conversations`: the step's, as the policy drew them by itself; `entropy_nats`: H before its
-        updates. Raises DivergedError, which begins with `where`, for a critic that is not finite.
+        `conversations`: the step's, before any refinement; `entropy_nats`: policy entropy H before
+        its updates. Raises DivergedError, with a message that begins with `where`, if the critic is
+        not finite.
         """
         return Carried(
             curriculum.advanced(self.curriculum, conversations),
@@ -55,7 +56,7 @@ class Carried:
         )
 
     def save(self, folder: Path) -> None:
-        """Write what `begin` reads."""
+        """Write the files that `begin` reads."""
         curriculum.save(self.curriculum, folder)
         remedy_state.save(self.stack, folder)
         if self.critic is not None:
@@ -63,8 +64,8 @@ class Carried:
 
 
 def begin(config: RunConfig, checkpoint: Path | None) -> Carried:
-    """What the first step begins with, or the one after `checkpoint`. Raises DataError where the
-    checkpoint lacks some of it.
+    """Return the state at the start of a run, or as saved in `checkpoint`. Raises DataError if the
+    checkpoint lacks a part.
     """
     stack = remedy_state.begin(config, checkpoint)
     critic = stack.critic(checkpoint)

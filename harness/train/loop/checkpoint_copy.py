@@ -1,7 +1,7 @@
-"""A copy of a language model's checkpoint in memory, to be written while training goes on.
+"""A copy of a language model's checkpoint in memory, written while training goes on.
 
-Weights and the optimiser's moments are copied to the CPU; all else that TRL saves is small, and is
-kept as the bytes of its files.
+Weights and the optimiser's moments are copied to the CPU. The other files that TRL saves are small;
+their bytes are kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.records import atomic, checkpoints
 
 
 class CheckpointCopy:
-    """What one checkpoint holds; filled by the trainer, then written once."""
+    """The content of one checkpoint, filled by the trainer and then written once."""
 
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
@@ -26,8 +26,9 @@ class CheckpointCopy:
         self._optimiser: Any = None
 
     def take_weights(self, model: Any, is_sharded: bool = False) -> None:
-        """Copy what `model` would save: every weight, or its adapters where it has some; of sharded
-        weights it has been gathered for this, and is a copy already.
+        """Copy the weights that `model` would save: all, or only its adapters if it has any.
+
+        Sharded weights were gathered for this, so they are a copy already.
         """
         state = model.state_dict()
         if hasattr(model, "peft_config"):
@@ -36,17 +37,18 @@ class CheckpointCopy:
         self._weights = state if is_sharded else copied(state, {})
 
     def take_optimiser(self, optimiser: Any, is_sharded: bool = False) -> None:
-        """Copy the optimiser's state; of sharded weights it is gathered, and so a copy already."""
+        """Copy the optimiser's state; with sharded weights it is gathered, hence a copy."""
         state = optimiser.state_dict()
         self._optimiser = state if is_sharded else copied(state, {})
 
     def take_files(self, folder: Path) -> None:
-        """Keep the files that have been written to `folder`, and nothing below it."""
+        """Read the files in `folder`, which must not contain folders."""
         self._files = {path.name: path.read_bytes() for path in folder.iterdir()}
 
     def write(self, model: Any, folder: Path) -> None:
-        """Write everything below `folder`, as the trainer itself would. Of `model` only the shape
-        is read: its weights may have changed. Raises OSError.
+        """Write everything below `folder`, as the trainer itself would. Raises OSError.
+
+        Only the structure of `model` is used, since its weights may have changed.
         """
         with atomic.pinned(folder) as here, saving():
             inner = here / checkpoints.MODEL
@@ -58,9 +60,9 @@ class CheckpointCopy:
 
 
 def copied(value: Any, met: dict[tuple[Any, ...], Tensor]) -> Any:
-    """`value` with its tensors copied to the CPU; those that were one stay one.
+    """Return `value` with its tensors copied to the CPU; shared tensors remain shared.
 
-    `met`: the copies so far, by what tells tensors apart.
+    `met`: the copies so far, by a key that identifies a tensor.
     """
     if isinstance(value, Tensor):
         key = value.device, value.data_ptr(), value.shape, value.stride(), value.dtype

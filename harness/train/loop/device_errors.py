@@ -1,4 +1,4 @@
-"""A library's exception as a DeviceError, if the machine is at fault and not the program."""
+"""Conversion of a library's exception to a DeviceError, if the machine caused it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ LESS_MEMORY = (
     "lower trainer.conversations or policy.max_turn_tokens; a Hugging Face policy learns in less "
     "with policy.gradient_checkpointing=true or policy.lora_rank=32"
 )
-"""The first two are for conversations; an update has already tried one conversation at once."""
+"""The first two keys are for rollouts; an update has already tried one conversation at once."""
 LESS_AT_ONCE = "lower trainer.tokens_at_once, which trainer.shard=full cannot do by itself"
 
 
 def explained(where: str, error: Exception) -> DeviceError | None:
-    """The error that says what to lower or to look at; None of any other exception. `where`: the
-    run's path, or what else was being done.
+    """Return a DeviceError with advice, or None for an exception that the machine did not cause.
+
+    `where`: the run's path, or a name of the work that failed.
     """
     text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
-        sharded = type(error).__name__ == "ShardedOutOfMemory"  # whose module has torch
+        sharded = type(error).__name__ == "ShardedOutOfMemory"  # its module imports torch
         advice = LESS_AT_ONCE if sharded else LESS_MEMORY
         return DeviceError(f"{where}: out of memory; {advice} ({text})")
     if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):

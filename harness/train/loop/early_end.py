@@ -1,7 +1,7 @@
 """Ending a run early: after a signal, a deadline, or a hang.
 
-Whatever the process waits for (a disk, a device, a reader of its output), it ends soon after it was
-asked to, and the run can be resumed from what is on disk.
+The process ends soon after it was asked to, whatever it waits for (a disk, a device, a reader of
+its output), and the run can be resumed from the files on disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harness.train.loop.progress_lines import say
 from harness.utils import safe_text
 
 LAST_WAIT_S = 8.0
-"""Most time to write run.json and tell trackers and readers before the process ends."""
+"""Maximum time to write run.json and notify trackers and readers before the process ends."""
 
 
 class Leaving:
@@ -32,15 +32,16 @@ class Leaving:
         self._rows, self._trainer = rows, trainer
         self._run = rows.log.run
         self.asked_by: int | None = None
-        """The signal that asked for a stop; None so far."""
+        """The signal that requested a stop; None if there was none."""
         self._preparing: str | None = None
         self.waits_for: Callable[[], str | None] = lambda: None
-        """Returns the rank that is waited for; it may take some seconds to find out."""
+        """Returns the rank that this process waits for, which may take seconds to find."""
 
     @contextlib.contextmanager
     def at_once(self, preparing: str) -> Iterator[None]:
-        """A context in which a stop request is obeyed at once, there being no step to finish; one
-        that came before is obeyed now. `preparing`: as in `while X was built`.
+        """A context in which a stop request ends the process immediately, as there is no step to
+        finish; an earlier request does so on entry. `preparing`: the reason's wording, as in `while
+        X was built`.
         """
         self._preparing = preparing
         if self.asked_by is not None:
@@ -51,7 +52,7 @@ class Leaving:
             self._preparing = None
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """First: stop at the end of the step. Second SIGINT: end at once."""
+        """Stop at the end of the step. A second signal, if SIGINT, ends the process immediately."""
         if self._preparing is not None:
             self._stop(number)
         elif self.asked_by is None:
@@ -62,41 +63,43 @@ class Leaving:
             self._leave(EXIT_INTERRUPTED_TWICE, "interrupted twice")
 
     def on_grace_over(self, _number: int, _frame: FrameType | None) -> None:
-        """End in the middle of a step: it took too long after a stop request. An alarm of another
-        timer, with no stop asked for, is none of the run's.
+        """End the process within a step that took too long after a stop request. Ignore alarms of
+        other timers, which come without a stop request.
         """
         if self.asked_by is None:
             return
         self.now(f"{self._trainer.grace_s:g} s after a stop request (trainer.grace_s)")
 
     def stopped(self, where: str) -> StoppedError:
-        """The error that ends the run after a stop request, with a checkpoint on disk."""
+        """Return the error that ends the run after a stop request, with a checkpoint on disk."""
         name, path = signal.Signals(self.asked_by or 0).name, self._run.path
         return StoppedError(
             f"{path}: stopped by {name} {where}; continue with `harness resume {path}`"
         )
 
     def on_deadline(self) -> None:
-        """End without a checkpoint: the step took longer than its deadline."""
+        """End the process without a checkpoint, since the step took longer than its deadline."""
         self.on_hang(f"after {self._trainer.step_limit_s:g} s in it (trainer.deadline_s)")
 
     def on_hang(self, why: str) -> None:
-        """End without a checkpoint, as something took too long: `why`, and for which rank."""
+        """End the process without a checkpoint, for the reason `why`; name the rank waited for."""
         rank = self.waits_for()
         self.now(f"{why}, waiting for {rank}" if rank else why)
 
     def on_error(self, error: Exception) -> None:
-        """End by an error that the run's own thread cannot raise, since it waits in a library."""
+        """End the process with an error. For threads other than the main one, which is blocked in a
+        library call and cannot raise it.
+        """
         is_stop = isinstance(error, StoppedError)
         code = error.exit_code if isinstance(error, HarnessError) else 1
         self._leave(code, str(error), "", "stopped" if is_stop else "failed")
 
     def now(self, why: str) -> None:
-        """End the process, to be resumed; may be called from any thread."""
+        """End the process as stopped, so that it can be resumed. May be called from any thread."""
         self._leave(StoppedError.exit_code, why)
 
     def _stop(self, number: int) -> None:
-        """End the process before there is a step."""
+        """End the process before the first step."""
         doing, self._preparing, self.asked_by = self._preparing, None, number
         name, resume = signal.Signals(number).name, f"`harness resume {self._run.path}`"
         self._leave(
@@ -110,14 +113,14 @@ class Leaving:
         within: str = "ended within step {step}, ",
         name: str = "stopped",
     ) -> None:
-        """End the process at once, with the reason in run.json and in the events."""
+        """End the process immediately, with the reason in run.json and in the events."""
         safe_text.exit_within(LAST_WAIT_S, exit_code)
         rows = self._rows.for_status()
         reason = within.format(step=rows["last_step"] + 1) + why
         ended = {"status": name, "exit_code": exit_code}
         try:
             status = run_status.read(self._run.status)
-            if status.status in run_status.ENDED:  # only its last words were still to be taken
+            if status.status in run_status.ENDED:  # ended already, only reports were pending
                 exit_code = exit_code if status.exit_code is None else status.exit_code
                 return
             now = replace(status, status=name, exit_code=exit_code, reason=reason)
@@ -130,9 +133,9 @@ class Leaving:
 
 
 class Deadline:
-    """Calls `over`, in a thread of its own, if a step takes longer than `seconds`.
+    """Calls `over` in a separate thread if a step takes longer than `seconds`.
 
-    A thread, since a hang need not come back to Python.
+    A signal handler would not do, since a hang in a library may never return to Python.
     """
 
     def __init__(self, seconds: float | None, over: Callable[[], None]) -> None:
@@ -141,7 +144,7 @@ class Deadline:
         self._has_begun = False
 
     def restart(self) -> None:
-        """Begin a step."""
+        """Start the clock for a step."""
         self.end()
         self._has_begun = True
         if self._seconds is not None:
@@ -150,7 +153,7 @@ class Deadline:
             self._timer.start()
 
     def restart_step(self) -> None:
-        """Give the step at hand all its time again; nothing before the first."""
+        """Restart the clock of the current step. Does nothing before the first step."""
         if self._has_begun:
             self.restart()
 

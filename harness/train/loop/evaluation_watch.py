@@ -1,4 +1,4 @@
-"""The evaluation under way: how far it is, and how long its parts take."""
+"""Progress of the current evaluation, and the duration of its parts."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from harness.train.loop.progress_lines import Emit
 
 
 class EvaluationWatch:
-    """Watches the evaluations of an attempt, of which one at most is under way."""
+    """Watches the evaluations of an attempt, at most one at a time."""
 
     def __init__(self, emit: Emit, is_slow: bool, poll: Callable[[], None]) -> None:
-        """`emit`: tells how far one is, also before its first conversation where it `is_slow`;
-        `poll`: called as often, may raise to end it.
+        """`emit`: receives progress, also before the first conversation if evaluations are slow
+        (`is_slow`); `poll`: called as often, may raise to end the evaluation.
         """
         self._emit, self._is_slow, self._poll = emit, is_slow, poll
         self.step: int | None = None
-        """The step whose evaluation is under way; None between two."""
+        """The step that is being evaluated; None between evaluations."""
         self._seconds: dict[str, float] = {}
 
     @contextlib.contextmanager
     def of_step(self, step: int) -> Iterator[Callable[[int, int], None]]:
-        """A context for the evaluation of `step`. It yields a function to be called with the
-        conversations held so far and those in all.
+        """A context for the evaluation of `step`.
+
+        It yields a function whose arguments are the number of conversations held so far and in
+        total.
         """
         began = time.monotonic()
 
@@ -43,7 +45,7 @@ class EvaluationWatch:
 
     @contextlib.contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """A context for a part that the step's event times apart from the rest."""
+        """A context for a part of the evaluation that the step's event times separately."""
         began = time.monotonic()
         try:
             yield
@@ -52,7 +54,7 @@ class EvaluationWatch:
             self._seconds[part] = spent
 
     def taken_from(self, phase: str, phases_s: Mapping[str, float]) -> Mapping[str, float]:
-        """`phases_s` with the parts beside `phase`, which is left without them; then begin anew."""
+        """Move the timed parts out of `phase` in `phases_s` to phases of their own; reset them."""
         apart, self._seconds = self._seconds, {}
         if not apart:
             return phases_s

@@ -1,8 +1,8 @@
-"""What expert iteration has kept in all rounds, and the start policy fitted anew to it.
+"""Conversations kept by expert iteration in all rounds, and the refit of the start policy to them.
 
-A round is `Refit.steps` steps in which the policy only talks. What is kept in them joins what
-earlier rounds kept, each conversation once; at the round's end the start policy takes
-`Refit.passes` gradient steps on the mean loss of every kept reply, and talks in the next round.
+A round is `Refit.steps` steps without updates. The conversations kept in them are added to those of
+earlier rounds, without duplicates. At the end of the round, `Refit.passes` gradient steps on the
+mean loss of all kept replies, starting from the start policy, give the policy of the next round.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ class KeptConversation:
     """The policy's side of one conversation."""
 
     features: FloatArray
-    """What it went by before each reply, shape (replies, features)."""
+    """The observation's features before each reply, shape (replies, features)."""
     act: IntArray
-    """Its strategies, shape (replies,)."""
+    """The strategy of each reply, shape (replies,)."""
 
     @property
     def key(self) -> bytes:
-        """The same for two conversations that teach the same."""
+        """A hash that is equal for conversations with equal features and strategies."""
         return blake2b(self.features.tobytes() + self.act.tobytes(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class KeptConversations:
-    """Those of all rounds so far, each once, in the order in which they were kept."""
+    """The distinct conversations kept in all rounds so far, in the order they were kept in."""
 
     conversations: tuple[KeptConversation, ...] = ()
     keys: frozenset[bytes] = frozenset()
 
     def with_batch(self, batch: ActBatch) -> KeptConversations:
-        """These and the conversations of a batch whose replies have a positive advantage."""
+        """Return these and the conversations of `batch` with a reply of positive advantage."""
         acts, kept, keys = batch.acts, list(self.conversations), set(self.keys)
         for number in np.unique(acts.conversation[batch.advantage > 0]):
             mine = acts.conversation == number
@@ -65,7 +65,7 @@ class KeptConversations:
         return KeptConversations(tuple(kept), frozenset(keys))
 
     def to_batch(self, temperature: float) -> ActBatch:
-        """All their replies, of equal weight. There must be one."""
+        """Return all kept replies as a batch with equal weights. There must be at least one."""
         sizes = [len(c.act) for c in self.conversations]
         replies = sum(sizes)
         acts = Acts(
@@ -79,13 +79,13 @@ class KeptConversations:
         return ActBatch(acts, np.ones(replies), selection, temperature, replies)
 
     def metrics(self) -> Metrics:
-        """kept/*."""
+        """Return kept/*."""
         sequences = {c.act.tobytes() for c in self.conversations}
         counts = len(self.conversations), len(sequences)
         return dict(zip(NO_ROUNDS, map(float, counts), strict=True))
 
     def save(self, folder: Path) -> None:
-        """Write what `load` reads."""
+        """Write the file that `load` reads."""
         file, kept = io.BytesIO(), self.conversations
         arrays: dict[str, Any] = {
             "replies": np.array([len(c.act) for c in kept], dtype=np.int64),
@@ -97,7 +97,10 @@ class KeptConversations:
 
 
 def load(folder: Path | None) -> KeptConversations:
-    """Those of a checkpoint; none at the start. Raises DataError for what holds none."""
+    """Return the conversations saved in a checkpoint; none if `folder` is None.
+
+    Raises DataError if the file is missing or damaged.
+    """
     if folder is None:
         return KeptConversations()
     path = folder / KEPT
@@ -135,7 +138,11 @@ def learn(
     config: RunConfig,
     step: int,
 ) -> tuple[KeptConversations | None, UpdateResult]:
-    """What step `step` has kept, and made of the policy: by its batch alone without rounds."""
+    """Return the conversations kept after step `step`, and its update.
+
+    Without rounds the update is on the step's batch. With rounds there is an update only at the end
+    of a round, on all kept conversations from the start policy.
+    """
     refit = stack.algorithm.refit()
     if refit is None or kept is None:
         return kept, update(policy, batch, stack, config.trainer.updates_per_batch)

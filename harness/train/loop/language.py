@@ -1,8 +1,9 @@
-"""The training loop of a language model: rollout, evaluation, updates by TRL, one row a step.
+"""The training loop of a language model: rollout, evaluation, updates by TRL, one row per step.
 
-TRL owns the loop and calls a `LanguageRun`. In a step it asks for the rollout
-(`language_rollout.py`), for the gradient of each update, whether to take it, and in the end for
-what follows the updates: the row (`language_row.py`), the checkpoint, and whether the run goes on.
+TRL owns the loop and calls a `LanguageRun`. In each step it asks for the rollout
+(`language_rollout.py`) and for the gradient of each update, has each gradient checked, and reports
+the end of the step, at which the row (`language_row.py`) and the checkpoint are written and the run
+may end.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from harness.utils import safe_text
 
 
 def train(session: Session) -> None:
-    """Train from the checkpoint, or from the start, to the last step."""
+    """Train to the last step, from the checkpoint if there is one."""
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     starts.build(session)
@@ -65,7 +66,7 @@ def train(session: Session) -> None:
 
 
 class LanguageRun:
-    """What a run does before and after TRL's updates: the Learner that trl_adapter calls."""
+    """The work of a run around TRL's updates; implements trl_adapter's Learner."""
 
     trainer: ConversationTrainer
     team: Team
@@ -82,7 +83,7 @@ class LanguageRun:
         self._planning = Planning(models.chat)
 
     def rollout(self, step: int) -> RolloutBatch:
-        """Draw the conversations of `step`; evaluate first where that is due."""
+        """Evaluate if due, then draw the conversations of `step`."""
         try:
             with self.team.awake():
                 began = time.monotonic()
@@ -92,8 +93,8 @@ class LanguageRun:
                     self.team, self._carried, self._models, self._planning, step
                 )
                 state.rollout_end = time.monotonic()
-        except StoppedError:  # as where a server is out of reach
-            if not self.team.is_sharded:  # where it is a rank that is lost, with its part
+        except StoppedError:  # for example, a server is out of reach
+            if not self.team.is_sharded:  # else a rank is lost with its shard
                 self._session.save_last()
             raise
         state.metrics = evaluated | state.metrics
@@ -106,7 +107,7 @@ class LanguageRun:
         )
 
     def _evaluated(self, step: int) -> Metrics:
-        """eval/* and the probe before step `step`; nothing where none is due."""
+        """Return eval/* and the probe's metrics before step `step`; empty if none is due."""
         if not evaluate.due(step, self._config):
             return {}
         with self._session.evaluation(step) as watch:
@@ -122,12 +123,13 @@ class LanguageRun:
 
     @property
     def _is_corrected(self) -> bool:
-        """Whether the loss weighs tokens by how far the engine's log-probabilities are off."""
+        """Whether the loss weights tokens by the ratio of learner's to engine's probability."""
         return self.team.own.engine.corrected
 
     def learn(self, batch: LossBatch) -> float:
-        """Compute the gradient of the loss of one pass; return the loss. Raises DivergedError, with
-        the row written, where it is not finite.
+        """Compute the gradient of the loss in one pass and return the loss.
+
+        Raises DivergedError, after writing the row, if the loss is not finite.
         """
         self._keep_ledger(batch)
         result = self.team.learn(batch, self._step.settings)
@@ -137,7 +139,7 @@ class LanguageRun:
         return result.value
 
     def _keep_ledger(self, batch: LossBatch) -> None:
-        """Measure what the ledger books the update by, where one is kept."""
+        """Take the ledger's measurements before the update, if there is a ledger."""
         if not self._ledger.is_due:
             return
         state, began = self._step, time.monotonic()
@@ -146,17 +148,17 @@ class LanguageRun:
         state.seconds["ledger"] = time.monotonic() - began
 
     def check_gradient(self, norm: float) -> None:
-        """Raise DivergedError, with the row written, for a gradient that is not finite."""
+        """Raise DivergedError, after writing the row, if the gradient norm is not finite."""
         self._step.grad_norm = norm
         several = self._config.trainer.updates_per_batch > 1 and not self.team.is_sharded
-        if several and len(self._step.passes) == 1:  # a stop request is obeyed between them
+        if several and len(self._step.passes) == 1:  # a stop may come between updates
             self._session.before_update()
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")
         self._ledger.with_gradient(self._models.learner)
 
     def finish(self, step: int) -> None:
-        """Record row `step`; save and stop where that is due."""
+        """Write row `step`; save a checkpoint and end the run if due."""
         row, state = self._record(), self._step
         self._ledger.finish()
         self._carried = self._carried.after(
@@ -178,14 +180,14 @@ class LanguageRun:
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
     def _save(self, save: Fill, carried: Carried, ledger: LanguageLedger, folder: Path) -> None:
-        """Write what the end of a step has; `save` writes TRL's part of it."""
+        """Write a checkpoint's files to `folder`; `save` writes TRL's."""
         save(folder)
         carried.save(folder)
         micro_batches.save(self.limit, folder)
         ledger.save(folder)
 
     def _record(self) -> Metrics:
-        """Write the row of the current step to disk; return its values."""
+        """Write the row of the current step to disk and return its values."""
         state, chat = self._step, self._models.chat
         given = self._carried.stack, self._config, chat, self._planning, self._is_corrected
         values = language_row.row_of(state, *given)
@@ -201,8 +203,9 @@ class LanguageRun:
         return values
 
     def _halved(self, tokens: int, number: int) -> None:
-        """Report that memory ran out on a rank, and that each learns from at most `tokens` at once
-        now.
+        """Report that rank `number` ran out of memory.
+
+        All ranks now learn from at most `tokens` tokens at once.
         """
         step, ranks = self._session.last_step + 1, self._config.trainer.world
         self._session.note("out_of_memory", step=step, tokens_at_once=tokens, rank=number)
@@ -215,7 +218,7 @@ class LanguageRun:
     def _diverged(self, what: str) -> None:
         self._record()
         advice = "lower the rate"
-        if self._step.step == 1 and len(self._step.passes) == 1:  # no update was made yet
+        if self._step.step == 1 and len(self._step.passes) == 1:  # before any update
             advice = "the weights that the run starts from are at fault, not the rate"
         raise DivergedError(
             f"{self._session.run.path}: step {self._step.step}: loss and gradient must be "

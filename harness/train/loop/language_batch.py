@@ -1,4 +1,4 @@
-"""A language model's batch in tokens, and what the remedies choose of it before an update."""
+"""A language model's batch in tokens, and the remedies' token selection before an update."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from harness.train.rollout.speaker import TokenTrajectory
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """A batch of conversations in tokens, with their advantages."""
+    """The conversations of a batch in tokens, with their advantages."""
 
     trajectories: list[TokenTrajectory]
     advantages: FloatArray
-    """Of each reply, shape (conversations, MAX_TURNS)."""
+    """The advantage of each reply, shape (conversations, MAX_TURNS)."""
     touched: BoolArray
     """Conversations that were redrawn or penalised by a remedy, shape (conversations,)."""
     groups_drawn: int
-    """Groups drawn in all to fill the batch."""
+    """Number of groups drawn in total to fill the batch."""
     has_reward: BoolArray
-    """Shape (conversations,)."""
+    """Conversations with a reward, shape (conversations,)."""
     spread: FloatArray | None = None
     """See `RemedyStack.spread`."""
     again_from: IntArray | None = None
@@ -53,21 +53,21 @@ class TokenBatch:
     """See `LossSettings.value`."""
 
     def advantage_of_tokens(self) -> FloatArray:
-        """The advantage of each own token, shape (tokens,), conversation by conversation."""
+        """Return the advantage of each own token, shape (tokens,), conversation by conversation."""
         if self.token_advantages is not None:
             return self.token_advantages
         conversation, turn = places_of(self.trajectories)
         return self.advantages[conversation, turn - 1]
 
     def advantage_lists(self) -> list[list[float]]:
-        """The same, a list a conversation, in the precision that the loss has them in."""
+        """Return the own tokens' advantages, one list per conversation, rounded to float32."""
         counts = [sum(turn > 0 for turn in t.row.turn) for t in self.trajectories]
         exact = self.advantage_of_tokens().astype(np.float32)
         return [row.tolist() for row in np.split(exact, np.cumsum(counts)[:-1])]
 
 
 def places_of(trajectories: Sequence[TokenTrajectory]) -> tuple[IntArray, IntArray]:
-    """The conversation, from 0, and the reply, from 1, of each own token."""
+    """Return the conversation, from 0, and the reply, from 1, of each own token."""
     turns = [[turn for turn in t.row.turn if turn] for t in trajectories]
     conversation = np.repeat(np.arange(len(turns)), [len(row) for row in turns])
     return conversation, np.array([turn for row in turns for turn in row], dtype=np.int64)
@@ -76,12 +76,12 @@ def places_of(trajectories: Sequence[TokenTrajectory]) -> tuple[IntArray, IntArr
 def ids_and_own(
     trajectories: Sequence[TokenTrajectory],
 ) -> tuple[list[list[int]], list[list[bool]]]:
-    """The tokens of each conversation, and which are the policy's own."""
+    """Return the token ids of each conversation, and whether each token is the policy's own."""
     return [t.row.ids for t in trajectories], [t.row.own for t in trajectories]
 
 
 def joined(parts: Sequence[torch.Tensor]) -> FloatArray:
-    """Values of some conversations' tokens, one after the other, in float64 on the CPU."""
+    """Concatenate values of conversations' tokens in float64 on the CPU."""
     values: FloatArray = torch.cat(list(parts)).double().cpu().numpy()
     return values
 
@@ -89,9 +89,9 @@ def joined(parts: Sequence[torch.Tensor]) -> FloatArray:
 def length_penalties(
     stack: RemedyStack, trajectories: Sequence[TokenTrajectory], config: RunConfig
 ) -> FloatArray | None:
-    """Penalties for the length of replies, shape (conversations, MAX_TURNS), nan where no reply is.
+    """Return penalties for the length of replies, shape (conversations, MAX_TURNS).
 
-    None if no remedy penalises length.
+    Entries without a reply are nan. None if no remedy penalises length.
     """
     counts = np.array([np.bincount(t.row.turn, minlength=MAX_TURNS + 1)[1:] for t in trajectories])
     return stack.penalties(np.where(counts > 0, counts, np.nan), config.policy.max_turn_tokens)
@@ -106,12 +106,12 @@ def loss_settings(
     planning: Planning,
     limit: TokenLimit | None = None,
 ) -> LossSettings:
-    """The loss of step `step`, with what the remedies choose before the learner is updated.
+    """Return the loss settings of step `step`, with the remedies' selection before the updates.
 
-    They choose by the log-probabilities of the engine that drew the tokens. If a remedy needs
-    entropies and the engine records none, this costs a forward pass over the batch; so does one
-    that needs `StepTokens.mean_discriminant`. Where the algorithm needs
-    `StepTokens.mismatched_ratio`, the learner and the start model read a batch once more each.
+    Remedies select by the log-probabilities of the engine that drew the tokens. There is one more
+    forward pass over the batch if a remedy needs entropies that the engine does not record, or
+    `StepTokens.mean_discriminant`; and one each by the learner and the start model if the algorithm
+    needs `StepTokens.mismatched_ratio`.
     """
     trajectories = batch.trajectories
     read = _Reading(trajectories, config, models, limit)
@@ -147,7 +147,7 @@ def loss_settings(
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A batch that models read once more before it is learnt from; tokens are the policy's own."""
+    """Forward passes over a batch before its updates; values are per own token of the policy."""
 
     trajectories: Sequence[TokenTrajectory]
     config: RunConfig
@@ -155,16 +155,16 @@ class _Reading:
     limit: TokenLimit | None
 
     def entropies(self) -> FloatArray:
-        """The entropy at each token, as recorded by the engine, else by a forward pass."""
+        """Return the entropies that the engine recorded, or else compute them in a forward pass."""
         recorded = [h for t in self.trajectories for h in t.entropy_nats]
         return np.array(recorded) if recorded else self._by_learner(own_entropies)
 
     def mean_discriminants(self) -> FloatArray:
-        """See `StepTokens.mean_discriminant`."""
+        """Return `StepTokens.mean_discriminant`."""
         return self._by_learner(own_mean_discriminants)
 
     def mismatched_ratios(self) -> FloatArray:
-        """See `StepTokens.mismatched_ratio`."""
+        """Return `StepTokens.mismatched_ratio`."""
         rows, temperature = [t.row for t in self.trajectories], self.config.policy.temperature
         others = partners(len(rows), self.config.algorithm.group_size).tolist()
         both = self.models.learner, self.models.judge

@@ -1,4 +1,4 @@
-"""The critic of a language model's step: what it reads, and the loss that it shares."""
+"""The critic of a language model's step: its features, and its loss on the shared trunk."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def actions_of(
     limit: TokenLimit | None = None,
     by_token: bool = False,
 ) -> Actions:
-    """A batch's replies, or its own tokens, as a critic sees them: by the hidden state that a
-    reply's first token, or each token, is drawn from, of unit length.
+    """Return a batch's replies, or its own tokens, as a critic's actions.
+
+    The features are the hidden states that a reply's first token, or each token, is drawn from,
+    normalised to unit length.
     """
     ids, turns = [t.row.ids for t in trajectories], [t.row.turn for t in trajectories]
     marked = [
@@ -44,8 +46,9 @@ def actions_of(
 def shared_trunk_term(
     algorithm: Algorithm, signal: LearningSignal, trajectories: Sequence[TokenTrajectory]
 ) -> ValueTerm | None:
-    """The loss of a critic that shares the policy's trunk, before it learns from the batch; None
-    where it shares none, or where no conversation has a reward.
+    """Return the loss of a critic that shares the policy's trunk, before it learns from the batch.
+
+    None if the critic shares no trunk or no conversation has a reward.
     """
     coefficient, learnt, values = (
         algorithm.value_coefficient(), signal.critic_batch, signal.values
@@ -54,7 +57,7 @@ def shared_trunk_term(
         return None
     conversation, turn = places_of(trajectories)
     valued = np.ones(len(turn), bool)
-    if not algorithm.has_token_values():  # but at each reply's first token, as `actions_of` says
+    if not algorithm.has_token_values():  # as in `actions_of`, only the first token of each reply
         valued = np.diff(conversation * (MAX_TURNS + 1) + turn, prepend=-1) != 0
     before, target = np.full((2, len(turn)), np.nan)
     before[valued], target[valued] = values.before, values.target

@@ -1,9 +1,9 @@
-"""A language model's evaluation: held-out users, and the probe, its replies to frozen prefixes.
+"""A language model's evaluation: held-out users, and the probe (replies to frozen prefixes).
 
-All draws are from generators of the evaluation's own, seeded alike each time. Two things are
-measured on the probe: the entropy of the replies, and whether their words depend on the
-conversation. For the second, as in RAGEN-2 (arXiv 2604.06268), each reply's log-probability is
-computed after its own prefix and after the other prefixes.
+The evaluation has its own generators, seeded the same way each time. The probe measures two things:
+the entropy of the replies, and whether their words depend on the conversation. For the latter, as
+in RAGEN-2 (arXiv 2604.06268), each reply's log-probability is computed after its own prefix and
+after the other prefixes.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ from harness.train.policy_gradient.losses import BoolArray
 from harness.train.ranks.team import Team
 
 CROSS_SCORED = 16
-"""Most prefixes of which each reply is scored after every prefix: the cost grows with the square of
-their number."""
+"""Maximum number of prefixes that are cross-scored: each of their replies after each of them, so
+that the cost grows with the square.
+"""
 
 Keep = Callable[[ProbeTokens, FloatArray], None]
-"""Takes the replies to the probe and the entropies of their tokens, shape (tokens,)."""
+"""Takes the replies to the probe and the entropies at their tokens, shape (tokens,)."""
 
 
 def forget(_tokens: ProbeTokens, _entropies: FloatArray) -> None:
-    """Keep nothing."""
+    """Do nothing."""
 
 
 def evaluate_model(
@@ -52,10 +53,10 @@ def evaluate_model(
     timed: evaluate.Timed = nullcontext,
     probed: Keep = forget,
 ) -> Metrics:
-    """eval/* and the probe of a model with its current weights.
+    """Return eval/* and the probe's metrics of a model with its current weights.
 
-    `size`: the conversations at a time, as many as a batch has if None; `keep` and `timed`: see
-    `evaluate.evaluate`; `probed`: `keep` of `probe`.
+    `size`: number of conversations held at a time; None for the size of a batch. `keep`, `timed`:
+    see `evaluate.evaluate`. `probed`: `keep` of `probe`.
     """
     own = team.own
     size = at_once(own.config) if size is None else size
@@ -74,15 +75,15 @@ def probe(
     timed: evaluate.Timed,
     keep: Keep = forget,
 ) -> Metrics:
-    """Draw one reply to each frozen prefix and return the columns that come of it.
+    """Draw one reply to each frozen prefix and return the probe's metrics.
 
-    `entropy/probe`: mean exact entropy of their tokens, nats. `eval/words_listening`, its parts by
-    class of token and `eval/words_retrieval`: see metrics/words.py; they need two prefixes. With
-    eval.prefixes=0 nothing is drawn, and there are no columns.
+    `entropy/probe`: mean exact entropy at the replies' tokens, nats. `eval/words_listening`, its
+    parts by class of token, and `eval/words_retrieval`: see metrics/words.py; they need two
+    prefixes. With eval.prefixes=0 nothing is drawn and the result is empty.
 
-    Each prefix has random numbers of its own, the same at every evaluation and whatever the number
-    of prefixes. `size`: prefixes that are replied to at a time; `timed`: a context for the part of
-    the words, which is timed apart; `keep` is given the replies and their tokens' entropies.
+    Each prefix has its own random numbers, which do not depend on the evaluation or on the number
+    of prefixes. `size`: number of prefixes replied to at a time; `timed`: a context for the words'
+    part, which is timed separately; `keep`: receives the replies and the entropies at their tokens.
     """
     count, temperature = config.eval.prefixes, config.policy.temperature
     if not count:
@@ -108,7 +109,7 @@ def probe(
 
 
 def _by_class(chat: Chat, replies: Sequence[Sequence[int]], log_p: Sequence[FloatArray]) -> Metrics:
-    """The parts of eval/words_listening by the classes of tokens that entropy is split by."""
+    """Return the parts of eval/words_listening by token class, as entropy is split."""
     planning, marks = Planning(chat), dict[str, list[BoolArray]]()
     for reply in replies:
         row = TokenRow()
@@ -120,8 +121,9 @@ def _by_class(chat: Chat, replies: Sequence[Sequence[int]], log_p: Sequence[Floa
 
 
 def _cross_scored(count: int) -> list[int]:
-    """Which of `count` prefixes are cross-scored: the first ones of both kinds, openings and later
-    turns, as places in the list of prefixes.
+    """Return which of `count` prefixes are cross-scored, as indices in the list of prefixes.
+
+    They are the first ones of both kinds, openings and later turns.
     """
     places = {number: n for n, number in enumerate(_numbers(count))}
     return [places[number] for number in _numbers(min(count, CROSS_SCORED))]
@@ -153,7 +155,7 @@ def _cross_scores(
     replies: Sequence[Sequence[int]],
     temperature: float,
 ) -> list[list[Tensor]]:
-    """Log-probabilities of the tokens of each reply after each prefix, float64."""
+    """Return log-probabilities of the tokens of each reply after each prefix, float64."""
     count = len(prefixes)
     pairs = [(prefix, reply) for reply in replies for prefix in prefixes]
     ids, own = _rows([prefix for prefix, _ in pairs], [reply for _, reply in pairs])
@@ -165,7 +167,7 @@ def _cross_scores(
 def _rows(
     prefixes: Sequence[Sequence[int]], replies: Sequence[Sequence[int]]
 ) -> tuple[list[list[int]], list[list[bool]]]:
-    """Token ids of prefix and reply, and which of them are the reply's."""
+    """Return the token ids of prefix and reply, and whether each is the reply's."""
     pairs = list(zip(prefixes, replies, strict=True))
     ids = [[*prefix, *reply] for prefix, reply in pairs]
     own = [[False] * len(prefix) + [True] * len(reply) for prefix, reply in pairs]

@@ -1,7 +1,7 @@
-"""The ledger of a language model's run: what is measured at evaluations and before updates.
+"""The ledger of a language model's run: measurements at evaluations and before updates.
 
-Nothing here changes what a run does: weights that are moved are put back bit by bit, gradients are
-taken away again, and no random number is drawn.
+They do not affect the run: weights that are moved are restored exactly, gradients are removed, and
+no random numbers are drawn.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from harness.train.ranks.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """What an update will be booked by, known before it."""
+    """The measurements by which an update will be booked, taken before it."""
 
     walk: Walk
     slope: Tensor
-    """The gradient of H by the weights, where the walk is; shape (weights,)."""
+    """The gradient of H with respect to the weights at the walk's point y, shape (weights,)."""
 
 
 class LedgerKeeper:
-    """Keeps the ledger of a run from step to step."""
+    """Updates the ledger of a run from step to step."""
 
     def __init__(self, config: RunConfig, checkpoint: Path | None) -> None:
         self._config = config
@@ -51,26 +51,27 @@ class LedgerKeeper:
         self._booking: Booking | None = None
 
     def probed(self, tokens: ProbeTokens, by_token: FloatArray) -> None:
-        """Take the replies that an evaluation drew, and their entropies at the weights."""
+        """Take an evaluation's replies to the probe, and the entropies at their tokens."""
         if language_book.is_kept(self._config):
             self._probed = tokens, by_token
 
     @property
     def is_due(self) -> bool:
-        """Whether the next update is booked: from the first evaluation on."""
+        """Whether the next update is booked, as all updates are from the first evaluation on."""
         return self._probed is not None or self.ledger.opening is not None
 
     def before_update(
         self, step: int, work: Work, optimiser: Any, batch: LossBatch, settings: LossSettings
     ) -> Metrics:
-        """Measure what the update of `step` will be booked by, where that is due; return ledger/*
-        where the step was evaluated.
+        """Take the measurements by which the update of `step` will be booked.
+
+        Returns ledger/*, if the step was evaluated and is not the first such.
         """
         opening, probed, metrics = self.ledger.opening, self._probed, Metrics()
         algorithm, model, self._probed = self._config.algorithm, work.learner, None
         before = walk.before_update(optimiser, learning(model), algorithm)
         at = WalkingModel(model, before, self._config.policy.temperature, work.limit)
-        model.train(computes_again(model))  # as for the update
+        model.train(computes_again(model))  # the mode of the update
         with work.precision():
             if probed is not None:
                 tokens, by_token = probed
@@ -90,7 +91,7 @@ class LedgerKeeper:
         return metrics
 
     def with_gradient(self, model: Any) -> None:
-        """Book the gradient that the optimiser will use, which is in the weights' `grad`."""
+        """Book the gradient that the optimiser is about to use, from the weights' `grad`."""
         if self._booking is None:
             return
         (step, slope), gradient = (self._booking.walk, self._booking.slope), flat(gradients(model))
@@ -99,5 +100,5 @@ class LedgerKeeper:
         self._booking = None
 
     def finish(self) -> None:
-        """Make the update booked last part of the ledger."""
+        """Make the last booked update part of the ledger."""
         self.ledger = self._after

@@ -1,9 +1,9 @@
-"""A language model's worst conversations, spoken again after a critique that it learns without.
+"""Refinement of a language model's worst conversations, continued anew after a critique.
 
-What is learnt from holds the conversations as if no critique had been read. Its first update
-measures them; those that they replace, of which the row speaks, take a pass of their own. Where
-something goes by the log-probabilities before that update, those of what was spoken again are taken
-anew in the same pass, from the learner that reads no critique.
+The policy learns from the refined conversations as if there had been no critique. The first update
+measures them; the conversations they replace, which the row describes, take a separate pass. If the
+log-probabilities before the update are needed, the same pass computes those of the new replies
+without the critique in the prompt.
 """
 
 from __future__ import annotations
@@ -34,25 +34,26 @@ from harness.train.rollout.speaker import TokenTrajectory
 
 @dataclass(frozen=True, slots=True)
 class AsDrawn:
-    """A batch as the policy drew it, of which some conversations were then spoken again."""
+    """A batch as the policy drew it, some conversations of which were then refined."""
 
     conversations: list[Conversation]
     trajectories: list[TokenTrajectory]
     replaced: Mapping[int, Scored]
-    """Those that are not learnt from, by number, under the weights before the update."""
+    """Scores under the weights before the update of the replaced conversations, by number."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefinedTokens:
-    """What is learnt from: the batch as drawn, but for what was spoken again."""
+    """The batch to learn from: as drawn, except for the refined conversations."""
 
     conversations: list[Conversation]
     trajectories: list[TokenTrajectory]
     again_from: IntArray | None
-    """The reply, from 1, from which each conversation was spoken again, shape (conversations,);
-    above MAX_TURNS where it was not. None where groups stay as they were drawn."""
+    """The first new reply, from 1, of each conversation, shape (conversations,); above MAX_TURNS if
+    it was not refined. None if the algorithm does not refine.
+    """
     as_drawn: AsDrawn | None
-    """None where nothing was spoken again."""
+    """None if nothing was refined."""
     metrics: Metrics
 
 
@@ -63,10 +64,10 @@ def refine(
     trajectories: list[TokenTrajectory],
     step: int,
 ) -> RefinedTokens:
-    """Speak the worst conversation of each group again, from its most costly reply on.
+    """Continue the worst conversation of each group anew, from its most costly reply on.
 
-    With the critique that `Algorithm.refines_by` says; where it says None the batch stays as it is.
-    The user's draws are keyed by a sample of its own, beyond the group's; the policy's by step and
+    `Algorithm.refines_by` names the critique; if it returns None, the batch stays as it is. The
+    user's random numbers are keyed by a sample number beyond the group's, the policy's by step and
     group.
     """
     critique = stack.algorithm.refines_by()
@@ -106,7 +107,7 @@ def refine(
 
 
 def heard_as(conversation: Conversation) -> list[str]:
-    """The strategy of each reply as the user heard it, `other` where none was recognised."""
+    """Return the strategy of each reply as the user heard it; `other` if none was recognised."""
     return [(exchange.answer.strategies or ("other",))[-1] for exchange in conversation.exchanges]
 
 
@@ -118,7 +119,7 @@ def _begun(
     trajectories: Sequence[TokenTrajectory],
     cut: Cut,
 ) -> Begun:
-    """A conversation in tokens before the reply that is spoken again, and what is told of it."""
+    """Return a conversation in tokens before the cut, with the critique to read there."""
     one, start = conversations[cut.conversation], conversations[cut.conversation].until(cut.reply)
     in_english = config.policy.kind != "tiny"
     told = critiques.told(critique, one, cut.reply, cut.played, in_english)
@@ -139,8 +140,10 @@ def _measured(
     new: list[TokenTrajectory],
     old: list[TokenTrajectory],
 ) -> tuple[list[TokenTrajectory], dict[int, Scored]]:
-    """What was spoken again, with the learner's own log-probabilities where something goes by
-    them, and the scores of the conversations that it replaces, by number.
+    """Return the new trajectories, and the scores of the conversations they replace, by number.
+
+    If log-probabilities before the update are needed, those of the new replies are computed without
+    the critique.
     """
     is_read = stack.needs_logp or work.engine.corrected
     scored = _scores(work.learner, [*old, *new] if is_read else old, work.config, work.limit)
@@ -154,14 +157,14 @@ def _measured(
 def _scores(
     learner: Any, trajectories: Sequence[TokenTrajectory], config: RunConfig, limit: TokenLimit
 ) -> list[Scored]:
-    """The own tokens of conversations that nobody has told anything, under the current weights."""
+    """Return scores of the own tokens under the current weights, without any critique."""
     rows = [t.row for t in trajectories]
     ids, own = [row.ids for row in rows], [row.own for row in rows]
     return own_scores(learner, ids, own, config.policy.temperature, limit)
 
 
 def _as_read_untold(trajectory: TokenTrajectory, scored: Scored, reply: int) -> TokenTrajectory:
-    """The trajectory with the learner's own numbers from reply number `reply`, from 0, on."""
+    """Return the trajectory with the learner's values from reply number `reply`, from 0, on."""
     turns = [turn for turn in trajectory.row.turn if turn]
     kept = sum(turn <= reply for turn in turns)
     logp, entropy = (

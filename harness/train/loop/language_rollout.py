@@ -1,7 +1,7 @@
-"""The rollout of a language model's step: conversations, what they earn, and what they will teach.
+"""The rollout of a language model's step: conversations, rewards, advantages, loss settings.
 
-Everything until the first update: groups drawn and redrawn, conversations spoken again where the
-algorithm asks for it, rewards, advantages, and the loss with what the remedies choose.
+It covers everything before the first update: draw and redraw groups, refine conversations if the
+algorithm asks for it, compute rewards and advantages, and let the remedies select tokens.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from harness.train.rollout.speaker import TokenTrajectory
 def roll_out(
     team: Team, carried: Carried, models: StartModels, planning: Planning, step: int
 ) -> StepState:
-    """Draw the conversations of `step` with the current weights, up to the first update."""
+    """Draw the conversations of `step` with the current weights; prepare its updates."""
     config, stack = carried.config, carried.stack
     filled, drawn = filled_batch(team, carried, step)
     refined = refine(stack, team, filled.conversations, drawn, step)
@@ -70,7 +70,7 @@ def roll_out(
 def filled_batch(
     team: Team, carried: Carried, step: int
 ) -> tuple[FilledBatch, list[TokenTrajectory]]:
-    """The conversations of `step` as the policy draws them by itself, in words and in tokens."""
+    """Draw the conversations of `step` without refinement; return them as text and as tokens."""
     by_try: list[list[TokenTrajectory]] = []
 
     def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
@@ -89,7 +89,7 @@ def _learning_signal(
     trajectories: Sequence[TokenTrajectory],
     step: int,
 ) -> LearningSignal:
-    """The advantages; a critic reads the hidden states that the replies are drawn from."""
+    """Return the advantages; a critic's features are the hidden states replies are drawn from."""
     algorithm, actions = carried.stack.algorithm, None
     if carried.critic is not None:
         by_token = algorithm.has_token_values()

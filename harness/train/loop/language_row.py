@@ -1,7 +1,7 @@
-"""A language model's step between its rollout and its row, and the columns of that row.
+"""A language model's step between its rollout and its row, and the row's metrics.
 
-Columns on conversations and tokens are of the batch as the policy drew it by itself, before an
-algorithm had some of it spoken again; H is taken under the weights before the update.
+Metrics of conversations and tokens describe the batch as the policy drew it, before any refinement.
+H is taken under the weights before the update.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from harness.train.rollout.speaker import TokenTrajectory
 
 @dataclass(slots=True)
 class StepState:
-    """What is known of a step; its updates fill in the rest."""
+    """A step from its rollout on; its updates fill in the rest."""
 
     step: int
     conversations: list[Conversation]
@@ -41,37 +41,37 @@ class StepState:
     rewards: Rewards
     settings: LossSettings
     metrics: Metrics
-    """The columns that do not depend on the updates."""
+    """The metrics that do not depend on the updates."""
     critic_batch: CriticBatch | None
-    """What the critic learns from the batch; None without one."""
+    """The batch for the critic to learn from; None without a critic."""
     as_drawn: AsDrawn | None
-    """The batch before some of it was spoken again; None where nothing was."""
+    """The batch before its refinement; None if nothing was refined."""
     passes: list[LossResult] = field(default_factory=list)
-    """One for each update."""
+    """One result per update."""
     grad_norm: float | None = None
     seconds: dict[str, float] = field(default_factory=dict)
-    """Wall clock of each phase so far."""
+    """Wall-clock seconds of each phase so far."""
     rollout_end: float = 0.0
     """time.monotonic() at the end of the rollout."""
 
     @property
     def drawn(self) -> list[Conversation]:
-        """The conversations as the policy drew them by itself."""
+        """The conversations before any refinement."""
         return self.conversations if self.as_drawn is None else self.as_drawn.conversations
 
     def engine_logp(self) -> list[list[float]]:
-        """Log-probabilities of the own tokens, a list a conversation, by what drew them."""
+        """Return the engine's log-probabilities of the own tokens, one list per conversation."""
         return [trajectory.logp for trajectory in self.batch.trajectories]
 
 
 def trace_of(state: StepState) -> TokenTrace:
-    """The batch's own tokens, conversation by conversation, under the weights before the update."""
+    """Return measures of the batch's own tokens, in order, under the weights before the update."""
     batch = state.batch
     return _trace(state.passes[0].scored, batch.trajectories, batch.advantage_of_tokens())
 
 
 def trace_as_drawn(state: StepState, as_drawn: AsDrawn) -> TokenTrace:
-    """The same of the batch before some of it was spoken again; its advantages are nobody's."""
+    """Return measures of the tokens of the batch before its refinement, with advantages of 0."""
     scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.passes[0].scored)]
     tokens = sum(len(row.logp) for row in scored)
     return _trace(scored, as_drawn.trajectories, np.zeros(tokens))
@@ -99,10 +99,10 @@ def row_of(
     planning: Planning,
     corrected: bool,
 ) -> Metrics:
-    """The columns of a step whose updates are done; `corrected`: see `gap_metrics`.
+    """Return the metrics of a step whose updates are done; `corrected`: see `gap_metrics`.
 
-    Rewards' spread and the covariance are of what is learnt from, also where some of it was spoken
-    again.
+    The spread of rewards and the covariance always describe the batch that is learnt from, the
+    other metrics the batch as drawn.
     """
     conversations, trajectories = state.conversations, state.batch.trajectories
     rewards, trace, learnt_from = state.rewards.total, trace_of(state), Metrics()
@@ -131,12 +131,12 @@ def row_of(
 
 
 def _grammatical(conversations: Sequence[Conversation]) -> float:
-    """Share of replies made of the phrase grammar's sentences."""
+    """Return the share of replies made of the phrase grammar's sentences."""
     return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
 
 
 def update_metrics(passes: Sequence[LossResult]) -> Metrics:
-    """Clipping, as the mean over a step's updates."""
+    """Return the clip ratios, as means over the step's updates."""
     low = float(np.mean([p.low_share for p in passes]))
     high = float(np.mean([p.high_share for p in passes]))
     return {
@@ -147,6 +147,9 @@ def update_metrics(passes: Sequence[LossResult]) -> Metrics:
 
 
 def divergence(trace: TokenTrace, trajectories: Sequence[TokenTrajectory]) -> float | None:
-    """Mean log-ratio of the policy to the start policy on its own tokens; None without a start."""
+    """Return the mean log-ratio of the policy to the start policy on own tokens.
+
+    None without a start policy.
+    """
     start = np.concatenate([t.start_logp for t in trajectories])
     return float((trace.logp - start).mean()) if len(start) == len(trace.logp) else None

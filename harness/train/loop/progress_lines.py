@@ -1,7 +1,7 @@
-"""Progress of a run while it trains: events for a program, a line every few seconds for a person.
+"""Progress of a run during training: events for programs, a line every few seconds for people.
 
 A program that reads slowly delays each step, until a deadline or a signal ends the run. A terminal
-never does, and neither delays the beginning or the end of the run.
+does not, and neither delays the beginning or the end of the run.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Emit = Callable[[Mapping[str, Any]], None]
 
 
 def jsonl_emitter(enabled: bool) -> Emit:
-    """Write events as JSON lines to stdout, without a step's values, if `enabled`.
+    """Return a function that writes events to stdout as JSON lines, without a step's values.
 
-    A closed pipe does not stop training. Steps and checkpoints wait until they are read, other
-    events for safe_text.WAIT_S.
+    It does nothing unless `enabled`. A closed pipe does not stop training. Events of steps and
+    checkpoints wait until they are read, other events at most safe_text.WAIT_S.
     """
 
     def emit(event: Mapping[str, Any]) -> None:
@@ -36,16 +36,17 @@ def jsonl_emitter(enabled: bool) -> Emit:
             safe_text.write(STDOUT, line)
             return
         with contextlib.suppress(OSError):
-            os.write(STDOUT, line)  # unbuffered, since a signal may come amid a buffered write
+            os.write(STDOUT, line)  # unbuffered, since a signal may come during a buffered write
 
     return emit if enabled else lambda event: None
 
 
 def line_printer(stream: TextIO, run: Path) -> Emit:
-    """Print step, H and both R at most every EVERY_S seconds and at the end, then the next command.
+    """Return a function that prints step, H and both R at most every EVERY_S seconds and at the
+    end, followed by the command to run next.
 
-    An evaluation that takes longer says how far it is. A stream that is closed, or that nobody
-    reads, does not stop training.
+    Long evaluations print their progress. A stream that is closed or not read does not stop
+    training.
     """
     last, unsaid = -EVERY_S, ""
 
@@ -77,5 +78,5 @@ def _measured(values: Mapping[str, float | None]) -> str:
 
 
 def say(text: str, within_s: float = safe_text.WAIT_S) -> None:
-    """Write to stderr; safe within a signal handler."""
+    """Write to stderr. Safe in a signal handler."""
     safe_text.write(STDERR, text.encode(), within_s)

@@ -1,7 +1,7 @@
-"""The process of a rank but the first: the models and the engine that rank 0 calls.
+"""The process of a rank other than rank 0: the models and the engine that rank 0 calls.
 
-`python -m harness.train.loop.rank CALLS ASKS PID RUN`: started by rank 0, process PID, for the run,
-with two sockets.
+`python -m harness.train.loop.rank CALLS ASKS PID RUN`: started by rank 0, which is process PID, for
+the run RUN. CALLS and ASKS are file descriptors of two sockets.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from harness.utils import process, safe_text
 
 
 class Rank:
-    """A rank but the first; its methods are what rank 0 calls."""
+    """A rank other than rank 0, whose methods rank 0 calls."""
 
     _config: RunConfig
     _models: StartModels
@@ -45,18 +45,18 @@ class Rank:
     _links: Links
 
     def __init__(self, asks: Connection, scratch: Path) -> None:
-        """`asks`: where it asks for what rank 0 alone may do; `scratch`: see `starts.engine_of`."""
+        """`asks`: connection for requests to rank 0; `scratch`: see `starts.engine_of`."""
         self._asks, self._scratch = asks, scratch
         self._running, self._awake = ExitStack(), ExitStack()
         self._shards: Any = None
         self._mates: GroupLinks | None = None
 
     def keeps_step(self) -> bool:
-        """Whether others wait for this rank in torch."""
+        """Return whether other ranks wait for this one in collective operations of torch."""
         return self._shards is not None or self._mates is not None
 
     def begin(self, config: RunConfig, note_entropies: bool) -> None:
-        """Load models. Prints nothing: rank 0 prints the same notices."""
+        """Load the models without printing, since rank 0 prints the same notices."""
         torch.set_num_threads(config.trainer.threads)
         if config.simulator.kind == "served":
             from harness.simulator.served import relay
@@ -67,7 +67,7 @@ class Rank:
         self._config, self._note_entropies = config, note_entropies
 
     def start_engine(self) -> None:
-        """Load the engine."""
+        """Start the engine."""
         config, models, note = self._config, self._models, self._note_entropies
         asks = _go_on, _end
         running = starts.running_engine(config, models, note, *asks, self._scratch, self._mates)
@@ -75,7 +75,7 @@ class Rank:
         self._work = Work(config, models.learner, models.judge, models.chat, engine, TokenLimit())
 
     def link(self, where: Rendezvous, rank: int, size: int, in_group: int) -> None:
-        """Meet the other ranks, `in_group` of which have one engine."""
+        """Connect to the other ranks; `in_group`: number of ranks that share an engine."""
         device = self._models.learner.device.type
         address = local_address(self._asks)  # None on rank 0's node
         where = where if address is None else replace(where, address=address)
@@ -95,71 +95,72 @@ class Rank:
         self._awake.close()
 
     def share_weights(self, every: bool) -> None:
-        """Take rank 0's weights."""
+        """Receive rank 0's weights."""
         self._links.share_weights(self._work.learner, every)
 
     def shard(self) -> None:
-        """Keep a part of the weights; see trainer.shard."""
-        from harness.train.ranks.shards import Shards  # and torch's FSDP2
+        """Keep only this rank's shards of the weights; see trainer.shard."""
+        from harness.train.ranks.shards import Shards  # imports FSDP2
 
         self._shards = Shards(self._work, self._links)
         self._shards.make_optimiser()
 
     def shards(self, method: str, *arguments: Any) -> Any:
-        """Call a method of `Shards`; what it returns leaves the device."""
+        """Call a method of `Shards` and return its result on the CPU."""
         value = getattr(self._shards, method)(*arguments)
         return on_cpu(value) if isinstance(value, LossResult) else value
 
     def gather_gradient(self) -> None:
-        """Give the gradient away."""
+        """Send the gradient to rank 0."""
         self._links.gather_gradient(self._work.learner)
 
     def listen(self) -> None:
-        with suppress(GroupStopped):  # rank 0 knows why
+        with suppress(GroupStopped):  # rank 0 knows the reason
             self._work.listen()
 
     def draw(self, asked: Draw) -> Drawn | None:
-        """See `Work.draw`; None where its group has ended it."""
+        """Return `Work.draw`'s result; None if another rank of the group ended the drawing."""
         with suppress(GroupStopped):
             return self._work.draw(asked)
         return None
 
     def redraw(self, asked: Redraw) -> Drawn | None:
-        """See `Work.redraw`, and `draw`."""
+        """Return `Work.redraw`'s result; None as in `draw`."""
         with suppress(GroupStopped):
             return self._work.redraw(asked)
         return None
 
     def meet(self, *asked: Any) -> Any:
-        """See `Work.meet`, and `draw`."""
+        """Return `Work.meet`'s result; None as in `draw`."""
         with suppress(GroupStopped):
             return self._work.meet(*asked)
         return None
 
     def learn(self, most: int | None, batch: LossBatch, settings: LossSettings) -> Limited:
-        """See `Work.learn`; measures of tokens leave the device, as they go by the socket. `most`:
-        tokens at once, of which rank 0 decides.
+        """Return `Work.learn`'s result on the CPU, to be sent through a socket.
+
+        `most`: limit of tokens at once, which rank 0 sets.
         """
         self._work.limit.most = most
         result = on_cpu(self._work.learn(batch, settings))
         return Limited(result, self._work.limit.most)
 
     def log_probabilities(self, most: int | None, *asked: Any) -> Limited:
-        """See `Work.log_probabilities`, and `learn`."""
+        """Return `Work.log_probabilities`'s result on the CPU; `most`: see `learn`."""
         self._work.limit.most = most
         rows = [row.cpu() for row in self._work.log_probabilities(*asked)]
         return Limited(rows, self._work.limit.most)
 
 
 def on_cpu(result: LossResult) -> LossResult:
-    """A result whose measures of tokens can go by a socket."""
+    """Return the result with its tensors on the CPU, so that it can be sent through a socket."""
     return replace(result, scored=[row.to(torch.device("cpu")) for row in result.scored])
 
 
 def main() -> None:
     calls, asks = (Connection(int(word)) for word in sys.argv[1:3])
     parent, run = int(sys.argv[3]), sys.argv[4]
-    for number in process.STOP_SIGNALS:  # a terminal sends them to every process: rank 0 obeys
+    for number in process.STOP_SIGNALS:  # sent to all by a terminal; rank 0 handles them
         signal.signal(number, signal.SIG_IGN)
     process.die_with(parent)
     process.keep_private()
@@ -169,11 +170,11 @@ def main() -> None:
 
 
 def _go_on() -> None:
-    """Never stop between tokens: rank 0 asks for stops."""
+    """Do nothing: stop requests are rank 0's to obey."""
 
 
 def _end(why: str) -> None:
-    """End this process, which rank 0 notices."""
+    """End this process. Rank 0 notices it."""
     safe_text.say(why)
     os._exit(StoppedError.exit_code)
 

@@ -1,6 +1,6 @@
-"""Rank 0's launcher of a run's other ranks: their processes, and the links between all of them.
+"""Rank 0's launcher of a run's other ranks: their processes, and the links between all ranks.
 
-The processes run `harness.train.loop.rank`; on other nodes they are started by `ranks/node.py`.
+The processes run `harness.train.loop.rank`; on other nodes `ranks/node.py` starts them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from harness.train.ranks.worker import Call, RankLost, Worker, first_gone, start
 from harness.utils import safe_text, slurm_step
 
 ENDS_WITHIN_S = 60.0
-"""Most time for a run on GPUs to end once a rank is lost: a transfer that never ends may be in the
-way."""
+"""Maximum time for a run to end after a rank is lost, if an unfinished transfer may block it."""
 
 
 @dataclass(frozen=True)
@@ -42,21 +41,20 @@ class Others:
 
     workers: list[Worker]
     where: Rendezvous | None
-    """Where all ranks find each other; None if there are no others."""
+    """The meeting point of all ranks; None if there are no others."""
 
     def check_alive(self) -> None:
-        """Raise RankLost if the process of one is gone."""
+        """Raise RankLost if the process of another rank has ended."""
         for worker in self.workers:
             worker.check_alive()
 
 
 @contextmanager
 def started(session: Session, note_entropies: bool) -> Iterator[Others]:
-    """The other ranks of a run, which load their models while rank 0 loads its own; ended in the
-    end. Rank 0 keeps the first of the run's GPUs for itself.
+    """Start a run's other ranks, which load their models while rank 0 does; end them at the end.
 
-    A rank that is lost costs the step at hand alone: the last whole one is saved, unless weights
-    are sharded.
+    Rank 0 keeps the first of the run's GPUs for itself. If a rank is lost, only the current step
+    is: the last finished step is saved, unless weights are sharded.
     """
     config = session.config
     cards = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if config.trainer.gpus else []
@@ -74,7 +72,7 @@ def started(session: Session, note_entropies: bool) -> Iterator[Others]:
             yield Others(workers, _rendezvous(nodes, stack) if workers else None)
         except RankLost:
             is_whole = config.trainer.shard == "none"
-            if is_whole:  # else a part of it is gone
+            if is_whole:  # else the lost rank's shard is missing
                 session.save_last()
             if cards or not is_whole:
                 safe_text.exit_within(ENDS_WITHIN_S, StoppedError.exit_code)
@@ -82,7 +80,7 @@ def started(session: Session, note_entropies: bool) -> Iterator[Others]:
 
 
 def _nodes(session: Session, stack: ExitStack) -> Nodes | None:
-    """The run's other nodes, once all have called; a stop request ends that."""
+    """Return the run's other nodes after all have joined. A stop request ends the wait."""
     count = session.config.trainer.nodes
     if count == 1:
         return None
@@ -94,7 +92,7 @@ def _nodes(session: Session, stack: ExitStack) -> Nodes | None:
 
 
 def _workers(session: Session, nodes: Nodes | None, cards: list[str]) -> Iterator[Worker]:
-    """The ranks but the first, node by node."""
+    """Start the ranks other than rank 0, node by node."""
     run, trainer = session.run.path, session.config.trainer
     for rank in range(1, trainer.of_a_node):
         yield started_here(run, rank, trainer.world, cards[rank] if cards else "")
@@ -105,16 +103,16 @@ def _workers(session: Session, nodes: Nodes | None, cards: list[str]) -> Iterato
 
 
 def _rendezvous(nodes: Nodes | None, stack: ExitStack) -> Rendezvous:
-    """Where the ranks meet; of one machine, a folder that is there as long as the stack."""
+    """Return the ranks' meeting point: on one node a folder, which is removed with the stack."""
     if nodes is None:
         return Rendezvous(folder=stack.enter_context(tempfile.TemporaryDirectory()))
     store, where = store_of_nodes(nodes.host, nodes.own)
-    stack.callback(lambda: store)  # kept open
+    stack.callback(lambda: store)  # keeps the store alive
     return where
 
 
 def _ask_for(worker: Worker, session: Session) -> None:
-    """Have rank 0 ask a rank's served users, and report outages while it waits for the rank."""
+    """Relay a rank's requests to served users, and report outages while rank 0 waits for it."""
     if session.config.simulator.kind != "served":
         return
     from harness.simulator.served.client import client_for
@@ -127,17 +125,17 @@ def _ask_for(worker: Worker, session: Session) -> None:
 
 @dataclass(frozen=True)
 class Joined:
-    """What rank 0 has of the others."""
+    """Rank 0's connections to the other ranks."""
 
     calls: Calls
     links: Links | None
     """None if there are no others."""
     mates: GroupLinks | None
-    """The ranks of rank 0's group that have vLLM's weights in parts; None where each has all."""
+    """The ranks that share vLLM's tensor-parallel weights with rank 0; None if it has all."""
 
     @contextmanager
     def with_engine(self, running: AbstractContextManager[Engine]) -> Iterator[Engine]:
-        """A context with rank 0's engine, in which the other ranks have theirs."""
+        """A context with rank 0's engine, in which the other ranks have started theirs."""
         self.calls.ask_others("start_engine")
         with ExitStack() as stack:
             with self.calls.drawing():
@@ -146,14 +144,17 @@ class Joined:
             yield engine
 
     def team(self, session: Session, own: Work) -> Team:
-        """The team of a run."""
+        """Return the run's team."""
         team = Team(own, self.calls, self.links)
         session.others_cpu_s = lambda: team.others_cpu_s
         return team
 
 
 def joined(session: Session, device: str, others: Others) -> Joined:
-    """All ranks linked, once they have loaded their models; `device`: rank 0's. Raises RankLost."""
+    """Wait until all ranks have loaded their models, and link them; `device`: rank 0's.
+
+    Raises RankLost if a rank ends meanwhile.
+    """
     workers, trainer = others.workers, session.config.trainer
     if others.where is None:
         return Joined(Calls(()), None, None)

@@ -1,6 +1,6 @@
-"""Checks when a run is resumed: oddities in its folder, and what made its rows.
+"""Checks when a run is resumed: irregularities in its folder, and who wrote its rows.
 
-Oddities that a run survives are logged to events.jsonl and printed.
+Irregularities that do not prevent the resume are logged to events.jsonl and printed.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def report(
     checkpoint: Checkpoint | None,
     later_keys: Sequence[str],
 ) -> None:
-    """Log and print the oddities that an attempt found in its folder.
+    """Log and print the irregularities that an attempt found in its run folder.
 
-    `note`: logs an event; `cleared`: number of leftover folders of saves; `passed_over`: why
-    checkpoints were not used; `moved_aside`: why rows are computed again; `unlike`: versions that
-    have changed; `later_keys`: keys of the config that are newer than the run.
+    `note`: logs an event; `cleared`: number of folders left over from interrupted saves;
+    `passed_over`: why checkpoints were not used; `moved_aside`: why rows are computed again;
+    `unlike`: versions that have changed; `later_keys`: config keys that are newer than the run.
     """
     start = checkpoint.step if checkpoint else 0
     if cleared:
@@ -65,7 +65,7 @@ def report(
 
 
 def refuse_another_reader(run: RunFolder, config: RunConfig, status: RunStatus) -> None:
-    """Raise DataError if the users would hear with another model or head than was planned."""
+    """Raise DataError if the users' reader is not the one that the run was planned with."""
     if config.simulator.kind != "scripted" or config.simulator.reader == LEXICAL.name:
         return
     name = factory.reader_of(config.simulator).name
@@ -79,8 +79,11 @@ def refuse_another_reader(run: RunFolder, config: RunConfig, status: RunStatus) 
 
 
 def refuse_without_what_it_learnt(run: RunFolder, config: RunConfig) -> None:
-    """Raise ConfigError where a file of checkpoints.LEARNT alone is missing from the newest
-    checkpoint: a crash leaves none so, somebody took it. Other damage is passed over.
+    """Raise ConfigError if the newest checkpoint is complete except for a file of
+    checkpoints.LEARNT.
+
+    A crash cannot cause that, so somebody removed the file. Checkpoints with other damage are
+    skipped.
     """
     for path in reversed(checkpoints.all_in(run.checkpoints)):
         for file, content in checkpoints.LEARNT.items():
@@ -95,9 +98,10 @@ def refuse_without_what_it_learnt(run: RunFolder, config: RunConfig) -> None:
 
 
 def report_columns(note: Callable[..., None], columns: Sequence[str]) -> None:
-    """Log and print the metrics that a run begun by another version goes on without.
+    """Log and print how this version's metrics differ from those of the rows on disk.
 
-    `columns`: those of the rows on disk, which all rows of a run share.
+    All rows of a run have the same metrics: new ones are left out and removed ones are null.
+    `columns`: metrics of the rows on disk.
     """
     later = [key for key in MEASURED if key not in columns]
     former = [key for key in columns if key not in MEASURED]
@@ -119,31 +123,32 @@ def _few(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Provenance:
-    """The identity of this attempt's checkpoints, and of the writer of the rows it continues."""
+    """The identity of this attempt's checkpoints, and the versions that wrote the rows so far."""
 
     run: RunFolder
     own: Identity
     planned_with: MadeBy
 
     def unlike_writer_of(self, step: int) -> tuple[str, ...]:
-        """Versions that have changed since the attempt that wrote row `step`.
+        """Return the versions that have changed since the attempt that wrote row `step`.
 
-        For row 0, since the run was planned.
+        For `step` 0, return those that have changed since the run was planned.
         """
         writer = events.writer(self.run.events, step, self.planned_with)
         return provenance.differences(writer, self.own.made_by)
 
     def promises(self, step: int, config: RunConfig) -> bool:
-        """Whether row `step` must have the same bytes when it is computed again: not on a GPU, nor
-        by a server, whose batch has what others ask for at the time, nor by another number of ranks
-        than wrote it, which adds up in another order.
+        """Return whether row `step` must have the same bytes when it is computed again.
+
+        False on a GPU, with a server (its batches include other clients' requests), and if the
+        number of ranks has changed (the order of summation differs).
         """
         trainer = config.trainer
         same_ranks = events.ranks(self.run.events, step) == trainer.world
         return not trainer.gpus and trainer.engine not in SERVERS and same_ranks
 
     def notice(self, last_step: int) -> str | None:
-        """A warning before the run continues; None if the versions are those of row `last_step`."""
+        """Return a warning if versions have changed since row `last_step`; None otherwise."""
         unlike = self.unlike_writer_of(last_step)
         if not unlike:
             return None
@@ -154,7 +159,7 @@ class Provenance:
         )
 
     def explain(self, step: int, error: DivergedError, start: int) -> DivergedError:
-        """`error` with the versions that changed since row `step`, if any did."""
+        """Return `error` with the versions that have changed since row `step`, if any."""
         unlike = self.unlike_writer_of(step)
         if not unlike:
             return error
@@ -165,9 +170,9 @@ class Provenance:
         )
 
     def with_start_model(self, loaded: str | None, checkpoint: Checkpoint | None) -> Provenance:
-        """The same for a run that starts from the model with the sum `loaded`.
+        """Return the provenance of a run whose start model has the sum `loaded`.
 
-        Raises DataError if the run, or the checkpoint it continues from, began with another.
+        Raises DataError if the run, or the checkpoint it continues from, began with another one.
         """
         recorded: list[tuple[Path, str | None]] = [(self.run.status, self.own.start_model)]
         if checkpoint is not None and checkpoint.identity is not None:
@@ -184,7 +189,7 @@ class Provenance:
 
 
 def provenance_of(run: RunFolder, config: RunConfig, status: RunStatus) -> Provenance:
-    """The provenance of an attempt in this process; its config hash is the planned one."""
+    """Return the provenance of an attempt in this process; its config hash is the planned one."""
     planned = status.config_hash or config_file.config_hash(config)
     own = Identity(planned, config.seed, status.start_model, provenance.now())
     return Provenance(run, own, MadeBy(status.versions, status.git))

@@ -1,7 +1,7 @@
-"""Checkpoints written in a thread, from a copy, while training goes on.
+"""Checkpoints written from a copy, in a thread, while training goes on.
 
-Only files are the thread's business. What else a saved checkpoint entails, its event and run.json,
-is done by the training's own thread when it asks next, as it does between tokens.
+The thread only writes files. The checkpoint's event and the update of run.json are left to the
+training thread, which calls `Saver.collect` between tokens.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ class Unsaved:
 
     step: int
     fill: Fill
-    """Writes what is in memory: right until the next update changes the weights."""
+    """Writes the state in memory; valid until the next update changes the weights."""
     copy: Callable[[], Fill] | None = None
-    """Takes a copy and returns what writes it, whatever the weights become; None for a policy
-    whose `fill` does so itself."""
+    """Takes a copy and returns a function that writes it, whatever happens to the weights; None for
+    a policy whose `fill` holds an immutable state.
+    """
 
     def kept(self) -> Unsaved:
-        """The same, in a copy that the next update does not change."""
+        """Return the same as a copy, which later updates do not change."""
         return self if self.copy is None else Unsaved(self.step, self.copy())
 
 
 @dataclass
 class _Writing:
-    """A checkpoint that a thread writes."""
+    """A checkpoint that a thread is writing."""
 
     step: int
     thread: threading.Thread | None = None
@@ -49,7 +50,7 @@ class _Writing:
 
 
 class Saver:
-    """The checkpoints of one attempt at a run: saved one at a time, at once or in a thread."""
+    """Saves the checkpoints of one attempt, one at a time, either immediately or in a thread."""
 
     def __init__(
         self,
@@ -59,9 +60,9 @@ class Saver:
         sums: Callable[[int], RowSums | None],
         saved: Callable[[int, float], None],
     ) -> None:
-        """`own`: whose checkpoints they are; `sums`: of the rows up to a step; `saved` is called in
-        the training's own thread, with the step and the seconds that its checkpoint took, once that
-        is on disk.
+        """`own`: returns the identity of the run; `sums`: returns the fingerprint of the rows up to
+        a step; `saved`: called in the training thread once a checkpoint is on disk, with its step
+        and the seconds it took.
         """
         self._root, self._trainer = root, trainer
         self._own, self._sums, self._saved = own, sums, saved
@@ -69,8 +70,9 @@ class Saver:
         self._writing: _Writing | None = None
 
     def take(self, end: Unsaved, ends_run: bool) -> None:
-        """Take in the end of a step: save it at once if it `ends_run`, in a thread if a checkpoint
-        is due, else keep it until the next. Raises what the last checkpoint's thread raised.
+        """Take the state at the end of a step. Save it now if it `ends_run`, in a thread if a
+        checkpoint is due; otherwise hold it until the next step. Raises an error of the last
+        checkpoint's thread.
         """
         self.collect()
         self._unsaved = end
@@ -84,7 +86,7 @@ class Saver:
                 self._later(end)
 
     def save(self) -> None:
-        """Have the last step's end on disk when this returns."""
+        """Save the last step's state; it is on disk when this returns."""
         self.wait()
         if self._unsaved is not None:
             began = time.monotonic()
@@ -94,17 +96,17 @@ class Saver:
             self._saved(end.step, time.monotonic() - began)
 
     def keep(self) -> None:
-        """Copy the last step's end, if it is not saved: the weights change before the next."""
+        """Copy the last step's state if it is not saved: an update will change the weights."""
         if self._unsaved is not None:
             self._unsaved = self._unsaved.kept()
 
     def collect(self) -> None:
-        """Tell of a checkpoint that is on disk by now. Raises what its thread raised."""
+        """Report a checkpoint that a thread has finished writing. Raises the thread's error."""
         if self._writing is not None and self._writing.over.is_set():
             self.wait()
 
     def wait(self) -> None:
-        """Wait for the checkpoint that is being written. Raises what its thread raised."""
+        """Wait for the checkpoint that is being written. Raises the thread's error."""
         writing, self._writing = self._writing, None
         if writing is None or writing.thread is None:
             return
@@ -114,7 +116,7 @@ class Saver:
         self._saved(writing.step, writing.seconds)
 
     def _later(self, end: Unsaved) -> None:
-        """Copy what is to be saved, and begin to write it."""
+        """Copy the state and write the copy in a thread."""
         self.wait()
         kept, own, sums = end.kept(), self._own(), self._sums(end.step)
         self._unsaved = None

@@ -1,7 +1,8 @@
-"""The served users of a run: reached first, journalled by step, and given up on after many losses.
+"""The served users of a run: check that they answer, keep a journal per step, count losses.
 
-A lost conversation is a matter of its row (no reward, counted by type); many end the run. An
-evaluation that lost many makes no row: its means would be those of the users who are left.
+A lost conversation has no reward and is counted in its row by type; many lost conversations end the
+run. An evaluation that lost many gives no row, since its means would describe only the remaining
+users.
 """
 
 from __future__ import annotations
@@ -21,20 +22,18 @@ from harness.utils import safe_text
 
 WINDOW_STEPS = 20
 MOST_LOST = 0.2
-"""Share of the conversations of WINDOW_STEPS steps that a run may lose and go on; and of the users
-of each level in one evaluation.
+"""Largest share that may be lost of the conversations of WINDOW_STEPS steps, and of each level's
+conversations in one evaluation.
 """
 LOST = ("sim/failed", "refined/failed")
-"""Columns of a row that count lost conversations, each of them once."""
+"""Columns of a row that count lost conversations; no conversation is in both."""
 
 
 class ServedUsers:
-    """The connection of one run to its endpoint, and the conversations lost on it."""
+    """A run's connection to its endpoint, and the number of conversations lost on it."""
 
     def __init__(self, rows: AttemptRows, config: RunConfig, deadline: Deadline) -> None:
-        """`deadline`: the step's, suspended during an outage. Raises DataError for a damaged
-        journal.
-        """
+        """`deadline`: the step's; suspended during outages. Raises DataError for a bad journal."""
         self._rows, self._config, self._deadline = rows, config, deadline
         self._where, self._url = rows.log.run.path, config.simulator.base_url
         self._line = client_for(config.simulator)
@@ -45,25 +44,26 @@ class ServedUsers:
         self._expected = steps * config.trainer.conversations
 
     def reach(self) -> None:
-        """Raise EndpointError if there are rows to make, and no answer as it must be."""
+        """Raise EndpointError if the run has steps left and the endpoint gives no valid answer."""
         if self._rows.last_step < self._config.trainer.steps:
             check_endpoint(self._line)
 
     def at_step(self, step: int) -> None:
-        """Begin step `step`; the journals of rows that are on disk are binding."""
+        """Begin step `step`. If its row is on disk, the faults in its journal are kept."""
         self._line.at_step(step, binding=step <= self._rows.last_step)
 
     def count(self, step: int, values: Mapping[str, float | None], new: bool) -> None:
-        """Log calls, retries, latencies and tokens of a step, and note how many conversations its
-        row lost; one that is not `new` does not count again.
+        """Log a step's calls, retries, latencies and tokens, and count the conversations it lost.
+
+        `new`: False for a row computed again after a resume, whose losses are not counted.
         """
         self._rows.log.note("simulator", step=step, **self._line.take_usage().to_json())
         self._lost.append(new * int(sum(values.get(name) or 0 for name in LOST)))
 
     def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
-        """Raise EndpointError if `values` lost more than MOST_LOST of the users of a level.
+        """Raise EndpointError if more than MOST_LOST of the users of a level were lost.
 
-        Called before they become a row; a row that is on disk already is not judged again.
+        Called before `values` become a row. Rows that are on disk already are not judged again.
         """
         shares = evaluate.lost_shares(values, self._config)
         if step > self._rows.last_step and max(shares.values()) > MOST_LOST:
@@ -78,7 +78,7 @@ class ServedUsers:
             )
 
     def judge(self, step: int) -> None:
-        """Raise EndpointError once more are lost than WINDOW_STEPS steps may lose."""
+        """Raise EndpointError if the last WINDOW_STEPS steps lost more than MOST_LOST."""
         lost = sum(self._lost)
         if lost > MOST_LOST * self._expected:
             raise EndpointError(
@@ -89,8 +89,9 @@ class ServedUsers:
             )
 
     def _on_outage(self, outage: Outage) -> None:
-        """Report an outage that begins or is over. The step's deadline is suspended, and begins
-        anew once it is over.
+        """Report the beginning or the end of an outage.
+
+        The step's deadline is suspended during the outage and restarts afterwards.
         """
         log, longest_s = self._rows.log, self._config.simulator.outage_s
         if outage.seconds is None:

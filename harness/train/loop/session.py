@@ -1,9 +1,9 @@
-"""One attempt at a run, step by step: its rows, evaluations and checkpoints, and when it stops.
+"""One attempt at a run, step by step: its rows, evaluations, checkpoints, and when it stops.
 
-Both training loops use a session: the tabular policy's own, and TRL's for language models. Within a
-step it writes in this order: the row, fsynced; the conversations, where they are due; the event of
-the step; a checkpoint, where one is due. What goes into the folder is in `attempt_records.py` and
-`saving.py`, what ends a run before its last step in `early_end.py` and `stop_rule.py`.
+Both training loops use a session: the tabular policy's own loop, and TRL's for language models.
+Each step writes, in this order: the row, with fsync; its conversations, if due; its event; a
+checkpoint, if due. `attempt_records.py` and `saving.py` write the run folder; `early_end.py` and
+`stop_rule.py` end a run before its last step.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One attempt at a run; made by `opened`."""
+    """One attempt at a run. Create it with `opened`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
-        """Find where to start. Raises DataError for damaged rows or a checkpoint of another run."""
+        """Find the step to start from. Raise DataError for bad rows or another run's checkpoint."""
         self.run, self.config, self._keeper = run, config, keeper
         self._log = AttemptLog(run, emit)
         self._rows = attempt_records.begin(self._log, config)
@@ -53,9 +53,9 @@ class Session:
         self._saver = Saver(run.checkpoints, config.trainer, *own, self._on_saved)
         self._watch = EvaluationWatch(emit, config.policy.kind != "tabular", self.poll)
         self.timed = self._watch.timed
-        """A context for a part of an evaluation that the step's event times apart from the rest."""
+        """A context for a part of an evaluation that the step's event times separately."""
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        self.others_cpu_s: Callable[[], float] = lambda: 0.0  # of the run's other ranks, so far
+        self.others_cpu_s: Callable[[], float] = lambda: 0.0  # CPU seconds of other ranks
         try:
             self._served = _served_users(self._rows, config, self._deadline)
             self._rule.take_all(self.row, self.start)
@@ -65,38 +65,38 @@ class Session:
 
     @property
     def saved(self) -> Path | None:
-        """The folder of the checkpoint that the run goes on from; None for a fresh run."""
+        """The folder of the checkpoint that the run continues from; None for a fresh run."""
         checkpoint = self._rows.checkpoint
         return checkpoint.path if checkpoint else None
 
     @property
     def start(self) -> int:
-        """The last step of the checkpoint; 0 for a fresh run."""
+        """The step of the checkpoint that the run continues from; 0 for a fresh run."""
         return self._rows.start
 
     @property
     def last_step(self) -> int:
-        """Step of the last row on disk."""
+        """The step of the last row on disk."""
         return self._rows.last_step
 
     def row(self, step: int) -> dict[str, Any]:
-        """Row `step` on disk."""
+        """Return row `step` from disk."""
         return self._rows.values(step)
 
     def reach_users(self) -> None:
-        """Raise EndpointError if a run with served users, and rows to make, gets no answer."""
+        """Raise EndpointError if served users are needed and the endpoint does not answer."""
         if self._served is not None:
             self._served.reach()
 
     def start_from(self, start_model: str | None) -> None:
         """Write the sum of the loaded start model to run.json.
 
-        Raises DataError if the run, or its checkpoint, began with another one.
+        Raises DataError if the run or its checkpoint began with another start model.
         """
         self._rows.start_from(start_model)
 
     def begin(self, measurement: Mapping[str, Any]) -> None:
-        """Write the measurement card and log where the run starts."""
+        """Write the measurement card and log the step that the run starts from."""
         status = self._log.write_status(measurement=measurement, **self._rows.for_status())
         if self._served is not None:
             self._served.at_step(self.start + 1)
@@ -109,7 +109,7 @@ class Session:
         self._deadline.restart()
 
     def note(self, event: str, **values: Any) -> None:
-        """Log to events.jsonl what may differ between two runs of one config."""
+        """Log an event to events.jsonl: values that may differ between two runs of one config."""
         self._log.note(event, **values)
 
     def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
@@ -118,11 +118,11 @@ class Session:
             self._served.judge_evaluation(step, values)
 
     def poll(self) -> None:
-        """Look for a stop request; called between turns and tokens, where no update is under way.
+        """Check for a stop request. Called between turns and tokens, when no update is under way.
 
-        After one the checkpoint of the last step is saved, in case this step takes longer than the
-        grace. An evaluation is not waited for: StoppedError is raised. Raises what a checkpoint
-        that was written meanwhile has raised.
+        After a stop request, save the checkpoint of the last step, since the current step may take
+        longer than the grace period; during an evaluation, raise StoppedError. Also raises an error
+        of the thread that writes checkpoints.
         """
         self._saver.collect()
         if self.leaving.asked_by is None:
@@ -132,18 +132,21 @@ class Session:
             raise self.leaving.stopped(f"in the evaluation of step {self._watch.step}")
 
     def save_last(self) -> None:
-        """Save the last whole step, unless it is; before an update, or what was kept before one."""
+        """Save a checkpoint of the last finished step unless it has one.
+
+        Valid before an update, or during updates if `before_update` made a copy.
+        """
         self._saver.save()
 
     def before_update(self) -> None:
-        """Copy the last step's end, where it has no checkpoint: weights change before the next."""
+        """Copy the last finished step's state if it has no checkpoint: an update will change it."""
         self._saver.keep()
 
     def evaluation(self, step: int) -> AbstractContextManager[Callable[[int, int], None]]:
-        """A context for the evaluation of `step`, in which `poll` raises after a stop request.
+        """Return a context for the evaluation of `step`; in it `poll` raises after a stop request.
 
-        It yields a function to be called with the conversations held so far and those in all, which
-        reports progress.
+        It yields a function that reports progress; its arguments are the number of conversations
+        held so far and in total.
         """
         return self._watch.of_step(step)
 
@@ -154,11 +157,11 @@ class Session:
         turns: Callable[[], Sequence[TurnRecord]] | None = None,
         **phases_s: float,
     ) -> None:
-        """Make row `step` durable and report it; write its conversations where they are due.
+        """Make row `step` durable and report it; write its conversations if they are due.
 
-        `phases_s`: wall clock of the step's rollout, eval and update; what was timed apart is taken
-        from eval. Raises DivergedError, on a CPU, if the row was on disk already and differs;
-        StoppedError if another process has taken the folder.
+        `phases_s`: wall-clock seconds of the step's rollout, eval and update; parts timed with
+        `timed` are subtracted from eval. Raises DivergedError, where rows are reproducible, if a
+        row on disk differs, and StoppedError if another process has taken over the folder.
         """
         if self._keeper.renew():
             self.note("lock_renewed", step=step)
@@ -183,14 +186,15 @@ class Session:
         unheard: str | None = None,
         copy: Callable[[], Fill] | None = None,
     ) -> None:
-        """Save a checkpoint by `fill` if one is due, and end the run if a stop was requested.
+        """Save a checkpoint with `fill` if one is due, and end the run if it must stop.
 
-        With `copy`, a checkpoint that does not end the run is written in a thread; what that raises
-        is raised by a later call.
+        `copy`: if given, checkpoints that do not end the run are copied and written in a thread,
+        whose errors a later call raises. `unheard`: the reason from SignalWatch if there is nothing
+        to learn from, which ends the run.
 
-        `unheard`: why there is nothing to learn from, as SignalWatch says; the run ends too. Raises
-        StoppedError for either, with the checkpoint of `step` on disk; EarlyEnd where
-        trainer.stop_when ends it; EndpointError where the users were out of reach for too long.
+        Raises StoppedError after a stop request or for `unheard`, and EarlyEnd if trainer.stop_when
+        ends the run, both with the checkpoint of `step` on disk; EndpointError if too many
+        conversations with served users were lost.
         """
         trainer, asked = self.config.trainer, self.leaving.asked_by is not None
         early = self._rule.reason(step)
@@ -209,7 +213,7 @@ class Session:
         self._deadline.restart()
 
     def end_deadline(self) -> None:
-        """Stop the clock of the step at hand: what comes now belongs to none."""
+        """Stop the current step's deadline, for work that belongs to no step."""
         self._deadline.end()
 
     def _on_saved(self, step: int, seconds: float) -> None:
@@ -218,13 +222,13 @@ class Session:
         self._log.emit({"event": "checkpoint", "step": step})
 
     def close(self) -> None:
-        """Wait for the last checkpoint, within grace and deadline; close logs; write run.json."""
+        """Wait for the last checkpoint (within grace and deadline), close logs, write run.json."""
         with contextlib.ExitStack() as last:
             last.callback(self._close)
             self._saver.wait()
 
     def _close(self) -> None:
-        """What must be done however the last checkpoint ended."""
+        """Close everything, whether or not the last checkpoint was written."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         self._deadline.end()
         self._rows.close()
@@ -234,7 +238,7 @@ class Session:
 
 
 def _served_users(rows: AttemptRows, config: RunConfig, deadline: Deadline) -> ServedUsers | None:
-    """The served users of a run, None where it has none; the client is imported only for them."""
+    """Return the served users of a run, or None. The client is imported only if they are needed."""
     if config.simulator.kind != "served":
         return None
     from harness.train.loop.served_users import ServedUsers
@@ -244,7 +248,7 @@ def _served_users(rows: AttemptRows, config: RunConfig, deadline: Deadline) -> S
 
 @contextlib.contextmanager
 def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
-    """A session with its signal handlers installed; closed in the end."""
+    """Open a session with its signal handlers installed; close it at the end."""
     with holder.only_writer(run) as keeper:
         session = Session(run, config, emit, keeper)
         for number in STOP_SIGNALS:

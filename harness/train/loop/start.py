@@ -1,4 +1,4 @@
-"""The start of a language model's run: the model that learns, the one that judges, the engine."""
+"""The start of a language model's run: load the learner and the start model, start the engine."""
 
 from __future__ import annotations
 
@@ -31,23 +31,22 @@ IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is slower (traine
 
 @dataclass(frozen=True)
 class StartModels:
-    """The models of a run."""
+    """The models of a run at its start."""
 
     name: str
     tokenizer: Any
     chat: Chat
     learner: Any
     judge: Any
-    """The model of the weights that a run starts from: a reply's likelihood is taken under them.
-    A frozen copy, or the learner itself where only its adapters learn, to be read without them.
-    None where nobody reads it.
+    """The start model, under which replies are scored: a frozen copy, or the learner itself if only
+    adapters are trained (it is then read with adapters switched off). None if no reply is scored.
     """
     sum: str | None = None
-    """sha256 over the files that they were loaded from; None if there are none."""
+    """sha256 over the files that the models were loaded from; None if there are none."""
 
 
 def build(session: Session) -> None:
-    """Build the start model of policy=tiny where there is none; a stop request ends that."""
+    """Build the start model of policy=tiny unless it exists. A stop request ends the build."""
     policy = session.config.policy
     if policy.kind == "tiny" and not start_model.is_built(policy):
         with session.leaving.at_once("while the start model was built"):
@@ -57,8 +56,8 @@ def build(session: Session) -> None:
 def load(config: RunConfig, device: str, learns: bool = True) -> StartModels:
     """Load, download or build the policy's models; `learns`: whether they are to be trained.
 
-    Raises ConfigError if there is no such model, or its chat template will not do, and DeviceError
-    if it does not fit on the GPU.
+    Raises ConfigError if the model does not exist or its chat template cannot be used, and
+    DeviceError if it does not fit on the GPU.
     """
     if device == "cpu" and config.policy.dtype != "float32":
         print(IN_FLOAT32.format(config.policy.dtype), file=sys.stderr)
@@ -67,14 +66,14 @@ def load(config: RunConfig, device: str, learns: bool = True) -> StartModels:
 
 
 def load_as(config: RunConfig, device: str, learns: bool = True) -> StartModels:
-    """As `load`, in the data type of the config on every device."""
+    """Load as `load` does, in the data type of the config on every device."""
     if config.policy.kind == "tiny":
         return _tiny(config, device)
     return _hugging_face(config, device, learns)
 
 
 def device_of(config: RunConfig) -> str:
-    """'cpu' or 'cuda'. Raises DeviceError if the run needs a GPU and torch sees none."""
+    """Return 'cpu' or 'cuda'. Raises DeviceError if the run needs a GPU and torch sees none."""
     if not config.trainer.gpus:
         return "cpu"
     if not torch.cuda.is_available():
@@ -120,7 +119,7 @@ def _hugging_face(config: RunConfig, device: str, learns: bool) -> StartModels:
 
 
 def _check_memory(config: RunConfig, folder: Path | None, prompt_tokens: int, learns: bool) -> None:
-    """Print the estimate; warn of one above what is free. Raises DeviceError far above it."""
+    """Print the memory estimate; warn or raise DeviceError if too little memory is free."""
     free_bytes, total_bytes = torch.cuda.mem_get_info()
     part_bytes = total_bytes // config.trainer.runs_per_gpu
     needed: Sequence[estimate.Phase] = [estimate.of_reading(config, folder, prompt_tokens)]
@@ -133,7 +132,7 @@ def _check_memory(config: RunConfig, folder: Path | None, prompt_tokens: int, le
 
 
 def _frozen(policy: PolicyConfig, folder: Path | None, device: str) -> Any:
-    """A copy of the weights that a run starts from."""
+    """Return a frozen copy of the start model."""
     return huggingface.load_model(policy, folder, device).requires_grad_(False)
 
 
@@ -156,12 +155,12 @@ def running_engine(
     scratch: Path,
     mates: Mates | None = None,
 ) -> Iterator[Engine]:
-    """A run's engine, which has loaded the weights and drawn a test turn; closed in the end.
+    """Start a run's engine and close it at the end. vLLM has drawn a test turn by then.
 
-    `note_entropies`: record the entropy at each token; vLLM cannot. `poll`: called between tokens
-    or turns, raises to stop; `end_hung`: ends the process, with the reason; `scratch` and `mates`:
-    see `engine_of`. Raises ConfigError if vLLM refuses this model, StoppedError if a server is out
-    of reach.
+    `note_entropies`: record the entropy at each token, which vLLM cannot do. `poll`: called between
+    tokens or turns; may raise to stop. `end_hung`: ends the process for the given reason. `scratch`
+    and `mates`: see `engine_of`. Raises ConfigError if vLLM refuses this model and StoppedError if
+    a server is out of reach.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         yield Transformers(start.learner, note_entropies, poll)
@@ -182,11 +181,11 @@ def engine_of(
     scratch: Path,
     mates: Mates | None = None,
 ) -> Engine:
-    """The engine that a run's config asks for; vLLM is imported only here.
+    """Return the engine that the config asks for. Only this function imports vLLM.
 
-    `end_hung` is called, from a thread, with the reason where vLLM takes too long; `scratch`: a
-    folder that one run has, for adapters that a server reads; `mates`: the ranks that have vLLM's
-    weights in parts, None for one that has them whole.
+    `end_hung`: called from a thread, with the reason, if vLLM takes too long. `scratch`: a folder
+    of this run alone, for adapters that a server reads. `mates`: the ranks that share vLLM's
+    tensor-parallel weights; None if this rank has all weights.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         return Transformers(start.learner)
@@ -204,6 +203,6 @@ def engine_of(
 
 
 def _probe(engine: Engine, end: int, temperature: float) -> None:
-    """Draw a turn: an engine can pass a health check and draw nothing (vllm issue 36451)."""
+    """Draw a test turn: an engine can pass a health check and draw nothing (vllm issue 36451)."""
     uniforms = torch.full((1, PROBE_TOKENS), 0.5, dtype=torch.float64)
     engine.sampler(1, end, temperature).speak([0], [[end]], uniforms)

@@ -1,10 +1,10 @@
-"""Checks after each step, which warn or end a run that trains on nothing, or wrongly.
+"""Checks after each step. They warn, or end a run that has no training signal or a wrong one.
 
 * SignalWatch: the users do not understand the replies, or no group has an advantage.
 * RemedyWatch: the remedy has changed nothing so far.
-* GapWatch: the engine that samples and the trainer give one token different log-probabilities. An
-  engine in bfloat16 with kernels of its own differs by some 0.015 nats a token; one whose weights
-  were not synced differed by 0.20, and nothing else showed it (huggingface/trl issue 5312).
+* GapWatch: the sampling engine and the trainer assign different log-probabilities to a token. The
+  gap of an engine in bfloat16 with its own kernels is about 0.015 nats per token; that of an engine
+  whose weights were not synced was 0.20, with no other sign (huggingface/trl issue 5312).
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from harness.train.policy_gradient.losses import MOST_IMPORTANCE
 from harness.utils import safe_text
 
 IDLE_STEPS = 20
-"""RemedyWatch warns if the remedy acts on no token in the first so many steps of an attempt."""
+"""RemedyWatch warns if the remedy changes no token in this many first steps of an attempt."""
 LIMITS = {0.5: 3, 0.1: 20}
-"""GapWatch: gap in nats a token -> steps in a row with a wider gap after which the run ends. A gap
-above the smallest is warned of at once: it is seven times what rounding makes, and half of what
-stale weights made.
+"""GapWatch: gap in nats per token -> number of steps in a row with a larger gap after which the run
+ends. A gap above the smallest limit causes a warning at once: that is seven times the rounding
+error, and half of the gap that stale weights caused.
 """
 GAP = "sampling/sampling_logp_difference/mean"
 
-
 MOST_FLAGGED = 0.5
-"""SignalWatch: share of a step's replies that users may take for not being language."""
+"""SignalWatch: largest share of a step's replies that users may flag as not being language."""
 SILENT_STEPS, SILENT_GROUPS = 3, 24
-"""SignalWatch: a run stops after so many steps in a row without any advantage, and not before they
-had so many groups together: a few groups of demanding users may all lack a signal by chance."""
+"""SignalWatch: a run ends after this many steps in a row without any advantage, if they have at
+least this many groups in total; a few groups of demanding users may all lack a signal by chance.
+"""
 
 
 class SignalWatch:
-    """Ends a run, or warns, when its batches hold nothing to learn from.
+    """Ends a run, or warns, when there is nothing to learn from its batches.
 
-    It does so once each time that this begins, so a run that is resumed afterwards goes on: the
-    rows up to its checkpoint show that it was told.
+    It does so once per series of such batches, so the run can be resumed afterwards: the rows up to
+    the checkpoint show that the series was already reported.
     """
 
     def __init__(self, session: Session) -> None:
@@ -59,9 +59,7 @@ class SignalWatch:
     def check(
         self, step: int, row: Mapping[str, float | None], advantages: FloatArray
     ) -> str | None:
-        """Take in row `step` and the advantages of its batch; return why the run must stop here,
-        None if it goes on.
-        """
+        """Check row `step` and its batch's advantages. Return why the run must end, or None."""
         self._silent_steps = 0 if np.nan_to_num(advantages).any() else self._silent_steps + 1
         why = None
         if (row["text/flagged"] or 0.0) > MOST_FLAGGED:
@@ -95,30 +93,29 @@ class SignalWatch:
 
 
 def _silent_steps(session: Session, most: int) -> int:
-    """Return how many of the last rows, `most` at most, had no advantage: those in an unbroken
-    series up to the checkpoint.
-    """
+    """Return how many rows in a row, `most` at most, had no advantage up to the checkpoint."""
     last = range(session.start, max(0, session.start - most), -1)
-    silent = (session.row(step)["cov/mean"] == 0 for step in last)  # as all advantages are
+    silent = (session.row(step)["cov/mean"] == 0 for step in last)  # 0 if all advantages are 0
     return sum(1 for _ in itertools.takewhile(bool, silent))
 
 
 def _share(row: Mapping[str, float | None], rule: str | None) -> float:
-    """Share of a row's replies that were flagged, by `rule`, or by any if it is None. Rows of
-    versions that did not count by rule have 0.
+    """Return the share of a row's replies that were flagged by `rule`; by any rule if None.
+
+    It is 0 for rows of versions that did not count by rule.
     """
     return row.get("text/flagged" if rule is None else f"text/flagged/{rule}") or 0.0
 
 
 class RemedyWatch:
-    """Warns once if a run's remedy has changed nothing, so that the run is one without a remedy."""
+    """Warns once if a run's remedy has changed nothing, which makes it a run without a remedy."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._idle: int | None = 0
 
     def check(self, step: int, acted: float | None) -> None:
-        """Take in `acted`: remedy/acted of row `step`, None without a remedy."""
+        """Check `acted`, the metric remedy/acted of row `step`; None without a remedy."""
         if self._idle is None or acted is None:
             return
         self._idle = self._idle + 1 if acted == 0 else None
@@ -132,10 +129,11 @@ class RemedyWatch:
 
 
 def gap_metrics(trainer: FloatArray, engine: FloatArray, corrected: bool) -> dict[str, float]:
-    """Columns on how far the engine's log-probabilities are from the trainer's, before the update.
+    """Return metrics of the gap between the trainer's and the engine's log-probabilities.
 
-    `trainer`, `engine`: log-probabilities of the same tokens, shape (tokens,); `corrected`: whether
-    the loss weighs tokens by the ratio of the two, which then has columns as well.
+    `trainer`, `engine`: log-probabilities of the same tokens before the update, shape (tokens,);
+    `corrected`: whether the loss weights tokens by the ratio of the two, whose metrics are then
+    included.
     """
     gap = np.abs(trainer - engine)
     values = {
@@ -150,16 +148,16 @@ def gap_metrics(trainer: FloatArray, engine: FloatArray, corrected: bool) -> dic
 
 
 class GapWatch:
-    """Warns of a wide gap between engine and trainer, and ends a run in which it persists."""
+    """Warns of a large gap between engine and trainer, and ends the run if it persists."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._steps = dict.fromkeys(LIMITS, 0)
 
     def check(self, step: int, gap_nats: float) -> None:
-        """Take in the mean gap of row `step`, in nats a token.
+        """Check the mean gap of row `step`, in nats per token.
 
-        Raises StoppedError once it has been above a limit for that limit's steps in a row.
+        Raises StoppedError after a limit has been exceeded for its number of steps in a row.
         """
         for limit in LIMITS:
             within = gap_nats <= limit  # False for nan

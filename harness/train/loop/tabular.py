@@ -1,8 +1,8 @@
-"""The training loop of the tabular policy, in numpy, with the losses that language models have.
+"""The training loop of the tabular policy, in numpy, with the losses of language models.
 
-A step is a rollout (`tabular_rollout.py`), an evaluation where one is due, and updates
-(`tabular_update.py`); the session writes its row. What goes on to the next step, and into
-checkpoints, is a `TrainState`.
+A step is a rollout (`tabular_rollout.py`), an evaluation if one is due, and updates
+(`tabular_update.py`); the session writes its row. `TrainState` is the state that the next step and
+checkpoints need.
 """
 
 from __future__ import annotations
@@ -28,34 +28,33 @@ from harness.train.metrics.token_metrics import Metrics
 
 
 def train(session: Session) -> None:
-    """Train from the checkpoint, or from the start, to the last step."""
+    """Train to the last step, from the checkpoint if there is one."""
     config = session.config
     run = TabularRun(session)
     session.begin(card.of_tabular(config))
     keeping = kept_replies.kept() if config.simulator.kind == "scripted" else nullcontext()
     with keeping, ExitStack() as steps:
-        steps.callback(session.end_deadline)  # others may keep us waiting for the cache
+        steps.callback(session.end_deadline)  # leaving `keeping` may wait for other processes
         for step in range(session.start + 1, config.trainer.steps + 1):
             unheard = run.step(step)
             session.finish_step(step, run.state.save, unheard)
 
 
 class TabularRun:
-    """The steps of one attempt at a run."""
+    """Runs the steps of one attempt."""
 
     def __init__(self, session: Session) -> None:
-        """Begin from the session's checkpoint. Raises DataError where it is damaged."""
+        """Load the session's checkpoint, if any. Raises DataError if it is damaged."""
         self._session, self._config = session, session.config
         self._start = tabular_state.start_policy(session.config)
         self.state = tabular_state.begin(session.config, session.saved)
-        """As of the last step."""
+        """The state after the last step."""
         self._remedy_watch, self._signal_watch = RemedyWatch(session), SignalWatch(session)
 
     def step(self, step: int) -> str | None:
-        """Run one step: rollout, evaluation where one is due, updates. The row is on disk when this
-        returns.
+        """Run one step: rollout, evaluation if due, updates. Its row is on disk when this returns.
 
-        Returns why the run must stop for want of anything to learn from, None if it need not.
+        Returns why the run must stop, if there is nothing to learn from; else None.
         """
         session, config, state = self._session, self._config, self.state
         stack, start = state.carried.stack, self._start
@@ -98,8 +97,9 @@ class TabularRun:
         return self._signal_watch.check(step, values, drawn.signal.advantages)
 
     def _evaluated(self, step: int) -> Metrics:
-        """What an evaluation before step `step` measures, where one is due, unless it lost too many
-        served users.
+        """Return the metrics of the evaluation before step `step`; empty if none is due.
+
+        Raises EndpointError if the evaluation lost too many served users.
         """
         session, policy = self._session, self.state.evaluated
         measured = evaluated(session, policy, step)
@@ -110,7 +110,7 @@ class TabularRun:
         return measured
 
     def _check_finite(self, policy: TabularPolicy, gradient_norm: float, step: int) -> None:
-        """Raise DivergedError for logits that are not finite after the updates."""
+        """Raise DivergedError if the updated logits are not finite."""
         if not np.isfinite(policy.table).all():
             raise DivergedError(
                 f"{self._session.run.path}: step {step}: logits must be finite after an update, "

@@ -1,4 +1,4 @@
-"""The tabular policy's batch of acts: what is measured of each, and what the remedies choose."""
+"""The tabular policy's batch of acts: measures of each act, and the remedies' token selection."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ActBatch:
 
     @property
     def conversations(self) -> int:
-        """Number of conversations that the acts are of."""
+        """The number of conversations that the acts belong to."""
         return int(self.acts.conversation.max()) + 1
 
 
@@ -49,10 +49,10 @@ def act_batch(
     redrawn: BoolArray | None = None,
     spoken_again: BoolArray | None = None,
 ) -> ActBatch:
-    """The acts of `policy` with what the remedies choose of them.
+    """Return the acts of `policy` as a batch to learn from, with the remedies' selection.
 
-    `rewards`: of each conversation, nan where it has none; `redrawn`: the conversations that
-    replace others; `spoken_again`: see `StepTokens`.
+    `rewards`: one per conversation, nan where there is none; `redrawn`: the mask of conversations
+    from a redraw; `spoken_again`: see `StepTokens`.
     """
     temperature, owner = config.policy.temperature, acts.conversation
     spread, lost = stack.spread(rewards), ~np.isfinite(rewards)[owner]
@@ -84,14 +84,14 @@ def act_batch(
 
 
 def actions_of(acts: Acts) -> Actions:
-    """The batch's acts as a critic sees them: by the features of its observations."""
+    """Return the acts as a critic's actions; the features are those of the observations."""
     return Actions(acts.conversation, acts.reply, acts.seen.features)
 
 
 def trace_of(
     policy: TabularPolicy, acts: Acts, advantages: FloatArray, temperature: float
 ) -> TokenTrace:
-    """What is measured of each act; `advantages`: of each reply, (conversations, MAX_TURNS)."""
+    """Return measures of each act; `advantages`: per reply, shape (conversations, MAX_TURNS)."""
     return TokenTrace(
         entropy_nats=policy.entropy_nats(acts.seen, temperature),
         entropy_t1_nats=policy.entropy_nats(acts.seen, 1.0),
@@ -103,7 +103,7 @@ def trace_of(
 
 
 def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:
-    """Log-probability of each act that was chosen, shape (acts,)."""
+    """Return the log-probability of each act, shape (acts,)."""
     log_p = policy.log_probabilities(acts.seen, temperature)
     chosen: FloatArray = log_p[np.arange(len(acts.act)), acts.act]
     return chosen
@@ -112,7 +112,7 @@ def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> Floa
 def mismatched_ratios(
     policy: TabularPolicy, acts: Acts, temperature: float, group_size: int
 ) -> FloatArray:
-    """See `StepTokens.mismatched_ratio`; the policy's start is its prior, a table of zeros."""
+    """Return `StepTokens.mismatched_ratio`; the start policy has a table of zeros."""
     start = replace(policy, table=np.zeros_like(policy.table))
     now, then = (p.log_probabilities(acts.seen, temperature) for p in (policy, start))
     count = int(acts.conversation.max()) + 1
@@ -125,7 +125,7 @@ def mismatched_ratios(
 
 
 def mean_discriminants(policy: TabularPolicy, seen: Observations, temperature: float) -> FloatArray:
-    """sum p^2 (log p + H) over the acts at each observation, shape (n,)."""
+    """Return the sum of p^2 (log p + H) over the strategies per observation, shape (n,)."""
     log_p = policy.log_probabilities(seen, temperature)
     p, entropy = np.exp(log_p), policy.entropy_nats(seen, temperature)
     mean: FloatArray = (p**2 * (log_p + entropy[:, None])).sum(axis=1)

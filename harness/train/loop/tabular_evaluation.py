@@ -17,7 +17,7 @@ from harness.train.rollout.tabular_speaker import RECEPTION, TabularSpeaker
 
 
 def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
-    """eval/* and entropy/probe of the policy before step `step`; nothing where none is due."""
+    """Return eval/* and entropy/probe of the policy before step `step`; empty if none is due."""
     config, temperature = session.config, session.config.policy.temperature
     if not evaluate.due(step, config):
         return {}
@@ -38,7 +38,7 @@ def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
 def speakers(
     policy: TabularPolicy, temperature: float, before_turn: Callable[[], None] = lambda: None
 ) -> Speakers:
-    """Makes the speaker of some held-out conversations."""
+    """Return a function that makes the speaker of given held-out conversations."""
     return lambda held: TabularSpeaker(
         policy, temperature, TableDraws(held), before_turn, slot=slots_of(held, policy.slots)
     )
@@ -47,7 +47,10 @@ def speakers(
 def probe_entropy_nats(
     policy: TabularPolicy, temperature: float, count: int = evaluate.PREFIXES
 ) -> float | None:
-    """Mean exact entropy of an act, in nats, on `count` of the frozen prefixes; None of none."""
+    """Return the mean exact entropy of an act on the first `count` frozen prefixes, in nats.
+
+    None if `count` is 0.
+    """
     if not count:
         return None
     seen = probe(policy.observation, count, policy.slots)
@@ -56,7 +59,7 @@ def probe_entropy_nats(
 
 @lru_cache(maxsize=4)
 def probe(observation: str, count: int = evaluate.PREFIXES, slots: int = 1) -> Observations:
-    """The observations at the first `count` frozen prefixes, the n-th by slot n modulo `slots`."""
+    """Return the observations at the first `count` frozen prefixes; slots are assigned in turn."""
     seen = [
         observe(observation, recall(p.heard, p.strategies, RECEPTION))
         for p in evaluate.prefixes(count)

@@ -1,4 +1,4 @@
-"""The ledger of a tabular run: what a step adds to it, and what an evaluation takes from it."""
+"""The ledger of a tabular run, updated after each step and read out at evaluations."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def kept(
     acts: Acts,
     config: RunConfig,
 ) -> tuple[Ledger, Metrics]:
-    """The ledger after a step, and ledger/* where the step was `evaluated` before its updates.
+    """Return the ledger after a step, and the ledger/* metrics if the step was `evaluated`.
 
-    Unless `is_booked` there is none: see `TrainState.is_booked`.
+    `is_booked`: see `TrainState.is_booked`; if False nothing is booked or returned.
     """
     size, temperature = config.algorithm.group_size, config.policy.temperature
     if not (is_booked and is_kept(config)):
@@ -43,6 +43,6 @@ def kept(
 
 
 def is_kept(config: RunConfig) -> bool:
-    """Whether a run has a ledger: it needs a probe, and two groups to tell signal from noise."""
+    """Return whether a run has a ledger: it needs a probe, and two groups to estimate noise."""
     groups = config.trainer.conversations // config.algorithm.group_size
     return config.eval.ledger and bool(config.eval.prefixes) and groups > 1

@@ -1,7 +1,7 @@
-"""The rollout of a tabular run's step: conversations, what they earn, and what they will teach.
+"""The rollout of a tabular run's step: conversations, rewards, advantages and their metrics.
 
-Everything until the first update, and the columns on the batch as the policy drew it by itself,
-before an algorithm had some conversations spoken again.
+It covers everything before the first update. The metrics describe the batch as the policy drew it,
+before any refinement.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
 @dataclass(frozen=True, slots=True)
 class StepState:
-    """What is known of a step before its updates."""
+    """A step before its updates."""
 
     step: int
     policy: TabularPolicy
-    """The weights that talked."""
+    """The weights that held the conversations."""
     carried: Carried
     filled: FilledBatch
     drawn: Acts
-    """What the policy did in the conversations of `filled`."""
+    """The policy's acts in the conversations of `filled`."""
     refined: RefinedBatch
-    """The same but for what was spoken again: what is learnt from."""
+    """The batch to learn from: as drawn, except for the refined conversations."""
     rewards: Rewards
-    """Of `refined`, as the rest."""
+    """The rewards of `refined`. The attributes below describe `refined` too."""
     signal: LearningSignal
     trace: TokenTrace
     start_logp: FloatArray
-    """Of each act under the start policy, shape (acts,)."""
+    """Log-probability of each act under the start policy, shape (acts,)."""
 
     def batch(self) -> ActBatch:
-        """What is learnt from, with what the remedies choose."""
+        """Return the batch to learn from, with the remedies' selection."""
         return act_batch(
             self.carried.stack,
             self.carried.config,
@@ -81,23 +81,25 @@ class StepState:
         )
 
     def carried_on(self, selection: TokenSelection, where: str) -> Carried:
-        """What the next step begins with; see `Carried.after`."""
+        """Return the carried state for the next step; see `Carried.after`."""
         drawn, nats = self.filled.conversations, self.trace.mean_nats
         return self.carried.after(drawn, nats, selection, self.signal.critic_batch, where)
 
     def turn_records(self) -> list[TurnRecord]:
-        """Every turn of what is learnt from, for conversations/."""
+        """Return every turn of the batch to learn from, for conversations/."""
         learnt, advantages = self.refined.conversations, self.signal.advantages
         return turn_records(learnt, self.rewards.total, advantages, self.trace)
 
     def remedy_metrics(self, selection: TokenSelection, acted: Sequence[float]) -> Metrics:
-        """The remedies' columns; `acted`: share of acts acted on in each update."""
+        """Return the remedies' metrics; `acted`: share of acts that they change in each update."""
         stack = self.carried.stack
         return remedy_stack.metrics(stack, selection, acted, self.filled.groups_drawn)
 
     def metrics(self, start: TabularPolicy) -> Metrics:
-        """The columns on the batch's conversations and acts, as the policy drew them by itself, but
-        for the spread of the rewards that it learns from. `start`: the start policy.
+        """Return the metrics of the batch as drawn; `start`: the start policy.
+
+        If conversations were refined, `learnt_from_metrics` and the critic's metrics describe the
+        refined batch.
         """
         config, groups = self.carried.config, self.carried.stack.groups()
         conversations, learnt_from = self.filled.conversations, Metrics()
@@ -126,7 +128,7 @@ def roll_out(
     step: int,
     before_turn: Callable[[], None] = lambda: None,
 ) -> StepState:
-    """Draw the conversations of `step` with `policy`; `start`: what it was before the first."""
+    """Draw the conversations of `step` with `policy`; `start`: the start policy."""
     config, algorithm = carried.config, carried.stack.algorithm
     filled, drawn = filled_batch(policy, carried, step, before_turn)
     critique, conversations = algorithm.refines_by(), filled.conversations
@@ -147,7 +149,7 @@ def filled_batch(
     step: int,
     before_turn: Callable[[], None] = lambda: None,
 ) -> tuple[FilledBatch, Acts]:
-    """The conversations of `step` as the policy draws them by itself, and what it did in them."""
+    """Draw the conversations of `step` without refinement; return them and the policy's acts."""
     config, by_try = carried.config, list[Acts]()
     inner = carried.stack.algorithm.inner_step(step, config)
     temperament = inner.temperament if inner else None

@@ -1,7 +1,7 @@
-"""A tabular run between two steps: how it begins, and what its checkpoints hold.
+"""The state of a tabular run between two steps, and its part of a checkpoint.
 
-There is no random state in it: each batch and each evaluation draws from a generator of its own,
-seeded by the run's seed and the step. So a resumed run is equal to one that was never interrupted.
+It contains no random state: each batch and each evaluation has its own generator, seeded by the
+run's seed and the step. A resumed run therefore equals one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -29,36 +29,39 @@ from harness.train.policy_gradient.algorithm import InnerStep
 FILE = "table.npy"
 """The logits of the run's policy, in a checkpoint."""
 FAST_FILE = "fast.npy"
-"""Beside them, the weights that talk and learn within a task, where an algorithm has slow ones."""
+"""The weights that are trained within a task, for algorithms with separate slow weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainState:
-    """As of the last finished step."""
+    """The state after the last finished step."""
 
     policy: TabularPolicy
-    """The weights that talk and learn."""
+    """The weights that hold the conversations and are trained."""
     carried: Carried
     ledger: Ledger
     slow: TabularPolicy | None = None
-    """The slow weights, which are the run's policy; None where the algorithm has no outer loop."""
+    """The slow weights, which are the run's policy; None if the algorithm has no outer loop.
+    """
     kept: KeptConversations | None = None
-    """Of all rounds; None where the algorithm has no rounds."""
+    """The conversations kept in all rounds; None if the algorithm has no rounds."""
 
     @property
     def evaluated(self) -> TabularPolicy:
-        """The run's policy: what evaluations meet users with."""
+        """The run's policy, which evaluations use: the slow weights if there are any."""
         return self.slow or self.policy
 
     @property
     def is_booked(self) -> bool:
-        """Whether the ledger books the step's updates: neither an outer step nor a policy that is
-        fitted anew from the start is signal, noise or remedy.
+        """Whether the ledger books the step's updates.
+
+        False with slow weights and with rounds, since neither an outer step nor a refit of the
+        start policy can be divided into signal, noise and remedy.
         """
         return self.slow is None and self.kept is None
 
     def save(self, folder: Path) -> None:
-        """Write what `begin` reads."""
+        """Write the files that `begin` reads."""
         self.carried.save(folder)
         if self.kept is not None:
             self.kept.save(folder)
@@ -69,7 +72,7 @@ class TrainState:
 
 
 def begin(config: RunConfig, checkpoint: Path | None) -> TrainState:
-    """The state before the first step, or after that of `checkpoint`. Raises DataError."""
+    """Return the state at the start of a run, or as saved in `checkpoint`. Raises DataError."""
     start = start_policy(config)
     policy = load(checkpoint, start) if checkpoint else start
     carried = carrying.begin(config, checkpoint)
@@ -82,7 +85,7 @@ def begin(config: RunConfig, checkpoint: Path | None) -> TrainState:
 
 
 def start_policy(config: RunConfig) -> TabularPolicy:
-    """The policy before the first step."""
+    """Return the policy before the first step."""
     policy, slots = config.policy, registry.algorithm_of(config).slot_count()
     return TabularPolicy.start(
         policy.observation, policy.prior_temperature, policy.warm_start_strategies, slots
@@ -90,9 +93,9 @@ def start_policy(config: RunConfig) -> TabularPolicy:
 
 
 def load(folder: Path, start: TabularPolicy) -> TabularPolicy:
-    """The policy of a checkpoint of a run that began as `start`.
+    """Return the policy saved in a checkpoint; `start`: the run's start policy.
 
-    Raises DataError for what is no table of this policy, though its manifest says so.
+    Raises DataError if the file does not hold a table of this policy's shape.
     """
     shape = start.table.shape
     by_turn = (MAX_TURNS, shape[0] // MAX_TURNS, shape[1])
@@ -103,9 +106,10 @@ def load(folder: Path, start: TabularPolicy) -> TabularPolicy:
 def outer_step(
     slow: TabularPolicy | None, fast: TabularPolicy, inner: InnerStep | None
 ) -> tuple[TabularPolicy | None, TabularPolicy]:
-    """The slow and the fast weights after a step: apart within a task, the same after it.
+    """Return the slow and the fast weights after a step.
 
-    Without slow weights or `inner`, as without an outer loop, they stay as they are.
+    They differ within a task. At its end the slow weights move towards the fast ones, and both are
+    set to the result. Without slow weights or `inner` (no outer loop) nothing changes.
     """
     if slow is None or inner is None or not inner.outer_rate:
         return slow, fast
@@ -115,13 +119,14 @@ def outer_step(
 
 
 def fast_weights(folder: Path, slow: TabularPolicy) -> TabularPolicy:
-    """The weights that go on from a checkpoint with these slow ones. Raises DataError."""
+    """Return the fast weights saved in a checkpoint. Raises DataError if the file is damaged."""
     return replace(slow, table=read_table(folder / FAST_FILE, slow.table.shape))
 
 
 def read_table(path: Path, shape: tuple[int, ...], older: tuple[int, ...] = ()) -> FloatArray:
-    """The logits of `shape` from a checkpoint's file; `older`: a shape of earlier versions with
-    the same numbers. Raises DataError.
+    """Return logits of `shape` from a checkpoint's file. Raises DataError for other content.
+
+    `older`: the shape in which earlier versions saved the same numbers; also accepted.
     """
     try:
         table: FloatArray = np.load(path, allow_pickle=False)
@@ -136,7 +141,7 @@ def read_table(path: Path, shape: tuple[int, ...], older: tuple[int, ...] = ()) 
 
 
 def save_table(path: Path, table: FloatArray) -> None:
-    """Write what `read_table` reads."""
+    """Write the file that `read_table` reads."""
     file = io.BytesIO()
     np.save(file, table, allow_pickle=False)
     atomic.write_bytes(path, file.getbuffer(), durable=False)

@@ -1,4 +1,4 @@
-"""The tabular policy's updates on a batch, each beside what it would be without remedies."""
+"""The tabular policy's updates on a batch, with the gradients it would have without remedies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.train.policy_gradient.losses import LossTokens
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """The policy after the updates on one batch, and their measures."""
+    """The policy after the updates on one batch, and measures of the updates."""
 
     policy: TabularPolicy
     gradient_norm: float
@@ -26,20 +26,22 @@ class UpdateResult:
     low_share: float
     """Share of tokens clipped from below, mean over the updates."""
     high_share: float
-    """The same from above."""
+    """Share of tokens clipped from above, mean over the updates."""
     acted: tuple[float, ...]
     """Share of tokens that a remedy acted on, in each update."""
     passes: tuple[Pass, ...]
-    """The updates, for the ledger; empty where a round goes on, and the rest says nothing."""
+    """The updates, for the ledger; empty if no update was made, as within a round. The other
+    measures are then meaningless.
+    """
 
 
 def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: int) -> UpdateResult:
     """Take `passes` gradient steps on the loss of the whole batch.
 
-    The step is the plain gradient times the rate, and algorithm.max_grad_norm is not applied: it
-    is there to keep one bad batch from spoiling Adam's moments, and there are none here. The
-    gradient is bounded by the largest advantage, and a clip would shrink real runs and null
-    controls by different factors.
+    Each step is the gradient times the learning rate. algorithm.max_grad_norm is not applied: it
+    keeps one bad batch from spoiling Adam's moments, and there are none here. The gradient is
+    bounded by the largest advantage, and clipping would shrink real runs and null controls by
+    different factors.
     """
     acts, temperature = batch.acts, batch.temperature
     old_logp = log_p_of_acts(policy, acts, temperature)
@@ -63,9 +65,9 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
 
 
 def _bonus_gradient(policy: TabularPolicy, batch: ActBatch) -> FloatArray:
-    """The gradient of what the entropy bonus adds."""
+    """Return the gradient of the entropy bonus."""
     selection, temperature, seen = batch.selection, batch.temperature, batch.acts.seen
-    if isinstance(selection.bonus, float):  # multiplied last, as older runs were: to the last bit
+    if isinstance(selection.bonus, float):  # multiplied last to reproduce older runs exactly
         whole = policy.entropy_gradient(seen, temperature, selection.counted)
         return selection.bonus / batch.denominator * whole
     weights = selection.counted * selection.bonus / batch.denominator
@@ -79,7 +81,7 @@ def _pass(
     tokens: LossTokens,
     loss: RemedyLoss,
 ) -> Pass:
-    """An update beside what it would be without remedies."""
+    """Return the update's slopes, with and without remedies."""
     selection, counted = batch.selection, batch.selection.counted
     by_entropy = counted * selection.bonus / batch.denominator if selection.has_bonus else None
     slope, sharpened = counted * loss.loss.slope / batch.denominator, None
@@ -93,7 +95,7 @@ def _pass(
 
 
 def update_metrics(result: UpdateResult) -> Metrics:
-    """The columns of the updates on a batch; null where there were none."""
+    """Return the metrics of the updates on a batch; null if there were none."""
     columns: Metrics = {
         "grad_norm": result.gradient_norm,
         "clip_ratio/low_mean": result.low_share,

@@ -1,19 +1,19 @@
-"""TRL's GRPOTrainer on conversations and losses of ours; the only file of the loop to import TRL.
+"""TRL's GRPOTrainer with our conversations and losses. The loop imports TRL only in this file.
 
 TRL owns the loop, the optimiser, clipping and checkpoints. Our code enters at three places:
-`rollout_func` (conversations, with `env_mask` over the policy's own tokens), the loss, with
-advantages of ours (TRL computes its own, which nothing reads), and the gradient check before the
-optimiser's step. Where ranks have parts of the weights (trainer.shard), the optimiser is made of
-rank 0's and clipping is ours.
+`rollout_func` (conversations, with `env_mask` over the policy's own tokens), the loss, with our
+advantages (those that TRL computes are not used), and the gradient check before the optimiser's
+step. If weights are sharded (trainer.shard), the optimiser gets rank 0's shards and clipping is
+ours.
 
-What TRL 1.16 does that this file works around:
+This file works around the following behaviour of TRL 1.16:
 
-* Its checkpoints lack its `_step` counter and buffered inputs, so ours are saved after whole
-  batches only.
-* Its sampler forgets the epoch on resume, so the dataset has one row a step and is read once.
-* An `env_mask` that is too short is filled up with ones without a word, so lengths are checked
+* Its checkpoints lack its `_step` counter and buffered inputs, so ours are only saved after whole
+  batches.
+* Its sampler forgets the epoch on resume, so the dataset has one row per step and is read once.
+* An `env_mask` that is too short is silently padded with ones, so lengths are checked
   (`trl_batches.py`).
-* Its fused head scores every position and holds a buffer of 537 MB on a CPU, so the method that
+* Its fused head scores every position and needs a buffer of 537 MB on a CPU, so the method that
   calls it is overridden.
 """
 
@@ -29,7 +29,7 @@ from typing import Any, Protocol
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
-os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # TRL imports it wherever it is installed
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # TRL imports vLLM if it is installed
 os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
 
 import torch
@@ -51,7 +51,7 @@ from harness.train.ranks.team import Team
 
 
 class Learner(Protocol):
-    """What a run does before and after TRL's updates; `harness.train.loop.language` has it."""
+    """The work of a run around TRL's updates; implemented in `harness.train.loop.language`."""
 
     team: Team
     """Computes log-probabilities and gradients."""
@@ -61,18 +61,18 @@ class Learner(Protocol):
         ...
 
     def learn(self, batch: LossBatch) -> float:
-        """Put the gradient of the loss over a batch into the parameters' `grad`; return the loss.
+        """Write the gradient of the loss over a batch to the parameters' `grad`; return the loss.
 
-        Its conversations are in the order of `rollout`.
+        The conversations of `batch` are in the order of `rollout`.
         """
         ...
 
     def check_gradient(self, norm: float) -> None:
-        """Called before each optimiser step; raises DivergedError to prevent it."""
+        """Called before each optimiser step. Raises DivergedError to prevent it."""
         ...
 
     def finish(self, step: int) -> None:
-        """Called when the updates of `step` are done. May raise StoppedError."""
+        """Called after the updates of `step`. May raise StoppedError."""
         ...
 
 
@@ -95,7 +95,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             (here / f"checkpoint-{self.state.global_step}").rename(here / checkpoints.MODEL)
 
     def copied(self) -> Fill:
-        """Copy what `save` would write to the CPU's memory; what is returned writes the copy."""
+        """Copy what `save` would write to CPU memory; return a function that writes the copy."""
         copy = self._copying = CheckpointCopy()
         try:
             exact = self._learner.team.exact()
@@ -108,7 +108,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         return partial(copy.write, self.model)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """Write weights, tokenizer and arguments; of a copy, all but the weights."""
+        """Write weights, tokenizer and arguments; while copying, do not write the weights."""
         if self._copying is None:
             super()._save(output_dir, state_dict)
             return
@@ -119,7 +119,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         torch.save(self.args, folder / TRAINING_ARGS_NAME)
 
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
-        """Write both; of a copy, the scheduler alone."""
+        """Write both; while copying, write only the scheduler."""
         if self._copying is None:
             super()._save_optimizer_and_scheduler(output_dir)
             return
@@ -127,10 +127,10 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         torch.save(self.lr_scheduler.state_dict(), Path(output_dir) / SCHEDULER_NAME)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
-        """No card: a checkpoint is a part of a run folder, which says what it is."""
+        """Do nothing: a checkpoint is part of a run folder, which describes it."""
 
     def rollout(self) -> dict[str, Any]:
-        """The conversations of the current step, in the form that `rollout_func` returns."""
+        """Return the conversations of the current step in the format of `rollout_func`."""
         self._batch = self._learner.rollout(self._rows[0]["step"])
         return self._batch.to_trl()
 
@@ -143,14 +143,14 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         return batch
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
-        """Accumulate the gradient; return a loss on which TRL's call of backward does nothing."""
+        """Accumulate the gradient; return a loss whose `backward`, called by TRL, does nothing."""
         value = self._learner.learn(self._batch.loss_batch(inputs))
         return torch.tensor(value, device=model.device, requires_grad=True)
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, **_: Any
     ) -> tuple[Tensor, None, None]:
-        """Log-probabilities of the completions' own tokens, 0 elsewhere, shape (rows, kept)."""
+        """Return the log-probabilities of own tokens, 0 elsewhere, shape (rows, kept)."""
         ids = [
             row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)
         ]
@@ -160,7 +160,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         return kept, None, None
 
     def create_optimizer(self, model: Any = None) -> Any:
-        """The optimiser; of sharded weights it has rank 0's parts."""
+        """Return the optimiser; with sharded weights it holds rank 0's shards."""
         if not self._is_to_be_sharded:
             return super().create_optimizer(model)
         make = super().create_optimizer
@@ -172,14 +172,14 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
         """Let the learner check the gradient before the optimiser uses it."""
-        if grad_norm is None:  # algorithm.max_grad_norm=0
+        if grad_norm is None:  # not computed if algorithm.max_grad_norm=0
             grad_norm = self._learner.team.clipped(float("inf"))
         norm = super()._get_grad_norm(model, grad_norm)
         self._learner.check_gradient(float(norm))
         return norm
 
     def finish(self, updates: int) -> None:
-        """Called after every update; the last one of a batch ends the step."""
+        """Called after every update. The last one on a batch ends the step."""
         if updates % self.num_iterations == 0:
             self._learner.finish(updates // self.num_iterations)
         else:
@@ -197,7 +197,7 @@ class _EndOfStep(TrainerCallback):  # type: ignore[misc]
 def make_trainer(
     model: Any, tokenizer: Any, config: RunConfig, learner: Learner, scratch: Path
 ) -> ConversationTrainer:
-    """A trainer for the whole run; `scratch` is only written to by `save`."""
+    """Return a trainer for the whole run; only `save` writes to `scratch`."""
     huggingface.quiet()
     return ConversationTrainer(
         learner,
@@ -210,7 +210,7 @@ def make_trainer(
 
 
 def resume_point(checkpoint: Path | None) -> str | None:
-    """The argument of `train(resume_from_checkpoint=...)`; None for a fresh run."""
+    """Return the argument of `train(resume_from_checkpoint=...)`; None for a fresh run."""
     return None if checkpoint is None else str(checkpoint / checkpoints.MODEL)
 
 

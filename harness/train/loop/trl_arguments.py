@@ -1,8 +1,8 @@
-"""What TRL is told by a run's config: every option that could matter, whatever its defaults become,
-and a data set that only counts steps.
+"""TRL's arguments for a run's config, and a dataset that only counts steps.
 
-TRL steps the optimiser; conversations, loss, evaluation, rows and logs are ours, so that most
-options turn something off.
+Every option that could matter is set, so that changes of TRL's defaults have no effect. TRL only
+steps the optimiser; conversations, loss, evaluation, rows and logs are ours, so most options switch
+something off.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from transformers import TrainingArguments
 from harness.config.run import RunConfig
 
 NEWER_NAMES = {"activation_checkpointing"}
-"""For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""
+"""Newer names of gradient_checkpointing; transformers 5.23 knows them, 5.17 does not."""
 
 
 def arguments(config: RunConfig, scratch: Path) -> dict[str, Any]:
-    """Arguments of trl.GRPOConfig by name; `scratch`: its folder for output."""
+    """Return the arguments of trl.GRPOConfig by name; `scratch`: its output folder."""
     algorithm, trainer = config.algorithm, config.trainer
     return dict(
         output_dir=str(scratch),
         seed=config.seed,
-        # The batch: one generation, one optimiser step a pass, no accumulation.
+        # The batch: one generation, one optimiser step per pass, no accumulation.
         per_device_train_batch_size=trainer.conversations,
         gradient_accumulation_steps=1,
         steps_per_generation=1,
-        num_generations=trainer.conversations,  # to TRL a batch is one group; ours are in it
+        num_generations=trainer.conversations,  # TRL takes a batch for one group
         num_iterations=trainer.updates_per_batch,
         max_steps=trainer.steps * trainer.updates_per_batch,
         shuffle_dataset=False,
         dataloader_num_workers=0,
         dataloader_pin_memory=False,
         remove_unused_columns=False,
-        # The loss is ours; these keep TRL from computing anything beside it.
+        # The loss is ours; these keep TRL from computing anything else.
         loss_type="dapo",
         beta=0.0,
         scale_rewards="none",
@@ -79,6 +79,6 @@ def arguments(config: RunConfig, scratch: Path) -> dict[str, Any]:
 
 
 def dataset(config: RunConfig) -> Dataset:
-    """One row a step, in order and read once; the words come from the conversations."""
+    """Return a dataset with one row per step, in order; prompts are empty."""
     steps = list(range(1, config.trainer.steps + 1))
     return Dataset.from_dict({"prompt": [""] * len(steps), "step": steps})

@@ -1,7 +1,7 @@
-"""The conversations of a step in the form that TRL takes, and back from its padded batches.
+"""Conversion of a step's conversations to TRL's format, and of its padded batches back.
 
 TRL splits each conversation before the policy's first token, pads both halves and shuffles the
-rows. Nothing here imports it.
+rows. This module does not import TRL.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ class RolloutBatch:
     rows: list[TokenRow]
     rewards: list[float]
     advantages: list[list[float]]
-    """One for each own token."""
+    """One advantage per own token."""
     engine_logp: list[list[float]] | None = None
-    """Log-probabilities of the own tokens by the engine that drew them; None if it is the model."""
+    """Log-probabilities of the own tokens by the engine that drew them; None if the model did."""
 
     @property
     def own(self) -> list[list[bool]]:
-        """Whether each token is the policy's own."""
+        """True at the policy's own tokens."""
         return [row.own for row in self.rows]
 
     def to_trl(self) -> dict[str, Any]:
-        """What TRL's `rollout_func` returns, with the reward of each conversation.
+        """Return the result of TRL's `rollout_func`, with the reward of each conversation.
 
-        Raises ValueError for a conversation without an opening or a reply, since TRL would fill up
-        its mask without a word.
+        Raises ValueError for a conversation without an opening or a reply, or with a mask of
+        another length, which TRL would silently pad.
         """
         prompts, completions, masks = [], [], []
         for row in self.rows:
@@ -57,13 +57,13 @@ class RolloutBatch:
         }
 
     def fill_in(self, kept: Tensor, logps: Sequence[Tensor]) -> None:
-        """Put the own tokens' log-probabilities at their places in the padded completions."""
+        """Write the own tokens' log-probabilities to their positions in the padded completions."""
         for number, (row, logp) in enumerate(zip(self.rows, logps, strict=True)):
             own = row.own[row.prompt_length :]
             kept[number, [place for place, mine in enumerate(own) if mine]] = logp
 
     def loss_batch(self, inputs: Mapping[str, Any]) -> LossBatch:
-        """TRL's padded halves joined again, in the order of the conversations here.
+        """Join TRL's padded halves, in the order of the conversations here.
 
         `inputs`: a batch of TRL's, with the `number` of each row's conversation.
         """

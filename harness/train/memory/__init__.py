@@ -1,1 +1,1 @@
-"""What a language model's run needs of a GPU's memory, estimated before anything is loaded."""
+"""Estimate of the GPU memory of a language model's run, made before anything is loaded."""

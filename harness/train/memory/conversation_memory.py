@@ -1,7 +1,7 @@
-"""How long a run's conversations can become, in tokens, and what a batch of them takes of memory.
+"""The maximum length of a run's conversations in tokens, and the memory of a batch of them.
 
-Keys and values while it is drawn, logits and activations while it is learnt from. How large
-activations are says `objective/micro_batches.py`, which keeps them within a budget.
+During a rollout this is keys and values; during an update, logits and activations.
+`objective/micro_batches.py` defines the size of activations and keeps them within a budget.
 """
 
 from __future__ import annotations
@@ -25,40 +25,43 @@ from harness.train.objective.micro_batches import (
 )
 
 USER_TOKENS = 64
-"""Typical length of a user's turn with the template around it."""
+"""Typical number of tokens of a user's turn, including the template around it."""
 NOTE_TOKENS = 2 * USER_TOKENS
-"""What a critique has beside the reply that it quotes, unless what a served user said is long."""
+"""Tokens of a critique besides the reply that it quotes, unless a served user's words are long."""
 LOGIT_COPIES = 4
-"""Logits, their distribution, its gradient and the exponentials of the entropy."""
+"""The logits, their distribution, its gradient, and the exponentials for the entropy."""
 
 
 def most_tokens(config: RunConfig, turns: int, prompt_tokens: int = 0) -> int:
-    """Length of the longest conversation with so many replies."""
+    """Return the maximum number of tokens of a conversation with `turns` replies."""
     return prompt_tokens + turns * (config.policy.max_turn_tokens + USER_TOKENS)
 
 
 def told_tokens(config: RunConfig) -> int:
-    """Most tokens of a critique, in the prompt of the reply that is drawn again; 0 without."""
+    """Return the maximum number of tokens of a critique in a prompt; 0 without critiques."""
     told = registry.algorithm_of(config).refines_by() not in (None, "none")
     return config.policy.max_turn_tokens + NOTE_TOKENS if told else 0
 
 
 def most_turns(config: RunConfig) -> int:
-    """Most replies in one of a run's conversations, those of its evaluations included."""
+    """Return the maximum number of replies in a run's conversations, including evaluations."""
     levels = held_out.levels_of(config)
     met = [levels.every[n] for n in levels.met] if config.trainer.evaluated_every else []
     return max(level.turn_cap for level in [config.difficulty, *met])
 
 
 def layer_bytes(config: RunConfig, shape: Any, tokens: int) -> float:
-    """Activations of one layer, for so many tokens."""
+    """Return the bytes of one layer's activations for `tokens` tokens."""
     policy = config.policy
     every = activation_bytes(shape, policy.dtype, policy.lora_rank > 0, again=False)
     return tokens * every / int(shape.num_hidden_layers)
 
 
 def logit_bytes(vocabulary: int, tokens: int, device: str) -> int:
-    """What is made of the logits at `tokens` places, as many of them at once as `chunks` takes."""
+    """Return the bytes of logits at `tokens` positions, and of what is computed from them.
+
+    At most as many positions count as `chunks` processes at once.
+    """
     most = LOGITS_AT_ONCE_ON_A_CPU if device == "cpu" else LOGITS_AT_ONCE
     return vocabulary * FULL_BYTES * LOGIT_COPIES * min(tokens, max(1, most // vocabulary))
 
@@ -66,8 +69,10 @@ def logit_bytes(vocabulary: int, tokens: int, device: str) -> int:
 def micro_batch(
     config: RunConfig, shape: Any, longest: int, total_bytes: int, held_bytes: int, device: str
 ) -> tuple[int, float]:
-    """Conversations of a micro-batch that are all as long as they can be, `longest` tokens, and
-    bytes of their activations: as many as are at once, or as there is room for, but one.
+    """Return the conversations of a micro-batch, and the bytes of their activations.
+
+    All conversations have the maximum length, `longest` tokens. As many are processed at once as
+    the config or the memory budget allows, but at least one.
     """
     policy, batch = config.policy, config.conversations_of_a_rank
     size = longest * activation_bytes(
@@ -85,14 +90,16 @@ def micro_batch(
 
 
 def cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
-    """Keys and values of a batch, or of an evaluation's slice, whose conversations are all as long
-    as they can be: the learner's, unless vLLM has them, and the start model's, where it reads.
+    """Return the bytes of keys and values of a batch of conversations of maximum length.
+
+    They are the learner's, unless vLLM has them, and the start model's, if it scores replies. A
+    slice of an evaluation is as large as a batch.
     """
     batch, turns = config.conversations_of_a_rank, most_turns(config)
     longest = most_tokens(config, turns, prompt_tokens)
     told = told_tokens(config)
     tokens = batch * _grown(longest)
-    if told:  # one conversation a group, once the batch's are gone
+    if told:  # one per group, after the batch is freed
         tokens = max(tokens, batch // config.algorithm.group_size * _grown(longest + told))
     learner = engine_choice.chosen(config) == engine_choice.TRANSFORMERS
     readers = learner + registry.reads_start_model(config)
@@ -102,12 +109,12 @@ def cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
 
 
 def _grown(tokens: int) -> int:
-    """Positions that the cache holds for so many."""
+    """Return the number of positions of a cache for `tokens` tokens."""
     return -(-tokens // GROWTH) * GROWTH
 
 
 def _key_value_width(shape: Any) -> int:
-    """Width of one layer's keys; configs leave out what follows from the rest."""
+    """Return the width of one layer's keys. Configs leave out values that follow from others."""
     heads = shape.num_attention_heads
     size = getattr(shape, "head_dim", None) or shape.hidden_size // heads
     return int(size * (getattr(shape, "num_key_value_heads", None) or heads))

@@ -1,6 +1,6 @@
-"""Estimate of a Hugging Face policy's GPU memory by phase and part, and whether there is enough.
+"""Estimate of a Hugging Face policy's GPU memory by phase and part, and a check of it.
 
-What weights take is in `weight_memory.py`, what conversations take in `conversation_memory.py`.
+`weight_memory.py` estimates the memory of weights, `conversation_memory.py` that of conversations.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from harness.train.memory.weight_memory import FULL_BYTES
 from harness.train.objective.micro_batches import LEARNING_BYTES
 
 LEDGER_VECTORS = 9
-"""Of all weights that learn, which the ledger has beside its draws: Adam's two moments, slope,
-weights to put back, offset, a move, the whole gradient, a unit's, and one in between."""
+"""Vectors of the size of all trainable weights that the ledger needs besides its draws: Adam's two
+moments, the slope, weights to restore, offset, a move, the whole gradient, a unit's gradient, and
+one intermediate result.
+"""
 MOST_OVER = 1.3
-"""Times the free memory up to which an estimate is only warned of: it is of conversations that are
-all as long as they can be."""
+"""An estimate up to this multiple of the free memory causes only a warning, since it assumes that
+all conversations have the maximum length.
+"""
 TALK_IN_LESS = "fewer trainer.conversations or policy.max_turn_tokens need less"
 LEARN_IN_LESS = (
     "policy.lora_rank=32, policy.gradient_checkpointing=true or a smaller trainer.tokens_at_once "
@@ -36,17 +39,17 @@ SHARD = "trainer.shard=full, "
 
 @dataclass(frozen=True)
 class Phase:
-    """What is in memory at the same time."""
+    """Parts that are in memory at the same time."""
 
     name: str
     parts: Mapping[str, int]
-    """Bytes by part."""
+    """Bytes of each part."""
     advice: str
-    """Keys that make it smaller."""
+    """Config keys that reduce it."""
 
     @property
     def total(self) -> int:
-        """Bytes in all."""
+        """Bytes of all parts."""
         return sum(self.parts.values())
 
     def __str__(self) -> str:
@@ -61,14 +64,16 @@ def phases(
     prompt_tokens: int = 0,
     device: str = "cuda",
 ) -> tuple[Phase, Phase]:
-    """A step's phases, in which most memory is in use: rollout and update.
+    """Return the two phases of a step that need most memory: rollout and update.
 
-    They follow each other: keys and values are gone before there are gradients and activations.
-    An evaluation is held in slices as large as a batch. `folder`: the model's files, None for
-    random weights of the policy's shape; `total_bytes`: the run's of the GPU, 0 where not known;
-    `prompt_tokens`: of the system prompt and the template around the first words. Of several ranks
-    this is one's memory: of sharded weights it holds a part, beside what it gathers. What a critic
-    reads before an update is of a micro-batch at a time, without gradients, and needs less than it.
+    They do not overlap: keys and values are freed before there are gradients and activations. A
+    slice of an evaluation is as large as a batch. `folder`: the model's files, None for random
+    weights; `total_bytes`: the run's share of the GPU, 0 if unknown; `prompt_tokens`: tokens of the
+    system prompt and the template before the user's first words.
+
+    With several ranks this is the memory of one; with sharded weights that is its shards and the
+    weights it gathers. A critic's features are computed a micro-batch at a time and without
+    gradients, which needs less than the update.
     """
     model = huggingface.without_weights(config.policy, folder)
     run = _Run(config, model, total_bytes, prompt_tokens, device)
@@ -85,11 +90,11 @@ def phases(
 
 @dataclass(frozen=True)
 class _Run:
-    """What an estimate goes by; see `phases`."""
+    """The inputs of an estimate; see `phases`."""
 
     config: RunConfig
     model: Any
-    """The policy's, without weights."""
+    """The policy's model without weights."""
     total_bytes: int
     prompt_tokens: int
     device: str
@@ -100,22 +105,22 @@ class _Run:
 
     @property
     def head(self) -> Any:
-        """The weights from hidden states to logits, a row for each token of the vocabulary."""
+        """The weights of the output layer, one row per token of the vocabulary."""
         return self.model.get_output_embeddings().weight
 
     @property
     def vllm(self) -> int:
-        """Bytes that vLLM takes for itself on this GPU."""
+        """Bytes that vLLM reserves on this GPU."""
         own = engine_choice.chosen(self.config) == engine_choice.COLOCATED
         return int(self.config.trainer.gpu_memory_share * self.total_bytes) if own else 0
 
     def logits(self, tokens: int) -> int:
-        """Bytes made of the logits at so many places."""
+        """Return the bytes needed for the logits at `tokens` positions."""
         return conversation_memory.logit_bytes(self.head.shape[0], tokens, self.device)
 
 
 def _rollout(run: _Run) -> dict[str, int]:
-    """What a rollout needs beside what is kept: each conversation speaks one turn at a time."""
+    """Return a rollout's parts besides the permanent ones; conversations advance turn by turn."""
     config, policy = run.config, run.config.policy
     read = weight_memory.gathered_to_read(run.model, policy) if run.is_sharded else 0
     cache = conversation_memory.cache_bytes(config, run.model.config, run.prompt_tokens)
@@ -129,7 +134,9 @@ def _rollout(run: _Run) -> dict[str, int]:
 
 
 def _update(run: _Run, weight_bytes: int) -> dict[str, int]:
-    """What an update needs beside what is kept, of which the weights take `weight_bytes`."""
+    """Return an update's parts besides the permanent ones; the weights take `weight_bytes` of
+    those.
+    """
     config, policy, model = run.config, run.config.policy, run.model
     learning, parts = weight_memory.learning(model, policy), weight_memory.parts_of(config)
     turns = config.difficulty.turn_cap
@@ -143,12 +150,12 @@ def _update(run: _Run, weight_bytes: int) -> dict[str, int]:
         "logits": run.logits(policy.max_turn_tokens * turns * rows),
         "gradient of the head": run.head.numel() * FULL_BYTES if whole_head else 0,
     }
-    if policy.gradient_checkpointing:  # a layer is computed again once the logits are gone
+    if policy.gradient_checkpointing:  # layers are recomputed after the logits are freed
         a_layer = conversation_memory.layer_bytes(config, model.config, longest) * rows
         activations -= min(a_layer, sum(behind.values()))
     updated = weight_memory.gathered_to_update(model) if run.is_sharded else 0
     return {
-        **({"vLLM": run.vllm} if config.trainer.runs_per_gpu > 1 else {}),  # where it is awake
+        **({"vLLM": run.vllm} if config.trainer.runs_per_gpu > 1 else {}),  # it does not sleep then
         "gradients": learning * FULL_BYTES // parts,
         "gathered weights and gradients": updated,
         **({"rounded weights": weight_memory.rounded(model, policy)} if run.is_sharded else {}),
@@ -159,8 +166,9 @@ def _update(run: _Run, weight_bytes: int) -> dict[str, int]:
 
 
 def of_reading(config: RunConfig, folder: Path | None, prompt_tokens: int = 0) -> Phase:
-    """What a policy needs that talks by itself and learns no more, as in a probe: no optimiser, no
-    vLLM, and whole weights. See `phases`.
+    """Return the phase of a policy that only holds conversations, as in a probe; see `phases`.
+
+    It has whole weights, no optimiser and no vLLM.
     """
     trainer = replace(
         config.trainer, engine="transformers", engine_tensor_parallel=1, engine_url="", shard="none"
@@ -171,15 +179,16 @@ def of_reading(config: RunConfig, folder: Path | None, prompt_tokens: int = 0) -
 
 
 def _may_shard(config: RunConfig) -> bool:
-    """Whether trainer.shard=full would be taken, and is not chosen."""
+    """Return whether trainer.shard=full is possible and not chosen yet."""
     trainer = config.trainer
     alone = trainer.world == 1 or trainer.shard != "none"
     return not (alone or config.policy.lora_rank) and trainer.engine in ("auto", "transformers")
 
 
 def _ledger_vectors(config: RunConfig) -> int:
-    """Vectors of all weights that learn, beside a step's own: sums, moves, and sums without
-    remedies of each draw.
+    """Return the number of vectors of all trainable weights that the ledger needs.
+
+    These are LEDGER_VECTORS and, per draw: its sum, its move, and its sum without remedies.
     """
     if not language_book.is_kept(config):
         return 0
@@ -189,8 +198,9 @@ def _ledger_vectors(config: RunConfig) -> int:
 
 
 def check(needed: Sequence[Phase], free_bytes: int) -> str | None:
-    """A warning where a phase needs more than `free_bytes` by the estimate, which may be too high;
-    None where all of them fit. Raises DeviceError where one needs over MOST_OVER times as much.
+    """Return a warning if a phase needs more than `free_bytes`; None if all fit.
+
+    Raises DeviceError if one needs more than MOST_OVER times as much.
     """
     largest = max(needed, key=lambda phase: phase.total)
     if largest.total <= free_bytes:
@@ -205,7 +215,7 @@ def check(needed: Sequence[Phase], free_bytes: int) -> str | None:
 
 
 def summary(needed: Sequence[Phase]) -> str:
-    """The estimate in one line."""
+    """Return the estimate as one line."""
     return f"GPU memory, estimated: {'; '.join(map(str, needed))}"
 
 

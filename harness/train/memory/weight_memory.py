@@ -1,7 +1,7 @@
-"""How much of a GPU a policy's weights take on one rank: kept, gathered, rounded, and copied.
+"""GPU memory of a policy's weights on one rank: kept, gathered, rounded, and copied.
 
-A model here has no weights, only their shapes. With trainer.shard=full a rank keeps a part of each
-and has more of them whole for a while.
+Models in this module have shapes but no weights. With trainer.shard=full a rank keeps its shards of
+the weights and gathers some whole weights for a while.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from harness.policy import huggingface
 from harness.train.objective import registry
 
 FULL_BYTES = 4
-"""Of a weight in float32."""
+"""Bytes of a weight in float32."""
 GATHERED_BLOCKS = 5
-"""Of sharded weights in an update, in layers: the weights of the one that computes and of the next,
-the gradient of the one, and what travels of both."""
+"""Memory of gathered layers in an update, as a number of layers: weights of the current and of the
+next layer, the gradient of the current one, and the transfers for both.
+"""
 
 
 def parts_of(config: RunConfig) -> int:
-    """Number of parts of the weights, of which a rank has one."""
+    """Return the number of shards that the weights are divided into; a rank has one of them."""
     return 1 if config.trainer.shard == "none" else config.trainer.world
 
 
 def learning(model: Any, policy: PolicyConfig) -> int:
-    """Number of weights that learn: adapters on every linear layer but the head, or all."""
+    """Return the number of trainable weights: all, or adapters of linear layers but the head."""
     return _adapters(model, policy.lora_rank) if policy.lora_rank else _count(model)
 
 
 def kept(config: RunConfig, model: Any) -> dict[str, int]:
-    """Bytes by part, whatever the run is doing; `model`: without weights and without adapters."""
+    """Return the bytes of each permanent part; `model`: without weights and without adapters."""
     policy, head = config.policy, model.get_output_embeddings().weight
     count, learn = _count(model), learning(model, policy)
     adapters = learn if policy.lora_rank else 0
@@ -49,13 +50,17 @@ def kept(config: RunConfig, model: Any) -> dict[str, int]:
 
 
 def has_a_copy(config: RunConfig) -> bool:
-    """Whether the start model is a second copy of the weights; without adapters it is the first."""
+    """Return whether the start model is a second copy of the weights.
+
+    With adapters it is the same model with adapters switched off.
+    """
     return not config.policy.lora_rank and registry.reads_start_model(config)
 
 
 def gathered_to_read(model: Any, policy: PolicyConfig) -> int:
-    """Bytes of a model that ranks have parts of, whole while it only reads: weights of linear
-    layers are gathered as the passes round them.
+    """Return the bytes of a sharded model that is gathered for forward passes only.
+
+    Linear layers' weights are gathered in the data type of the passes.
     """
     size: int = getattr(torch, policy.dtype).itemsize
     rounded_away = (FULL_BYTES - size) * sum(m.weight.numel() for m in _linear(model))
@@ -63,8 +68,9 @@ def gathered_to_read(model: Any, policy: PolicyConfig) -> int:
 
 
 def gathered_to_update(model: Any) -> int:
-    """Bytes of the weights and gradients that a rank has whole while it updates sharded ones: of
-    what is outside the layers, the head among them, until the micro-batch is over.
+    """Return the bytes of the weights and gradients that a rank gathers in an update.
+
+    Those outside the layers, including the head, are kept until the end of the micro-batch.
     """
     sizes = [sum(p.numel() for p in block.parameters()) for block in huggingface.blocks(model)]
     outside = _count(model) - sum(sizes)
@@ -72,8 +78,9 @@ def gathered_to_update(model: Any) -> int:
 
 
 def rounded(model: Any, policy: PolicyConfig) -> int:
-    """Copies of fp32 weights in the data type of the passes, which autocast keeps for a phase: of
-    those that linear layers multiply by and that learn.
+    """Return the bytes of rounded copies that autocast keeps of float32 weights during a phase.
+
+    It keeps them for trainable weights of linear layers.
     """
     if policy.lora_rank or policy.dtype == "float32":
         return 0

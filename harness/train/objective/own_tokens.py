@@ -1,6 +1,6 @@
-"""A language model's own tokens under its current weights, without gradients.
+"""Values at a language model's own tokens under its current weights, without gradients.
 
-In the micro-batches of the loss, and through the head in pieces as there.
+Computed in the micro-batches of the loss; the head is applied in pieces as in the loss.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harness.train.objective.micro_batches import TokenLimit
 
 
 class OwnValues(Protocol):
-    """Returns a tensor of values a conversation, one for each of its own tokens."""
+    """Returns one tensor per conversation, with a value for each of its own tokens."""
 
     def __call__(
         self,
@@ -39,12 +39,12 @@ class OwnValues(Protocol):
         temperature: float,
         limit: TokenLimit | None = None,
     ) -> list[Tensor]:
-        """`ids`: of each conversation; `own`: which of them are the policy's own tokens."""
+        """`ids`: token ids per conversation; `own`: whether each is the policy's own token."""
         ...
 
 
 def of_conversations(measure: Callable[[Tensor, Tensor, float], Tensor]) -> OwnValues:
-    """Make of a measure of (logits, tokens drawn from them, temperature) one of conversations."""
+    """Turn a function of (logits, drawn tokens, temperature) into one of conversations."""
 
     @torch.no_grad()
     def values(
@@ -65,25 +65,25 @@ def of_conversations(measure: Callable[[Tensor, Tensor, float], Tensor]) -> OwnV
 
 @of_conversations
 def own_log_probabilities(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
-    """Log-probabilities of each conversation's own tokens under the current weights."""
+    """Return log-probabilities of each conversation's own tokens under the current weights."""
     return log_probabilities(logits, tokens, temperature)
 
 
 @of_conversations
 def own_entropies(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
-    """Entropies at each conversation's own tokens, in nats."""
+    """Return the entropies at each conversation's own tokens, in nats."""
     return entropies(log_distribution(logits, temperature))
 
 
 @of_conversations
 def own_mean_discriminants(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
-    """sum p^2 (log p + H) over the vocabulary at each conversation's own tokens."""
+    """Return the sum of p^2 (log p + H) over the vocabulary at each conversation's own tokens."""
     return expected_discriminants(log_distribution(logits, temperature))
 
 
 @of_conversations
 def _scores(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
-    """Log-probability, entropy, and entropy at temperature 1, shape (tokens, 3)."""
+    """Return log-probability, entropy, and entropy at temperature 1, shape (tokens, 3)."""
     log_p = log_distribution(logits, temperature)
     entropy = entropies(log_p)
     at_one = entropy if temperature == 1 else entropies(log_distribution(logits, 1.0))
@@ -97,7 +97,7 @@ def own_scores(
     temperature: float,
     limit: TokenLimit | None = None,
 ) -> list[Scored]:
-    """What the loss measures of each conversation's own tokens, under the current weights."""
+    """Return the loss's measures of each conversation's own tokens, under the current weights."""
     return [Scored(*row.T) for row in _scores(model, ids, own, temperature, limit)]
 
 
@@ -108,10 +108,10 @@ def mismatched_ratios(
     temperature: float,
     limit: TokenLimit | None = None,
 ) -> list[float]:
-    """See `StepTokens.mismatched_ratio`.
+    """Return `StepTokens.mismatched_ratio`.
 
     `models`: the learner and the start model, which may be the learner without its adapters;
-    `others`: the number of the conversation that each row's replies are taken from.
+    `others`: the number of the conversation whose replies replace those of each row.
     """
     made = [_with_replies_of(rows[other], row) for row, other in zip(rows, others, strict=True)]
     ids, own = [row.ids for row in made], [row.own for row in made]
@@ -123,7 +123,7 @@ def mismatched_ratios(
 
 
 def _with_replies_of(other: TokenRow, row: TokenRow) -> TokenRow:
-    """The row, up to the last reply that both have, with the replies of `other` in their place."""
+    """Return the row with the replies of `other`; it ends with the last reply that both have."""
     made, before = TokenRow(), 0
     for token, turn in zip(row.ids, row.turn, strict=True):
         if turn > max(other.turn):
@@ -144,8 +144,9 @@ def states_before(
     marked: Sequence[Sequence[bool]],
     limit: TokenLimit | None = None,
 ) -> list[Tensor]:
-    """The hidden states that marked tokens are drawn from, each at the token before: a (marked
-    tokens, hidden) tensor a conversation, in the CPU's memory.
+    """Return the hidden states that marked tokens are drawn from, at the token before each.
+
+    There is one tensor of shape (marked tokens, hidden) per conversation, on the CPU.
     """
     return _by_row(model, ids, marked, None, limit)
 
@@ -157,9 +158,9 @@ def _by_row(
     measure: Callable[[Tensor, Tensor], Tensor] | None,
     limit: TokenLimit | None,
 ) -> list[Tensor]:
-    """`measure(logits, tokens)` of the tokens marked in each row, row by row.
+    """Return `measure(logits, tokens)` of the marked tokens of each row.
 
-    None for the hidden states that they are drawn from.
+    If `measure` is None, return the hidden states that the tokens are drawn from.
     """
 
     def work(parts: Sequence[list[int]]) -> list[Tensor]:
@@ -179,8 +180,10 @@ def _of_part(
     own: Sequence[Sequence[bool]],
     measure: Callable[[Tensor, Tensor], Tensor] | None,
 ) -> Tensor:
-    """`measure` of the marked tokens of one micro-batch, or the states they are drawn from: those
-    on the CPU, since a batch's can be too large to stand beside weights and optimiser.
+    """Return `measure` of the marked tokens of one micro-batch, or their hidden states.
+
+    The states are moved to the CPU, since those of a batch may not fit besides weights and
+    optimiser.
     """
     x = padded(ids, fill=0).to(model.device)
     mask = padded(own, fill=0).bool().to(model.device)

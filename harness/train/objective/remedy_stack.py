@@ -1,8 +1,8 @@
-"""The stack of a run's remedies: the loss that they and the algorithm make together.
+"""The algorithm and remedies of a run, and the loss that they define together.
 
-What the remedies choose for a step is numbers for each token, so a batch may be learned from in
-pieces. They choose in numpy, once a step; the loss is computed in numpy or in torch, as its tokens
-are.
+The remedies' selection for a step consists of numbers per token, so the loss of a batch can be
+computed in pieces. Selection is in numpy, once per step; the loss is in numpy or torch, depending
+on its arguments.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from harness.train.policy_gradient.remedy_roles import (
 
 @dataclass(frozen=True, slots=True)
 class RemedyStack:
-    """A run's algorithm and remedies, and the state that these carry from step to step."""
+    """A run's algorithm and remedies, and the state that remedies carry from step to step."""
 
     algorithm: Algorithm
     config: AlgorithmConfig
     remedies: tuple[Remedy, ...]
     coefficient: float = 0.0
-    """Current coefficient of the entropy bonus, before a controller compares H with its target."""
+    """The coefficient of the entropy bonus, before a controller compares H with its target."""
     states: Mapping[str, State] = field(default_factory=dict)
-    """What each remedy that carries numbers had in the step before, by its name."""
+    """The numbers of each remedy that carries some, after the last step, by the remedy's name."""
 
     @property
     def needs_entropies(self) -> bool:
@@ -57,7 +57,7 @@ class RemedyStack:
 
     @property
     def needs_logp(self) -> bool:
-        """Whether `select` may need the log-probabilities at which the tokens were drawn."""
+        """Whether `select` may need the log-probabilities of the tokens when they were drawn."""
         return self.algorithm.needs_logp or bool(self.remedies)
 
     @property
@@ -82,29 +82,31 @@ class RemedyStack:
 
     @property
     def chooses(self) -> bool:
-        """Whether a remedy picks out tokens."""
+        """Whether a remedy selects tokens."""
         return any(remedy.chooses for remedy in self.remedies)
 
     @property
     def most_tries(self) -> int:
-        """Most times a group is drawn in one step while all its rewards are equal; 1 or more."""
+        """Maximum number of draws of a group with equal rewards per step; at least 1."""
         return max([1, *(r.most_tries() for r in self.remedies if isinstance(r, Filling))])
 
     @property
     def bonus(self) -> Bonus | None:
-        """The remedy that adds a bonus for H; None if there is none."""
+        """The remedy that adds an entropy bonus; None if there is none."""
         return next((remedy for remedy in self.remedies if isinstance(remedy, Bonus)), None)
 
     def groups(self) -> tuple[int, float | None]:
-        """The size of the groups that are compared, 1 if none are, and the floor under their
-        standard deviation, None if there is none.
+        """Return the size of compared groups and the floor of their standard deviation.
+
+        The size is 1 if no groups are compared; the floor is None if there is none.
         """
         size = self.config.group_size if self.algorithm.needs_groups else 1
         return size, self.algorithm.std_floor(self.config)
 
     def spread(self, rewards: FloatArray) -> FloatArray | None:
-        """Standard deviation of the rewards of each conversation's group, shape (conversations,);
-        0 where none is known. None where the algorithm compares no groups.
+        """Return the standard deviation of rewards in the group of each conversation.
+
+        Shape (conversations,); 0 if unknown. None if the algorithm compares no groups.
         """
         if not self.algorithm.needs_groups:
             return None
@@ -112,23 +114,23 @@ class RemedyStack:
         return np.repeat(stds, self.config.group_size)
 
     def critic(self, checkpoint: Path | None) -> Critic | None:
-        """The algorithm's critic at the start of a run, or as saved in `checkpoint`.
+        """Return the algorithm's critic at the start of a run, or as saved in `checkpoint`.
 
-        Raises DataError if the checkpoint lacks it.
+        None if the algorithm has no critic. Raises DataError if the checkpoint lacks it.
         """
         critic = self.algorithm.critic()
         return critic if critic is None or checkpoint is None else critic.restored(checkpoint)
 
     def penalties(self, tokens: FloatArray, limit: int) -> FloatArray | None:
-        """Each reply's penalty for its length, shape of `tokens`; None if no remedy penalises.
+        """Return each reply's length penalty, in the shape of `tokens`; None without such a remedy.
 
-        `tokens`: length of each reply, nan where there is none; `limit`: the longest reply allowed.
+        `tokens`: length of each reply, nan where there is none; `limit`: the maximum length.
         """
         penalties = [r.penalties(tokens, limit) for r in self.remedies if isinstance(r, Penalty)]
         return np.sum(penalties, axis=0) if penalties else None
 
     def select(self, step: StepTokens) -> TokenSelection:
-        """Choose the tokens of a step, before its first update."""
+        """Return the remedies' selection for a step, made before its first update."""
         weight, chosen = np.ones(len(step.logp)), np.zeros(len(step.logp), bool)
         states, terms, shifts, factors = {}, [], [], []
         for remedy in self.remedies:
@@ -162,13 +164,13 @@ class RemedyStack:
         )
 
     def plain_loss(self, tokens: LossTokens, selection: TokenSelection) -> TokenLoss:
-        """The loss of some tokens by the algorithm without remedies."""
+        """Return the loss of some tokens by the algorithm without remedies."""
         return self.algorithm.loss(replace(tokens, prepared=selection.prepared), self.config)
 
     def loss(self, tokens: LossTokens, selection: TokenSelection) -> RemedyLoss:
-        """The loss of some tokens under the current weights, and of their selection.
+        """Return the loss of some tokens and their selection under the current weights.
 
-        The entropy bonus is not part of it: its gradient does not go through log p.
+        The entropy bonus is not included, since its gradient does not pass through log p.
         """
         plain = self.plain_loss(tokens, selection)
         given = tokens
@@ -191,7 +193,7 @@ class RemedyStack:
     def _shaped(
         self, tokens: LossTokens, selection: TokenSelection, plain: TokenLoss | None
     ) -> TokenLoss:
-        """The policy-gradient term before it is weighed; `plain`: the algorithm's own, if known."""
+        """Return the policy-gradient term before weighting; `plain`: the algorithm's, if known."""
         ratio = next((r for r in self.remedies if isinstance(r, Ratio)), None)
         if ratio is None:
             return self.plain_loss(tokens, selection) if plain is None else plain
@@ -200,7 +202,7 @@ class RemedyStack:
         return ratio.surrogate(tokens.logp, tokens.old_logp, tokens.advantage)
 
     def _added(self, tokens: LossTokens, selection: TokenSelection) -> Added | None:
-        """The sum of what remedies add to each token's loss; None if none adds a term."""
+        """Return the sum of the terms that remedies add to each token's loss; None without any."""
         added = None
         adding = [remedy for remedy in self.remedies if isinstance(remedy, Term)]
         for remedy, prepared in zip(adding, selection.terms, strict=True):
@@ -211,7 +213,7 @@ class RemedyStack:
         return added
 
     def _bonus_coefficient(self, step: StepTokens, states: Mapping[str, State]) -> Array | float:
-        """The coefficient of H in a step, at all tokens or at each."""
+        """Return the coefficient of H in a step: one number, or one per token."""
         by_token = next((r for r in self.remedies if isinstance(r, TokenBonus)), None)
         if by_token is not None:
             state = states.get(by_token.name(), {})
@@ -224,16 +226,16 @@ class RemedyStack:
 
 
 def progress(config: RunConfig, step: int) -> float:
-    """The share of a run's steps before `step`: 0 in the first, 1 in the last."""
+    """Return the share of a run's steps before `step`: 0 in the first, 1 in the last."""
     return (step - 1) / max(1, config.trainer.steps - 1)
 
 
 def metrics(
     stack: RemedyStack, selection: TokenSelection, acted: Sequence[float], groups: int
 ) -> dict[str, float | None]:
-    """The remedies' columns of a step's row.
+    """Return the remedies' metrics of a step.
 
-    `acted`: share of tokens acted on in each update of the step; `groups`: groups drawn in all.
+    `acted`: share of tokens that remedies change in each update; `groups`: number of groups drawn.
     """
     has_bonus = any(isinstance(remedy, Bonus | TokenBonus) for remedy in stack.remedies)
     return {

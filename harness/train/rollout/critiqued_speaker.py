@@ -1,4 +1,4 @@
-"""A language model that goes on with conversations of its own after a critique."""
+"""A language model that continues its own conversations after a critique."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A conversation in tokens up to a reply of the policy's that is drawn again."""
+    """A conversation in tokens up to a reply that is drawn again."""
 
     trajectory: TokenTrajectory
-    """Without the user's last words before that reply."""
+    """The conversation without the user's last words before that reply."""
     is_opening: bool
-    """Whether those are the user's first."""
+    """Whether those words are the user's first."""
     replies: int
-    """The policy's own replies so far."""
+    """Number of the policy's own replies so far."""
     told: str
-    """What follows the user's last words for that one reply; nothing where it is empty."""
+    """The critique, appended to the user's last words for that reply only; may be empty."""
 
 
 def begun(
     trajectory: TokenTrajectory, chat: Chat, heard: str, reply: int, is_opening: bool, told: str
 ) -> Begun:
-    """The conversation of `trajectory` before its own reply number `reply`, from 0.
+    """Return the conversation of `trajectory` before reply number `reply`, from 0.
 
-    `heard`: the user's last words before it.
+    `heard`: the user's last words before that reply; `told`: the critique.
     """
     frame = chat.opening if is_opening else chat.following
     place = trajectory.row.turn.index(reply + 1) - len(frame(heard))
@@ -37,21 +37,20 @@ def begun(
 
 
 class CritiquedSpeaker(LanguageSpeaker):
-    """Continues conversations token by token as they were; the first reply reads a critique.
+    """Continues conversations token by token; a critique is in the first new reply's prompt.
 
-    The critique stands in the prompt of that reply alone: neither the trajectories nor the start
-    model's judgement have it, and where there was one, the sampler is taken back to where it began
-    before what is said next is drawn.
+    It is in that prompt only. The trajectories and the start model's scores leave it out, and the
+    sampler is rewound to before it when the next reply is drawn.
     """
 
     _so_far: Sequence[Begun] = ()
 
     def go_on_from(self, so_far: Sequence[Begun]) -> None:
-        """Take the conversations that the next `begin` starts, one for each."""
+        """Set the conversations that the next `begin` continues, in order."""
         self._so_far = so_far
 
     def begin(self, count: int) -> None:
-        """Start the `count` conversations of `so_far`."""
+        """Start the `count` conversations that `go_on_from` set."""
         super().begin(count)
         self._told: dict[int, list[int]] = {}
         whole = [one.trajectory.until(len(one.trajectory.row.ids)) for one in self._so_far]
@@ -92,8 +91,10 @@ class CritiquedSpeaker(LanguageSpeaker):
         return self._after_all(live, ids) if self._turn == 1 else ids
 
     def _untold(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
-        """What the sampler has to read of conversations of which it forgets what was told, and all
-        that came after it; of the others, what is new.
+        """Rewind the sampler to before the critiques; return its input for each conversation.
+
+        After a critique this is everything from there on without the critique; otherwise it is
+        `new`.
         """
         whole = dict(zip(live, self._after_all(live, new), strict=True))
         told = [i for i in live if i in self._told]
@@ -104,11 +105,11 @@ class CritiquedSpeaker(LanguageSpeaker):
         ]
 
     def _after_all(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
-        """What is new, after all that the conversations hold so far."""
+        """Return `new` appended to the ids of each conversation so far."""
         return [[*self.trajectories[i].row.ids, *ids] for i, ids in zip(live, new, strict=True)]
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many ids both begin with."""
+    """Return the number of ids that both begin with."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

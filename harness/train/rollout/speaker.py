@@ -1,4 +1,4 @@
-"""A language model in conversation: text in, replies out, with the ids of every turn."""
+"""A language model in conversation: reads users' words and draws replies, as text and tokens."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from harness.utils.pending import Pending, then
 
 @dataclass(slots=True)
 class TokenTrajectory:
-    """One conversation in tokens; the lists run over the policy's own tokens."""
+    """One conversation in tokens. Lists other than `row` run over the policy's own tokens."""
 
     row: TokenRow = field(default_factory=TokenRow)
     logp: list[float] = field(default_factory=list)
-    """Under the weights that drew them, at the sampling temperature."""
+    """Log-probabilities under the weights that drew the tokens, at the sampling temperature."""
     entropy_nats: list[float] = field(default_factory=list)
     """Exact entropy at each token; empty unless the engine records it."""
     start_logp: list[float] = field(default_factory=list)
-    """`logp` under the start policy; empty without one."""
+    """`logp` under the start policy; empty if replies are not scored."""
 
     def until(self, place: int) -> TokenTrajectory:
-        """The conversation up to `place` among its ids."""
+        """Return the conversation's first `place` tokens."""
         row = TokenRow(self.row.ids[:place], self.row.turn[:place])
         own = sum(turn > 0 for turn in row.turn)
         return TokenTrajectory(row, self.logp[:own], self.entropy_nats[:own], self.start_logp[:own])
 
 
 class Uniforms(Protocol):
-    """A numpy generator, or an object with its method `random`."""
+    """A source of uniform numbers, such as a numpy generator."""
 
     def random(self, shape: tuple[int, int], /) -> NDArray[np.float64]:
         """Uniform numbers in [0, 1), filled row by row."""
@@ -56,7 +56,7 @@ class Uniforms(Protocol):
 
 
 class LanguageSpeaker:
-    """A policy in conversation with a batch of users; it draws from `rng` alone."""
+    """A policy in conversation with a batch of users. All its random numbers come from `rng`."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class LanguageSpeaker:
         rng: Uniforms,
         start: Any = None,
     ) -> None:
-        """`start`: the frozen start model, to judge how typical replies are; None to leave out."""
+        """`start`: the frozen start model, which scores replies; None if they are not scored."""
         self._engine, self._chat, self._policy = engine, chat, policy
         self._rng, self._start = rng, start
 
@@ -80,17 +80,17 @@ class LanguageSpeaker:
         self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
 
     def take_over(self, starts: Sequence[StartState]) -> None:
-        """Continue conversations of another; they are read, and never count as the policy's own."""
+        """Continue conversations of another policy; its replies never count as the policy's own."""
         self._starts = starts
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
-        """Reply in the conversations numbered `live`; `heard` is what their users just said."""
+        """Return replies in the conversations numbered `live`; `heard`: the users' last words."""
         return self.begin_reply(live, heard)()
 
     def begin_reply(
         self, live: Sequence[int], heard: Sequence[str]
     ) -> Pending[list[SupporterReply]]:
-        """Begin to reply as `speak` does; an engine that draws for one at a time has drawn then."""
+        """Begin to reply as `speak` does. An engine that serves one wave at a time draws here."""
         ids = self._framed(live, heard)
         self._turn += 1
         uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
@@ -101,7 +101,7 @@ class LanguageSpeaker:
     def _replies(
         self, live: Sequence[int], ids: Sequence[Sequence[int]], turns: Sequence[SampledTurn]
     ) -> list[SupporterReply]:
-        """The turns as replies to what is framed in `ids`, once the trajectories have both."""
+        """Add new ids and turns to the trajectories; return the turns as replies."""
         scores: Sequence[ReplyScore | None] = [None] * len(turns)
         if self._judge is not None:
             scores = self._judged(self._judge, live, ids, turns)
@@ -119,11 +119,11 @@ class LanguageSpeaker:
         return replies
 
     def _earlier(self, number: int) -> int:
-        """Replies of the policy in a conversation before it began here."""
+        """Return the number of the policy's replies in a conversation before it began here."""
         return 0
 
     def _framed(self, live: Sequence[int], heard: Sequence[str]) -> list[list[int]]:
-        """Ids of what is new in each conversation before the policy's turn."""
+        """Return the new ids of each conversation before the policy's turn."""
         if self._starts and not self._turn:
             return [self._chat.prefix(_turns(self._starts[i])) for i in live]
         frame = self._chat.following if self._turn else self._chat.opening
@@ -132,13 +132,13 @@ class LanguageSpeaker:
     def _sampler_reads(
         self, live: Sequence[int], heard: Sequence[str], ids: list[list[int]]
     ) -> list[list[int]]:
-        """What the sampler reads before the turn; `ids`: what is new, the words `heard` framed."""
+        """Return the sampler's input before the turn; `ids`: the words `heard` in the template."""
         return ids
 
     def _judge_reads(
         self, live: Sequence[int], ids: Sequence[Sequence[int]]
     ) -> Sequence[Sequence[int]]:
-        """What the start policy reads before a reply: what is new, framed in `ids`."""
+        """Return the start policy's input before a reply; `ids`: as in `_sampler_reads`."""
         return ids
 
     def _judged(
@@ -148,7 +148,7 @@ class LanguageSpeaker:
         ids: Sequence[Sequence[int]],
         turns: Sequence[SampledTurn],
     ) -> list[ReplyScore]:
-        """The score of each reply; the trajectories keep the start's log-probabilities."""
+        """Return the score of each reply; the trajectories get the start's log-probabilities."""
         read = self._judge_reads(live, ids)
         scores = judge.judge(live, read, [turn.ids for turn in turns], self._chat.end)
         for i, score in zip(live, scores, strict=True):
@@ -157,7 +157,7 @@ class LanguageSpeaker:
 
 
 def _turns(start: StartState) -> list[tuple[str, str]]:
-    """(speaker, text) up to where the policy speaks, user first and last."""
+    """Return (speaker, text) of each turn so far; the first and the last are the user's."""
     turns = [("user", start.opening.text)]
     for exchange in start.exchanges:
         turns += [("policy", exchange.reply.text), ("user", exchange.answer.text)]
@@ -169,7 +169,7 @@ class ReplyScore:
     """The likelihood of one reply under the start policy."""
 
     nll: float
-    """Mean negative log-likelihood a token at temperature 1."""
+    """Mean negative log-likelihood per token at temperature 1."""
     z: float
     """Surprise beyond what the start policy expects of its own replies; see `typicality`."""
     logp: list[float]
@@ -177,25 +177,28 @@ class ReplyScore:
 
 
 LEAST_VARIANCE = 1.0
-"""Nats squared, of a whole reply. Where the start policy is next to certain, in one or two tokens,
-a single unusual one would else be many standard deviations away, and it is little evidence."""
+"""Minimum variance of a whole reply's surprise, in nats squared. If the start policy is almost
+certain in one or two tokens, a single unusual token would otherwise be many standard deviations
+away, although it is little evidence.
+"""
 
 
 def typicality(nll: float, entropy: float, variance: float) -> float:
-    """Standard deviations by which a reply surprises more than the start policy's own would.
+    """Return by how many standard deviations a reply's surprise exceeds the start policy's own.
 
-    `nll`, `entropy`, `variance`: sums over its tokens of -log p, and of the mean and the variance
-    of -log p of the distributions that each came from. Own samples have mean 0 and at most
-    variance 1, whatever the model, its vocabulary and its entropy; no limit in nats can say that.
-    All three are at the temperature of sampling: a hotter sample is no less the start policy's own.
+    `nll`, `entropy`, `variance`: sums over the reply's tokens of -log p, and of the mean and the
+    variance of -log p under the distribution that each token was drawn from. The start policy's own
+    samples have mean 0 and variance at most 1, whatever the model, its vocabulary and its entropy;
+    a limit in nats would depend on these. All three are taken at the sampling temperature, at which
+    the start policy's own samples are drawn.
     """
     return (nll - entropy) / math.sqrt(max(variance, LEAST_VARIANCE))
 
 
 class StartJudge:
-    """The frozen start policy, which reads along and scores each reply.
+    """The frozen start policy, which reads the conversations and scores each reply.
 
-    Where only adapters learn, it is the learning model with its adapters switched off.
+    If only adapters are trained, it is the learner with its adapters switched off.
     """
 
     def __init__(self, model: Any, count: int, temperature: float) -> None:
@@ -241,10 +244,10 @@ class StartJudge:
     def _scores(
         self, states: torch.Tensor, ids: Sequence[int]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Log-probabilities of tokens drawn at `states`, at the temperature of sampling; -log p at
-        temperature 1; and what `typicality` sums, at that of sampling, shape (tokens, 3).
+        """Return values of tokens drawn at `states`: log-probabilities at the sampling temperature,
+        -log p at temperature 1, and the terms of `typicality`, shape (tokens, 3).
 
-        Through the head in pieces: the logits of all replies of a large vocabulary are gigabytes.
+        The head is applied in pieces, since the logits of all replies can take gigabytes.
         """
         tokens = torch.tensor(ids, device=states.device)
         at_temperature, nlls, moments = [], [], []

@@ -19,7 +19,7 @@ from tests.study.made import SMALL, written
 SWEEPS = Path(__file__).parents[2] / "sweeps" / "README.md"
 STATED = (
     "ppo_or_grpo", "algorithm_or_prior", "two_techniques",
-    "dominant_move", "the_dual", "isocompute",
+    "the_dual", "isocompute",
 )  # fmt: skip
 """Studies that are stated and not run."""
 

@@ -25,7 +25,7 @@ MODEL = "trainer"
 """Folder in a language model's checkpoint with its weights and tokenizer, as saved by the
 libraries. A tabular checkpoint has none."""
 CRITIC, KEPT = "critic.npz", "kept.npz"
-LEARNT = {CRITIC: "critic", KEPT: "kept conversations"}
+ALGORITHM_FILES = {CRITIC: "critic", KEPT: "kept conversations"}
 """Files with what an algorithm learns besides the policy -> description of their contents."""
 
 

@@ -112,7 +112,7 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
     compatibility.refuse_other_simulator(run, simulator.VERSION)
-    resume_checks.refuse_without_what_it_learnt(run, config)
+    resume_checks.refuse_lost_algorithm_files(run, config)
     attempts, version = status.attempts + 1, simulator.VERSION
     running = replace(status, status="running", attempts=attempts, simulator_version=version)
     if stop_again:

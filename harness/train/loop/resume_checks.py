@@ -78,15 +78,15 @@ def refuse_another_reader(run: RunFolder, config: RunConfig, status: RunStatus) 
             )
 
 
-def refuse_without_what_it_learnt(run: RunFolder, config: RunConfig) -> None:
+def refuse_lost_algorithm_files(run: RunFolder, config: RunConfig) -> None:
     """Raise ConfigError if the newest checkpoint is complete except for a file of
-    checkpoints.LEARNT.
+    checkpoints.ALGORITHM_FILES.
 
     A crash cannot cause that, so somebody removed the file. Checkpoints with other damage are
     skipped.
     """
     for path in reversed(checkpoints.all_in(run.checkpoints)):
-        for file, content in checkpoints.LEARNT.items():
+        for file, content in checkpoints.ALGORITHM_FILES.items():
             if manifest.lacks_only(path, file):
                 raise ConfigError(
                     f"{path / file}: a checkpoint of algorithm.kind={config.algorithm.kind} must "

@@ -14,13 +14,15 @@ from harness.errors import ConfigError, DataError
 from harness.policy.tabular import Observations, TabularPolicy
 from harness.records import run_folder
 from harness.records.checkpoints import KEPT
-from harness.train.loop import kept_conversations
+from harness.train.loop import tabular_rounds
 from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.loop.tabular_batch import ActBatch
+from harness.train.loop.tabular_rounds import KeptActs
 from harness.train.rollout.tabular_speaker import Acts
 from tests.train.made import finish, go_on, killed_after, make_run, rows_of, tabular, unselective
 
 ROUND, PASSES, RATE = 5, 30, 4.0
+NONE = KeptConversations[KeptActs]()
 
 
 def rounds(steps: int = 2 * ROUND, null_control: bool = False, **trainer: Any) -> RunConfig:
@@ -52,7 +54,7 @@ def test_the_policy_is_the_start_after_gradient_steps_on_all_rounds(tmp_path: Pa
     run = make_run(tmp_path / "r", rounds())
     assert go_on(run)[0] == 0
     saved = run.checkpoints / "step-00010"
-    kept = kept_conversations.load(saved)
+    kept = tabular_rounds.load(saved)
     seen = Observations(np.concatenate([c.features for c in kept.conversations]))
     act = np.concatenate([c.act for c in kept.conversations])
     by_hand = TabularPolicy.start(run_folder.read_config(run).policy.observation)
@@ -99,30 +101,32 @@ def batch(advantage: list[float], act: list[int]) -> ActBatch:
 
 
 def test_what_was_kept_before_is_not_kept_again(tmp_path: Path) -> None:
-    first = KeptConversations().with_batch(batch([1.0, 0.0, 1.0], [3, 4, 5, 5, 3, 4]))
+    first = NONE.with_new(tabular_rounds.kept_in(batch([1.0, 0.0, 1.0], [3, 4, 5, 5, 3, 4])))
     assert [c.act.tolist() for c in first.conversations] == [[3, 4]]
-    second = first.with_batch(batch([0.0, 2.0, 2.0], [1, 1, 3, 4, 4, 3]))
+    second = first.with_new(tabular_rounds.kept_in(batch([0.0, 2.0, 2.0], [1, 1, 3, 4, 4, 3])))
     assert [c.act.tolist() for c in second.conversations] == [[3, 4], [4, 3]]
     assert second.metrics() == {"kept/conversations": 2.0, "kept/sequences": 2.0}
-    whole = second.to_batch(temperature=1.0)
+    whole = tabular_rounds.batch_of(second, temperature=1.0)
     assert whole.acts.conversation.tolist() == [0, 0, 1, 1]
     assert whole.acts.reply.tolist() == [0, 1, 0, 1]
     assert whole.denominator == 4
-    second.save(tmp_path)
-    again = kept_conversations.load(tmp_path)
+    tabular_rounds.save(second, tmp_path)
+    again = tabular_rounds.load(tmp_path)
     assert again.keys == second.keys
-    assert again.with_batch(batch([1.0], [3, 4])).metrics() == second.metrics()
+    assert (
+        again.with_new(tabular_rounds.kept_in(batch([1.0], [3, 4]))).metrics() == second.metrics()
+    )
 
 
 def test_nothing_kept_is_saved_and_read_as_nothing(tmp_path: Path) -> None:
-    KeptConversations().save(tmp_path)
-    assert kept_conversations.load(tmp_path) == KeptConversations()
+    tabular_rounds.save(NONE, tmp_path)
+    assert tabular_rounds.load(tmp_path) == NONE
 
 
 def named(folder: Path) -> str:
     """What reading the kept conversations of `folder` is refused with, after the file's path."""
     with pytest.raises(DataError) as error:
-        kept_conversations.load(folder)
+        tabular_rounds.load(folder)
     return str(error.value).removeprefix(f"{folder / 'kept.npz'}: ")
 
 
@@ -131,13 +135,13 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     for content in (b"", b"no archive"):
         file.write_bytes(content)
         assert named(tmp_path).startswith("must hold the kept conversations, got ")
-    kept = KeptConversations().with_batch(batch([1.0, 1.0], [3, 4, 5, 5]))
-    kept.save(tmp_path)
+    kept = NONE.with_new(tabular_rounds.kept_in(batch([1.0, 1.0], [3, 4, 5, 5])))
+    tabular_rounds.save(kept, tmp_path)
     whole = file.read_bytes()
     for at in range(len(whole)):  # a changed byte that matters to nobody is let pass
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
         with contextlib.suppress(DataError):
-            assert kept_conversations.load(tmp_path).keys == kept.keys
+            assert tabular_rounds.load(tmp_path).keys == kept.keys
 
 
 def test_arrays_that_do_not_go_together_are_named(tmp_path: Path) -> None:
@@ -158,15 +162,16 @@ def test_arrays_that_do_not_go_together_are_named(tmp_path: Path) -> None:
 def refused(*words: str) -> str:
     given = ("algorithm=expert_iteration", "algorithm.options.fit_from=start", *words)
     with pytest.raises(ConfigError) as error:
-        planner.plan([*given, *([] if "policy=tiny" in words else ["policy=tabular"])])
+        planner.plan(
+            [*given, *([] if any("policy=" in word for word in words) else ["policy=tabular"])]
+        )
     return str(error.value)
 
 
 def test_what_rounds_cannot_go_with_is_refused_by_name() -> None:
     among = "with algorithm.options.fit_from=start"
-    assert refused("policy=tiny") == (
-        "algorithm.options.fit_from must be current with a language model, whose start weights and "
-        "optimiser would have to be put back each round, which is not built, got start"
+    assert refused("policy=qwen3_0_6b", "trainer.shard=full", "trainer.gpus=2") == (
+        f"trainer.shard must be none {among}, since the start weights are put back whole, got full"
     )
     assert refused("trainer.steps=25") == (
         f"trainer.steps must be a multiple of algorithm.options.round_steps (10) {among}, since a "

@@ -11,8 +11,9 @@ conversations, 0 for the others, and no baseline.
 
 With `fit_from=start`, as in 2403.04642, a round is `round_steps` steps without an update. At its
 end the start policy is fitted to the conversations kept in all rounds, each once, by `fit_passes`
-gradient steps on the mean of -log p. The paper keeps every correct answer; here the best of each
-group are kept, since emotion has no threshold for success.
+gradient steps on the mean of -log p: of a reply (tabular) or of a token (language models). The
+paper keeps every correct answer; here the best of each group are kept, since emotion has no
+threshold for success.
 """
 
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class ExpertIteration(Algorithm):
     """Minimum lead of an imitated conversation's reward over its group's mean."""
     fit_from: Annotated[str, OneOf(("current", "start"))] = "current"
     """current: each batch updates the current policy; start: each round refits the start policy to
-    the conversations kept in all rounds (tabular only)."""
+    the conversations kept in all rounds."""
     round_steps: Annotated[int, Between(1, 100_000), Unit("steps"), IN_ROUNDS] = 10
     """Steps per round; must divide trainer.steps."""
     fit_passes: Annotated[int, Between(1, 10_000), IN_ROUNDS] = 30
@@ -79,11 +80,10 @@ class ExpertIteration(Algorithm):
     def _check_rounds(self, config: RunConfig) -> None:
         """Raise ConfigError for settings that `fit_from=start` does not support."""
         among = "with algorithm.options.fit_from=start"
-        if config.policy.kind != "tabular":
+        if config.trainer.shard != "none":
             raise ConfigError(
-                "algorithm.options.fit_from must be current with a language model, whose start "
-                "weights and optimiser would have to be put back each round, which is not built, "
-                "got start"
+                f"trainer.shard must be none {among}, since the start weights are put back whole, "
+                f"got {config.trainer.shard}"
             )
         if config.trainer.steps % self.round_steps:
             raise ConfigError(

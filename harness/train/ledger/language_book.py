@@ -22,6 +22,7 @@ from harness.records import atomic, plain_file
 from harness.train.ledger.expansion import Part
 from harness.train.ledger.walk import weight
 from harness.train.metrics.token_metrics import Metrics, ratio_mean
+from harness.train.objective import registry
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 
 FILE = "language_ledger.npz"
@@ -29,12 +30,13 @@ FILE = "language_ledger.npz"
 
 def is_kept(config: RunConfig) -> bool:
     """Whether a run has a ledger: it needs a probe, two groups to tell signal from noise, one
-    update a batch, and all weights in one process.
+    update a batch, no refits of the start weights, and all weights in one process.
     """
     trainer = config.trainer
     groups = trainer.conversations // config.algorithm.group_size
     asked = config.eval.ledger_draws > 0 and config.eval.prefixes > 0
-    return asked and groups > 1 and trainer.updates_per_batch == 1 and trainer.world == 1
+    by_batch = trainer.updates_per_batch == 1 and registry.algorithm_of(config).refit() is None
+    return asked and groups > 1 and by_batch and trainer.world == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,12 +19,14 @@ import torch
 from harness.errors import DivergedError, StoppedError
 from harness.train.ledger.language_book import LanguageLedger
 from harness.train.loop import carried as carrying
-from harness.train.loop import language_row, rank_launcher, step_checks
+from harness.train.loop import language_rounds, language_row, rank_launcher, step_checks
 from harness.train.loop import start as starts
 from harness.train.loop.carried import Carried
+from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.loop.language_evaluation import evaluate_model
 from harness.train.loop.language_ledger import LedgerKeeper
 from harness.train.loop.language_rollout import roll_out
+from harness.train.loop.language_rounds import KeptTokens, Rounds
 from harness.train.loop.language_row import trace_of
 from harness.train.loop.saving import Fill
 from harness.train.loop.session import Session
@@ -78,6 +81,7 @@ class LanguageRun:
             session.config.trainer, session.saved, self._halved, session.poll
         )
         self._ledger = LedgerKeeper(session.config, session.saved)
+        self._rounds = language_rounds.begin(session.config, models.learner, session.saved)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
         self._planning = Planning(models.chat)
@@ -129,14 +133,37 @@ class LanguageRun:
     def learn(self, batch: LossBatch) -> float:
         """Compute the gradient of the loss in one pass and return the loss.
 
-        Raises DivergedError, after writing the row, if the loss is not finite.
+        With rounds the gradient is dropped, and the step may end a round. Raises DivergedError,
+        after writing the row, if the loss is not finite.
         """
         self._keep_ledger(batch)
-        result = self.team.learn(batch, self._step.settings)
-        self._step.passes.append(result)
-        if not math.isfinite(result.value):
-            self._diverged(f"loss {result.value:g}")
+        state = self._step
+        result = self.team.learn(batch, state.settings)
+        state.scored = state.scored or result.scored
+        self._check_loss(result.value)
+        if self._rounds is None:
+            state.passes.append(result)
+        else:
+            self.team.own.learner.zero_grad(set_to_none=True)
+            self._finish_in_round(self._rounds, batch)
         return result.value
+
+    def _finish_in_round(self, rounds: Rounds, batch: LossBatch) -> None:
+        """Keep the best conversations of `batch`; refit the start weights if a round ends."""
+        rounds.keep(batch)
+        state = self._step
+        state.metrics |= rounds.kept.metrics()
+        if not rounds.is_due(state.step):
+            return
+        self._session.before_update()  # a stop may come between the passes
+        for result, norm in rounds.passes(self.team, self.trainer.optimizer, state.settings):
+            state.passes.append(replace(result, scored=[]))
+            self._check_loss(result.value)
+            self._check_norm(norm)
+
+    def _check_loss(self, value: float) -> None:
+        if not math.isfinite(value):
+            self._diverged(f"loss {value:g}")
 
     def _keep_ledger(self, batch: LossBatch) -> None:
         """Take the ledger's measurements before the update, if there is a ledger."""
@@ -148,14 +175,22 @@ class LanguageRun:
         state.seconds["ledger"] = time.monotonic() - began
 
     def check_gradient(self, norm: float) -> None:
-        """Raise DivergedError, after writing the row, if the gradient norm is not finite."""
-        self._step.grad_norm = norm
+        """Raise DivergedError, after writing the row, if the gradient norm is not finite.
+
+        With rounds TRL's optimiser has no gradient to step by.
+        """
+        if self._rounds is not None:
+            return
         several = self._config.trainer.updates_per_batch > 1 and not self.team.is_sharded
         if several and len(self._step.passes) == 1:  # a stop may come between updates
             self._session.before_update()
+        self._check_norm(norm)
+        self._ledger.with_gradient(self._models.learner)
+
+    def _check_norm(self, norm: float) -> None:
+        self._step.grad_norm = norm
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")
-        self._ledger.with_gradient(self._models.learner)
 
     def finish(self, step: int) -> None:
         """Write row `step`; save a checkpoint and end the run if due."""
@@ -170,7 +205,8 @@ class LanguageRun:
         )
         self._remedy_watch.check(step, row["remedy/acted"])
         unheard = self._signal_watch.check(step, row, state.batch.advantages)
-        at_end = self._carried, self._ledger.ledger
+        kept = None if self._rounds is None else self._rounds.kept
+        at_end = self._carried, self._ledger.ledger, kept
 
         def copied() -> Fill:
             return partial(self._save, self.trainer.copied(), *at_end)
@@ -179,12 +215,21 @@ class LanguageRun:
         self._session.finish_step(step, own, unheard, copied)
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
-    def _save(self, save: Fill, carried: Carried, ledger: LanguageLedger, folder: Path) -> None:
+    def _save(
+        self,
+        save: Fill,
+        carried: Carried,
+        ledger: LanguageLedger,
+        kept: KeptConversations[KeptTokens] | None,
+        folder: Path,
+    ) -> None:
         """Write a checkpoint's files to `folder`; `save` writes TRL's."""
         save(folder)
         carried.save(folder)
         micro_batches.save(self.limit, folder)
         ledger.save(folder)
+        if kept is not None:
+            language_rounds.save(kept, folder)
 
     def _record(self) -> Metrics:
         """Write the row of the current step to disk and return its values."""
@@ -218,7 +263,7 @@ class LanguageRun:
     def _diverged(self, what: str) -> None:
         self._record()
         advice = "lower the rate"
-        if self._step.step == 1 and len(self._step.passes) == 1:  # before any update
+        if self._step.step == 1 and len(self._step.passes) <= 1:  # before any update
             advice = "the weights that the run starts from are at fault, not the rate"
         raise DivergedError(
             f"{self._session.run.path}: step {self._step.step}: loss and gradient must be "

@@ -30,6 +30,8 @@ from harness.train.rollout.learning_signal import CriticBatch
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.speaker import TokenTrajectory
 
+CLIP_RATIOS = "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean"
+
 
 @dataclass(slots=True)
 class StepState:
@@ -46,8 +48,10 @@ class StepState:
     """The batch for the critic to learn from; None without a critic."""
     as_drawn: AsDrawn | None
     """The batch before its refinement; None if nothing was refined."""
+    scored: list[Scored] = field(default_factory=list)
+    """The batch's own tokens under the weights before the first update."""
     passes: list[LossResult] = field(default_factory=list)
-    """One result per update."""
+    """One result per update; none within a round."""
     grad_norm: float | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     """Wall-clock seconds of each phase so far."""
@@ -67,12 +71,12 @@ class StepState:
 def trace_of(state: StepState) -> TokenTrace:
     """Return measures of the batch's own tokens, in order, under the weights before the update."""
     batch = state.batch
-    return _trace(state.passes[0].scored, batch.trajectories, batch.advantage_of_tokens())
+    return _trace(state.scored, batch.trajectories, batch.advantage_of_tokens())
 
 
 def trace_as_drawn(state: StepState, as_drawn: AsDrawn) -> TokenTrace:
     """Return measures of the tokens of the batch before its refinement, with advantages of 0."""
-    scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.passes[0].scored)]
+    scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.scored)]
     tokens = sum(len(row.logp) for row in scored)
     return _trace(scored, as_drawn.trajectories, np.zeros(tokens))
 
@@ -136,14 +140,12 @@ def _grammatical(conversations: Sequence[Conversation]) -> float:
 
 
 def update_metrics(passes: Sequence[LossResult]) -> Metrics:
-    """Return the clip ratios, as means over the step's updates."""
+    """Return the clip ratios, as means over the step's updates; null if there were none."""
+    if not passes:
+        return dict.fromkeys(CLIP_RATIOS, None)
     low = float(np.mean([p.low_share for p in passes]))
     high = float(np.mean([p.high_share for p in passes]))
-    return {
-        "clip_ratio/low_mean": low,
-        "clip_ratio/high_mean": high,
-        "clip_ratio/region_mean": low + high,
-    }
+    return dict(zip(CLIP_RATIOS, (low, high, low + high), strict=True))
 
 
 def divergence(trace: TokenTrace, trajectories: Sequence[TokenTrajectory]) -> float | None:

@@ -15,8 +15,9 @@ import numpy as np
 from harness.errors import DivergedError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.scripted import kept_replies
-from harness.train.loop import kept_conversations, tabular_ledger, tabular_state
+from harness.train.loop import tabular_ledger, tabular_rounds, tabular_state
 from harness.train.loop.adaptation import adaptation
+from harness.train.loop.kept_conversations import NO_ROUNDS
 from harness.train.loop.session import Session
 from harness.train.loop.step_checks import RemedyWatch, SignalWatch
 from harness.train.loop.tabular_evaluation import evaluated
@@ -64,7 +65,7 @@ class TabularRun:
         measured = self._evaluated(step)
         eval_end = time.monotonic()
         batch = drawn.batch()
-        kept, result = kept_conversations.learn(
+        kept, result = tabular_rounds.learn(
             state.kept, start, state.policy, batch, stack, config, step
         )
         update_end = time.monotonic()
@@ -76,7 +77,7 @@ class TabularRun:
             **measured,
             **entries,
             **update_metrics(result),
-            **(kept.metrics() if kept else kept_conversations.NO_ROUNDS),
+            **(kept.metrics() if kept else NO_ROUNDS),
             **drawn.remedy_metrics(batch.selection, result.acted),
         }
         session.record(

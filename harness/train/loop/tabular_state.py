@@ -19,9 +19,10 @@ from harness.records import atomic
 from harness.train.ledger import book
 from harness.train.ledger.book import Ledger
 from harness.train.loop import carried as carrying
-from harness.train.loop import kept_conversations
+from harness.train.loop import tabular_rounds
 from harness.train.loop.carried import Carried
 from harness.train.loop.kept_conversations import KeptConversations
+from harness.train.loop.tabular_rounds import KeptActs
 from harness.train.objective import registry
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.algorithm import InnerStep
@@ -43,7 +44,7 @@ class TrainState:
     slow: TabularPolicy | None = None
     """The slow weights, which are the run's policy; None if the algorithm has no outer loop.
     """
-    kept: KeptConversations | None = None
+    kept: KeptConversations[KeptActs] | None = None
     """The conversations kept in all rounds; None if the algorithm has no rounds."""
 
     @property
@@ -64,7 +65,7 @@ class TrainState:
         """Write the files that `begin` reads."""
         self.carried.save(folder)
         if self.kept is not None:
-            self.kept.save(folder)
+            tabular_rounds.save(self.kept, folder)
         self.ledger.save(folder)
         save_table(folder / FILE, self.evaluated.table)
         if self.slow is not None:
@@ -80,7 +81,7 @@ def begin(config: RunConfig, checkpoint: Path | None) -> TrainState:
     slow = policy if algorithm.inner_step(1, config) else None
     if slow and checkpoint:
         policy = fast_weights(checkpoint, slow)
-    kept = kept_conversations.load(checkpoint) if algorithm.refit() else None
+    kept = tabular_rounds.load(checkpoint) if algorithm.refit() else None
     return TrainState(policy, carried, book.load(checkpoint), slow, kept)
 
 

@@ -17,7 +17,7 @@ from itertools import repeat
 
 from harness.law.results import VERDICTS
 from harness.testing import cells, promises, quoted, uneven
-from harness.testing.cells import Intervals, Judged
+from harness.testing.cells import Intervals, RegimeResult
 from harness.testing.synthetic import TRUE_A
 from harness.testing.uneven import Thinned
 
@@ -72,7 +72,7 @@ def _print_intervals(measured: Sequence[Intervals]) -> None:
     print(f"\nPromised, over the cells without drift:\n\n{kept}")
 
 
-def _print_verdicts(measured: Sequence[Judged]) -> None:
+def _print_verdicts(measured: Sequence[RegimeResult]) -> None:
     print(f"\nVerdicts, %: {' / '.join(VERDICTS)}.\n")
     names = [f"n{n} {noise}" for n, noise in cells.GRID]
     print("| regime | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
@@ -83,7 +83,7 @@ def _print_verdicts(measured: Sequence[Judged]) -> None:
     print(f"\nPromised:\n\n{promises.table(promises.of_verdicts(measured))}")
 
 
-def _print_onsets(measured: Sequence[Judged]) -> None:
+def _print_onsets(measured: Sequence[RegimeResult]) -> None:
     print("\nOnset: found %, median and 90th percentile of the error in % of the run, and how many")
     print("intervals cover the truth, %. Where there is no onset, found % is false alarms.\n")
     print("| regime | n | noise | found | median | p90 | covered |\n|" + "---|" * 7)
@@ -96,7 +96,7 @@ def _print_onsets(measured: Sequence[Judged]) -> None:
     print(f"\nPromised:\n\n{promises.table(promises.of_onsets(measured))}")
 
 
-def _print_regimes(measured: Sequence[Judged]) -> None:
+def _print_regimes(measured: Sequence[RegimeResult]) -> None:
     print("\nRegime: % called by its own name. Nothing was promised of these.\n")
     names = [f"n{n} {noise}" for n, noise in cells.GRID]
     print("| regime | word | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 2))

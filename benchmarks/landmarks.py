@@ -22,7 +22,7 @@ from harness.law.results import Onset
 from harness.testing import cells, promises, turning
 from harness.testing.cells import NOISES, points_of
 from harness.testing.promises import Promise, at_least, at_most
-from harness.testing.synthetic import Log, Noise
+from harness.testing.synthetic import Noise, SyntheticRun
 
 FIRST_SEED = 2_000_000
 LENGTHS = (100, 300, 1500)
@@ -61,7 +61,7 @@ def _percent(values: Sequence[bool]) -> float:
     return 100 * float(np.mean(values))
 
 
-def _onset(log: Log) -> tuple[Onset | None, float]:
+def _onset(log: SyntheticRun) -> tuple[Onset | None, float]:
     """And the width of a bin, steps."""
     course = onset.course(log.steps, log.entropy)
     assert course is not None
@@ -190,9 +190,9 @@ def _glitches(seeds: range) -> Iterator[str]:
     )
 
 
-def _without(log: Log, spoiled: Log) -> Log:
+def _without(log: SyntheticRun, spoiled: SyntheticRun) -> SyntheticRun:
     keep = log.entropy == spoiled.entropy
-    return Log(log.steps[keep], log.entropy[keep], log.reward[keep], log.onset)
+    return SyntheticRun(log.steps[keep], log.entropy[keep], log.reward[keep], log.onset)
 
 
 def _forecasts(seeds: range) -> Iterator[str]:

@@ -25,7 +25,7 @@ from harness.planning import reading, settings
 from harness.planning.answer import Question, task_of
 from harness.planning.task import Effect, parse_effect
 from harness.testing import sweeps, synthetic
-from harness.testing.sweeps import Level as TrueLevel
+from harness.testing.sweeps import LevelCeilings as TrueLevel
 
 POOL = 240
 CEILINGS = (0.65, 0.70)

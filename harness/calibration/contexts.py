@@ -21,7 +21,7 @@ from harness.calibration.population import SKILLS, converse_with, skilled
 from harness.calibration.users import Reader
 from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS, DifficultyConfig
 from harness.errors import ConfigError
-from harness.simulator.data_files import Value, require_one_of, tree
+from harness.simulator.data_files import YamlValue, require_one_of, tree
 from harness.simulator.listening import to_second_person
 from harness.simulator.personas import EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
@@ -74,7 +74,7 @@ def fixed_replies() -> tuple[FixedReply, ...]:
 
 def read_fixed_replies(path: Path) -> tuple[FixedReply, ...]:
     """Return the replies of a file, in file order. Raises ConfigError for a malformed file."""
-    halves = Value(path, tree(path)).record(("tuning", "held_out"))
+    halves = YamlValue(path, tree(path)).record(("tuning", "held_out"))
     return tuple(
         FixedReply(strategy, text.text(), half == "held_out")
         for half, strategies in halves.items()

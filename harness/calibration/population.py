@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.calibration.interval import Floats, Interval, correlation, share
+from harness.calibration.interval import ConfidenceInterval, Floats, correlation, share
 from harness.calibration.users import Reader, simulated
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
@@ -138,7 +138,7 @@ class Decade:
 
     emotion: int
     n: int
-    p_rise: Interval | None
+    p_rise: ConfidenceInterval | None
     mean_change: float | None
 
 
@@ -150,7 +150,7 @@ def by_decade(groups: Sequence[Conversations]) -> list[Decade]:
     return [_decade(emotion, change[before // 10 * 10 == emotion]) for emotion in DECADES]
 
 
-def lag1(groups: Sequence[Conversations]) -> Interval | None:
+def lag1(groups: Sequence[Conversations]) -> ConfidenceInterval | None:
     """Return the lag-1 correlation of changes within conversations."""
     changes = [change for group in groups for _, change in group.changes if len(change) > 1]
     return correlation([(c[:-1], c[1:]) for c in changes])

@@ -23,7 +23,7 @@ from harness.calibration.contexts import (
     rotated,
     users_of,
 )
-from harness.calibration.interval import Floats, Interval, clustered, mean, share
+from harness.calibration.interval import ConfidenceInterval, Floats, clustered, mean, share
 from harness.calibration.users import (
     MeasuredUsers,
     Reader,
@@ -61,25 +61,25 @@ class AcceptanceResult:
         """Mean over the fixed replies, shape (contexts,)."""
         return np.asarray(self.fixed.mean(axis=1))
 
-    def all(self) -> Interval | None:
+    def all(self) -> ConfidenceInterval | None:
         """Return the mean over all fixed replies, clustered by conversation."""
         return clustered(self.by_context, self.contexts.conversations)
 
-    def held_out(self) -> Interval | None:
+    def held_out(self) -> ConfidenceInterval | None:
         """Return the mean over the held-out half of the fixed replies."""
         held = np.array([reply.held_out for reply in fixed_replies()])
         return clustered(self.fixed[:, held].mean(axis=1), self.contexts.conversations)
 
-    def by_intention(self) -> dict[str, Interval | None]:
+    def by_intention(self) -> dict[str, ConfidenceInterval | None]:
         """Return the mean by intention, clustered by conversation."""
         clusters = self.contexts.conversations
         return {i: clustered(self.intentions[:, n], clusters) for n, i in enumerate(INTENTIONS)}
 
-    def free_wording(self) -> Interval | None:
+    def free_wording(self) -> ConfidenceInterval | None:
         """Return the mean over personas for the free-wording replies."""
         return mean(_by_persona(self.free, lambda reply: True))
 
-    def free_wording_held_out(self) -> Interval | None:
+    def free_wording_held_out(self) -> ConfidenceInterval | None:
         """Return the mean over held-out personas for the free-wording replies."""
         return mean(_by_persona(self.free, lambda reply: reply.held_out))
 
@@ -116,7 +116,7 @@ def _chances(simulator: MeasuredUsers, states: Sequence[State], text: str) -> li
     return simulator.rise_probabilities(states, [SupporterReply(text)] * len(states))
 
 
-def strategy_agreement(held_out: bool, reader: Reader = LEXICAL) -> Interval | None:
+def strategy_agreement(held_out: bool, reader: Reader = LEXICAL) -> ConfidenceInterval | None:
     """Return the share of free-wording replies in which the intended strategy is recognised."""
     chosen = [reply for reply in free_replies() if reply.held_out == held_out]
     return share([reply.strategy in strategies(reply.text, reader) for reply in chosen])

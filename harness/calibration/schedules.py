@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.calibration.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
-from harness.calibration.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, Game
+from harness.calibration.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, StrategyGame
 from harness.config.run import STRATEGIES
 
 BEAM = 128
@@ -27,12 +27,12 @@ class Schedule:
     strategies: tuple[str, ...]
 
 
-def value(game: Game, strategies: Sequence[str]) -> float:
+def value(game: StrategyGame, strategies: Sequence[str]) -> float:
     """Return the mean final emotion / 100 of a schedule with one strategy per turn."""
     return float(_values(game, [[STRATEGIES.index(s) for s in strategies]])[0])
 
 
-def best_cycle(game: Game, length: int) -> Schedule:
+def best_cycle(game: StrategyGame, length: int) -> Schedule:
     """Return the best repetition of `length` strategies; length 1 is the best constant."""
     cycles = list(itertools.product(range(COUNT), repeat=length))
     turns = game.difficulty.turn_cap
@@ -40,7 +40,7 @@ def best_cycle(game: Game, length: int) -> Schedule:
     return _best(_values(game, played), cycles)
 
 
-def best_schedule(game: Game, beam: int = BEAM) -> Schedule:
+def best_schedule(game: StrategyGame, beam: int = BEAM) -> Schedule:
     """Return the best schedule that a beam search finds.
 
     Partial schedules are ranked by their value if the next turn were the last.
@@ -66,7 +66,7 @@ class _Crowd:
     played: list[tuple[int, ...]]
 
 
-def _opening(game: Game) -> _Crowd:
+def _opening(game: StrategyGame) -> _Crowd:
     shape = (1, len(game.users), len(EMOTIONS), TRUSTS, len(MOMENTA))
     mass = np.zeros(shape, dtype=np.float32)
     mass[:, :, game.start, 0, NONE] = 1 / len(game.users)
@@ -83,7 +83,7 @@ def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
     return _Crowd(crowd.mass[rows], crowd.earned[rows], heard, played)
 
 
-def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
+def _play(crowd: _Crowd, strategies: Sequence[int], game: StrategyGame) -> _Crowd:
     """Play one turn: schedule n continues with strategies[n]."""
     mass = np.zeros_like(crowd.mass)
     for strategy in sorted(set(strategies)):
@@ -101,11 +101,11 @@ def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
     return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard, played)
 
 
-def _total(crowd: _Crowd, game: Game) -> Floats:
+def _total(crowd: _Crowd, game: StrategyGame) -> Floats:
     return np.asarray(crowd.earned + crowd.mass.sum(axis=(1, 3, 4)) @ game.final)
 
 
-def _last_turn(crowd: _Crowd, game: Game) -> Floats:
+def _last_turn(crowd: _Crowd, game: StrategyGame) -> Floats:
     """Return the value of each schedule with each last strategy, shape (N, strategies)."""
     mass = crowd.mass.reshape(len(crowd.heard), -1)
     outcome = game.last_turn.reshape(-1, mass.shape[1]).astype(np.float32)
@@ -115,7 +115,7 @@ def _last_turn(crowd: _Crowd, game: Game) -> Floats:
     return np.asarray(crowd.earned[:, None] + values[rows, classes, np.arange(COUNT)])
 
 
-def _values(game: Game, schedules: Sequence[Sequence[int]]) -> Floats:
+def _values(game: StrategyGame, schedules: Sequence[Sequence[int]]) -> Floats:
     crowd = _kept(_opening(game), np.zeros(len(schedules), dtype=np.int64))
     for turn in zip(*schedules, strict=True):
         crowd = _play(crowd, turn, game)

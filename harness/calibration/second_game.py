@@ -35,7 +35,7 @@ ACTS = tuple(
 
 
 @dataclass(frozen=True)
-class Game:
+class SecondStrategyGame:
     """The users of one difficulty level. Arrays over users are in the order of `users`."""
 
     level: DifficultyConfig
@@ -102,14 +102,14 @@ class Game:
         return float(self.finals(np.tile(schedule, (len(self.users), 1))).mean())
 
 
-def cycle(game: Game, length: int) -> float:
+def cycle(game: SecondStrategyGame, length: int) -> float:
     """Return the value of the best cycle of `length` strategies."""
     turns = game.level.turn_cap
     plans = [np.resize(c, turns).tolist() for c in product(range(COUNT), repeat=length)]
     return max(game.value(plan) for plan in plans)
 
 
-def blind(game: Game) -> tuple[float, tuple[str, ...]]:
+def blind(game: SecondStrategyGame) -> tuple[float, tuple[str, ...]]:
     """Return value and strategies of the best schedule for all users."""
     turns = game.level.turn_cap
     starts = [np.resize(c, turns) for c in product(range(COUNT), repeat=2)]
@@ -121,7 +121,7 @@ def blind(game: Game) -> tuple[float, tuple[str, ...]]:
     return game.value(plan), tuple(STRATEGIES[s] for s in plan)
 
 
-def knowing_user(game: Game) -> float:
+def knowing_user(game: SecondStrategyGame) -> float:
     """Return the mean value of the best schedules, one for each kind of user."""
     users, turns = len(game.users), game.level.turn_cap
     starts = np.array([np.resize(c, turns) for c in product(range(COUNT), repeat=2)])
@@ -136,7 +136,7 @@ def knowing_user(game: Game) -> float:
     return float(game.finals(plans).mean())
 
 
-def uniform(game: Game) -> float:
+def uniform(game: SecondStrategyGame) -> float:
     """Return the value of the uniformly random policy."""
     shape = (len(game.users), DRAWS, game.level.turn_cap)
     return float(game.finals(np.random.default_rng(6).integers(0, COUNT, shape)).mean())

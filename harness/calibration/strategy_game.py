@@ -35,7 +35,7 @@ FATIGUE = (0.0, dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
 
 
 @dataclass(frozen=True)
-class Game:
+class StrategyGame:
     """The users of one difficulty level. Arrays over users are in the order of `users`."""
 
     difficulty: DifficultyConfig
@@ -47,10 +47,12 @@ class Game:
         paths: list[str | None] = [*d.paths] or [None]
         return [(i, t, p) for i in d.intentions for t in d.temperaments for p in paths]
 
-    def by_path(self) -> list[Game]:
+    def by_path(self) -> list[StrategyGame]:
         """Return one game per adversarial path; the mean of their values is the value of all."""
         paths = self.difficulty.paths
-        return [Game(replace(self.difficulty, paths=[p])) for p in paths] if paths else [self]
+        return (
+            [StrategyGame(replace(self.difficulty, paths=[p])) for p in paths] if paths else [self]
+        )
 
     @cached_property
     def worth(self) -> Floats:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.simulator.protocol import SupporterReply, UserTurn, memory_of
-from harness.simulator.second.memory import Memory
+from harness.simulator.second.state import SecondState
 from harness.simulator.state import State
 from harness.utils.record import record
 
@@ -96,7 +96,7 @@ def taken_up(before: UserTurn, reply: SupporterReply, after: UserTurn) -> tuple[
         from harness.simulator.scripted import appraisal
 
         return () if after.flagged else appraisal.taken_up(reply.text, state)
-    if isinstance(state, Memory):
+    if isinstance(state, SecondState):
         from harness.simulator.second.appraisal import taken_up as taken_up_by_second
 
         told = state.disclosed
@@ -132,7 +132,7 @@ def _effects(
     state = memory_of(before)
     if isinstance(state, State) and "logit" in parts:
         return _of_scripted(parts, state)
-    if isinstance(state, Memory):
+    if isinstance(state, SecondState):
         return _of_second(parts, state, memory_of(after))
     return parts, None, None
 
@@ -150,7 +150,7 @@ def _of_scripted(parts: dict[str, float], state: State) -> tuple[dict[str, float
 
 
 def _of_second(
-    parts: dict[str, float], before: Memory, after: Memory
+    parts: dict[str, float], before: SecondState, after: SecondState
 ) -> tuple[dict[str, float], str, float]:
     """Return effects that sum to the change of the mood, before it is rounded to an emotion."""
     from harness.simulator.second import dynamics

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.simulator.data_files import Value, columns_by_line, require, require_one_of, tree
+from harness.simulator.data_files import YamlValue, columns_by_line, require, require_one_of, tree
 from harness.simulator.protocol import HELD_OUT, TRAIN
 
 FILE = Path(__file__).with_name("personas.yaml")
@@ -68,7 +68,7 @@ def read(path: Path) -> tuple[Domain, ...]:
     """Return the domains of a file, in file order. Raises ConfigError for a malformed file."""
     domains = []
     names: set[str] = set()
-    sides_of = Value(path, tree(path)).mapping()
+    sides_of = YamlValue(path, tree(path)).mapping()
     lives = read_lives(path.with_name(LIVES.name))
     for domain, sides in sides_of.items():
         record = sides.record((TRAIN, HELD_OUT))
@@ -105,7 +105,9 @@ def _require_whole(where: str, what: str, sentence: str) -> None:
     require(where, f"{what} must be a sentence that ends with a stop", whole, sentence)
 
 
-def _persona(value: Value, names: set[str], lives: Mapping[str, tuple[Tellable, ...]]) -> Persona:
+def _persona(
+    value: YamlValue, names: set[str], lives: Mapping[str, tuple[Tellable, ...]]
+) -> Persona:
     """Return the persona in `value`, and add its name to `names`."""
     record = value.record(("name", "topic", "voice", "feelings", "facts"))
     name, voice = record["name"].text(), record["voice"].text()
@@ -124,7 +126,7 @@ def _persona(value: Value, names: set[str], lives: Mapping[str, tuple[Tellable, 
     return Persona(name, record["topic"].text(), facts, feelings, voice, tellable)
 
 
-def _texts(value: Value, what: str, count: int) -> tuple[str, ...]:
+def _texts(value: YamlValue, what: str, count: int) -> tuple[str, ...]:
     items = value.items()
     require(value.where, f"must have {count} {what}", len(items) == count, len(items))
     return tuple(item.text() for item in items)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from harness.testing.synthetic import Floats, Log, ar1
+from harness.testing.synthetic import Floats, SyntheticRun, ar1
 
 A, B = 0.25, 0.95
 """The true law: R is .27 at H = 1 and .70 at H = 0."""
@@ -199,7 +199,7 @@ MISFITS: dict[str, tuple[Path, Reward]] = {
 """Runs that follow no law: path of H, reward."""
 
 
-def make(seed: int, n: int, path: Path, reward: Reward, scatter: Scatter) -> Log:
+def make(seed: int, n: int, path: Path, reward: Reward, scatter: Scatter) -> SyntheticRun:
     """Return the log of one run of n steps."""
     rng = np.random.default_rng([seed, n])
     u = np.arange(n) / n
@@ -207,4 +207,4 @@ def make(seed: int, n: int, path: Path, reward: Reward, scatter: Scatter) -> Log
     h = path(u) * np.exp(0.05 * (wander - wander[0]))
     seen = h * np.exp(scatter.h * ar1(rng, n, scatter.rho))
     true = reward(_Made(u, h, rng))
-    return Log(np.arange(1.0, n + 1), seen, true + scatter.r * ar1(rng, n, scatter.rho))
+    return SyntheticRun(np.arange(1.0, n + 1), seen, true + scatter.r * ar1(rng, n, scatter.rho))

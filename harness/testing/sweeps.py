@@ -23,21 +23,23 @@ from harness.law.group_results import Contrast, GroupResult
 from harness.law.io.clean import Points
 from harness.law.results import Interval, LawNumbers
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import TRUE_CEILING, Log
+from harness.testing.synthetic import TRUE_CEILING, SyntheticRun
 
 COMMON = "eval/medium/reward"
 """The metric that levels are compared on: an evaluation with the same users for all levels."""
 
 
 @dataclass(frozen=True)
-class Level:
+class LevelCeilings:
     """Mean and standard deviation of the ceilings of a level's seeds."""
 
     ceiling: float
     spread: float = 0.02
 
 
-def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tuple[Member, ...]:
+def runs(
+    folder: Path, made: Callable[[int], SyntheticRun], seeds: Sequence[int]
+) -> tuple[Member, ...]:
     """Write a run for each seed to `folder`, with the common evaluation at every step; read them
     back as the law stage does.
     """
@@ -51,7 +53,7 @@ def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tupl
 
 
 def sweep(
-    known: Sequence[Member], rng: Generator, levels: Sequence[Level], seeds: int
+    known: Sequence[Member], rng: Generator, levels: Sequence[LevelCeilings], seeds: int
 ) -> list[Member]:
     """Return `seeds` runs of each level, drawn from `known` without replacement."""
     drawn = iter(rng.choice(len(known), size=len(levels) * seeds, replace=False))

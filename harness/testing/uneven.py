@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from harness.law.results import VERDICTS
 from harness.testing import cells, synthetic
 from harness.testing.cells import Make
-from harness.testing.synthetic import Log, Noise
+from harness.testing.synthetic import Noise, SyntheticRun
 
 Kept = NDArray[np.bool_]
 
 
-def spending(seed: int, n: int, noise: Noise) -> Log:
+def spending(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a lawful run whose log H falls linearly, H to 5%, so that no fall begins anywhere."""
     return synthetic.lawful(seed, n, noise, lambda u: np.exp(-3 * u))
 
@@ -59,10 +59,10 @@ class Thinned:
     spent: float
 
 
-def logged(log: Log, rows: str) -> Log:
+def logged(log: SyntheticRun, rows: str) -> SyntheticRun:
     """Return the log with only some of its rows, selected by `rows`."""
     kept = ROWS[rows](np.arange(len(log.steps)) / len(log.steps))
-    return Log(log.steps[kept], log.entropy[kept], log.reward[kept], log.onset)
+    return SyntheticRun(log.steps[kept], log.entropy[kept], log.reward[kept], log.onset)
 
 
 def measure(pool: Executor, runs: int) -> list[Thinned]:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from harness.calibration import interval
-from harness.calibration.interval import Interval
+from harness.calibration.interval import ConfidenceInterval
 
 
-def known(estimate: Interval | None) -> Interval:
+def known(estimate: ConfidenceInterval | None) -> ConfidenceInterval:
     assert estimate is not None
     return estimate
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.calibration import optimum, schedules
-from harness.calibration.strategy_game import Game
+from harness.calibration.strategy_game import StrategyGame
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator.reference import converse, spoken_schedule
 from harness.simulator.scripted.user import ScriptedSimulator
@@ -24,14 +24,14 @@ they mostly lose, so it promises up to .1 too much (easy, restatements and infor
 
 
 def test_values_of_the_game_are_probabilities() -> None:
-    game = Game(level("hard"))
+    game = StrategyGame(level("hard"))
     assert np.all((game.rise > 0) & (game.rise < 1))
     assert all(np.all((p >= 0) & (p <= 1)) for p in game.large)
     assert np.all((game.last_turn >= 0) & (game.last_turn <= 1))
 
 
 def test_spread_is_the_adjoint_of_expect() -> None:
-    game = Game(dataclasses.replace(SHORT, paths=["escalation"]))
+    game = StrategyGame(dataclasses.replace(SHORT, paths=["escalation"]))
     r = np.random.default_rng(0)
     after, mass = r.random((2, 5, 2, 21, 4))
     for strategy, rises in itertools.product((0, 5), (True, False)):
@@ -41,7 +41,7 @@ def test_spread_is_the_adjoint_of_expect() -> None:
 
 
 def test_the_best_schedule_is_the_best_of_all() -> None:
-    game = Game(SHORT)
+    game = StrategyGame(SHORT)
     best = schedules.best_schedule(game)
     values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
     assert best.value == pytest.approx(max(values), abs=1e-5)
@@ -49,23 +49,23 @@ def test_the_best_schedule_is_the_best_of_all() -> None:
 
 
 def test_chance_is_the_mean_over_all_schedules() -> None:
-    game = Game(SHORT)
+    game = StrategyGame(SHORT)
     values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
     assert optimum.uniform(game) == pytest.approx(np.mean(values), abs=1e-5)
 
 
 def test_knowing_the_user_beats_the_best_schedule_for_each_user() -> None:
     alone = [
-        schedules.best_schedule(Game(dataclasses.replace(SHORT, intentions=[i]))).value
+        schedules.best_schedule(StrategyGame(dataclasses.replace(SHORT, intentions=[i]))).value
         for i in SHORT.intentions
     ]
-    together = schedules.best_schedule(Game(SHORT)).value
-    assert optimum.knowing_user(Game(SHORT)) >= np.mean(alone) > together
+    together = schedules.best_schedule(StrategyGame(SHORT)).value
+    assert optimum.knowing_user(StrategyGame(SHORT)) >= np.mean(alone) > together
 
 
 @pytest.mark.slow
 def test_a_narrow_beam_finds_the_best_of_all_schedules() -> None:
-    game = Game(dataclasses.replace(SHORT, turn_cap=4))
+    game = StrategyGame(dataclasses.replace(SHORT, turn_cap=4))
     values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=4)]
     assert schedules.best_schedule(game, beam=16).value == pytest.approx(max(values), abs=1e-5)
 
@@ -78,7 +78,7 @@ SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
 @pytest.mark.parametrize("schedule", [*SCHEDULES, ("other", "disclose")])
 def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str, ...]) -> None:
     played_at = ADVERSARIAL if name == "adversarial" else level(name)
-    game = Game(played_at)
+    game = StrategyGame(played_at)
     played = tuple(itertools.islice(itertools.cycle(schedule), game.difficulty.turn_cap))
     predicted = schedules.value(game, played)
     keys = [key(group=n, seed=31) for n in range(500)]
@@ -91,7 +91,7 @@ def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str,
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["medium", "hard"])
 def test_listening_pays_where_it_should(name: str) -> None:
-    game = Game(level(name))
+    game = StrategyGame(level(name))
     chance, ceiling = optimum.uniform(game), optimum.knowing_user(game)
     assert schedules.best_schedule(game).value - chance < 0.6 * (ceiling - chance)
     assert schedules.best_cycle(game, 1).value < chance + 0.1

@@ -18,9 +18,9 @@ from harness.law.results import RunResult
 from harness.records import study_file, sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing import cells, run_folders, synthetic
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
-Make = Callable[[int, int, Noise], Log]
+Make = Callable[[int, int, Noise], SyntheticRun]
 RUNS = 30
 
 

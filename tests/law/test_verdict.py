@@ -19,11 +19,11 @@ from harness.law.estimate.onset import BinnedEntropy
 from harness.law.reasons import REASONS
 from harness.law.results import Identified, Interval, Onset
 from harness.testing import cells, promises, run_folders, synthetic
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
 RUNS = 40
 HOLDS = "holds, whatever the form"
-Make = Callable[[int, int, Noise], Log]
+Make = Callable[[int, int, Noise], SyntheticRun]
 
 
 def words(make: Make, n: int, noise: Noise) -> Counter[str]:
@@ -32,11 +32,11 @@ def words(make: Make, n: int, noise: Noise) -> Counter[str]:
     return counts
 
 
-def partial(seed: int, n: int, noise: Noise) -> Log:
+def partial(seed: int, n: int, noise: Noise) -> SyntheticRun:
     return synthetic.lawful(seed, n, noise, synthetic.exponential(0.5))
 
 
-def kink_flat(seed: int, n: int, noise: Noise) -> Log:
+def kink_flat(seed: int, n: int, noise: Noise) -> SyntheticRun:
     return synthetic.kink(seed, n, noise, post=0.0)
 
 
@@ -84,12 +84,12 @@ def test_where_exp_h_hardly_moves_a_true_law_is_not_denied() -> None:
     assert "identification_range" in found[0].reasons
 
 
-def turning(seed: int, end: float, hacked: float) -> Log:
+def turning(seed: int, end: float, hacked: float) -> SyntheticRun:
     """H falls to 0.3 until the middle and rises to `end`; R follows, and loses `hacked` besides."""
     rng, u = np.random.default_rng(seed), np.arange(300) / 300
     h = np.interp(u, [0.0, 0.5, 1.0], [1.0, 0.3, end])
     reward = synthetic.law(h) - hacked * np.maximum(u - 0.5, 0.0)
-    return Log(np.arange(1.0, 301), h, reward + 0.02 * rng.normal(size=300))
+    return SyntheticRun(np.arange(1.0, 301), h, reward + 0.02 * rng.normal(size=300))
 
 
 def test_a_fall_of_the_reward_is_no_turn_where_a_rise_of_h_explains_it() -> None:
@@ -134,7 +134,7 @@ def test_a_remedy_is_a_reason_of_its_own() -> None:
     assert judged.reasons[-1] == "intervened"
 
 
-def course_of(log: Log) -> BinnedEntropy:
+def course_of(log: SyntheticRun) -> BinnedEntropy:
     course = onset.course(log.steps, log.entropy)
     assert course is not None
     return course

@@ -19,7 +19,7 @@ from harness.simulator.protocol import SupporterReply
 from harness.simulator.state import User, draw_user
 from harness.train.metrics.held_out import Meeting, levels_of
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.saved_policy.policy import Divergence, Held
+from harness.train.saved_policy.policy import Divergence, HeldOutConversation
 from harness.utils import extensions
 from tests.probes.made import probed, trained
 from tests.train.made import brief, conversation, user_turn
@@ -187,7 +187,9 @@ def test_a_planted_slope_is_found() -> None:
         place = unfamiliarity.of_personas()[persona.persona.name] / unfamiliarity.span()
         last = user_turn(round(360 - 40 * place), ended="cap")
         met.append(
-            Held(meeting, conversation(0, 0, 40, [(SupporterReply(""), last)]), Divergence(0, 1))
+            HeldOutConversation(
+                meeting, conversation(0, 0, 40, [(SupporterReply(""), last)]), Divergence(0, 1)
+            )
         )
     placed = unfamiliarity.placed(Familiar(), met)  # type: ignore[arg-type]
     found = over_users.ratio([unfamiliarity.of_user([one]) for one in placed])

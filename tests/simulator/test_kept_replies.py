@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.records import atomic, cache_entry
 from harness.simulator.scripted import kept_replies, reading
 from harness.simulator.scripted.reading import read, read_all
-from harness.simulator.scripted.replies import Reading, of_row, row_of
+from harness.simulator.scripted.replies import ReplyReading, of_row, row_of
 from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.utils.remembered import Remembered
 
@@ -29,7 +29,7 @@ PLAIN = [reply for reply in REPLIES if reply.isascii()]
 
 def later_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_replies, "_KEPT", kept_replies._Kept())
-    monkeypatch.setattr(reading, "_remembered", lambda reader: Remembered[str, Reading]())
+    monkeypatch.setattr(reading, "_remembered", lambda reader: Remembered[str, ReplyReading]())
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def entries(cache: Path) -> list[Path]:
     return sorted(path for path in cache.glob("replies-*") if path.is_dir())
 
 
-def anew() -> list[Reading]:
+def anew() -> list[ReplyReading]:
     return list(reading._read(REPLIES, LEXICAL))
 
 

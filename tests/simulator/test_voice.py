@@ -18,7 +18,7 @@ from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import lines
 from harness.simulator.scripted.feelings_and_needs import LIGHTER, MET
 from harness.simulator.scripted.lines import LINES, manner, rows_of
-from harness.simulator.scripted.reactions import Heard, reaction
+from harness.simulator.scripted.reactions import ReplyEffect, reaction
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences
 from harness.testing.simulator_contract import converse, key
@@ -205,8 +205,8 @@ def reactions(persona_index: int = 0, temperament: str = "passive") -> set[str]:
     user = replace(opening.state.user, persona_index=persona_index, temperament=temperament)
     state = replace(opening.state, user=user)
     heard = (
-        Heard(-5, "suggest", None, "suggest", frozenset()),
-        Heard(5, "affirm", None, "affirm", frozenset()),
+        ReplyEffect(-5, "suggest", None, "suggest", frozenset()),
+        ReplyEffect(5, "affirm", None, "affirm", frozenset()),
     )
     return {reaction(state, h, True, n / 40) for h in heard for n in range(40)}
 

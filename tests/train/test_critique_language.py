@@ -21,7 +21,7 @@ from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Draw, Drawn, Redraw, Work
+from harness.train.ranks.work import RefinementRequest, RolloutRequest, SampledConversations, Work
 from harness.train.rollout import critiques, curriculum
 from harness.train.rollout.conversation import Conversation
 from tests.train.critiqued import GROUPS, KINDS, NO_BONUS, SIZE, Recording, config
@@ -39,15 +39,15 @@ def team_of(models: starts.StartModels, critique: str = "reason", prompted: bool
 
 
 @pytest.fixture(scope="module")
-def drawn(models: starts.StartModels) -> Drawn:
+def drawn(models: starts.StartModels) -> SampledConversations:
     given = config()
-    asked = Draw(curriculum.begin(given, None), 1, 0, tuple(range(GROUPS)), range(GROUPS))
+    asked = RolloutRequest(curriculum.begin(given, None), 1, 0, tuple(range(GROUPS)), range(GROUPS))
     return team_of(models).own.draw(asked)
 
 
 def refined(
     models: starts.StartModels,
-    drawn: Drawn,
+    drawn: SampledConversations,
     critique: str = "reason",
     prompted: bool = False,
     remedy: RemedyConfig | None = None,
@@ -67,7 +67,7 @@ def changed(made: RefinedTokens) -> list[int]:
 
 @pytest.mark.parametrize("critique", KINDS)
 def test_what_is_learnt_from_is_the_conversation_as_if_nothing_had_been_told(
-    models: starts.StartModels, drawn: Drawn, critique: str
+    models: starts.StartModels, drawn: SampledConversations, critique: str
 ) -> None:
     made, _ = refined(models, drawn, critique)
     assert changed(made)
@@ -95,7 +95,7 @@ def test_what_is_learnt_from_is_the_conversation_as_if_nothing_had_been_told(
 
 @pytest.mark.parametrize("critique", KINDS)
 def test_remedies_choose_by_log_probabilities_without_the_critique(
-    models: starts.StartModels, drawn: Drawn, critique: str
+    models: starts.StartModels, drawn: SampledConversations, critique: str
 ) -> None:
     made, _ = refined(models, drawn, critique, remedy=NO_BONUS)
     rows = [t.row for t in made.trajectories]
@@ -108,7 +108,7 @@ def test_remedies_choose_by_log_probabilities_without_the_critique(
 
 
 def test_without_remedies_only_the_reply_after_the_critique_keeps_its_own_numbers(
-    models: starts.StartModels, drawn: Drawn
+    models: starts.StartModels, drawn: SampledConversations
 ) -> None:
     """Nothing reads these, so nothing is computed for them; the first update measures the rest."""
     told, untold = (refined(models, drawn, remedy=remedy)[0] for remedy in (None, NO_BONUS))
@@ -123,7 +123,7 @@ def test_without_remedies_only_the_reply_after_the_critique_keeps_its_own_number
 @pytest.mark.parametrize("prompted", [False, True])
 @pytest.mark.parametrize("critique", ["score", "reaction", "reason"])
 def test_one_reply_reads_the_critique_and_no_later_one_does(
-    models: starts.StartModels, drawn: Drawn, critique: str, prompted: bool
+    models: starts.StartModels, drawn: SampledConversations, critique: str, prompted: bool
 ) -> None:
     made, engine = refined(models, drawn, critique, prompted)
     text = [[models.chat.tokenizer.decode(ids) for ids in some] for some in engine.read]
@@ -148,7 +148,9 @@ def test_one_reply_reads_the_critique_and_no_later_one_does(
         assert all(any(ids == rest[: len(ids)] for rest in rests) for ids in engine.read[1])
 
 
-def test_the_control_is_told_nothing(models: starts.StartModels, drawn: Drawn) -> None:
+def test_the_control_is_told_nothing(
+    models: starts.StartModels, drawn: SampledConversations
+) -> None:
     made, engine = refined(models, drawn, "none")
     answers = []
     for ids, n in zip(engine.read[0], changed(made), strict=True):
@@ -163,13 +165,13 @@ def test_the_control_is_told_nothing(models: starts.StartModels, drawn: Drawn) -
 
 
 def test_parts_of_what_is_spoken_again_are_the_same_on_any_rank(
-    models: starts.StartModels, drawn: Drawn
+    models: starts.StartModels, drawn: SampledConversations
 ) -> None:
     """What a conversation becomes does not depend on which others are spoken again beside it."""
-    asked: list[Redraw] = []
+    asked: list[RefinementRequest] = []
 
     class Kept(Team):
-        def redraw(self, some: Redraw) -> Drawn:
+        def redraw(self, some: RefinementRequest) -> SampledConversations:
             asked.append(some)
             return super().redraw(some)
 
@@ -184,7 +186,7 @@ def test_parts_of_what_is_spoken_again_are_the_same_on_any_rank(
 
 
 def test_a_batch_of_which_nothing_fell_stays_as_it_is(
-    models: starts.StartModels, drawn: Drawn
+    models: starts.StartModels, drawn: SampledConversations
 ) -> None:
     def risen(one: Conversation) -> Conversation:
         return replace(
@@ -192,7 +194,7 @@ def test_a_batch_of_which_nothing_fell_stays_as_it_is(
             exchanges=tuple(replace(e, answer=replace(e.answer, change=5)) for e in one.exchanges),
         )
 
-    still = Drawn([risen(c) for c in drawn.conversations], drawn.trajectories)
+    still = SampledConversations([risen(c) for c in drawn.conversations], drawn.trajectories)
     made, engine = refined(models, still)
     assert made.conversations == still.conversations
     assert made.as_drawn is None
@@ -205,7 +207,9 @@ def test_a_batch_of_which_nothing_fell_stays_as_it_is(
     assert engine.read == []
 
 
-def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Drawn) -> None:
+def test_the_gradient_is_that_of_autograd(
+    models: starts.StartModels, drawn: SampledConversations
+) -> None:
     """-r A of what was said untold, -A p / (p + .1) of the rest, over a constant; to 1e-6."""
     made, _ = refined(models, drawn)
     given, model, rows = config(), models.learner, [t.row for t in made.trajectories]
@@ -237,7 +241,7 @@ def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Dra
     model.zero_grad(set_to_none=True)
 
 
-def test_notes_of_each_kind(drawn: Drawn) -> None:
+def test_notes_of_each_kind(drawn: SampledConversations) -> None:
     one, played = drawn.conversations[0], ("question", "suggest", "question")
     reply = one.exchanges[0].reply.text
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.calibration import schedules
-from harness.calibration.strategy_game import Game
+from harness.calibration.strategy_game import StrategyGame
 from harness.compose import planner
 from harness.config.run import EvalConfig, RunConfig
 from harness.simulator.draws import uniforms
@@ -124,7 +124,7 @@ def measured(config: RunConfig, choose: Choice) -> dict[str, float]:
 
 
 def test_a_schedule_earns_the_same_deaf_and_has_nothing_to_tell(medium: RunConfig) -> None:
-    strategies = schedules.best_schedule(Game(medium.difficulty)).strategies
+    strategies = schedules.best_schedule(StrategyGame(medium.difficulty)).strategies
     row = measured(medium, lambda notes, said: strategies[len(said)])
     assert row["eval/deaf_reward"] == row["eval/reward"]
     assert 0.45 < row["eval/reward"] < 0.75

@@ -15,7 +15,7 @@ from torch import Tensor
 from harness.config.run import AlgorithmConfig, EvalConfig, RunConfig
 from harness.errors import DataError
 from harness.train.ledger import language_book, pace, walk
-from harness.train.ledger.expansion import Part
+from harness.train.ledger.expansion import EntropyComponent
 from harness.train.ledger.language_book import (
     Entropies,
     LanguageLedger,
@@ -183,8 +183,8 @@ def opening(step: int, by_token: list[float], delivered: float, made: Pace) -> L
 
 def test_entries_are_what_was_booked_and_the_ends_evenly_mixed() -> None:
     """Without momentum all weights are 1; of four steps the ends share 2.5 to 1.5."""
-    early = Pace(Part(-0.1, 0.01), 0.04, Part(0.2, 0.0))
-    late = Pace(Part(-0.2, 0.01), 0.08, Part(0.0, 0.0))
+    early = Pace(EntropyComponent(-0.1, 0.01), 0.04, EntropyComponent(0.2, 0.0))
+    late = Pace(EntropyComponent(-0.2, 0.01), 0.08, EntropyComponent(0.0, 0.0))
     ledger = LanguageLedger(opening(3, [1.0, 1.0, 0.5, 0.5], 0.7, early))
     ledger = ledger.with_update(0.3, 0.01).with_update(0.1, 0.02)
     now = opening(7, [0.9, 0.9, 0.9, 0.9], 0.8, late)
@@ -211,7 +211,7 @@ def test_entries_are_what_was_booked_and_the_ends_evenly_mixed() -> None:
 
 
 def test_a_ledger_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
-    made = Pace(Part(-0.1, 0.01), 0.04, Part(0.2, 0.3))
+    made = Pace(EntropyComponent(-0.1, 0.01), 0.04, EntropyComponent(0.2, 0.3))
     ledger = LanguageLedger(opening(3, [1.0, 1.0, 0.5, 0.5], 0.7, made)).with_update(0.3, 0.01)
     ledger.save(tmp_path)
     again = language_book.load(tmp_path)
@@ -258,7 +258,7 @@ def test_where_noise_cannot_be_told_no_ledger_is_kept(without: RunConfig) -> Non
 
 def test_a_run_that_keeps_none_leaves_that_of_its_checkpoint(tmp_path: Path) -> None:
     """As one has that was resumed with one rank and goes on with two."""
-    made = Pace(Part(-0.1, 0.01), 0.04, Part(0.2, 0.3))
+    made = Pace(EntropyComponent(-0.1, 0.01), 0.04, EntropyComponent(0.2, 0.3))
     LanguageLedger(opening(3, [1.0], 0.7, made)).save(tmp_path)
     assert LedgerKeeper(kept(), tmp_path).is_due
     assert not LedgerKeeper(kept(gpus=2, engine="transformers"), tmp_path).is_due

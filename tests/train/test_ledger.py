@@ -13,7 +13,7 @@ from harness.errors import DataError
 from harness.policy.tabular import PRIOR, Observations, TabularPolicy
 from harness.train.ledger import book, moves
 from harness.train.ledger.book import Batch, Ledger, Opening
-from harness.train.ledger.expansion import NOTHING, Increment, Part, derivatives
+from harness.train.ledger.expansion import NOTHING, EntropyComponent, Increment, derivatives
 from harness.train.loop.tabular_batch import ActBatch
 from harness.train.loop.tabular_evaluation import probe
 from harness.train.loop.tabular_update import UpdateResult, update
@@ -174,7 +174,7 @@ def test_without_probe_or_a_second_group_there_is_no_ledger(
 def test_a_ledger_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     _, acts = rolled_out(8)
     opening = Opening(np.random.default_rng(0).random(16), Batch(acts.seen, acts.conversation // 4))
-    part = Part(0.1, 0.3)
+    part = EntropyComponent(0.1, 0.3)
     ledger = Ledger(opening).with_update(Increment(part, part + part, NOTHING.remedy))
     ledger.save(tmp_path)
     again = book.load(tmp_path)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.calibration.interval import RESAMPLES, Interval, mean, share
+from harness.calibration.interval import RESAMPLES, ConfidenceInterval, mean, share
 from harness.config.run import STRATEGIES
 from harness.errors import DataError
 from harness.records import plain_file
@@ -46,9 +46,9 @@ class HeardStrategy:
     """Results for the utterances annotated with one strategy."""
 
     n: int
-    agreement: Interval | None
+    agreement: ConfidenceInterval | None
     """Share in which that strategy is recognised."""
-    unheard: Interval | None
+    unheard: ConfidenceInterval | None
     """Share in which no strategy is recognised."""
 
 
@@ -58,14 +58,14 @@ class Hearing:
 
     n: int
     """Number of distinct pairs of strategy and text."""
-    agreement: Interval | None
+    agreement: ConfidenceInterval | None
     """Share whose annotated strategy is recognised."""
-    heard_per_utterance: Interval | None
-    kappa: Interval | None
+    heard_per_utterance: ConfidenceInterval | None
+    kappa: ConfidenceInterval | None
     """Cohen's kappa of the last recognised strategy and the annotation. None recognised is a label
     of its own; utterances annotated as Others are left out."""
-    unheard: Interval | None
-    not_language: Interval | None
+    unheard: ConfidenceInterval | None
+    not_language: ConfidenceInterval | None
     """Share that the user would not take as language."""
     by_strategy: dict[str, HeardStrategy]
     reader: str
@@ -132,7 +132,7 @@ def kappa(first: Codes, second: Codes) -> float:
     return (float(np.trace(table)) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
 
 
-def _kappa_interval(first: Codes, second: Codes) -> Interval | None:
+def _kappa_interval(first: Codes, second: Codes) -> ConfidenceInterval | None:
     """Return kappa with a bootstrap interval over utterances; None for fewer than two."""
     if len(first) < 2 or not np.isfinite(value := kappa(first, second)):
         return None
@@ -140,4 +140,4 @@ def _kappa_interval(first: Codes, second: Codes) -> Interval | None:
     places = rng.integers(0, len(first), (RESAMPLES, len(first)))
     drawn = [kappa(first[at], second[at]) for at in places]
     low, high = np.nanquantile(drawn, [0.025, 0.975])
-    return Interval(value, float(low), float(high))
+    return ConfidenceInterval(value, float(low), float(high))

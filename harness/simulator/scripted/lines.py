@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.config.run import STRATEGIES, TEMPERAMENTS
-from harness.simulator.data_files import Table, Texts, tables
+from harness.simulator.data_files import TableRules, Texts, tables
 from harness.simulator.draws import pick
 from harness.simulator.intention_lines import KINDS_OF_NEED, NEEDS
 from harness.simulator.personas import TOPICS, VOICES
@@ -45,24 +45,24 @@ TEMPERED = {
 ANYBODY = "any"
 HURTFUL = ("hurt", "cruel", "brushed", "death")
 """Reasons of hurt, after which the user tells nothing more."""
-_MANNERS = Table((ANYBODY, *VOICES))
+_MANNERS = TableRules((ANYBODY, *VOICES))
 LINES = tables(
     Path(__file__).with_name("lines.tsv"),
     {
-        "opener": Table(VOICES, ("t",)),
-        "opener_without_topic": Table(VOICES),
+        "opener": TableRules(VOICES, ("t",)),
+        "opener_without_topic": TableRules(VOICES),
         **{f"rise.{reason}": _MANNERS for reason in RISES},
         **{f"fall.{reason}": _MANNERS for reason in FALLS},
-        **{name: Table(TEMPERAMENTS) for some in TEMPERED.values() for name, _ in some},
-        "more_of": Table(STRATEGIES),
-        "flat": Table((ANYBODY, "claim", "question", "closed")),
-        "leaves_question": Table(),
-        "puzzled": Table(),
-        "silent": Table(),
-        "new_feeling": Table(BANDS[:2], ("e",)),
-        "told_feeling": Table(BANDS, ("e",)),
-        **{f"farewell.{ending}": Table(VOICES, single=True) for ending in ENDINGS},
-        "storms_off": Table(TEMPERAMENTS, single=True),
+        **{name: TableRules(TEMPERAMENTS) for some in TEMPERED.values() for name, _ in some},
+        "more_of": TableRules(STRATEGIES),
+        "flat": TableRules((ANYBODY, "claim", "question", "closed")),
+        "leaves_question": TableRules(),
+        "puzzled": TableRules(),
+        "silent": TableRules(),
+        "new_feeling": TableRules(BANDS[:2], ("e",)),
+        "told_feeling": TableRules(BANDS, ("e",)),
+        **{f"farewell.{ending}": TableRules(VOICES, single=True) for ending in ENDINGS},
+        "storms_off": TableRules(TEMPERAMENTS, single=True),
     },
 )
 """Lines by table and key, without the lines about a need."""
@@ -70,20 +70,20 @@ ANSWERS = tables(
     Path(__file__).with_name("answer_lines.tsv"),
     {
         **{
-            name: Table(VOICES)
+            name: TableRules(VOICES)
             for name in ("yes", "no", "both", "guess_right", "guess_wrong", "told_already",
                          "unknown", "could", "could_not", "accept", "decline", "go_on", "explain",
                          "safe", "safe_there", "safe_harm", "checked_right", "checked_wrong",
                          "thinks_well", "thinks_little", "hurt_read", "fine_read")
         },
         **{
-            name: Table(VOICES, ("x",))
+            name: TableRules(VOICES, ("x",))
             for name in ("echo", "rather_not", "nothing_of")
         },
-        "other_feeling": Table(VOICES, ("e",)),
-        "wants_kind": Table(KINDS_OF_NEED),
-        "scale": Table(VOICES, ("n",)),
-        "name": Table((*TOPICS, "feeling", "fact"), single=True),
+        "other_feeling": TableRules(VOICES, ("e",)),
+        "wants_kind": TableRules(KINDS_OF_NEED),
+        "scale": TableRules(VOICES, ("n",)),
+        "name": TableRules((*TOPICS, "feeling", "fact"), single=True),
     },
 )  # fmt: skip
 """Lines that begin or refuse an answer, by table and voice; and the names of topics."""

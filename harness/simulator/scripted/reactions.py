@@ -6,9 +6,9 @@ line.
 
 from __future__ import annotations
 
-from harness.simulator.scripted.answers import Told
+from harness.simulator.scripted.answers import UserAnswer
 from harness.simulator.scripted.lines import LINES, MORE, of_user, unsaid
-from harness.simulator.scripted.questions import Question
+from harness.simulator.scripted.questions import ParsedQuestion
 from harness.simulator.state import State
 from harness.utils.record import record
 
@@ -17,7 +17,7 @@ _CLAIMS = frozenset(["restate", "reflect", "affirm", "suggest", "inform"])
 
 
 @record
-class Heard:
+class ReplyEffect:
     """The parts of a reply that the user's words depend on."""
 
     change: int
@@ -25,7 +25,7 @@ class Heard:
     reason: str
     """One of lines.RISES or lines.FALLS; lines.MORE and a strategy; `puzzled` for a reply that is
     not language; or `unmoved` for a rise that nothing in the reply explains."""
-    question: Question | None
+    question: ParsedQuestion | None
     strategy: str | None
     """The last strategy of the reply."""
     stems: frozenset[str]
@@ -42,7 +42,12 @@ class Heard:
 
 
 def reaction(
-    state: State, heard: Heard, shows: bool, u: float, told: Told | None = None, ended: bool = False
+    state: State,
+    heard: ReplyEffect,
+    shows: bool,
+    u: float,
+    told: UserAnswer | None = None,
+    ended: bool = False,
 ) -> str:
     """Return the user's first sentence after a reply; neutral if the change does not show.
 
@@ -68,7 +73,7 @@ def reaction(
     return unsaid(pool, said, u)
 
 
-def _flat(heard: Heard, told: Told | None) -> tuple[str, ...]:
+def _flat(heard: ReplyEffect, told: UserAnswer | None) -> tuple[str, ...]:
     """Return the neutral lines that fit the reply and what follows."""
     flat = LINES["flat"]
     if heard.closes or (heard.question is not None and (told is None or told.closed)):

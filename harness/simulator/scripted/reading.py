@@ -15,11 +15,17 @@ from harness.simulator.personas import EVERYONE
 from harness.simulator.scripted import kept_replies, language_guard
 from harness.simulator.scripted.judgements import judged
 from harness.simulator.scripted.lines import FALLS, LINES, NEED_LINES, RISES, all_lines
-from harness.simulator.scripted.questions import Question, asked_and_asking
+from harness.simulator.scripted.questions import ParsedQuestion, asked_and_asking
 from harness.simulator.scripted.recognition import flatters
-from harness.simulator.scripted.replies import Reading, Sentence, of_row, row_of, stems_and_frame
-from harness.simulator.scripted.sentence_guard import Fault
-from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
+from harness.simulator.scripted.replies import (
+    ReplyReading,
+    SentenceReading,
+    of_row,
+    row_of,
+    stems_and_frame,
+)
+from harness.simulator.scripted.sentence_guard import LanguageFault
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceLabel, SentenceReader
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, said, sentences, stem, words
 from harness.utils.remembered import Remembered
 
@@ -138,22 +144,22 @@ READINGS = 32768
 in 300 steps and repeats them after long gaps."""
 
 
-def read(text: str, reader: SentenceReader = LEXICAL) -> Reading:
+def read(text: str, reader: SentenceReader = LEXICAL) -> ReplyReading:
     """Return the reading of `text`. Never fails, whatever the text."""
     return read_all((text,), reader)[0]
 
 
-def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[Reading]:
+def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[ReplyReading]:
     """Return the reading of each text. The reader hears the sentences of all new texts at once."""
     return _remembered(reader).of(texts, lambda new: _made(new, reader))
 
 
 @cache
-def _remembered(reader: SentenceReader) -> Remembered[str, Reading]:
+def _remembered(reader: SentenceReader) -> Remembered[str, ReplyReading]:
     return Remembered(READINGS)
 
 
-def _made(texts: Sequence[str], reader: SentenceReader) -> list[Reading]:
+def _made(texts: Sequence[str], reader: SentenceReader) -> list[ReplyReading]:
     """Return the reading of each text, from the cache on disk where it has one."""
     kept = [_of_row(text) if reader is LEXICAL else None for text in texts]
     new = [text for text, reading in zip(texts, kept, strict=True) if reading is None]
@@ -163,13 +169,13 @@ def _made(texts: Sequence[str], reader: SentenceReader) -> list[Reading]:
     return [reading or made[text] for text, reading in zip(texts, kept, strict=True)]
 
 
-def _of_row(text: str) -> Reading | None:
+def _of_row(text: str) -> ReplyReading | None:
     row = kept_replies.row(text)
     told = None if row is None else of_row(row)
     return None if told is None else _joined(*told)
 
 
-def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
+def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[ReplyReading]:
     """Yield the reading of each text."""
     whole = [text[: language_guard.MAX_CHARACTERS + 1] for text in texts]
     parts = [sentences(said(text)) for text in whole]
@@ -180,12 +186,15 @@ def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
 
 
 def _joined(
-    parts: Sequence[Sentence], fault: Fault | None, question: Question | None, asking: str
-) -> Reading:
+    parts: Sequence[SentenceReading],
+    fault: LanguageFault | None,
+    question: ParsedQuestion | None,
+    asking: str,
+) -> ReplyReading:
     """Return the reading of a text, from its sentences and from what the whole text gives."""
     strategies = tuple([part.strategy for part in parts if part.strategy])
     whole = parts[0] if len(parts) == 1 else None  # the sets of a single sentence need no copy
-    return Reading(
+    return ReplyReading(
         sentences=tuple(parts),
         plain_sentences=tuple([part.plain for part in parts]),
         strategies=strategies,
@@ -213,7 +222,7 @@ def _hurt_evidence(log_odds: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=16384)
-def _read_sentence(sentence: str, heard: Heard) -> Sentence:
+def _read_sentence(sentence: str, heard: SentenceLabel) -> SentenceReading:
     sentence_words = words(sentence)
     plain = " ".join(sentence_words)
     stems, frame = stems_and_frame(plain)
@@ -221,7 +230,7 @@ def _read_sentence(sentence: str, heard: Heard) -> Sentence:
     hollow = echoes(plain) or flatters(plain)
     polarity, judgement = heard.polarity, judged(sentence)
     hurts = judgement.dismisses and polarity.caring < KIND_FROM
-    return Sentence(
+    return SentenceReading(
         plain,
         stems,
         frame,

@@ -46,7 +46,7 @@ _STOPS = re.compile(r"[,;:\u2014\u2013\u2026]|\.\.\.| - |[.?!]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class SentenceFeatures:
     """The features of a sentence."""
 
     features: frozenset[str]
@@ -58,7 +58,7 @@ class Wording:
 
 
 @lru_cache(maxsize=1024)
-def wording_of(sentence: str) -> Wording:
+def extract_features(sentence: str) -> SentenceFeatures:
     """Return the features of one sentence."""
     tokens = tokenise(sentence)
     stop = "?" if asks(sentence) else "."
@@ -71,7 +71,7 @@ def wording_of(sentence: str) -> Wording:
         if match.start == 0:
             features.add(f"phrase:{match.polarity}|^")
     not_denied = frozenset([match.kind for match, is_denied in matches if not is_denied])
-    return Wording(frozenset(features), not_denied)
+    return SentenceFeatures(frozenset(features), not_denied)
 
 
 def tokenise(sentence: str) -> list[str]:

@@ -13,8 +13,8 @@ from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.met_again import MetAgain
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST
 from harness.simulator.scripted.reading import read_all
-from harness.simulator.scripted.replies import Reading
-from harness.simulator.scripted.sentence_guard import Fault
+from harness.simulator.scripted.replies import ReplyReading
+from harness.simulator.scripted.sentence_guard import LanguageFault
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
     Disclosed,
@@ -32,8 +32,8 @@ from harness.utils.record import record
 class _AppraisedReply:
     """A reply as appraised by one user."""
 
-    reading: Reading
-    puzzle: Fault | None
+    reading: ReplyReading
+    puzzle: LanguageFault | None
     """Why the reply is not language to the user; None if it is."""
     suspicion: float
     """State.suspicion after the reply."""
@@ -137,7 +137,7 @@ class ScriptedSimulator:
         self,
         turn: UserTurn,
         reply: SupporterReply,
-        reading: Reading,
+        reading: ReplyReading,
         u: Sequence[float],
         w: Sequence[float],
     ) -> UserTurn:
@@ -156,7 +156,9 @@ class ScriptedSimulator:
         text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
 
-    def _appraise(self, state: State, reply: SupporterReply, reading: Reading) -> _AppraisedReply:
+    def _appraise(
+        self, state: State, reply: SupporterReply, reading: ReplyReading
+    ) -> _AppraisedReply:
         puzzle = appraisal.puzzle(reading, reply.start_z, self._typicality_cut)
         suspicion = dynamics.next_suspicion(
             state.suspicion, reading.hurt_evidence, reading.apologises
@@ -209,22 +211,24 @@ class ScriptedSimulator:
         )
 
 
-def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> reactions.Heard:
+def _heard(
+    state: State, text: str, appraised: _AppraisedReply, change: int
+) -> reactions.ReplyEffect:
     """Return what the user's next words depend on, given their state before the reply."""
     reading, strategies = appraised.reading, appraised.strategies
     last = strategies[-1] if strategies else None
     stems = questions.entities_of(reading.stems)
     if appraised.puzzle is not None:
-        return reactions.Heard(change, "puzzled", None, last, stems, closes=True)
+        return reactions.ReplyEffect(change, "puzzled", None, last, stems, closes=True)
     question = reading.question
-    taken = reasons.Taken(appraised.appraisal, reading, state)
+    taken = reasons.AppraisedReply(appraised.appraisal, reading, state)
     reason = reasons.of_rise(taken) if change > 0 else reasons.of_fall(taken)
     closes = appraised.hurts and not questions.asks_with_care(question)
     harsh = closes and reasons.is_harsh(reading)
     if harsh and questions.speaks_of_dying(text):
         reason = "death"
     denied = reasons.denied(reading) if harsh else ""
-    return reactions.Heard(change, reason, question, last, stems, closes, denied)
+    return reactions.ReplyEffect(change, reason, question, last, stems, closes, denied)
 
 
 def _turn(

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from harness.simulator.draws import pick
 from harness.simulator.scripted import answers, paths, questions
-from harness.simulator.scripted.answers import Told
+from harness.simulator.scripted.answers import UserAnswer
 from harness.simulator.scripted.dynamics import DisclosureRule
 from harness.simulator.scripted.feelings_and_needs import (
     MET,
@@ -22,7 +22,7 @@ from harness.simulator.scripted.feelings_and_needs import (
     need_line,
 )
 from harness.simulator.scripted.lines import ANSWERS, LINES, all_lines, manner, unsaid
-from harness.simulator.scripted.reactions import Heard, reaction
+from harness.simulator.scripted.reactions import ReplyEffect, reaction
 from harness.simulator.scripted.unasked import unasked
 from harness.simulator.scripted.words import content
 from harness.simulator.state import Disclosed, State, User
@@ -59,7 +59,7 @@ def opener(user: User, u: Sequence[float]) -> str:
 
 def answered(
     state: State,
-    heard: Heard,
+    heard: ReplyEffect,
     rule: DisclosureRule,
     ended: str | None,
     u: Sequence[float],
@@ -70,7 +70,7 @@ def answered(
     The draws `u` decide the reaction, whether it shows, and what is told. The draws `w` decide the
     wording.
     """
-    shows, turn = u[1] < rule.expression, _Turn(state, heard, rule, w)
+    shows, turn = u[1] < rule.expression, _TurnComposer(state, heard, rule, w)
     if ended is not None:
         told = turn.told_last(ended)
         first = reaction(state, heard, shows, u[0], told, ended=True)
@@ -86,17 +86,17 @@ def answered(
     return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
 
-class _Turn:
+class _TurnComposer:
     """Composes one turn of a user."""
 
     def __init__(
-        self, state: State, heard: Heard, rule: DisclosureRule, w: Sequence[float]
+        self, state: State, heard: ReplyEffect, rule: DisclosureRule, w: Sequence[float]
     ) -> None:
         self.state, self.heard, self.rule, self.w = state, heard, rule, w
         self.before, self.lines = state.disclosed, set[str]()
         self.voice = state.user.persona.voice
 
-    def told(self, u: Sequence[float]) -> Told | None:
+    def told(self, u: Sequence[float]) -> UserAnswer | None:
         """Return the answer to a question, or else an unasked disclosure; None without either."""
         heard = self.heard
         if heard.closes:
@@ -108,7 +108,7 @@ class _Turn:
             return None
         return unasked(self.state, heard.strategy, heard.rises, heard.stems)
 
-    def feeling(self, told: Told | None, u: Sequence[float]) -> str | None:
+    def feeling(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return the feeling that the user speaks of, if any."""
         asked = told is not None and told.feeling
         closed = told is not None and (told.closed or told.need)
@@ -118,7 +118,7 @@ class _Turn:
         feelings = feelings_of(self.state)
         return pick(feelings, u[1]) if feelings else None
 
-    def need(self, told: Told | None, u: Sequence[float]) -> str | None:
+    def need(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return a line about the user's intention, or None."""
         asked = told is not None and told.need
         refused = told is not None and told.refused
@@ -135,13 +135,13 @@ class _Turn:
         self.lines.add(line)
         return paths.taking_back(line) if shows and self.heard.rises else line
 
-    def _leads(self, told: Told | None) -> bool:
+    def _leads(self, told: UserAnswer | None) -> bool:
         """Return whether the need precedes an unasked disclosure."""
         unasked = told is not None and told.index is not None and self.heard.question is None
         weighs = self.state.emotion < MET
         return unasked and weighs and self.heard.rises and self.w[5] < LED_TO
 
-    def told_last(self, ended: str) -> Told | None:
+    def told_last(self, ended: str) -> UserAnswer | None:
         """Return the answer in a last turn, if any.
 
         A user who leaves answers only a question about their safety.
@@ -155,7 +155,7 @@ class _Turn:
             return None
         return answers.answer(self.state, question, heard.rises, self.w)
 
-    def last_words(self, first: str, told: Told | None, ended: str) -> str:
+    def last_words(self, first: str, told: UserAnswer | None, ended: str) -> str:
         """Return the last reaction, the answer to a question, and goodbye."""
         goodbye = farewell(ended, self.heard.reason in ("cruel", "death"), self.state.user)
         if ended == "success":
@@ -169,7 +169,7 @@ class _Turn:
     def composed(
         self,
         first: str,
-        told: Told | None,
+        told: UserAnswer | None,
         feeling: str | None,
         need: str | None,
         test: str | None = None,

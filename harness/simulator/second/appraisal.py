@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.simulator.personas import EVERYONE
 from harness.simulator.second import answers, dynamics
 from harness.simulator.second.dynamics import Acceptance
-from harness.simulator.second.reading import HURTS_FROM, Heard, hurt_of, read
+from harness.simulator.second.reading import HURTS_FROM, ParsedReply, hurt_of, read
 from harness.simulator.second.text import stems
 from harness.simulator.state import Disclosed, User
 
@@ -59,7 +59,7 @@ class Appraised:
 
 
 def appraise(
-    heard: Heard,
+    heard: ParsedReply,
     cut: bool,
     user: User,
     disclosed: Disclosed,
@@ -115,7 +115,7 @@ def _acts(
     return parts
 
 
-def _hurt(heard: Heard, persona: int, disclosed: Disclosed) -> float:
+def _hurt(heard: ParsedReply, persona: int, disclosed: Disclosed) -> float:
     """Return the log-odds that a reply is cruel; restating what was told lowers them."""
     nats = []
     for said in heard.said:
@@ -139,7 +139,7 @@ def taken_up(text: str, user: User, disclosed: Disclosed) -> tuple[str, ...]:
     return (*sentences, *feelings, *topic)
 
 
-def _taken_up(heard: Heard, user: User, disclosed: Disclosed) -> float:
+def _taken_up(heard: ParsedReply, user: User, disclosed: Disclosed) -> float:
     """Return the worth of taking up something told; the newest sentence counts most."""
     taken = _sentences_taken(heard, user, disclosed)
     if disclosed.told[-1] in taken:
@@ -150,22 +150,22 @@ def _taken_up(heard: Heard, user: User, disclosed: Disclosed) -> float:
     )
 
 
-def _sentences_taken(heard: Heard, user: User, disclosed: Disclosed) -> list[int]:
+def _sentences_taken(heard: ParsedReply, user: User, disclosed: Disclosed) -> list[int]:
     """Return the indices of the told sentences that a reply takes up."""
     persona, said = user.persona_index, [sentence.words for sentence in heard.said]
     return [n for n in disclosed.told
             if any(answers.uptake(persona, n, words) >= TAKES_UP for words in said)]  # fmt: skip
 
 
-def _names(heard: Heard, feeling: str) -> bool:
+def _names(heard: ParsedReply, feeling: str) -> bool:
     return any(feeling in said.plain.split() for said in heard.said)
 
 
-def _of_topic(heard: Heard, persona: int) -> bool:
+def _of_topic(heard: ParsedReply, persona: int) -> bool:
     return not stems(EVERYONE[persona].topic).isdisjoint(heard.about)
 
 
-def _elsewhere(heard: Heard, persona: int, disclosed: Disclosed) -> bool:
+def _elsewhere(heard: ParsedReply, persona: int, disclosed: Disclosed) -> bool:
     """Return whether a reply is about something that the user has not told, and not about them."""
     told = frozenset[str]().union(
         *[answers.sentence_stems(persona)[n] for n in disclosed.told]

@@ -12,7 +12,7 @@ import numpy as np
 from harness.errors import DataError
 from harness.policy.tabular import Observations, TabularPolicy
 from harness.records import atomic, plain_file
-from harness.train.ledger.expansion import NOTHING, Increment, Part
+from harness.train.ledger.expansion import NOTHING, EntropyComponent, Increment
 from harness.train.metrics.token_metrics import Metrics, ratio_mean
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 
@@ -60,11 +60,11 @@ class Ledger:
         if self.opening is None:
             return {}
         change = now.by_prefix - self.opening.by_prefix
-        total = Part.of_mean(change)
+        total = EntropyComponent.of_mean(change)
         visited, before = (
             _entropy(policy, b, temperature) for b in (now.batch, self.opening.batch)
         )
-        states = Part(visited.value - before.value, visited.variance + before.variance)
+        states = EntropyComponent(visited.value - before.value, visited.variance + before.variance)
         made = [getattr(self.made, name) for name in PARTS]
         parts = {**dict(zip(PARTS, made, strict=True)), "states": states, "total": total}
         values = {f"ledger/{name}": part.value for name, part in parts.items()}
@@ -93,7 +93,9 @@ def load(folder: Path | None) -> Ledger:
         return Ledger()
     try:
         with np.load(folder / FILE, allow_pickle=False) as file:
-            made = [Part(float(value), float(variance)) for value, variance in file["made"]]
+            made = [
+                EntropyComponent(float(value), float(variance)) for value, variance in file["made"]
+            ]
             seen = Observations(*(file[name] for name in Observations.__slots__))
             opening = Opening(file["by_prefix"], Batch(seen, file["group"]))
         return Ledger(opening, Increment(*made))
@@ -101,7 +103,9 @@ def load(folder: Path | None) -> Ledger:
         raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
 
 
-def _entropy(policy: TabularPolicy, batch: Batch, temperature: float) -> Part:
+def _entropy(policy: TabularPolicy, batch: Batch, temperature: float) -> EntropyComponent:
     """Return the mean entropy over the batch's acts, with a variance clustered by group."""
     mean, error = ratio_mean(policy.entropy_nats(batch.seen, temperature), batch.group)
-    return Part(math.nan if mean is None else mean, math.nan if error is None else error**2)
+    return EntropyComponent(
+        math.nan if mean is None else mean, math.nan if error is None else error**2
+    )

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from harness.train.ledger import moves, walk
-from harness.train.ledger.expansion import NOTHING, Part
+from harness.train.ledger.expansion import NOTHING, EntropyComponent
 from harness.train.ledger.language_book import Entropies, Pace, ProbeTokens
 from harness.train.ledger.walk import Walk, flat
 from harness.train.objective.entropy_gradient import EntropyOfTokens, learning, moved
@@ -124,8 +124,8 @@ def pace(
         plain = sums(at, batch, without_remedies(settings), draws)
         pairs = [(taken.whole, plain.whole), *zip(taken.draws, plain.draws, strict=True)]
         first, *others = (dot(slope, _beyond(step, *pair)) for pair in pairs)
-        remedy = Part(first, float(np.mean(np.square(others))))
-    return Pace(Part.of_mean(bends), walked, remedy)
+        remedy = EntropyComponent(first, float(np.mean(np.square(others))))
+    return Pace(EntropyComponent.of_mean(bends), walked, remedy)
 
 
 def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int) -> Sums:

@@ -23,10 +23,10 @@ from harness.train.objective.own_tokens import own_scores
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import IntArray
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Redraw, Work
+from harness.train.ranks.work import RefinementRequest, Work
 from harness.train.rollout import critiqued_speaker, critiques, refinement
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.critiqued_speaker import Begun
+from harness.train.rollout.critiqued_speaker import CritiquedPrefix
 from harness.train.rollout.refinement import Cut
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.speaker import TokenTrajectory
@@ -85,9 +85,10 @@ def refine(
     keys, starts = refinement.begin_again(conversations, cuts, size)
     chosen = tuple(cut.conversation // size for cut in cuts)
     so_far = tuple(
-        _begun(critique, config, team.own.chat, conversations, trajectories, cut) for cut in cuts
+        _critiqued_prefix(critique, config, team.own.chat, conversations, trajectories, cut)
+        for cut in cuts
     )
-    drawn = team.redraw(Redraw(step, groups, chosen, tuple(keys), tuple(starts), so_far))
+    drawn = team.redraw(RefinementRequest(step, groups, chosen, tuple(keys), tuple(starts), so_far))
     old = [trajectories[cut.conversation] for cut in cuts]
     again, replaced = _measured(stack, team.own, cuts, drawn.trajectories, old)
     refined, learnt = list(conversations), list(trajectories)
@@ -111,25 +112,25 @@ def heard_as(conversation: Conversation) -> list[str]:
     return [(exchange.answer.strategies or ("other",))[-1] for exchange in conversation.exchanges]
 
 
-def _begun(
+def _critiqued_prefix(
     critique: str,
     config: RunConfig,
     chat: Chat,
     conversations: Sequence[Conversation],
     trajectories: Sequence[TokenTrajectory],
     cut: Cut,
-) -> Begun:
+) -> CritiquedPrefix:
     """Return a conversation in tokens before the cut, with the critique to read there."""
     one, start = conversations[cut.conversation], conversations[cut.conversation].until(cut.reply)
     in_english = config.policy.kind != "tiny"
-    told = critiques.told(critique, one, cut.reply, cut.played, in_english)
-    return critiqued_speaker.begun(
+    text = critiques.told(critique, one, cut.reply, cut.played, in_english)
+    return critiqued_speaker.critiqued_prefix(
         trajectories[cut.conversation],
         chat,
         start.last_turn.text,
         cut.reply,
         is_opening=not start.exchanges,
-        told=told,
+        critique=text,
     )
 
 

@@ -14,7 +14,7 @@ from harness.train.loop.carried import Carried
 from harness.train.loop.language_batch import TokenBatch, length_penalties, loss_settings
 from harness.train.loop.language_critic import actions_of, shared_trunk_term
 from harness.train.loop.language_refinement import refine
-from harness.train.loop.language_row import StepState
+from harness.train.loop.language_row import LanguageStepState
 from harness.train.loop.start import StartModels
 from harness.train.metrics.entropy_splits import Planning
 from harness.train.policy_gradient.rewards import Rewards
@@ -30,7 +30,7 @@ from harness.train.rollout.speaker import TokenTrajectory
 
 def roll_out(
     team: Team, carried: Carried, models: StartModels, planning: Planning, step: int
-) -> StepState:
+) -> LanguageStepState:
     """Draw the conversations of `step` with the current weights; prepare its updates."""
     config, stack = carried.config, carried.stack
     filled, drawn = filled_batch(team, carried, step)
@@ -55,7 +55,7 @@ def roll_out(
         shared_trunk_term(stack.algorithm, signal, trajectories),
     )
     met = curriculum.metrics(carried.curriculum, filled.conversations)
-    return StepState(
+    return LanguageStepState(
         step,
         refined.conversations,
         batch,

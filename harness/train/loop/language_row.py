@@ -32,7 +32,7 @@ from harness.train.rollout.speaker import TokenTrajectory
 
 
 @dataclass(slots=True)
-class StepState:
+class LanguageStepState:
     """A step from its rollout on; its updates fill in the rest."""
 
     step: int
@@ -64,13 +64,13 @@ class StepState:
         return [trajectory.logp for trajectory in self.batch.trajectories]
 
 
-def trace_of(state: StepState) -> TokenTrace:
+def trace_of(state: LanguageStepState) -> TokenTrace:
     """Return measures of the batch's own tokens, in order, under the weights before the update."""
     batch = state.batch
     return _trace(state.passes[0].scored, batch.trajectories, batch.advantage_of_tokens())
 
 
-def trace_as_drawn(state: StepState, as_drawn: AsDrawn) -> TokenTrace:
+def trace_as_drawn(state: LanguageStepState, as_drawn: AsDrawn) -> TokenTrace:
     """Return measures of the tokens of the batch before its refinement, with advantages of 0."""
     scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.passes[0].scored)]
     tokens = sum(len(row.logp) for row in scored)
@@ -92,7 +92,7 @@ def _trace(
 
 
 def row_of(
-    state: StepState,
+    state: LanguageStepState,
     stack: RemedyStack,
     config: RunConfig,
     chat: Chat,

@@ -30,7 +30,13 @@ from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks import roll_call
 from harness.train.ranks.links import LINKED_WITHIN_S, GroupLinks, Links, Rendezvous, mates_of
 from harness.train.ranks.nodes import local_address
-from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
+from harness.train.ranks.work import (
+    RankResult,
+    RefinementRequest,
+    RolloutRequest,
+    SampledConversations,
+    Work,
+)
 from harness.train.ranks.worker import serve
 from harness.utils import process, safe_text
 
@@ -118,13 +124,13 @@ class Rank:
         with suppress(GroupStopped):  # rank 0 knows the reason
             self._work.listen()
 
-    def draw(self, asked: Draw) -> Drawn | None:
+    def draw(self, asked: RolloutRequest) -> SampledConversations | None:
         """Return `Work.draw`'s result; None if another rank of the group ended the drawing."""
         with suppress(GroupStopped):
             return self._work.draw(asked)
         return None
 
-    def redraw(self, asked: Redraw) -> Drawn | None:
+    def redraw(self, asked: RefinementRequest) -> SampledConversations | None:
         """Return `Work.redraw`'s result; None as in `draw`."""
         with suppress(GroupStopped):
             return self._work.redraw(asked)
@@ -136,20 +142,20 @@ class Rank:
             return self._work.meet(*asked)
         return None
 
-    def learn(self, most: int | None, batch: LossBatch, settings: LossSettings) -> Limited:
+    def learn(self, most: int | None, batch: LossBatch, settings: LossSettings) -> RankResult:
         """Return `Work.learn`'s result on the CPU, to be sent through a socket.
 
         `most`: limit of tokens at once, which rank 0 sets.
         """
         self._work.limit.most = most
         result = on_cpu(self._work.learn(batch, settings))
-        return Limited(result, self._work.limit.most)
+        return RankResult(result, self._work.limit.most)
 
-    def log_probabilities(self, most: int | None, *asked: Any) -> Limited:
+    def log_probabilities(self, most: int | None, *asked: Any) -> RankResult:
         """Return `Work.log_probabilities`'s result on the CPU; `most`: see `learn`."""
         self._work.limit.most = most
         rows = [row.cpu() for row in self._work.log_probabilities(*asked)]
-        return Limited(rows, self._work.limit.most)
+        return RankResult(rows, self._work.limit.most)
 
 
 def on_cpu(result: LossResult) -> LossResult:

@@ -46,7 +46,7 @@ from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
 
 @dataclass(frozen=True, slots=True)
-class StepState:
+class TabularStepState:
     """A step before its updates."""
 
     step: int
@@ -127,7 +127,7 @@ def roll_out(
     carried: Carried,
     step: int,
     before_turn: Callable[[], None] = lambda: None,
-) -> StepState:
+) -> TabularStepState:
     """Draw the conversations of `step` with `policy`; `start`: the start policy."""
     config, algorithm = carried.config, carried.stack.algorithm
     filled, drawn = filled_batch(policy, carried, step, before_turn)
@@ -140,7 +140,7 @@ def roll_out(
     trace = trace_of(policy, acts, signal.advantages, temperature)
     start_logp = log_p_of_acts(start, acts, temperature)
     of_batch = filled, drawn, refined, rewards, signal, trace, start_logp
-    return StepState(step, policy, carried, *of_batch)
+    return TabularStepState(step, policy, carried, *of_batch)
 
 
 def filled_batch(

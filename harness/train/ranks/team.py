@@ -20,7 +20,13 @@ from harness.train.metrics.held_out import Meeting, at_once
 from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, Scored
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
-from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
+from harness.train.ranks.work import (
+    RankResult,
+    RefinementRequest,
+    RolloutRequest,
+    SampledConversations,
+    Work,
+)
 from harness.train.rollout.conversation import shares
 from harness.train.rollout.curriculum import CurriculumState
 
@@ -107,24 +113,26 @@ class Team:
 
     def draw(
         self, curriculum: CurriculumState, step: int, attempt: int, groups: Sequence[int]
-    ) -> Drawn:
+    ) -> SampledConversations:
         """Draw the conversations of some groups of a step, group by group."""
         asked = [
-            Draw(curriculum, step, attempt, tuple(groups), own) if own else None
+            RolloutRequest(curriculum, step, attempt, tuple(groups), own) if own else None
             for own in shares(len(groups), self.size)
         ]
         return self._by_all("draw", asked)
 
-    def redraw(self, asked: Redraw) -> Drawn:
+    def redraw(self, asked: RefinementRequest) -> SampledConversations:
         """Draw the continuations of conversations that are refined, in their order."""
         parts = [asked.some(own) if own else None for own in shares(len(asked.keys), self.size)]
         return self._by_all("redraw", parts)
 
-    def _by_all(self, method: str, by_rank: Sequence[Draw | Redraw | None]) -> Drawn:
+    def _by_all(
+        self, method: str, by_rank: Sequence[RolloutRequest | RefinementRequest | None]
+    ) -> SampledConversations:
         """Let every rank draw its part and join the results; a rank with None draws nothing."""
         asked = [None if part is None else (part,) for part in by_rank]
         parts = self._drawn(method, asked, asked[0])
-        return Drawn(
+        return SampledConversations(
             [conversation for part in parts for conversation in part.conversations],
             [trajectory for part in parts for trajectory in part.trajectories],
         )
@@ -244,7 +252,7 @@ class Team:
 
     def _take_limited(self) -> list[Any]:
         """Call `Calls.take`, and adopt the lower limit of a rank on which memory ran out."""
-        taken: list[Limited] = self._calls.take()
+        taken: list[RankResult] = self._calls.take()
         for worker, limited in zip(self._calls.others, taken, strict=True):
             if limited.most is not None:
                 self.own.limit.lower(limited.most, worker.rank)

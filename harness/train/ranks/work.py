@@ -34,10 +34,10 @@ from harness.train.rollout.conversation import (
     shares,
     take_over,
 )
-from harness.train.rollout.critiqued_speaker import Begun, CritiquedSpeaker
+from harness.train.rollout.critiqued_speaker import CritiquedPrefix, CritiquedSpeaker
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.refinement import GroupUniforms
-from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory, Uniforms
+from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory, TokenUniformSource
 from harness.train.rollout.uniforms import RolloutUniforms
 
 
@@ -54,7 +54,7 @@ def rounded_to(policy: PolicyConfig, device: str) -> torch.dtype | None:
 
 
 @dataclass(frozen=True)
-class Draw:
+class RolloutRequest:
     """A request to draw some of the groups that all ranks draw together."""
 
     curriculum: CurriculumState
@@ -68,7 +68,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Redraw:
+class RefinementRequest:
     """A request to continue refined conversations of a step, at most one per group."""
 
     step: int
@@ -78,17 +78,17 @@ class Redraw:
     """The group of each conversation."""
     keys: tuple[ConversationKey, ...]
     starts: tuple[StartState, ...]
-    so_far: tuple[Begun, ...]
+    so_far: tuple[CritiquedPrefix, ...]
 
-    def some(self, own: range) -> Redraw:
+    def some(self, own: range) -> RefinementRequest:
         """Return the request for the conversations at the places `own`."""
         at = slice(own.start, own.stop)
         parts = self.chosen[at], self.keys[at], self.starts[at], self.so_far[at]
-        return Redraw(self.step, self.groups, *parts)
+        return RefinementRequest(self.step, self.groups, *parts)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledConversations:
     """Conversations as texts and as tokens."""
 
     conversations: list[Conversation]
@@ -96,7 +96,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Limited:
+class RankResult:
     """A rank's result, and its current limit of tokens at once."""
 
     value: Any
@@ -136,7 +136,7 @@ class Work:
         with self.engine.speaking():
             pass
 
-    def draw(self, asked: Draw) -> Drawn:
+    def draw(self, asked: RolloutRequest) -> SampledConversations:
         """Draw the conversations of the groups `asked.own`."""
         size = self.config.algorithm.group_size
         whole, rows = len(asked.groups) * size, range(asked.own.start * size, asked.own.stop * size)
@@ -148,9 +148,11 @@ class Work:
         groups = [asked.groups[place] for place in asked.own]
         with self.engine.speaking():
             conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
-        return Drawn(conversations, [t for speaker in speakers for t in speaker.trajectories])
+        return SampledConversations(
+            conversations, [t for speaker in speakers for t in speaker.trajectories]
+        )
 
-    def redraw(self, asked: Redraw) -> Drawn:
+    def redraw(self, asked: RefinementRequest) -> SampledConversations:
         """Draw the continuations of refined conversations, with trajectories of the whole."""
         rng = rng_of(self.config, asked.step, REFINEMENT_STREAM)
         draws = GroupUniforms(rng, asked.groups, asked.chosen)
@@ -160,7 +162,7 @@ class Work:
         users = make(self.config.simulator, self.config.difficulty)
         with self.engine.speaking():
             conversations = take_over(users, speaker, asked.keys, asked.starts)
-        return Drawn(conversations, speaker.trajectories)
+        return SampledConversations(conversations, speaker.trajectories)
 
     def meet(
         self,
@@ -217,5 +219,5 @@ class Work:
         """Return the ranges of `count` conversations, one per wave."""
         return shares(count, waves(self.config, count, self.engine.together))
 
-    def _speaker(self, draws: Uniforms) -> LanguageSpeaker:
+    def _speaker(self, draws: TokenUniformSource) -> LanguageSpeaker:
         return LanguageSpeaker(self.engine, self.chat, self.config.policy, draws, self.judge)

@@ -41,7 +41,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallResult:
     """The result of a call."""
 
     value: Any = None
@@ -117,7 +117,7 @@ class Worker:
             while not self._connection.poll(WAITING_S):
                 self.waiting()
                 check()
-            answer: Answer = pickle.loads(self._connection.recv_bytes())
+            answer: CallResult = pickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError) as error:
             raise self.lost() from error
         self.cpu_s = answer.cpu_s
@@ -224,15 +224,15 @@ def serve(
                 os._exit(answer.exit_code)
 
 
-def _answer(rank: object, call: Call, explained: Explained) -> Answer:
+def _answer(rank: object, call: Call, explained: Explained) -> CallResult:
     try:
         value = getattr(rank, call.method)(*call.arguments)
-        return Answer(value, cpu_s=time.process_time())
+        return CallResult(value, cpu_s=time.process_time())
     except Exception as error:
         ours = error if isinstance(error, HarnessError) else explained(error)
         if ours is not None:
-            return Answer(error=ours, exit_code=ours.exit_code, cpu_s=time.process_time())
+            return CallResult(error=ours, exit_code=ours.exit_code, cpu_s=time.process_time())
         what = " ".join(f"{type(error).__name__}: {error}".split())
         bug = f"{what}\n{traceback.format_exc()}"
         code = StoppedError.exit_code if isinstance(error, RuntimeError) else 1  # a rank is gone
-        return Answer(bug=bug, exit_code=code, cpu_s=time.process_time())
+        return CallResult(bug=bug, exit_code=code, cpu_s=time.process_time())

@@ -47,7 +47,7 @@ class TokenTrajectory:
         return TokenTrajectory(row, self.logp[:own], self.entropy_nats[:own], self.start_logp[:own])
 
 
-class Uniforms(Protocol):
+class TokenUniformSource(Protocol):
     """A source of uniform numbers, such as a numpy generator."""
 
     def random(self, shape: tuple[int, int], /) -> NDArray[np.float64]:
@@ -63,7 +63,7 @@ class LanguageSpeaker:
         engine: Engine,
         chat: Chat,
         policy: PolicyConfig,
-        rng: Uniforms,
+        rng: TokenUniformSource,
         start: Any = None,
     ) -> None:
         """`start`: the frozen start model, which scores replies; None if they are not scored."""

@@ -45,7 +45,7 @@ class Acts:
     """Number of the reply among the policy's own in its conversation, from 0."""
 
 
-class Uniforms(Protocol):
+class ReplyUniformSource(Protocol):
     """A numpy generator, or an object with its method `random`."""
 
     def random(self, shape: tuple[int, int, int], /) -> FloatArray:
@@ -60,7 +60,7 @@ class TabularSpeaker:
         self,
         policy: TabularPolicy,
         temperature: float,
-        rng: Uniforms,
+        rng: ReplyUniformSource,
         before_turn: Callable[[], None] = lambda: None,
         told: FloatArray | None = None,
         slot: IntArray | None = None,

@@ -30,7 +30,7 @@ from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
 from harness.train.ranks.work import Work
 from harness.train.rollout.speaker import TokenTrajectory
-from harness.train.saved_policy.policy import Divergence, Held, Turns
+from harness.train.saved_policy.policy import Divergence, HeldOutConversation, Turns
 
 SEED = 20_260_303
 """Seed of the draws for replies, which no run uses."""
@@ -75,11 +75,11 @@ class SavedModel:
         with torch.no_grad(), self.work.awake():
             yield
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
         speakers = self.work.held_out_speakers(some)
         conversations = users.meet(some, speakers)
         moved = [_moved(t) for speaker in speakers.speakers for t in speaker.trajectories]
-        return [Held(*one) for one in zip(some, conversations, moved, strict=True)]
+        return [HeldOutConversation(*one) for one in zip(some, conversations, moved, strict=True)]
 
 
 def _here(config: RunConfig) -> RunConfig:

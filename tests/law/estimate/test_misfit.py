@@ -14,7 +14,7 @@ from harness.law.io.clean import Points
 from harness.testing import cells, misfits, synthetic
 from harness.testing.misfits import SCATTERS, STICKY, USUAL
 from harness.testing.promises import CLAIMED, HOLDS
-from harness.testing.synthetic import HIGH, LOW, Log
+from harness.testing.synthetic import HIGH, LOW, SyntheticRun
 
 RUNS = 20
 
@@ -121,7 +121,7 @@ def test_an_exact_law_and_a_short_run_have_no_misfit() -> None:
     assert misfit.test(short) is None
 
 
-MADE: dict[str, Log] = {
+MADE: dict[str, SyntheticRun] = {
     **{
         name: misfits.make(5, 200, path, reward, USUAL)
         for name, (path, reward) in misfits.MISFITS.items()

@@ -11,7 +11,7 @@ from harness.law.estimate import forecast
 from harness.law.io.clean import Points
 from harness.testing import cells, synthetic
 from harness.testing.promises import HOLDS
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
 RUNS = 20
 
@@ -70,7 +70,7 @@ def test_from_1000_steps_on_chance_does_not_hold(seed: int) -> None:
 
 
 def test_skill_is_asked_of_nothing_but_holds() -> None:
-    log: Log = synthetic.wrong_sign(1, 1500, LOW)
+    log: SyntheticRun = synthetic.wrong_sign(1, 1500, LOW)
     found = cells.judged(log)
     assert found.word == "fails"
     assert "not_validated_out_of_time" not in found.reasons

@@ -13,12 +13,12 @@ from harness.law.estimate import onset, regime
 from harness.law.results import Onset
 from harness.testing import cells, synthetic, turning
 from harness.testing.cells import points_of
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
 RUNS = 40
 
 
-def find(log: Log) -> Onset | None:
+def find(log: SyntheticRun) -> Onset | None:
     course = onset.course(log.steps, log.entropy)
     assert course is not None
     return onset.find(course, points_of(log))

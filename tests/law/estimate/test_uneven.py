@@ -46,7 +46,7 @@ def test_an_even_course_of_entropy_has_no_fall_where_the_logging_changes(rows: s
 def test_an_exact_course_keeps_its_landmarks_whatever_rows_were_logged() -> None:
     """In a gap they are on the line across it, which lies above an exponential."""
     steps = np.arange(1.0, 1001)
-    log = synthetic.Log(steps, np.exp(-3 * steps / 1000), steps)
+    log = synthetic.SyntheticRun(steps, np.exp(-3 * steps / 1000), steps)
     for rows in UNEVEN[:-1]:
         some = uneven.logged(log, rows)
         course = onset.course(some.steps, some.entropy)
@@ -84,7 +84,9 @@ def ramp(seed: int, noise: Noise) -> Points:
     """R rises until step 900 of 1,500; from step 150 on every tenth step is logged."""
     u = np.arange(1500) / 1500
     wobble = 0.05 * synthetic.ar1(np.random.default_rng(seed), 1500, noise.rho)
-    log = synthetic.Log(1500 * u, np.ones(1500), 0.3 + 0.4 * np.minimum(u, 0.6) / 0.6 + wobble)
+    log = synthetic.SyntheticRun(
+        1500 * u, np.ones(1500), 0.3 + 0.4 * np.minimum(u, 0.6) / 0.6 + wobble
+    )
     some = uneven.logged(log, "first tenth, then every 10th")
     return Points(some.steps, some.entropy, some.reward)
 

@@ -120,7 +120,7 @@ def test_the_entropies_that_a_remedy_needs_are_taken_in_parts_as_the_update_is(
     remedy = RemedyConfig("forking_tokens", {"forking_tokens": {"share": 0.5}})
     given = replace(config(SMALL, tokens_at_once=16), remedy=remedy)
     models = start.load(given, "cpu")
-    size = step.Size(conversations=4, turns=2, turn_tokens=8)
+    size = step.TrialSize(conversations=4, turns=2, turn_tokens=8)
     talked = step.rollout(given, models, Transformers(models.learner), size)
     passes, plain = list[tuple[bool, int]](), Qwen3Model.forward
 

@@ -9,7 +9,7 @@ from harness.simulator.state import Disclosed, User
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SecondState:
     """A second user's memory of one conversation: the immutable value of UserTurn.state."""
 
     key: ConversationKey

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from harness.config.run import AlgorithmConfig
 from harness.train.ledger import walk
-from harness.train.ledger.walk import Walk
+from harness.train.ledger.walk import AdamWalk
 from harness.train.policy_gradient.advantages import FloatArray
 
 WEIGHTS, UNITS = 10, 8
@@ -31,7 +31,7 @@ class Descent:
         )
 
     @property
-    def walk(self) -> Walk:
+    def walk(self) -> AdamWalk:
         return walk.before_update(self._optimiser, [self.weight], self._config)
 
     def place(self) -> Tensor:
@@ -104,7 +104,7 @@ def test_sums_of_units_ask_for_each_gradient_once() -> None:
         return gradients[unit]
 
     rows = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1]])
-    whole, difference = walk.summed(rows, gradient)
+    whole, difference = walk.weighted_sums(rows, gradient)
     assert asked == [0, 1, 2, 3]
     torch.testing.assert_close(whole, gradients.sum(dim=0))
     torch.testing.assert_close(difference, torch.full((3,), -6.0))

@@ -48,25 +48,27 @@ class EntropyComponent:
 
 
 @dataclass(frozen=True, slots=True)
-class Increment:
+class EntropyIncrement:
     """The effect of one batch's updates on H on the probe."""
 
     signal: EntropyComponent
     noise: EntropyComponent
     remedy: EntropyComponent
 
-    def __add__(self, other: Increment) -> Increment:
-        return Increment(
+    def __add__(self, other: EntropyIncrement) -> EntropyIncrement:
+        return EntropyIncrement(
             self.signal + other.signal, self.noise + other.noise, self.remedy + other.remedy
         )
 
 
-NOTHING = Increment(
+NOTHING = EntropyIncrement(
     EntropyComponent(0.0, 0.0), EntropyComponent(0.0, 0.0), EntropyComponent(0.0, 0.0)
 )
 
 
-def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = None) -> Increment:
+def increment(
+    log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = None
+) -> EntropyIncrement:
     """Split the change of H by a batch into signal, noise and remedy.
 
     `log_p`: log-probabilities at the prefixes before the update, shape (prefixes, choices);
@@ -87,10 +89,10 @@ def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = N
     )
     noise = EntropyComponent(float(of_spread.sum()), _spread_variance(of_spread))
     if plain is None:
-        return Increment(signal, noise, NOTHING.remedy)
+        return EntropyIncrement(signal, noise, NOTHING.remedy)
     first, second, cubic = _orders(log_p, taken) - _orders(log_p, plain)
     value, slope = first + second / 2 + cubic / 6, first + second + cubic / 2
-    return Increment(signal, noise, EntropyComponent(float(value.sum()), _variance(slope)))
+    return EntropyIncrement(signal, noise, EntropyComponent(float(value.sum()), _variance(slope)))
 
 
 def derivatives(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -52,7 +52,7 @@ class ProbeTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class EntropyPace:
     """The effect of a step of weight 1 on H, averaged over batches, in nats."""
 
     noise: EntropyComponent
@@ -77,20 +77,20 @@ class Entropies:
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageOpening:
+class LanguageLedgerStart:
     """The state at an evaluation, which the next one is compared with."""
 
     step: int
     tokens: ProbeTokens
     entropies: Entropies
-    pace: Pace
+    pace: EntropyPace
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageLedger:
     """The account since the last evaluation."""
 
-    opening: LanguageOpening | None = None
+    opening: LanguageLedgerStart | None = None
     """None before the first evaluation, while nothing is booked."""
     first: float = 0.0
     """First-order effect of the batches' gradients since `opening`, in nats."""
@@ -101,7 +101,7 @@ class LanguageLedger:
         """Return the ledger after one more update."""
         return replace(self, first=self.first + first, rescaled=self.rescaled + rescaled)
 
-    def closed(self, now: LanguageOpening, before: Entropies, beta1: float) -> Metrics:
+    def closed(self, now: LanguageLedgerStart, before: Entropies, beta1: float) -> Metrics:
         """Return the ledger/* metrics at the evaluation `now`; empty at the first evaluation.
 
         `before`: H now at the tokens of the last evaluation.
@@ -164,17 +164,17 @@ def load(folder: Path | None) -> LanguageLedger:
             noise, remedy = (
                 EntropyComponent(*map(float, file[name])) for name in ("noise", "remedy")
             )
-            pace = Pace(noise, float(file["walk"]), remedy)
+            pace = EntropyPace(noise, float(file["walk"]), remedy)
             entropies = Entropies(file["by_token"], float(file["delivered"]))
             first, rescaled = map(float, file["made"])
-            opening = LanguageOpening(int(file["step"]), ProbeTokens(ids, own), entropies, pace)
+            opening = LanguageLedgerStart(int(file["step"]), ProbeTokens(ids, own), entropies, pace)
         return LanguageLedger(opening, first, rescaled)
     except plain_file.ARCHIVE_ERRORS as error:
         raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
 
 
 def _between(
-    opening: LanguageOpening, now: LanguageOpening, beta1: float
+    opening: LanguageLedgerStart, now: LanguageLedgerStart, beta1: float
 ) -> tuple[EntropyComponent, float, EntropyComponent]:
     """Return noise, variance of the first order, and remedy, summed over the steps between two
     evaluations.

@@ -25,7 +25,7 @@ LAST_WAIT_S = 8.0
 """Maximum time to write run.json and notify trackers and readers before the process ends."""
 
 
-class Leaving:
+class StopHandlers:
     """The signal and deadline handlers of one attempt."""
 
     def __init__(self, rows: AttemptRows, trainer: TrainerConfig) -> None:

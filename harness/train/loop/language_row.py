@@ -14,14 +14,14 @@ import numpy as np
 from harness.config.run import RunConfig
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
-from harness.train.loop.language_batch import TokenBatch, joined, places_of
-from harness.train.loop.language_refinement import AsDrawn
+from harness.train.loop.language_batch import TokenBatch, concatenate, places_of
+from harness.train.loop.language_refinement import UnrefinedBatch
 from harness.train.loop.step_checks import gap_metrics
 from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
-from harness.train.metrics.entropy_splits import Planning, thinking_entropies
+from harness.train.metrics.entropy_splits import PlanningTokens, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.objective import remedy_stack
-from harness.train.objective.loss_batch import LossResult, LossSettings, Scored
+from harness.train.objective.loss_batch import LossResult, LossSettings, TokenScores
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.rewards import Rewards
@@ -44,7 +44,7 @@ class LanguageStepState:
     """The metrics that do not depend on the updates."""
     critic_batch: CriticBatch | None
     """The batch for the critic to learn from; None without a critic."""
-    as_drawn: AsDrawn | None
+    unrefined: UnrefinedBatch | None
     """The batch before its refinement; None if nothing was refined."""
     passes: list[LossResult] = field(default_factory=list)
     """One result per update."""
@@ -57,7 +57,7 @@ class LanguageStepState:
     @property
     def drawn(self) -> list[Conversation]:
         """The conversations before any refinement."""
-        return self.conversations if self.as_drawn is None else self.as_drawn.conversations
+        return self.conversations if self.unrefined is None else self.unrefined.conversations
 
     def engine_logp(self) -> list[list[float]]:
         """Return the engine's log-probabilities of the own tokens, one list per conversation."""
@@ -70,21 +70,21 @@ def trace_of(state: LanguageStepState) -> TokenTrace:
     return _trace(state.passes[0].scored, batch.trajectories, batch.advantage_of_tokens())
 
 
-def trace_as_drawn(state: LanguageStepState, as_drawn: AsDrawn) -> TokenTrace:
+def unrefined_trace(state: LanguageStepState, unrefined: UnrefinedBatch) -> TokenTrace:
     """Return measures of the tokens of the batch before its refinement, with advantages of 0."""
-    scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.passes[0].scored)]
+    scored = [unrefined.replaced.get(n, row) for n, row in enumerate(state.passes[0].scored)]
     tokens = sum(len(row.logp) for row in scored)
-    return _trace(scored, as_drawn.trajectories, np.zeros(tokens))
+    return _trace(scored, unrefined.trajectories, np.zeros(tokens))
 
 
 def _trace(
-    scored: Sequence[Scored], trajectories: Sequence[TokenTrajectory], advantage: FloatArray
+    scored: Sequence[TokenScores], trajectories: Sequence[TokenTrajectory], advantage: FloatArray
 ) -> TokenTrace:
     conversation, turn = places_of(trajectories)
     return TokenTrace(
-        entropy_nats=joined([row.entropy_nats for row in scored]),
-        entropy_t1_nats=joined([row.entropy_t1_nats for row in scored]),
-        logp=joined([row.logp for row in scored]),
+        entropy_nats=concatenate([row.entropy_nats for row in scored]),
+        entropy_t1_nats=concatenate([row.entropy_t1_nats for row in scored]),
+        logp=concatenate([row.logp for row in scored]),
         advantage=advantage,
         conversation=conversation,
         turn=turn,
@@ -96,7 +96,7 @@ def row_of(
     stack: RemedyStack,
     config: RunConfig,
     chat: Chat,
-    planning: Planning,
+    planning: PlanningTokens,
     corrected: bool,
 ) -> Metrics:
     """Return the metrics of a step whose updates are done; `corrected`: see `gap_metrics`.
@@ -106,11 +106,11 @@ def row_of(
     """
     conversations, trajectories = state.conversations, state.batch.trajectories
     rewards, trace, learnt_from = state.rewards.total, trace_of(state), Metrics()
-    if (drawn := state.as_drawn) is not None:
+    if (drawn := state.unrefined) is not None:
         learnt_from = learnt_from_metrics(rewards, trace, *stack.groups())
         conversations, trajectories = drawn.conversations, drawn.trajectories
         rewards = compute_rewards(conversations, config.reward).total
-        trace = trace_as_drawn(state, drawn)
+        trace = unrefined_trace(state, drawn)
     rows = [t.row for t in trajectories]
     engine_logp = np.concatenate([t.logp for t in trajectories])
     acted, drawn_groups = [p.acted_share for p in state.passes], state.batch.groups_drawn

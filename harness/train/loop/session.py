@@ -26,10 +26,10 @@ from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
 from harness.train.loop import attempt_records
 from harness.train.loop.attempt_records import AttemptLog, AttemptRows
-from harness.train.loop.early_end import Deadline, Leaving
+from harness.train.loop.early_end import Deadline, StopHandlers
 from harness.train.loop.evaluation_watch import EvaluationWatch
 from harness.train.loop.progress_lines import Emit
-from harness.train.loop.saving import Fill, Saver, Unsaved
+from harness.train.loop.saving import Fill, Saver, UnsavedStep
 from harness.train.loop.stop_rule import StopRule
 from harness.train.metrics import evaluate
 from harness.utils.process import STOP_SIGNALS
@@ -47,7 +47,7 @@ class Session:
         self._log = AttemptLog(run, emit)
         self._rows = attempt_records.begin(self._log, config)
         self._rule = StopRule(config, run_status.read(run.status).stopped_by_rule is not None)
-        self.leaving = Leaving(self._rows, config.trainer)
+        self.leaving = StopHandlers(self._rows, config.trainer)
         self._deadline = Deadline(config.trainer.step_limit_s, self.leaving.on_deadline)
         own = (lambda: self._rows.provenance.own), self._rows.sums
         self._saver = Saver(run.checkpoints, config.trainer, *own, self._on_saved)
@@ -199,7 +199,7 @@ class Session:
         trainer, asked = self.config.trainer, self.leaving.asked_by is not None
         early = self._rule.reason(step)
         stopping = (asked or unheard is not None or early is not None) and step < trainer.steps
-        self._saver.take(Unsaved(step, fill, copy), stopping or step == trainer.steps)
+        self._saver.take(UnsavedStep(step, fill, copy), stopping or step == trainer.steps)
         if early is not None:
             self._log.write_status(stopped_by_rule=self._rule.record(step))
             raise self._rule.ended(str(self.run.path), step, early)
@@ -247,7 +247,7 @@ def _served_users(rows: AttemptRows, config: RunConfig, deadline: Deadline) -> S
 
 
 @contextlib.contextmanager
-def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
+def open_session(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
     """Open a session with its signal handlers installed; close it at the end."""
     with holder.only_writer(run) as keeper:
         session = Session(run, config, emit, keeper)

@@ -68,7 +68,7 @@ class TabularRun:
             state.kept, start, state.policy, batch, stack, config, step
         )
         update_end = time.monotonic()
-        ledger, entries = tabular_ledger.kept(
+        ledger, entries = tabular_ledger.update_ledger(
             state.ledger, bool(measured), state.is_booked, result, batch.acts, config
         )
         values = {

@@ -15,17 +15,17 @@ from torch import Tensor
 
 from harness.train.engines.turn_group import GroupStopped
 from harness.train.metrics import deaf, evaluate
-from harness.train.metrics.evaluate import Result
+from harness.train.metrics.evaluate import EpisodeResult
 from harness.train.metrics.held_out import Meeting, at_once
-from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, Scored
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, TokenScores
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
 from harness.train.ranks.work import (
     RankResult,
+    RankWork,
     RefinementRequest,
     RolloutRequest,
     SampledConversations,
-    Work,
 )
 from harness.train.rollout.conversation import shares
 from harness.train.rollout.curriculum import CurriculumState
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 class Team:
     """Rank 0 with its own work and the calls to other ranks."""
 
-    def __init__(self, own: Work, calls: Calls | None = None, links: Links | None = None) -> None:
+    def __init__(
+        self, own: RankWork, calls: Calls | None = None, links: Links | None = None
+    ) -> None:
         """`calls` and `links`: rank 0's; None if there are no other ranks."""
         self.own, self._links, self._met = own, links, False
         self._calls = Calls(()) if calls is None else calls
@@ -194,7 +196,7 @@ class Team:
 
         def meet(
             some: Sequence[Meeting], instead: deaf.Swapped | None, watch: evaluate.Watch | None
-        ) -> Mapping[Meeting, Result]:
+        ) -> Mapping[Meeting, EpisodeResult]:
             parts = [some[rank :: self.size] for rank in range(self.size)]  # all levels in each
             heard = [
                 None if instead is None else {meeting: instead[meeting] for meeting in part}
@@ -203,7 +205,7 @@ class Team:
             asked = [(part, words, each) for part, words in zip(parts, heard, strict=True)]
             seen = None if watch is None else lambda held, _: watch(held * self.size, len(some))
             own = (parts[0], heard[0], each, seen)
-            results = dict[Meeting, Result]()
+            results = dict[Meeting, EpisodeResult]()
             for part in self._drawn("meet", [task if task[0] else None for task in asked], own):
                 results |= part
             return {meeting: results[meeting] for meeting in some}
@@ -277,7 +279,7 @@ def _joined(
     device: torch.device,
 ) -> LossResult:
     """Return the result of a batch from those of its parts, which use the batch's denominator."""
-    scored: dict[int, Scored] = {}
+    scored: dict[int, TokenScores] = {}
     counts = [sum(sum(batch.own[i]) for i in part) for part in parts]
     for part, result in zip(parts, results, strict=True):
         scored |= {i: row.to(device) for i, row in zip(part, result.scored, strict=True)}

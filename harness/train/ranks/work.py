@@ -16,7 +16,7 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
 from harness.train.engines.engine import Engine
 from harness.train.metrics import deaf, evaluate
-from harness.train.metrics.evaluate import Result
+from harness.train.metrics.evaluate import EpisodeResult
 from harness.train.metrics.held_out import Meeting, TurnDraws
 from harness.train.objective.language_loss import accumulate, accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
@@ -29,8 +29,8 @@ from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.rollout.batch import REFINEMENT_STREAM, rng_of, rollout_groups, waves
 from harness.train.rollout.conversation import (
     Conversation,
-    InWaves,
     StartState,
+    WaveSpeakers,
     shares,
     take_over,
 )
@@ -104,7 +104,7 @@ class RankResult:
 
 
 @dataclass(frozen=True)
-class Work:
+class RankWork:
     """A rank's models and engine, and the work it does with them.
 
     Results do not depend on the division of work: for each conversation, the numbers of different
@@ -147,7 +147,9 @@ class Work:
             speakers.append(self._speaker(draws))
         groups = [asked.groups[place] for place in asked.own]
         with self.engine.speaking():
-            conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
+            conversations = rollout_groups(
+                asked.curriculum, WaveSpeakers(speakers), asked.step, groups
+            )
         return SampledConversations(
             conversations, [t for speaker in speakers for t in speaker.trajectories]
         )
@@ -170,7 +172,7 @@ class Work:
         instead: deaf.Swapped | None,
         size: int,
         watch: evaluate.Watch | None = None,
-    ) -> Mapping[Meeting, Result]:
+    ) -> Mapping[Meeting, EpisodeResult]:
         """Return the results of some conversations of an evaluation, `size` at a time; see
         `evaluate.Meet`.
         """
@@ -178,11 +180,11 @@ class Work:
         with self.engine.speaking():
             return meet(some, instead, watch)
 
-    def held_out_speakers(self, held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
+    def held_out_speakers(self, held: Sequence[Meeting]) -> WaveSpeakers[LanguageSpeaker]:
         """Return the speakers of some held-out conversations, one for each wave."""
         parts = self._parts(len(held))
         draws = [TurnDraws(self.config, held[part.start : part.stop]) for part in parts]
-        return InWaves([self._speaker(drawn) for drawn in draws])
+        return WaveSpeakers([self._speaker(drawn) for drawn in draws])
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
         """Compute the loss over a batch, with its gradient in the learner's `grad`."""

@@ -76,7 +76,7 @@ def most_costly(conversation: Conversation) -> int | None:
     return changes.index(least) if least < 0 else None
 
 
-def blamed(
+def discouraged_strategies(
     critique: str, conversation: Conversation, reply: int, played: Sequence[str]
 ) -> frozenset[str]:
     """Return the strategies that a critique of reply number `reply` discourages.
@@ -109,7 +109,7 @@ def worst_part(conversation: Conversation, reply: int) -> str | None:
     return worst if parts[worst] < 0 else None
 
 
-def told(
+def critique_text(
     critique: str, conversation: Conversation, reply: int, played: Sequence[str], in_english: bool
 ) -> str:
     """Return the text of the critique, to append to the user's turn before reply number `reply`.

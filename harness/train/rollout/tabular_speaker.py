@@ -136,7 +136,7 @@ class TabularSpeaker:
         )
 
 
-def gathered(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
+def gather_acts(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
     """Return the acts of a batch in which conversation n is number `source[n][1]` of
     `by_try[source[n][0]]`.
     """

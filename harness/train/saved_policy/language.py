@@ -23,12 +23,12 @@ from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.policy import huggingface, merged, tiny
 from harness.policy.chat import Chat
-from harness.train.engines.engine import Engine, Transformers
-from harness.train.engines.scoring import drawn, head_logits, log_distribution, padded
+from harness.train.engines.engine import Engine, TransformersEngine
+from harness.train.engines.scoring import drawn_entries, head_logits, log_distribution, pad_rows
 from harness.train.loop import start as starts
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.saved_policy.policy import Divergence, HeldOutConversation, Turns
 
@@ -44,7 +44,7 @@ class SavedModel:
     """A language model with fixed weights, as its own engine whatever engine its run used."""
 
     config: RunConfig
-    work: Work
+    work: RankWork
 
     @classmethod
     def of(cls, config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedModel:
@@ -63,8 +63,8 @@ class SavedModel:
             if not config.policy.lora_rank:  # both may not fit into memory
                 models, learner = replace(models, learner=None), None
             learner = _trained(config.policy, learner, weights, device)
-        engine = Transformers(learner)
-        return cls(config, Work(config, learner, models.judge, models.chat, engine))
+        engine = TransformersEngine(learner)
+        return cls(config, RankWork(config, learner, models.judge, models.chat, engine))
 
     @cached_property
     def words(self) -> ModelWords:
@@ -141,7 +141,7 @@ class ModelWords:
         states, rows = self._states(self._prompt(turns), ids)
         tokens = torch.tensor([token for option in ids for token in option], device=states.device)
         logits = head_logits(self.model.get_output_embeddings(), states)
-        log_p = drawn(log_distribution(logits, 1.0), tokens)
+        log_p = drawn_entries(log_distribution(logits, 1.0), tokens)
         return [float(part.mean()) for part in torch.split(log_p, rows)]
 
     def _states(
@@ -158,7 +158,7 @@ class ModelWords:
         read = decoder(input_ids=rest, past_key_values=cache, use_cache=True)
         before, cache = read.last_hidden_state[:, -1:], read.past_key_values
         cache.batch_repeat_interleave(len(options))
-        ids = padded(options, fill=0).to(device)
+        ids = pad_rows(options, fill=0).to(device)
         after = decoder(input_ids=ids, past_key_values=cache, use_cache=True).last_hidden_state
         states = torch.cat([before.expand(len(options), -1, -1), after[:, :-1]], dim=1)
         sizes = [len(option) for option in options]

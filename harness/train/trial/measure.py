@@ -75,7 +75,7 @@ def measure(config: RunConfig) -> Trial:
         with tempfile.TemporaryDirectory() as scratch:
             return _measure(config, Path(scratch))
     except Exception as error:
-        of_device = device_errors.explained("the trial", error)
+        of_device = device_errors.explain("the trial", error)
         if of_device is None:
             raise
         raise of_device from error

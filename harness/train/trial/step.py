@@ -20,7 +20,7 @@ from harness.train.engines.engine import Engine
 from harness.train.loop.language_batch import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
 from harness.train.memory import conversation_memory
-from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.entropy_splits import PlanningTokens
 from harness.train.objective import micro_batches, remedy_state
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossResult
@@ -180,7 +180,7 @@ def _batch(
     untouched, rewarded = np.zeros(count, bool), np.ones(count, bool)
     spread = np.ones(count)  # there are no rewards
     batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded, spread)
-    planning = Planning(models.chat)
+    planning = PlanningTokens(models.chat)
     settings = loss_settings(stack, batch, config, STEP, models, planning, limit)
     return LossBatch(
         ids=[t.row.ids for t in trajectories],

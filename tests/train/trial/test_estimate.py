@@ -13,7 +13,7 @@ from transformers import Qwen3Model
 from harness.config.run import RemedyConfig
 from harness.policy import huggingface
 from harness.testing.live_bytes import Tracked
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from harness.train.engines.scoring import own_states
 from harness.train.loop import start
 from harness.train.loop.language_critic import actions_of
@@ -75,7 +75,7 @@ def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
     models = start.load(given, "cpu")
     optimiser = step.optimiser_of(given, models, 1e-6)
     meter = Tracked({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
-    engine = Transformers(models.learner)
+    engine = TransformersEngine(models.learner)
     size = step.full_size(given)
     drawn = meter.over(lambda: step.rollout(given, models, engine, size))
     shorter = step.rollout(given, models, engine, step.trained_size(given, size))
@@ -96,7 +96,7 @@ def test_what_a_critic_of_tokens_reads_is_within_the_estimate_of_an_update() -> 
     optimiser = step.optimiser_of(given, models, 1e-6)
     meter = Tracked({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
     size = step.trained_size(given, step.full_size(given))
-    drawn = step.rollout(given, models, Transformers(models.learner), size)
+    drawn = step.rollout(given, models, TransformersEngine(models.learner), size)
     limit = micro_batches.begin(given.trainer, None)
 
     def read(some: list[TokenTrajectory]) -> int:
@@ -121,7 +121,7 @@ def test_the_entropies_that_a_remedy_needs_are_taken_in_parts_as_the_update_is(
     given = replace(config(SMALL, tokens_at_once=16), remedy=remedy)
     models = start.load(given, "cpu")
     size = step.TrialSize(conversations=4, turns=2, turn_tokens=8)
-    talked = step.rollout(given, models, Transformers(models.learner), size)
+    talked = step.rollout(given, models, TransformersEngine(models.learner), size)
     passes, plain = list[tuple[bool, int]](), Qwen3Model.forward
 
     def forward(self: Any, *arguments: Any, **named: Any) -> Any:

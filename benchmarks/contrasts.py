@@ -114,7 +114,7 @@ def cells() -> Iterator[Cell]:
 def measure(cell: Cell, known: Sequence[Member], count: int, seed: int) -> Counted:
     rng, counted = np.random.default_rng(seed), Counted()
     for _ in range(count):
-        groups = sweeps.compared(sweeps.sweep(known, rng, cell.levels, cell.seeds))
+        groups = sweeps.compare_levels(sweeps.sweep(known, rng, cell.levels, cell.seeds))
         _count(cell, groups, counted)
     return counted
 

@@ -17,9 +17,9 @@ from itertools import repeat
 
 from harness.law.results import VERDICTS
 from harness.testing import cells, promises, quoted, uneven
-from harness.testing.cells import Intervals, RegimeResult
+from harness.testing.cells import IntervalCoverage, RegimeResult
 from harness.testing.synthetic import TRUE_A
-from harness.testing.uneven import Thinned
+from harness.testing.uneven import ThinnedResult
 
 PROCESSES = 2
 WITH_ONSET = ("kink_fall", "kink_flat", "kink_soft", "explode", "explode_level",
@@ -56,7 +56,7 @@ def main() -> None:
     print(f"\n{time.perf_counter() - began:.0f} s", file=sys.stderr)
 
 
-def _print_intervals(measured: Sequence[Intervals]) -> None:
+def _print_intervals(measured: Sequence[IntervalCoverage]) -> None:
     print("Coverage of 95% intervals, %; a in % of the truth; n_eff >= 7 only.\n")
     head = "cell | gated out % | a covered | ols a covered | a bias | a rmse | a half-width"
     head += " | ceiling covered | ols ceiling covered | ceiling half-width"
@@ -105,7 +105,7 @@ def _print_regimes(measured: Sequence[RegimeResult]) -> None:
         print(f"| {regime} | {word} | " + " | ".join(row) + " |")
 
 
-def _print_uneven(measured: Sequence[Thinned]) -> None:
+def _print_uneven(measured: Sequence[ThinnedResult]) -> None:
     print(f"\nRows at uneven steps: % terminal_fall, budget_spent: % {' / '.join(VERDICTS)}.")
     print("Nothing was promised of these.\n")
     print(uneven.table(measured))

@@ -61,7 +61,7 @@ def _of_law(known: Sequence[Member], rng: Generator, seeds: int) -> Tried:
     found = planned(task, known=False)
     if found is None or 2 * found.design.seeds > len(known):
         return Tried(None)
-    study = sweeps.compared(sweeps.sweep(known, rng, levels, found.design.seeds))
+    study = sweeps.compare_levels(sweeps.sweep(known, rng, levels, found.design.seeds))
     return Tried(found.design.seeds, any(_says(study, "ceiling")))
 
 

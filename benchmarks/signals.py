@@ -77,7 +77,7 @@ def plateau(seed: int, n: int, noise: Noise, at: float, rows: str = "all") -> fl
     log = SyntheticRun(
         np.arange(1.0, n + 1), np.ones(n), mean + 0.05 * synthetic.ar1(rng, n, noise.rho)
     )
-    step = regime.reward_plateau(_points(uneven.logged(log, rows)))
+    step = regime.reward_plateau(_points(uneven.thin_log(log, rows)))
     return None if step is None else step / n
 
 

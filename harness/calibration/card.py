@@ -17,8 +17,8 @@ from harness.calibration import (
     shipped_anchors,
 )
 from harness.calibration.anchors import LevelAnchors
-from harness.calibration.contexts import Contexts
-from harness.calibration.interval import ConfidenceInterval, Floats, clustered, mean, share
+from harness.calibration.contexts import ReplyContexts
+from harness.calibration.interval import ConfidenceInterval, Floats, clustered_mean, mean, share
 from harness.calibration.population import Conversations, Decade
 from harness.calibration.reply_measures import AcceptanceResult
 from harness.calibration.strategy_game import StrategyGame
@@ -139,7 +139,7 @@ class MeasuredLevel:
 
 def measure(
     level: DifficultyConfig,
-    contexts: Contexts,
+    contexts: ReplyContexts,
     group_size: int,
     reader: Reader = LEXICAL,
 ) -> MeasuredLevel:
@@ -167,12 +167,14 @@ def _card(
     pooled = list(members.values())
     best, schedule = best_policies(level, reader)
     references = {
-        n: population.named(level, n, anchors.USERS if n in anchors.SPOKEN else USERS, reader)
+        n: population.converse_with_reference(
+            level, n, anchors.USERS if n in anchors.SPOKEN else USERS, reader
+        )
         for n in population.NAMED
     }
     return LevelCard(
         acceptance=accepted.all(),
-        need_expression=clustered(shown, accepted.contexts.conversations),
+        need_expression=clustered_mean(shown, accepted.contexts.conversations),
         policies={name: _score(held.first(USERS)) for name, held in references.items()},
         zero_variance_groups=share(std == 0),
         tiny_variance_groups=share(std < population.TINY_STD),

@@ -33,7 +33,7 @@ def mean(values: ArrayLike) -> ConfidenceInterval | None:
     return ConfidenceInterval(value, value - half, value + half)
 
 
-def clustered(values: ArrayLike, clusters: ArrayLike) -> ConfidenceInterval | None:
+def clustered_mean(values: ArrayLike, clusters: ArrayLike) -> ConfidenceInterval | None:
     """Return the mean of clustered `values` with a t interval; None for fewer than two clusters.
 
     The standard error is cluster-robust; NaN values are left out.

@@ -87,7 +87,7 @@ def converse_with(
     return _converse(level, policy, keys, reader)
 
 
-def named(
+def converse_with_reference(
     level: DifficultyConfig, name: str, count: int, reader: Reader = LEXICAL
 ) -> Conversations:
     """Simulate the reference policy `name` with `count` users."""

@@ -146,7 +146,7 @@ def _judged(
     ]
     levels = {}
     for level, (answers, faults) in tested.items():
-        intervals = admission.measured(answers, faults).items()
+        intervals = admission.measure(answers, faults).items()
         values = {name: None if one is None else asdict(one) for name, one in intervals}
         problems = requirements.admission_problems(values)
         for one in plain:

@@ -120,7 +120,7 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Intervals:
+class IntervalCoverage:
     """One cell, over its runs with at least 7 effectively independent points."""
 
     cell: str
@@ -162,7 +162,7 @@ class LawOutcome:
     regime: str | None
 
 
-def intervals(cell: str, runs: int) -> Intervals:
+def intervals(cell: str, runs: int) -> IntervalCoverage:
     """Return coverage and width of the 95% intervals of a and of the ceiling in one cell."""
     make, n, noise = COVERAGE[cell]
     logs = [make(FIRST_SEED + s, n, noise) for s in range(runs)]
@@ -174,7 +174,7 @@ def intervals(cell: str, runs: int) -> Intervals:
     spreads = [f.spread for f in fits if f.spread is not None]
     ols = [classical(f.points) for f in fits]
     error = 100 * (np.array([s.a.value for s in spreads]) / synthetic.TRUE_A - 1)
-    return Intervals(
+    return IntervalCoverage(
         cell,
         100 * (1 - len(fits) / runs),
         _held([s.a for s in spreads], [o[0] for o in ols], synthetic.TRUE_A),
@@ -187,10 +187,10 @@ def intervals(cell: str, runs: int) -> Intervals:
 def _held(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Coverage:
     count = sum(i.low <= truth <= i.high for i in ours)
     width = float(np.median([half_width(i) for i in ours]))
-    return Coverage(count, len(ours), covered(ols, truth), width)
+    return Coverage(count, len(ours), coverage_percent(ols, truth), width)
 
 
-def covered(intervals: Sequence[Interval], truth: float) -> float:
+def coverage_percent(intervals: Sequence[Interval], truth: float) -> float:
     """Return the percentage of intervals that contain the truth."""
     return 100 * float(np.mean([i.low <= truth <= i.high for i in intervals]))
 
@@ -213,7 +213,7 @@ def points_of(log: SyntheticRun) -> Points:
     return Points(log.steps, log.entropy, log.reward)
 
 
-def judged(log: SyntheticRun) -> verdict.Verdict:
+def judge_run(log: SyntheticRun) -> verdict.Verdict:
     """Return the verdict on one run."""
     return look(log).verdict
 

@@ -53,7 +53,7 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.now -= self._seen.pop(at)
 
 
-class Tracked:
+class PeakMemory:
     """Measures the peak of torch's memory, including the models and the optimiser."""
 
     def __init__(self, models: Iterable[torch.nn.Module], optimiser: Any) -> None:

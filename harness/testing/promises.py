@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from harness.testing.cells import Coverage, Intervals, RegimeResult
+from harness.testing.cells import Coverage, IntervalCoverage, RegimeResult
 from harness.testing.synthetic import TRUE_A
 
 COVERED, COVERED_MEDIAN, SIGNIFICANT = 90.0, 93.0, 0.01
@@ -66,7 +66,7 @@ class Promise:
     short: tuple[str, ...]
 
 
-def of_intervals(measured: Sequence[Intervals]) -> list[Promise]:
+def of_intervals(measured: Sequence[IntervalCoverage]) -> list[Promise]:
     """Return the promises about coverage and width, over the cells without drift."""
     cells = [m for m in measured if not m.cell.startswith("drift")]
     found: list[Promise] = []
@@ -90,7 +90,7 @@ def significantly_low(held: Coverage) -> bool:
     return bool(stats.binom.cdf(held.count, held.of, COVERED / 100) < SIGNIFICANT)
 
 
-def _over_peers(cells: Sequence[Intervals], index: int) -> dict[str, float]:
+def _over_peers(cells: Sequence[IntervalCoverage], index: int) -> dict[str, float]:
     ratios = {}
     for m in cells:
         ours = (100 * m.a.half_width / TRUE_A, m.ceiling.half_width)[index]

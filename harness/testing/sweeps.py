@@ -58,7 +58,7 @@ def sweep(
     """Return `seeds` runs of each level, drawn from `known` without replacement."""
     drawn = iter(rng.choice(len(known), size=len(levels) * seeds, replace=False))
     return [
-        moved(
+        shift_rewards(
             known[next(drawn)],
             rng.normal(level.ceiling, level.spread) - TRUE_CEILING,
             f"level {place}",
@@ -69,7 +69,7 @@ def sweep(
     ]
 
 
-def moved(member: Member, by: float, level: str, seed: int) -> Member:
+def shift_rewards(member: Member, by: float, level: str, seed: int) -> Member:
     """Return the run with all rewards raised by `by`, as a run of another level and seed."""
     run, who = member.result, member.identity
     config: dict[str, Any] = dict(who.config or {})
@@ -108,7 +108,7 @@ def _numbers(law: LawNumbers | None, by: float) -> LawNumbers | None:
     return replace(law, b=_higher(law.b, by), ceiling=_higher(law.ceiling, by))
 
 
-def compared(members: Sequence[Member]) -> tuple[GroupResult, ...]:
+def compare_levels(members: Sequence[Member]) -> tuple[GroupResult, ...]:
     """Return the groups of a sweep, with their contrasts, in the order of its levels."""
     found = groups.group(members, pool_unlike=False).groups
     return contrasts.contrasted(found, members, DEFAULT_MARGINS, pool_unlike=False)

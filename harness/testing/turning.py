@@ -15,7 +15,7 @@ from harness.testing.synthetic import Floats, Noise, SyntheticRun
 
 
 @dataclass(frozen=True)
-class Turned:
+class TurningRun:
     """A run whose H first falls, and rises from `log.onset` on."""
 
     log: SyntheticRun
@@ -53,7 +53,7 @@ def _after(u: Floats, at: float) -> Floats:
     return np.maximum(u - at, 0.0)
 
 
-def risen(shape: str, seed: int, n: int, noise: Noise) -> Turned:
+def rising_run(shape: str, seed: int, n: int, noise: Noise) -> TurningRun:
     """Return a run in which H falls, then rises from 30 to 80% of the run on; R follows the law."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     at = rng.uniform(0.3, 0.8)
@@ -62,7 +62,7 @@ def risen(shape: str, seed: int, n: int, noise: Noise) -> Turned:
         seed, n, noise, lambda _: np.exp(log_h), lambda h: synthetic.law(h, a=0.1, b=0.9)
     )
     lowest = int(np.argmax(log_h <= log_h.min() + 1e-9))
-    return Turned(replace(log, onset=1 + at * n), 1.0 + lowest)
+    return TurningRun(replace(log, onset=1 + at * n), 1.0 + lowest)
 
 
 DEATHS: dict[str, Callable[[Generator, int], Floats]] = {
@@ -74,7 +74,7 @@ DEATHS: dict[str, Callable[[Generator, int], Floats]] = {
 """The reward after its death."""
 
 
-def died(death: str, seed: int, n: int, noise: Noise) -> SyntheticRun:
+def dying_run(death: str, seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a lawful run whose R dies between 30 and 85% of the run, at step `onset`."""
     log, rng = synthetic.lawful(seed, n, noise), np.random.default_rng([seed, 1])
     at = int(rng.uniform(0.3, 0.85) * n)
@@ -82,7 +82,7 @@ def died(death: str, seed: int, n: int, noise: Noise) -> SyntheticRun:
     return replace(log, reward=reward, onset=1.0 + at)
 
 
-def glitched(
+def add_glitches(
     log: SyntheticRun, seed: int, value: float, burst: bool, share: float = 0.01
 ) -> SyntheticRun:
     """Return the log with H set to `value` in `share` of the rows, singly or in bursts.

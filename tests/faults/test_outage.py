@@ -19,7 +19,7 @@ from harness.errors import EndpointError
 from harness.execution import progress, progress_view
 from harness.records.run_folder import RunFolder
 from harness.simulator.served.faults import EndpointFault, Outages
-from harness.testing.commands import until
+from harness.testing.commands import wait_until
 from tests.faults.outages import ANSWERS, BUSY, REFUSED, a_run, away, lost
 from tests.simulator.endpoint import HANG, Body, completion, data, play, purpose, response, serving
 from tests.train.made import go_on, status
@@ -99,7 +99,7 @@ def test_a_stop_ends_the_wait(tmp_path: Path, record_property: Record) -> None:
     with serving(away(1e6)) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url, trainer={"grace_s": 0.5})
         with child_of(run) as child:
-            until(lambda: status(run)["reason"], "word of the outage")
+            wait_until(lambda: status(run)["reason"], "word of the outage")
             waiting = status(run)
             shown = progress_view.line(progress.RunWatcher(run.path, "run", 3).read())
             child.send_signal(signal.SIGTERM)

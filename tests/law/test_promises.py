@@ -8,7 +8,7 @@ import pytest
 
 from harness.law.estimate import identifiability
 from harness.testing import cells, promises, synthetic
-from harness.testing.cells import Coverage, Intervals, RegimeResult
+from harness.testing.cells import Coverage, IntervalCoverage, RegimeResult
 from harness.testing.synthetic import LOW
 
 PEER_A, PEER_CEILING = 15.6, 0.0216
@@ -19,9 +19,9 @@ def held(count: int, half_width: float) -> Coverage:
     return Coverage(count, 500, 70.0, half_width)
 
 
-def one_cell(count: int = 480, wider: float = 1.0) -> Intervals:
+def one_cell(count: int = 480, wider: float = 1.0) -> IntervalCoverage:
     a = held(count, wider * PEER_A / 100 * synthetic.TRUE_A)
-    return Intervals("n200 rho.5 sigma.05", 0.0, a, held(480, PEER_CEILING), 0.0, 5.0)
+    return IntervalCoverage("n200 rho.5 sigma.05", 0.0, a, held(480, PEER_CEILING), 0.0, 5.0)
 
 
 def said(found: list[promises.Promise], text: str) -> str:

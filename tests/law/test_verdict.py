@@ -27,7 +27,7 @@ Make = Callable[[int, int, Noise], SyntheticRun]
 
 
 def words(make: Make, n: int, noise: Noise) -> Counter[str]:
-    counts = Counter(cells.judged(make(s, n, noise)).word for s in range(RUNS))
+    counts = Counter(cells.judge_run(make(s, n, noise)).word for s in range(RUNS))
     counts[HOLDS] = sum(counts[word] for word in promises.CLAIMED)
     return counts
 
@@ -76,7 +76,7 @@ def test_a_reward_that_stops_with_entropy_seldom_passes_for_the_law(n: int, nois
 def test_where_exp_h_hardly_moves_a_true_law_is_not_denied() -> None:
     """The law asks for 0.016 of reward there, which says nothing of a as steep as the true one."""
     found = [
-        cells.judged(synthetic.lawful(s, 300, LOW, synthetic.exponential(0.5, 0.1)))
+        cells.judge_run(synthetic.lawful(s, 300, LOW, synthetic.exponential(0.5, 0.1)))
         for s in range(RUNS)
     ]
     assert not any("no_relation" in verdict.reasons for verdict in found)
@@ -95,8 +95,8 @@ def turning(seed: int, end: float, hacked: float) -> SyntheticRun:
 def test_a_fall_of_the_reward_is_no_turn_where_a_rise_of_h_explains_it() -> None:
     turn = "reward_falls_while_entropy_falls"
     for seed in range(20):
-        assert turn not in cells.judged(turning(seed, end=0.6, hacked=0.0)).reasons
-        assert turn in cells.judged(turning(seed, end=0.32, hacked=0.5)).reasons
+        assert turn not in cells.judge_run(turning(seed, end=0.6, hacked=0.0)).reasons
+        assert turn in cells.judge_run(turning(seed, end=0.32, hacked=0.5)).reasons
 
 
 REASON_OF: dict[str, tuple[Make, int, str]] = {
@@ -113,14 +113,14 @@ REASON_OF: dict[str, tuple[Make, int, str]] = {
 @pytest.mark.parametrize("name", REASON_OF)
 def test_each_regime_gets_its_reason(name: str) -> None:
     make, n, reason = REASON_OF[name]
-    found = cells.judged(make(1, n, LOW))
+    found = cells.judge_run(make(1, n, LOW))
     assert reason in found.reasons
     assert set(found.reasons) <= set(REASONS)
 
 
 def test_a_law_fitted_on_half_predicts_the_other_half_and_chance_does_not() -> None:
-    lawful = cells.judged(synthetic.lawful(1, 1000, LOW, lambda u: 1 - 0.9 * u)).skill
-    unrelated = cells.judged(synthetic.saturating(1, 1000, LOW)).skill
+    lawful = cells.judge_run(synthetic.lawful(1, 1000, LOW, lambda u: 1 - 0.9 * u)).skill
+    unrelated = cells.judge_run(synthetic.saturating(1, 1000, LOW)).skill
     assert lawful is not None
     assert unrelated is not None
     assert lawful > 0.5

@@ -14,7 +14,7 @@ from scipy.stats import t
 from harness.config.run import INTENTIONS, TEMPERAMENTS, RunConfig
 from harness.probes import novelty, over_users, unfamiliarity
 from harness.simulator.factory import SimulatorPlugIn
-from harness.simulator.personas import PERSONAS, Persona, Tellable
+from harness.simulator.personas import PERSONAS, Persona, PersonaSentence
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.state import User, draw_user
 from harness.train.metrics.held_out import Meeting, levels_of
@@ -115,7 +115,9 @@ def test_users_of_a_plug_in_have_no_unfamiliarity() -> None:
 
 
 def persona(name: str, *told: str) -> Persona:
-    return Persona(name, "it", told, (), "plain", tuple(Tellable("fact", one) for one in told))
+    return Persona(
+        name, "it", told, (), "plain", tuple(PersonaSentence("fact", one) for one in told)
+    )
 
 
 def test_unfamiliarity_is_0_of_who_tells_the_same_and_1_of_who_shares_nothing() -> None:

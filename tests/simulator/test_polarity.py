@@ -20,7 +20,7 @@ from harness.simulator.scripted.language_guard import MAX_CHARACTERS
 from harness.simulator.scripted.polarity import polarity_of
 from harness.simulator.scripted.reading import read
 from harness.simulator.scripted.sentence_features import extract_features, tokenise
-from harness.simulator.scripted.word_kinds import ANY, ANY_FEW, PHRASE_KINDS, PHRASES, Match
+from harness.simulator.scripted.word_kinds import ANY, ANY_FEW, PHRASE_KINDS, PHRASES, PhraseMatch
 from harness.simulator.scripted.words import words
 
 TWINS = [
@@ -45,9 +45,9 @@ def said(phrase: str) -> str:
     return " ".join("really" if w == ANY else w for w in phrase.split() if w != ANY_FEW)
 
 
-def whole(phrase: str, polarity: str, kind: str) -> Match:
+def whole(phrase: str, polarity: str, kind: str) -> PhraseMatch:
     """Return what is to be found in a phrase by itself: all of it."""
-    return Match(0, len(words(said(phrase))), polarity, kind)
+    return PhraseMatch(0, len(words(said(phrase))), polarity, kind)
 
 
 VOCABULARY = {polarity: [said(phrase) for p, _, phrase in ROWS if p == polarity]

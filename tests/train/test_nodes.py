@@ -209,7 +209,7 @@ def test_a_node_of_a_job_hears_of_a_first_process_that_was_killed(
         )
         for number in (0, 1)
     )  # fmt: skip
-    child = commands.until(lambda: child_of(first.pid, "harness.train"), "the run's process")
+    child = commands.wait_until(lambda: child_of(first.pid, "harness.train"), "the run's process")
     os.kill(child, signal.SIGKILL)
     began = time.monotonic()
     both = ended([first, other])

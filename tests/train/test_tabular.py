@@ -10,7 +10,7 @@ import pytest
 from harness.config.run import EMOTIONAL_INTENTIONS, MAX_TURNS, STRATEGIES
 from harness.config.run import LEVELS as NAMES
 from harness.errors import DataError
-from harness.policy.memory import nothing_heard
+from harness.policy.memory import empty_memory
 from harness.policy.observation import CUES, hear
 from harness.policy.tabular import PRIOR, TabularPolicy, observe
 from harness.simulator.scripted.dynamics import DISCLOSURES
@@ -197,7 +197,7 @@ def test_a_table_by_turn_of_an_older_version_is_the_same_policy(tmp_path: Path) 
     policy = load(tmp_path, TabularPolicy.start("last_words"))
     for turn in (0, 1, MAX_TURNS - 1):
         heard = replace(
-            nothing_heard(1),
+            empty_memory(1),
             replies=np.array([turn]),
             mood=np.array([1]),
             cue=np.array([10]),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harness.calibration.interval import ConfidenceInterval, Floats, clustered, mean, share
+from harness.calibration.interval import ConfidenceInterval, Floats, clustered_mean, mean, share
 from harness.calibration.validity.measure import has_asked_word
 from harness.calibration.validity.replies import LOW_EFFORT, pairs, questions, texts
 from harness.config.run import DifficultyConfig
@@ -181,7 +181,7 @@ def _changes(turns: Sequence[UserTurn]) -> Floats:
     return np.array([np.nan if turn.change is None else turn.change for turn in turns], float)
 
 
-def measured(answers: AnswerSummary, faults: FaultCounts) -> dict[str, ConfidenceInterval | None]:
+def measure(answers: AnswerSummary, faults: FaultCounts) -> dict[str, ConfidenceInterval | None]:
     """Return the measures of one level: those of the validity card, and some of its own.
 
     A reply counts as heard as hurtful if it lowers the mood.
@@ -218,7 +218,7 @@ def _of_turns(hits: ArrayLike, changes: Floats) -> ConfidenceInterval | None:
     """Return a share of turns, clustered by conversation."""
     values = np.where(np.isfinite(changes), np.asarray(hits, float), np.nan)
     conversations = np.broadcast_to(np.arange(len(changes))[:, None], changes.shape)
-    interval = clustered(values.ravel(), conversations.ravel())
+    interval = clustered_mean(values.ravel(), conversations.ravel())
     if interval is None or interval.low < interval.high:
         return interval
     return share([interval.value > 0.5] * len(changes))  # all equal: an interval of positive width

@@ -42,7 +42,7 @@ Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class HeardStrategy:
+class StrategyAgreement:
     """Results for the utterances annotated with one strategy."""
 
     n: int
@@ -53,7 +53,7 @@ class HeardStrategy:
 
 
 @dataclass(frozen=True)
-class Hearing:
+class RecognitionAgreement:
     """Agreement of the recognised strategies of real utterances with their annotation."""
 
     n: int
@@ -67,7 +67,7 @@ class Hearing:
     unheard: ConfidenceInterval | None
     not_language: ConfidenceInterval | None
     """Share that the user would not take as language."""
-    by_strategy: dict[str, HeardStrategy]
+    by_strategy: dict[str, StrategyAgreement]
     reader: str
 
     def to_json(self) -> dict[str, object]:
@@ -95,7 +95,9 @@ def utterances(path: Path) -> list[tuple[str, str]]:
     return list(pairs)
 
 
-def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXICAL) -> Hearing:
+def measure(
+    annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXICAL
+) -> RecognitionAgreement:
     """Compare the strategies recognised in each text with its annotated strategy."""
     reader.hear([sentence for _, text in annotated for sentence in sentences(text)])  # one batch
     heard = [recognise(text, reader) for _, text in annotated]
@@ -106,7 +108,7 @@ def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXIC
     judged = [n for n, (label, _) in enumerate(annotated) if label != "other"]
     given = np.array([STRATEGIES.index(annotated[n][0]) for n in judged], np.int64)
     last = [STRATEGIES.index(heard[n][-1]) if heard[n] else len(STRATEGIES) for n in judged]
-    return Hearing(
+    return RecognitionAgreement(
         n=len(annotated),
         agreement=share(agrees),
         heard_per_utterance=mean([len(some) for some in heard]),
@@ -114,7 +116,7 @@ def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXIC
         unheard=share(silent),
         not_language=share([language_guard.fault(text) is not None for _, text in annotated]),
         by_strategy={
-            name: HeardStrategy(
+            name: StrategyAgreement(
                 len(places), share([agrees[n] for n in places]), share([silent[n] for n in places])
             )
             for name, places in by_label.items()

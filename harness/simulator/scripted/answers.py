@@ -13,7 +13,7 @@ from dataclasses import field, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.scripted import questions
-from harness.simulator.scripted.lines import ANSWERS, HURTFUL, all_lines, unsaid
+from harness.simulator.scripted.lines import ANSWERS, HURTFUL, all_lines, pick_unsaid
 from harness.simulator.scripted.questions import ABSENT, OF_THE_TALK, ParsedQuestion
 from harness.simulator.scripted.relevance import (
     ENTITIES,
@@ -22,7 +22,7 @@ from harness.simulator.scripted.relevance import (
     ranked,
 )
 from harness.simulator.scripted.yes_or_no import says_neither, says_no
-from harness.simulator.state import Disclosed, State
+from harness.simulator.state import Disclosures, State
 from harness.utils.record import record
 
 REFUSES = (0.10, 0.07, 0.04, 0.02)
@@ -117,14 +117,14 @@ class _Speaker:
 
     def __init__(self, state: State, u: Sequence[float]) -> None:
         self.state, self.u = state, u
-        self.disclosed: Disclosed = state.disclosed
+        self.disclosed: Disclosures = state.disclosed
         self.persona = state.user.persona
         self.voice = self.persona.voice
         self.entities = ENTITIES[state.user.persona_index]
 
     def line(self, table: str, closed: bool = False, **values: str) -> UserAnswer:
         """Return a single line of `table` as the whole answer."""
-        line = unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
+        line = pick_unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
         return UserAnswer((_capital(line.format(**values)),), closed=closed, lines=(line,))
 
     def offered(self, question: ParsedQuestion, rises: bool) -> UserAnswer:
@@ -143,7 +143,7 @@ class _Speaker:
         """Return a line that says the kind of the need; the level decides how much more follows."""
         emotional = self.state.user.intention in EMOTIONAL_INTENTIONS
         pool = ANSWERS["wants_kind"]["emotional" if emotional else "rational"]
-        line = unsaid(pool, self.disclosed.lines, self.u[2])
+        line = pick_unsaid(pool, self.disclosed.lines, self.u[2])
         return UserAnswer((line,), need=True, lines=(line,))
 
     def is_safe(self, question: ParsedQuestion) -> UserAnswer:

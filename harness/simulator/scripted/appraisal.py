@@ -125,14 +125,14 @@ def appraise(
         repetition=SAID_BEFORE if stale else 0.0,
         fatigue=_mean_fatigue(reading.strategy_set, state.past_strategies),
         form=_form(reading.word_count, len(reading.strategy_set), cut),
-        hurt=HURT if hurts(reading, state) else 0.0,
+        hurt=HURT if is_hurtful(reading, state) else 0.0,
         doubt=DOUBT * max(0.0, suspicion),
         coldness=COLD * max(0.0, 1 - reading.caring / WARM_FROM),
         puzzled=PUZZLED if puzzled else 0.0,
     )
 
 
-def hurts(reading: ReplyReading, state: State) -> bool:
+def is_hurtful(reading: ReplyReading, state: State) -> bool:
     """Return whether the user of `state` hears `reading` as hurtful."""
     evidence = reading.hurt_evidence + dynamics.PRIOR_OF_SUSPICION * state.suspicion
     return reading.hurts or evidence > dynamics.HURTFUL_FROM
@@ -193,7 +193,7 @@ def _pick_up(reading: ReplyReading, state: State) -> float:
     return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
 
 
-def taken_up(text: str, state: State) -> tuple[str, ...]:
+def find_taken_up(text: str, state: State) -> tuple[str, ...]:
     """Return the told sentences, then the feelings, that `text` takes up, in the user's words.
 
     Appraisal.pick_up rewards them.

@@ -24,7 +24,7 @@ class Judgement:
 
 
 @lru_cache(maxsize=16384)
-def judged(sentence: str) -> Judgement:
+def judge(sentence: str) -> Judgement:
     """Return the judgements of a sentence."""
     kinds = extract_features(sentence).phrase_kinds
     return Judgement(

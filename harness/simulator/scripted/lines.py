@@ -106,7 +106,7 @@ def manner(text: str, voice: str) -> str:
     return _TO_SHORTEN.sub(lambda m: _SHORT[m.group()], text) if voice == "short" else text
 
 
-def expanded(text: str) -> str:
+def expand_contractions(text: str) -> str:
     """Return `text` with the contractions of `manner` undone."""
     return _TO_EXPAND.sub(lambda m: _LONG[m.group()], text)
 
@@ -130,7 +130,7 @@ def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str
     return (*pool, *(line for name in fitting for line in LINES[name][temperament]))
 
 
-def unsaid(pool: tuple[str, ...], said: frozenset[str], u: float) -> str:
+def pick_unsaid(pool: tuple[str, ...], said: frozenset[str], u: float) -> str:
     """Return a line of `pool` by the draw `u`, not one of `said` unless all have been said."""
     if said.isdisjoint(pool):
         return pick(pool, u)
@@ -149,7 +149,7 @@ def _phrases() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
     chosen = [some for name, some in (*LINES.items(), *ANSWERS.items())
               if name not in ("new_feeling", "told_feeling", "name")]  # fmt: skip
     every = {line for some in chosen for line in rows_of(some)}
-    fixed = frozenset(expanded(line) for line in every if "{" not in line)
+    fixed = frozenset(expand_contractions(line) for line in every if "{" not in line)
     open_lines = [
         re.escape(line).replace(r"\{n\}", r"\d+").replace(r"\{x\}", r"[\w' ]+")
         .replace(r"\{e\}", r"\w+").replace(r"\{t\}", ".+")
@@ -170,7 +170,7 @@ def shows_attitude(text: str) -> bool:
 
 def speaks_of_need(text: str) -> bool:
     """Return whether `text` contains a line about the user's intention."""
-    plain = expanded(text)
+    plain = expand_contractions(text)
     return any(line in plain for line in NEED_LINES)
 
 

@@ -184,7 +184,7 @@ _RULES = read_rules(RULES)
 _SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
 
 
-def asked(text: str) -> ParsedQuestion | None:
+def question_in(text: str) -> ParsedQuestion | None:
     """Return the question to answer in `text`: the last one about safety, or else the last one."""
     return asked_and_asking(text)[0]
 
@@ -196,7 +196,7 @@ def asking(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def asked_and_asking(text: str) -> tuple[ParsedQuestion | None, str]:
-    """Return (`asked`, `asking`) of a text."""
+    """Return (`question_in`, `asking`) of a text."""
     spoken = sentences(_spelled_out(text))
     found = [q for q in map(_understood, spoken) if q is not None]
     grave = [q for q in found if q.subject == "safe"]

@@ -7,7 +7,7 @@ line.
 from __future__ import annotations
 
 from harness.simulator.scripted.answers import UserAnswer
-from harness.simulator.scripted.lines import LINES, MORE, of_user, unsaid
+from harness.simulator.scripted.lines import LINES, MORE, of_user, pick_unsaid
 from harness.simulator.scripted.questions import ParsedQuestion
 from harness.simulator.state import State
 from harness.utils.record import record
@@ -55,22 +55,22 @@ def reaction(
     """
     said, user = state.disclosed.lines, state.user
     if heard.reason == "puzzled":
-        return unsaid(LINES["puzzled"]["any"], said, u)
+        return pick_unsaid(LINES["puzzled"]["any"], said, u)
     hides = not shows or heard.change == 0 or heard.reason == "unmoved"
     if hides or (heard.rises and heard.closes):
-        return unsaid(_flat(heard, told), said, u)
+        return pick_unsaid(_flat(heard, told), said, u)
     unanswered = heard.question is not None and not heard.closes and told is None
     if ended and unanswered and not heard.rises:
-        return unsaid(LINES["leaves_question"]["any"], said, u)
+        return pick_unsaid(LINES["leaves_question"]["any"], said, u)
     if heard.reason.startswith(MORE):
-        return unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
+        return pick_unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
     way = "rise" if heard.rises else "fall"
     checks = heard.question is not None and heard.question.subject == "checked"
     temperament = None if checks else user.temperament
     pool = of_user(f"{way}.{heard.reason}", user.persona.voice, temperament)
     if heard.denied:  # the denial already begins with `No`
         pool = tuple([line for line in pool if not line.startswith("No")])
-    return unsaid(pool, said, u)
+    return pick_unsaid(pool, said, u)
 
 
 def _flat(heard: ReplyEffect, told: UserAnswer | None) -> tuple[str, ...]:

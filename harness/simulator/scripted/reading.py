@@ -13,7 +13,7 @@ from itertools import chain
 
 from harness.simulator.personas import EVERYONE
 from harness.simulator.scripted import kept_replies, language_guard
-from harness.simulator.scripted.judgements import judged
+from harness.simulator.scripted.judgements import judge
 from harness.simulator.scripted.lines import FALLS, LINES, NEED_LINES, RISES, all_lines
 from harness.simulator.scripted.questions import ParsedQuestion, asked_and_asking
 from harness.simulator.scripted.recognition import flatters
@@ -26,7 +26,14 @@ from harness.simulator.scripted.replies import (
 )
 from harness.simulator.scripted.sentence_guard import LanguageFault
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceLabel, SentenceReader
-from harness.simulator.scripted.words import FUNCTION_WORDS, content, said, sentences, stem, words
+from harness.simulator.scripted.words import (
+    FUNCTION_WORDS,
+    content,
+    sentences,
+    stem,
+    strip_labels,
+    words,
+)
 from harness.utils.remembered import Remembered
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
@@ -178,7 +185,7 @@ def _of_row(text: str) -> ReplyReading | None:
 def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[ReplyReading]:
     """Yield the reading of each text."""
     whole = [text[: language_guard.MAX_CHARACTERS + 1] for text in texts]
-    parts = [sentences(said(text)) for text in whole]
+    parts = [sentences(strip_labels(text)) for text in whole]
     heard = iter(reader.hear([sentence for some in parts for sentence in some]))
     for text, begins, some in zip(texts, whole, parts, strict=True):
         read = [_read_sentence(sentence, next(heard)) for sentence in some]
@@ -228,7 +235,7 @@ def _read_sentence(sentence: str, heard: SentenceLabel) -> SentenceReading:
     stems, frame = stems_and_frame(plain)
     facts = frozenset(_facts(stems))
     hollow = echoes(plain) or flatters(plain)
-    polarity, judgement = heard.polarity, judged(sentence)
+    polarity, judgement = heard.polarity, judge(sentence)
     hurts = judgement.dismisses and polarity.caring < KIND_FROM
     return SentenceReading(
         plain,

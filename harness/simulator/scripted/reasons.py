@@ -118,11 +118,11 @@ def of_hurt(taken: AppraisedReply) -> str:
     reading = taken.reading
     if _found(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
         return "brushed"
-    belittles = reading.severe or reading.hurts or denied(reading)
+    belittles = reading.severe or reading.hurts or denial_of(reading)
     return "cruel" if belittles or reading.hurt_evidence > _CRUEL else "hurt"
 
 
-def denied(reading: ReplyReading) -> str:
+def denial_of(reading: ReplyReading) -> str:
     """Return a first-person denial of a cruel reply's accusation; empty if there is none."""
     accused = max(reading.sentences, key=lambda sentence: sentence.hurt_log_odds)
     return denial(accused.plain)

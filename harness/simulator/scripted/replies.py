@@ -95,7 +95,7 @@ class ReplyReading:
     fault: LanguageFault | None
     """Why the text is not language; None if it is."""
     question: ParsedQuestion | None
-    """The question to answer; see `questions.asked`."""
+    """The question to answer; see `questions.question_in`."""
     asking: str
     """How far the text asks; see `questions.asking`."""
 

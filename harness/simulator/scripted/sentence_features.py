@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from harness.simulator.scripted.word_kinds import Match, phrases_in, word_kinds
+from harness.simulator.scripted.word_kinds import PhraseMatch, phrases_in, word_kinds
 from harness.simulator.scripted.words import FUNCTION_WORDS, asks, words
 
 NEGATORS = frozenset(
@@ -62,7 +62,7 @@ def extract_features(sentence: str) -> SentenceFeatures:
     """Return the features of one sentence."""
     tokens = tokenise(sentence)
     stop = "?" if asks(sentence) else "."
-    matches = [(match, denied(match, tokens)) for match in phrases_in(tokens)]
+    matches = [(match, is_negated(match, tokens)) for match in phrases_in(tokens)]
     features = set(_word_features(tokens, stop))
     for match, is_denied in matches:
         sign = "N" if is_denied else "P"
@@ -135,7 +135,7 @@ def _in_frame(token: str, kinds: Sequence[str]) -> str:
     return token if token in FUNCTION_WORDS or token == _BREAK else "_"
 
 
-def denied(match: Match, tokens: Sequence[str]) -> bool:
+def is_negated(match: PhraseMatch, tokens: Sequence[str]) -> bool:
     """Return whether a negator shortly before a phrase negates it."""
     before = tokens[max(0, match.start - BEFORE_PHRASE) : match.start]
     return not NEGATORS.isdisjoint(before)

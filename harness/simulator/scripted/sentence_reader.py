@@ -63,9 +63,9 @@ LEXICAL = LexicalReader()
 
 @lru_cache(maxsize=16384)
 def _heard(sentence: str) -> SentenceLabel:
-    from harness.simulator.scripted.judgements import judged
+    from harness.simulator.scripted.judgements import judge
 
-    judgement = judged(sentence)
+    judgement = judge(sentence)
     return SentenceLabel(judgement.polarity, judgement.strategy)
 
 

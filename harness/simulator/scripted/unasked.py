@@ -30,7 +30,7 @@ FACTS_AT_TRUST = (3, 4, 5, 5)
 """Most facts that a user tells unasked, by trust."""
 
 
-def unasked(
+def unasked_disclosure(
     state: State, strategy: str | None, rises: bool, heard: frozenset[str]
 ) -> UserAnswer | None:
     """Return what the user tells after a reply of `strategy` that asked nothing, or None.

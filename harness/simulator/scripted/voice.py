@@ -21,11 +21,11 @@ from harness.simulator.scripted.feelings_and_needs import (
     feelings_of,
     need_line,
 )
-from harness.simulator.scripted.lines import ANSWERS, LINES, all_lines, manner, unsaid
+from harness.simulator.scripted.lines import ANSWERS, LINES, all_lines, manner, pick_unsaid
 from harness.simulator.scripted.reactions import ReplyEffect, reaction
-from harness.simulator.scripted.unasked import unasked
+from harness.simulator.scripted.unasked import unasked_disclosure
 from harness.simulator.scripted.words import content
-from harness.simulator.state import Disclosed, State, User
+from harness.simulator.state import Disclosures, State, User
 
 TELLS_AFTER_FALL = 0.9
 """Factor on the chance of an unasked disclosure after a reply that did not help."""
@@ -35,7 +35,7 @@ LED_TO = 0.4
 
 def opening(
     user: User, emotion: int, rule: DisclosureRule, u: Sequence[float]
-) -> tuple[Disclosed, str]:
+) -> tuple[Disclosures, str]:
     """Return the disclosures and the text of the opening: topic, fact, feeling, maybe a need."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
@@ -44,7 +44,7 @@ def opening(
     if u[2] < rule.expression:
         needs = (need_line(rule.lines, user.intention, emotion, False, (), u[3]),)
     parts = [opener(user, u[4:]), persona.facts[0], line.format(e=feeling), *needs]
-    disclosed = Disclosed((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
+    disclosed = Disclosures((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
     return disclosed, manner(" ".join(parts), persona.voice)
 
 
@@ -57,14 +57,14 @@ def opener(user: User, u: Sequence[float]) -> str:
     return pick(LINES["opener"][persona.voice], u[1]).format(t=persona.topic)
 
 
-def answered(
+def compose_answer(
     state: State,
     heard: ReplyEffect,
     rule: DisclosureRule,
     ended: str | None,
     u: Sequence[float],
     w: Sequence[float],
-) -> tuple[Disclosed, str]:
+) -> tuple[Disclosures, str]:
     """Return the disclosures after the turn, and the user's words.
 
     The draws `u` decide the reaction, whether it shows, and what is told. The draws `w` decide the
@@ -72,18 +72,18 @@ def answered(
     """
     shows, turn = u[1] < rule.expression, _TurnComposer(state, heard, rule, w)
     if ended is not None:
-        told = turn.told_last(ended)
+        told = turn.tell_last(ended)
         first = reaction(state, heard, shows, u[0], told, ended=True)
         return state.disclosed, turn.last_words(first, told, ended)
-    told = turn.told(u[2:])
+    told = turn.tell(u[2:])
     first = reaction(state, heard, shows, u[0], told)
     said_so = shows and heard.reason in ("suggest", "offer", "restate")
     if told is not None and told.reaction and said_so:
         told = replace(told, sentences=told.sentences[1:])
     path = state.user.path
     if path is not None and paths.tests(path, state.trust) and not heard.closes:
-        return turn.composed(first, told, None, None, turn.test(path, shows, u[7]))
-    return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
+        return turn.compose(first, told, None, None, turn.test(path, shows, u[7]))
+    return turn.compose(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
 
 class _TurnComposer:
@@ -96,7 +96,7 @@ class _TurnComposer:
         self.before, self.lines = state.disclosed, set[str]()
         self.voice = state.user.persona.voice
 
-    def told(self, u: Sequence[float]) -> UserAnswer | None:
+    def tell(self, u: Sequence[float]) -> UserAnswer | None:
         """Return the answer to a question, or else an unasked disclosure; None without either."""
         heard = self.heard
         if heard.closes:
@@ -106,7 +106,7 @@ class _TurnComposer:
         chance = self.rule.expression * (1.0 if heard.rises else TELLS_AFTER_FALL)
         if u[0] >= chance:
             return None
-        return unasked(self.state, heard.strategy, heard.rises, heard.stems)
+        return unasked_disclosure(self.state, heard.strategy, heard.rises, heard.stems)
 
     def feeling(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return the feeling that the user speaks of, if any."""
@@ -131,7 +131,7 @@ class _TurnComposer:
 
     def test(self, path: str, shows: bool, u: float) -> str:
         """Return a line that tests the supporter; after thanks it begins with `But`."""
-        line = unsaid(paths.LINES[path], self.before.lines, u)
+        line = pick_unsaid(paths.LINES[path], self.before.lines, u)
         self.lines.add(line)
         return paths.taking_back(line) if shows and self.heard.rises else line
 
@@ -141,7 +141,7 @@ class _TurnComposer:
         weighs = self.state.emotion < MET
         return unasked and weighs and self.heard.rises and self.w[5] < LED_TO
 
-    def told_last(self, ended: str) -> UserAnswer | None:
+    def tell_last(self, ended: str) -> UserAnswer | None:
         """Return the answer in a last turn, if any.
 
         A user who leaves answers only a question about their safety.
@@ -166,14 +166,14 @@ class _TurnComposer:
             parts.insert(0 if told.index is not None else len(parts), felt)
         return " ".join((first, *parts, goodbye))
 
-    def composed(
+    def compose(
         self,
         first: str,
         told: UserAnswer | None,
         feeling: str | None,
         need: str | None,
         test: str | None = None,
-    ) -> tuple[Disclosed, str]:
+    ) -> tuple[Disclosures, str]:
         """Return the disclosures after the turn, and the parts joined in a coherent order."""
         before, parts = self.before, list[str]()
         self.lines.add(first)
@@ -198,10 +198,10 @@ class _TurnComposer:
             parts.append(test)
         answers_it = told is not None and told.reaction
         if not parts and not self.heard.closes and not answers_it:
-            parts.append(unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
+            parts.append(pick_unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
             self.lines.add(parts[-1])
         index = None if told is None else told.index
-        disclosed = Disclosed(
+        disclosed = Disclosures(
             before.told if index is None else (*before.told, index),
             before.feelings | {feeling} if feeling else before.feelings,
             index is not None,
@@ -211,7 +211,7 @@ class _TurnComposer:
         return disclosed, " ".join((first, *parts))
 
     def _line(self, table: str) -> str:
-        line = unsaid(ANSWERS[table][self.voice], self.before.lines, self.w[8])
+        line = pick_unsaid(ANSWERS[table][self.voice], self.before.lines, self.w[8])
         self.lines.add(line)
         return line
 

@@ -59,7 +59,7 @@ def answer(persona: int, question: ParsedSentence, told: Collection[int]) -> int
     return -number if score >= least else None
 
 
-def unasked(persona: int, about: frozenset[str], told: Collection[int]) -> int | None:
+def unasked_disclosure(persona: int, about: frozenset[str], told: Collection[int]) -> int | None:
     """Return the index of an unasked disclosure: what the reply touches on, else the next one."""
     topics = _topics(persona)
     left = [n for n, topic in enumerate(topics) if n not in told and topic != SAFE]

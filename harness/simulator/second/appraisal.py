@@ -10,7 +10,7 @@ from harness.simulator.second import answers, dynamics
 from harness.simulator.second.dynamics import Acceptance
 from harness.simulator.second.reading import HURTS_FROM, ParsedReply, hurt_of, read
 from harness.simulator.second.text import stems
-from harness.simulator.state import Disclosed, User
+from harness.simulator.state import Disclosures, User
 
 BLAMED = 0.15
 """Cost from which a part is given as the reason for a fall."""
@@ -29,7 +29,7 @@ BESIDE_FROM = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Appraised:
+class SecondAppraisal:
     """The appraisal of a reply by one user."""
 
     parts: Mapping[str, float]
@@ -62,12 +62,12 @@ def appraise(
     heard: ParsedReply,
     cut: bool,
     user: User,
-    disclosed: Disclosed,
+    disclosed: Disclosures,
     past: Sequence[frozenset[str]],
     spoken: frozenset[str],
     hurt_before: bool,
     acceptance: Acceptance,
-) -> Appraised:
+) -> SecondAppraisal:
     """Return the appraisal by `user` of a reply that is language.
 
     `past` has the acts of each reply so far, `spoken` the policy's sentences so far, and
@@ -92,13 +92,13 @@ def appraise(
     meant = {name: worth * (1 - doubt if worth > 0 else 1) for name, worth in parts.items()}
     if doubt:
         meant["hurt"] = -dynamics.CRUELTY * doubt
-    return Appraised(meant, acts, hurt >= HURTS_FROM)
+    return SecondAppraisal(meant, acts, hurt >= HURTS_FROM)
 
 
 def _acts(
     acts: frozenset[str],
     user: User,
-    disclosed: Disclosed,
+    disclosed: Disclosures,
     past: Sequence[frozenset[str]],
     acceptance: Acceptance,
 ) -> dict[str, float]:
@@ -107,7 +107,7 @@ def _acts(
     parts, lost = dict[str, float](), 0.0
     for act in sorted(acts):
         fresh = dynamics.value(act, user.intention, acceptance.goal, told)
-        left = dynamics.worn(fresh, dynamics.wear(act, past))
+        left = dynamics.worth_after_wear(fresh, dynamics.wear(act, past))
         parts[act] = share * fresh
         lost += share * (fresh - left)
     if lost > 0:
@@ -115,7 +115,7 @@ def _acts(
     return parts
 
 
-def _hurt(heard: ParsedReply, persona: int, disclosed: Disclosed) -> float:
+def _hurt(heard: ParsedReply, persona: int, disclosed: Disclosures) -> float:
     """Return the log-odds that a reply is cruel; restating what was told lowers them."""
     nats = []
     for said in heard.said:
@@ -124,7 +124,7 @@ def _hurt(heard: ParsedReply, persona: int, disclosed: Disclosed) -> float:
     return hurt_of(nats)
 
 
-def taken_up(text: str, user: User, disclosed: Disclosed) -> tuple[str, ...]:
+def find_taken_up(text: str, user: User, disclosed: Disclosures) -> tuple[str, ...]:
     """Return what a reply takes up, in the user's words: told sentences, feelings, and the topic.
 
     Empty if the reply has no act or is not language.
@@ -139,7 +139,7 @@ def taken_up(text: str, user: User, disclosed: Disclosed) -> tuple[str, ...]:
     return (*sentences, *feelings, *topic)
 
 
-def _taken_up(heard: ParsedReply, user: User, disclosed: Disclosed) -> float:
+def _taken_up(heard: ParsedReply, user: User, disclosed: Disclosures) -> float:
     """Return the worth of taking up something told; the newest sentence counts most."""
     taken = _sentences_taken(heard, user, disclosed)
     if disclosed.told[-1] in taken:
@@ -150,7 +150,7 @@ def _taken_up(heard: ParsedReply, user: User, disclosed: Disclosed) -> float:
     )
 
 
-def _sentences_taken(heard: ParsedReply, user: User, disclosed: Disclosed) -> list[int]:
+def _sentences_taken(heard: ParsedReply, user: User, disclosed: Disclosures) -> list[int]:
     """Return the indices of the told sentences that a reply takes up."""
     persona, said = user.persona_index, [sentence.words for sentence in heard.said]
     return [n for n in disclosed.told
@@ -165,7 +165,7 @@ def _of_topic(heard: ParsedReply, persona: int) -> bool:
     return not stems(EVERYONE[persona].topic).isdisjoint(heard.about)
 
 
-def _elsewhere(heard: ParsedReply, persona: int, disclosed: Disclosed) -> bool:
+def _elsewhere(heard: ParsedReply, persona: int, disclosed: Disclosures) -> bool:
     """Return whether a reply is about something that the user has not told, and not about them."""
     told = frozenset[str]().union(
         *[answers.sentence_stems(persona)[n] for n in disclosed.told]

@@ -11,7 +11,7 @@ from harness.config.simulator import TYPICALITY_CUT
 from harness.simulator.draws import normal
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.second import answers, dynamics, voice
-from harness.simulator.second.appraisal import Appraised, appraise
+from harness.simulator.second.appraisal import SecondAppraisal, appraise
 from harness.simulator.second.reading import ParsedReply, read
 from harness.simulator.second.state import SecondState
 from harness.simulator.state import (
@@ -66,7 +66,9 @@ class SecondSimulator:
         memory = SecondState(key, user, start, mood, mood, mood, disclosed)
         return UserTurn(text, start, None, float(start), None, (), False, {}, memory)
 
-    def _appraise(self, state: SecondState, reply: SupporterReply) -> tuple[str | None, Appraised]:
+    def _appraise(
+        self, state: SecondState, reply: SupporterReply
+    ) -> tuple[str | None, SecondAppraisal]:
         """Return why a reply is not language (None if it is), and its appraisal."""
         heard = read(reply.text)
         fault = heard.fault
@@ -74,11 +76,11 @@ class SecondSimulator:
         if fault is None and surprise is not None and cut is not None and surprise > cut:
             fault = "typicality"
         if fault is not None:
-            return fault, Appraised({"puzzled": -dynamics.PUZZLED}, frozenset(), False)
+            return fault, SecondAppraisal({"puzzled": -dynamics.PUZZLED}, frozenset(), False)
         return None, appraise(heard, reply.cut, state.user, state.disclosed, state.past,
                               state.spoken, state.hurt, self._acceptance)  # fmt: skip
 
-    def _expected(self, state: SecondState, appraised: Appraised) -> float:
+    def _expected(self, state: SecondState, appraised: SecondAppraisal) -> float:
         home = dynamics.home(self.difficulty, state.user.temperament)
         return dynamics.mean_mood(state.mood, home, self._points * appraised.worth)
 
@@ -113,7 +115,7 @@ class SecondSimulator:
         change: int,
         heard: ParsedReply,
         fault: str | None,
-        appraised: Appraised,
+        appraised: SecondAppraisal,
     ) -> UserTurn:
         """Return the turn that the policy and the trainer receive."""
         taken = voice.SecondReplyEffect(
@@ -126,7 +128,7 @@ class SecondSimulator:
         )
         ended = ending(after.emotion, after.turn, self.difficulty)
         w = wording_draws(after.key, after.turn)
-        disclosed, text = voice.answered(after.user, after.disclosed, after.emotion, taken,
+        disclosed, text = voice.compose_answer(after.user, after.disclosed, after.emotion, taken,
                                          self.difficulty.disclosure, ended, w)  # fmt: skip
         shown, reported = shown_emotions(after.emotion, after.reported, ended)
         why: dict[str, float | str] = {

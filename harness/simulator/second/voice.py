@@ -14,7 +14,7 @@ from harness.simulator.intention_lines import NEEDS
 from harness.simulator.second import answers, dynamics
 from harness.simulator.second.reading import ParsedSentence
 from harness.simulator.second.sentence import ACTS
-from harness.simulator.state import Disclosed, User
+from harness.simulator.state import Disclosures, User
 
 _ACTS = tuple(act for act in ACTS if act != "remark")
 GLAD = (*_ACTS, "taken_up", "sorry")
@@ -66,7 +66,9 @@ class SecondReplyEffect:
     """True if the user tells nothing in answer: the reply was cruel, or not language."""
 
 
-def opening(user: User, emotion: int, disclosure: str, u: Sequence[float]) -> tuple[Disclosed, str]:
+def opening(
+    user: User, emotion: int, disclosure: str, u: Sequence[float]
+) -> tuple[Disclosures, str]:
     """Return the disclosures and text of the opening: topic, fact, feeling, and maybe a need."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
@@ -76,19 +78,19 @@ def opening(user: User, emotion: int, disclosure: str, u: Sequence[float]) -> tu
     needs: tuple[str, ...] = ()
     if u[2] < dynamics.EXPRESSION[disclosure]:
         needs = (need(disclosure, user.intention, emotion, False, (), u[3]),)
-    told = Disclosed((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
+    told = Disclosures((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
     return told, " ".join((*parts, *needs))
 
 
-def answered(
+def compose_answer(
     user: User,
-    before: Disclosed,
+    before: Disclosures,
     emotion: int,
     taken: SecondReplyEffect,
     disclosure: str,
     ended: str | None,
     w: Sequence[float],
-) -> tuple[Disclosed, str]:
+) -> tuple[Disclosures, str]:
     """Return the disclosures after the turn, and the user's words."""
     turn = _SecondTurnComposer(user, before, emotion, dynamics.EXPRESSION[disclosure], w)
     parts = [turn.reaction(taken)]
@@ -96,19 +98,19 @@ def answered(
         if taken.question is not None and not taken.closes and ended == "cap":
             parts += turn.answer(taken.question)
         parts.append(turn.line(f"farewell.{ended}", 6))
-        return turn.disclosed(), " ".join(parts)
+        return turn.disclosures(), " ".join(parts)
     if not taken.closes:
-        parts += turn.tells(taken)
+        parts += turn.tell(taken)
     if not taken.closes or taken.puzzled:
         parts += turn.need(disclosure, taken)
-    return turn.disclosed(), " ".join(parts)
+    return turn.disclosures(), " ".join(parts)
 
 
 class _SecondTurnComposer:
     """Composes one turn of a user."""
 
     def __init__(
-        self, user: User, before: Disclosed, emotion: int, shows: float, w: Sequence[float]
+        self, user: User, before: Disclosures, emotion: int, shows: float, w: Sequence[float]
     ) -> None:
         self._user, self._before, self._emotion = user, before, emotion
         self._shows, self._w = shows, w
@@ -132,13 +134,15 @@ class _SecondTurnComposer:
             return self.line("flat", 0)
         return self.line(f"{'glad' if taken.change > 0 else 'sorry'}.{taken.reason}", 0)
 
-    def tells(self, taken: SecondReplyEffect) -> list[str]:
+    def tell(self, taken: SecondReplyEffect) -> list[str]:
         """Return the answer to a question, or else an unasked disclosure and a feeling."""
         if taken.question is not None:
             return self.answer(taken.question)
         parts = []
         if self._w[2] < self._shows:
-            parts += self._tell(answers.unasked(self._persona, taken.about, self._before.told))
+            parts += self._tell(
+                answers.unasked_disclosure(self._persona, taken.about, self._before.told)
+            )
         if self._w[3] < SPEAKS_OF_FEELINGS[self._emotional]:
             parts.append(self._feels())
         return parts
@@ -170,10 +174,10 @@ class _SecondTurnComposer:
                           self._w[8])  # fmt: skip
         return [] if met and not asked and self._w[9] < 0.5 else [self._need]
 
-    def disclosed(self) -> Disclosed:
+    def disclosures(self) -> Disclosures:
         """Return the disclosures after the turn."""
         before, index = self._before, self._index
-        return Disclosed(
+        return Disclosures(
             before.told if index is None else (*before.told, index),
             before.feelings | {self._feeling} if self._feeling else before.feelings,
             index is not None,

@@ -17,7 +17,7 @@ from harness.config.run import INTENTIONS
 from harness.simulator.served import consistency, wording
 from harness.simulator.served.faults import EndpointFault
 from harness.simulator.served.prompts import FITS, LONGEST_REASON
-from harness.simulator.served.quoting import spoken
+from harness.simulator.served.quoting import clean_user_text
 
 RUN = 5
 """Number of consecutive words of the hope's wording that leak it."""
@@ -110,7 +110,7 @@ def appraisal(content: str, allowed: Sequence[int]) -> ServedAppraisal:
     opposite = consistency.contradiction(change, fit, reason)
     if opposite:
         raise EndpointFault("contradictory", f"a change of {change:+d} with {opposite}")
-    return ServedAppraisal(change, fit, spoken(reason)[:LONGEST_REASON])
+    return ServedAppraisal(change, fit, clean_user_text(reason)[:LONGEST_REASON])
 
 
 def message(content: str, intention: str, disclosure: str, heard: Sequence[str] = ()) -> str:
@@ -121,7 +121,7 @@ def message(content: str, intention: str, disclosure: str, heard: Sequence[str] 
     say = _object(content).get("say")
     if not isinstance(say, str):
         raise EndpointFault("malformed", f"say must be text, got {say!r:.40}")
-    text = spoken(say)
+    text = clean_user_text(say)
     if not any(c.isalnum() for c in text):
         raise EndpointFault("empty", "nothing said")
     leaked = leak(text, intention, disclosure)

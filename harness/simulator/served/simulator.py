@@ -21,7 +21,7 @@ from harness.simulator.served.cast import SUPPORTER, USER, ProfiledUser, ServedS
 from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.completions import Request
 from harness.simulator.served.faults import EndpointFault
-from harness.simulator.served.quoting import quoted
+from harness.simulator.served.quoting import quote_reply
 from harness.simulator.state import (
     User,
     ending,
@@ -109,8 +109,8 @@ class ServedSimulator:
         if state.fault is not None:
             return _failed(state, state.fault)
         try:
-            appraisal = await self._appraise(state, quoted(reply.text))
-            after = self._after(state, appraisal, quoted(reply.text))
+            appraisal = await self._appraise(state, quote_reply(reply.text))
+            after = self._after(state, appraisal, quote_reply(reply.text))
             ended = ending(after.emotion, after.turn, self.difficulty)
             text = "" if ended else await self._speak(after, after.emotion - state.emotion)
         except EndpointFault as fault:

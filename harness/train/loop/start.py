@@ -114,7 +114,7 @@ def _hugging_face(config: RunConfig, device: str, learns: bool) -> StartModels:
     if policy.gradient_checkpointing:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    loaded = manifest.digest(folder, model_files.loaded(folder)) if folder else None
+    loaded = manifest.digest(folder, model_files.model_file_names(folder)) if folder else None
     return StartModels(_name(policy), tokenizer, chat, model, judge, loaded)
 
 

@@ -32,7 +32,7 @@ def train(session: Session) -> None:
     config = session.config
     run = TabularRun(session)
     session.begin(card.of_tabular(config))
-    keeping = kept_replies.kept() if config.simulator.kind == "scripted" else nullcontext()
+    keeping = kept_replies.reading_cache() if config.simulator.kind == "scripted" else nullcontext()
     with keeping, ExitStack() as steps:
         steps.callback(session.end_deadline)  # leaving `keeping` may wait for other processes
         for step in range(session.start + 1, config.trainer.steps + 1):

@@ -11,7 +11,7 @@ from harness.config.run import DifficultyConfig, RunConfig
 from harness.simulator.factory import make, temperament_of
 from harness.simulator.protocol import (
     ConversationKey,
-    Owned,
+    IndexedState,
     SupporterReply,
     UserSimulator,
     UserTurn,
@@ -223,4 +223,4 @@ class MixedSimulator:
 
 
 def _owned(number: int, turn: UserTurn) -> UserTurn:
-    return turn.with_state(Owned(number, turn.state))
+    return turn.with_state(IndexedState(number, turn.state))

@@ -103,7 +103,7 @@ def discouraged_strategies(
 def worst_part(conversation: Conversation, reply: int) -> str | None:
     """Return the part of a reply's account that lowered the mood most; None if none did."""
     turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
-    effects = account.moved_by(turns[reply], turns[reply + 1]).effects
+    effects = account.emotion_causes(turns[reply], turns[reply + 1]).effects
     parts = {part: effects.get(part, 0.0) for part in OF_THE_REPLY}
     worst = min(parts, key=lambda part: parts[part])
     return worst if parts[worst] < 0 else None

@@ -96,7 +96,7 @@ def _trained(policy: PolicyConfig, learner: Any, saved: Path, device: str) -> An
     if policy.kind == "tiny":
         return tiny.load_model(saved, device)
     if policy.lora_rank:
-        merged.put(learner, saved)
+        merged.load_adapters(learner, saved)
         return learner
     return huggingface.load_model(policy, saved, device)
 

@@ -84,7 +84,9 @@ def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[HeldOutConv
     """Hold every conversation of the evaluation in `saved.config`."""
     every, size, users = meetings(saved.config), at_once(saved.config), HeldOutUsers(saved.config)
     held: list[HeldOutConversation] = []
-    keeping = kept_replies.kept() if saved.config.simulator.kind == "scripted" else nullcontext()
+    keeping = (
+        kept_replies.reading_cache() if saved.config.simulator.kind == "scripted" else nullcontext()
+    )
     with keeping, saved.speaking():
         for first in range(0, len(every), size):
             if watch is not None:

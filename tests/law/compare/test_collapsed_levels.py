@@ -113,7 +113,7 @@ def test_levels_without_a_law_have_no_ceiling_to_compare(tmp_path: Path) -> None
 def test_a_run_moved_in_memory_is_the_run_that_moved_rewards_make(tmp_path: Path) -> None:
     """What benchmarks/contrasts.py rests on."""
     (base,) = sweeps.runs(tmp_path / "base", lambda seed: synthetic.kink(seed, 300, LOW), [7])
-    moved = sweeps.moved(base, -0.1, "easy", 7)
+    moved = sweeps.shift_rewards(base, -0.1, "easy", 7)
     log = synthetic.kink(7, 300, LOW)
     lines = rows(replace(log, reward=log.reward - 0.1))
     run_folders.write_run(tmp_path / "moved" / "7", lines, seed=7, level="easy")
@@ -136,7 +136,7 @@ def test_three_seeds_of_three_levels_tell_ceilings_apart_that_differ_by_a_tenth(
     rng, found = np.random.default_rng(4), []
     for _ in range(16):
         of_levels = [LevelCeilings(0.7), LevelCeilings(0.75), LevelCeilings(0.8)]
-        groups = sweeps.compared(sweeps.sweep(known, rng, of_levels, seeds=3))
+        groups = sweeps.compare_levels(sweeps.sweep(known, rng, of_levels, seeds=3))
         found += [
             (abs(one - other), contrast.decision)
             for one, other, contrast in sweeps.of_quantity(groups, "ceiling")

@@ -83,10 +83,10 @@ def test_intervals_cover_where_the_textbook_ones_do_not(cell: str) -> None:
     spreads = [f.spread for f in fits if f.spread is not None]
     textbook = [cells.classical(f.points) for f in fits]
     assert len(spreads) == 200
-    assert cells.covered([s.a for s in spreads], TRUE_A) >= 90
-    assert cells.covered([s.ceiling for s in spreads], TRUE_CEILING) >= 90
-    assert cells.covered([a for a, _ in textbook], TRUE_A) < 80
-    assert cells.covered([c for _, c in textbook], TRUE_CEILING) < 85
+    assert cells.coverage_percent([s.a for s in spreads], TRUE_A) >= 90
+    assert cells.coverage_percent([s.ceiling for s in spreads], TRUE_CEILING) >= 90
+    assert cells.coverage_percent([a for a, _ in textbook], TRUE_A) < 80
+    assert cells.coverage_percent([c for _, c in textbook], TRUE_CEILING) < 85
 
 
 def test_least_squares_is_what_curve_fit_finds() -> None:

@@ -99,9 +99,17 @@ class StrategyGame:
     def large(self) -> tuple[Floats, Floats]:
         """P(large | rise) and P(large | fall), each (strategies, users, emotions, trusts)."""
         value = self.worth.transpose(2, 0, 1)[:, :, None, :]
-        up = np.minimum(1, 0.3 + 0.3 * np.maximum(value, 0)) * np.ones((len(EMOTIONS), 1))
-        down = np.minimum(1, 0.3 + 0.3 * np.maximum(-value, 0)) * np.ones((len(EMOTIONS), 1))
-        return np.where(EMOTIONS[:, None] >= 75, 0.1, up), down
+        up, down = (
+            np.minimum(
+                1,
+                dynamics.LARGE_CHANCE
+                + dynamics.LARGE_CHANCE_PER_WORTH * np.maximum(sign * value, 0),
+            )
+            * np.ones((len(EMOTIONS), 1))
+            for sign in (1, -1)
+        )
+        is_high = EMOTIONS[:, None] >= dynamics.HIGH_EMOTION
+        return np.where(is_high, dynamics.LARGE_CHANCE_AT_HIGH, up), down
 
     @cached_property
     def trust_gain(self) -> Floats:

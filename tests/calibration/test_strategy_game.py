@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from harness.calibration import optimum, schedules
-from harness.calibration.strategy_game import StrategyGame
-from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
+from harness.calibration.strategy_game import EMOTIONS, FATIGUE, MOMENTA, TRUSTS, StrategyGame
+from harness.config.run import STRATEGIES, DifficultyConfig
 from harness.simulator.reference import converse, spoken_schedule
+from harness.simulator.scripted import appraisal, dynamics
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.simulator_contract import key
-from tests.calibration.levels import ADVERSARIAL
+from tests.calibration.levels import ADVERSARIAL, LEVELS
 from tests.simulator.made_scripted import level
 
 SHORT = DifficultyConfig(turn_cap=3, intentions=["advice", "venting"], temperaments=["passive"])
@@ -28,6 +29,40 @@ def test_values_of_the_game_are_probabilities() -> None:
     assert np.all((game.rise > 0) & (game.rise < 1))
     assert all(np.all((p >= 0) & (p <= 1)) for p in game.large)
     assert np.all((game.last_turn >= 0) & (game.last_turn <= 1))
+
+
+@pytest.mark.parametrize("difficulty", [*LEVELS.values(), ADVERSARIAL], ids=lambda d: d.name)
+def test_the_game_has_the_formulas_of_the_scripted_user(difficulty: DifficultyConfig) -> None:
+    """In every state of six kinds of user, for every strategy."""
+    game, disclosure = StrategyGame(difficulty), dynamics.DISCLOSURES[difficulty.disclosure]
+    acceptance = dynamics.ACCEPTANCES[difficulty.acceptance]
+    cells = itertools.product(
+        range(len(STRATEGIES)), range(0, len(game.users), len(game.users) // 5), range(TRUSTS)
+    )
+    for number, user, trust in cells:
+        (intention, temperament, path), strategy = game.users[user], STRATEGIES[number]
+        fit = dynamics.strategy_fits(intention, trust, path)[number]
+        worth = dynamics.worth(fit, dynamics.KINDNESS[strategy], acceptance)
+        offset = dynamics.INTENTION_OFFSET[intention] + dynamics.TEMPERAMENT_OFFSET[temperament]
+        offset -= difficulty.threshold + dynamics.reluctance(path, trust)
+        gain = float(game.trust_gain[number, user, 0, trust])
+        for by, grown in ((-1e-9, min(dynamics.MAX_TRUST, trust + 1)), (1e-9, trust)):
+            args = trust, [strategy], False, disclosure, gain + by, path
+            assert dynamics.next_trust(*args) == grown
+        for place, emotion in enumerate(EMOTIONS.tolist()):
+            large = [float(chance[number, user, place, trust]) for chance in game.large]
+            exact = [dynamics.large_probability(rises, worth, emotion) for rises in (True, False)]
+            assert large == pytest.approx(exact)
+            for (recency, fatigue), momentum in itertools.product(enumerate(FATIGUE), MOMENTA):
+                rise = [
+                    dynamics.rise_probability(
+                        dynamics.logit(worth, fact - fatigue, offset, emotion, momentum)
+                    )
+                    for fact in (appraisal.FRESH_FACT, appraisal.OLDER_FACT)
+                ]
+                exact_rise = np.dot(rise, [disclosure.expression, 1 - disclosure.expression])
+                at = recency, number, user, place, trust, MOMENTA.index(momentum)
+                assert abs(game.rise[at] - exact_rise) < 1e-9
 
 
 def test_spread_is_the_adjoint_of_expect() -> None:
